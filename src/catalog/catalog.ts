@@ -1,0 +1,63 @@
+import type { NanoPerMillion } from "../units/usd.ts";
+
+/** The three wire languages, spoken by clients to the gateway and by the gateway to hosts. */
+export type SurfaceName = "chat.completions" | "responses" | "messages";
+
+export const SURFACE_NAMES = ["chat.completions", "responses", "messages"] as const satisfies SurfaceName[];
+
+/** An upstream host: a row of data. Nothing in the code names a provider; what is peculiar to one is in `quirks`. */
+export interface Host {
+  readonly id: string;
+  /** Without a trailing slash; the surface's path is appended: `https://api.openai.com/v1`. */
+  readonly baseUrl: string;
+  readonly speaks: readonly SurfaceName[];
+  readonly apiKey: string | null;
+  readonly auth: "bearer" | "x-api-key";
+  /** Sent with every request, lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** How the host bills a call that its caller leaves: stop it, or read it to its end. */
+  readonly onDisconnect: "cancel" | "drain";
+  readonly quirks: Quirks;
+}
+
+/** What a host does differently from the documented form of its language. */
+export interface Quirks {
+  /** Refuses `stream_options`, or reports usage without being asked. */
+  readonly noStreamOptions?: boolean;
+}
+
+export interface Price {
+  readonly input: NanoPerMillion;
+  readonly output: NanoPerMillion;
+  readonly cacheRead: NanoPerMillion;
+  readonly cacheWrite: NanoPerMillion;
+}
+
+/** One way to reach a model: a host, and the model's name there. */
+export interface Route {
+  readonly host: Host;
+  readonly model: string;
+  /** The route's own price, or the model's; null when neither is known, and then it is never used for paid calls. */
+  readonly price: Price | null;
+  /** Open Tier only, and only while verified. */
+  readonly free: boolean;
+}
+
+export interface Model {
+  /** `<author>/<name>` */
+  readonly id: string;
+  readonly name: string;
+  readonly contextLength: number;
+  readonly maxOutputTokens: number;
+  readonly price: Price | null;
+  /** In order of preference. */
+  readonly routes: readonly Route[];
+}
+
+/** What the gateway serves. Immutable: a reload builds another one. */
+export interface Catalog {
+  readonly models: ReadonlyMap<string, Model>;
+  /** Variant → ordered model ids, for `gateway/auto:<variant>`. */
+  readonly auto: ReadonlyMap<string, readonly string[]>;
+  readonly hosts: ReadonlyMap<string, Host>;
+}

@@ -1,0 +1,167 @@
+/**
+ * The errors table of the specification ("Errors"), as data: the HTTP replies, the errors reference at `/docs/errors`
+ * and the tests are all made from it. Codes are stable identifiers.
+ */
+export type ErrorType = "invalid_request_error" | "api_error" | "rate_limit_error";
+
+export type ErrorCode =
+  | "invalid_api_key"
+  | "missing_api_key"
+  | "insufficient_credit"
+  | "unknown_model"
+  | "model_unavailable"
+  | "auto_unresolvable"
+  | "no_free_route"
+  | "free_quota_exceeded"
+  | "rate_limited"
+  | "budget_exhausted"
+  | "context_too_long"
+  | "payload_too_large"
+  | "upstream_error"
+  | "request_timeout"
+  | "invalid_request"
+  | "unsupported_endpoint"
+  | "account_suspended"
+  | "internal_error";
+
+export interface ErrorRow {
+  readonly status: number;
+  readonly type: ErrorType;
+  /** The identical request may succeed later without a change by the client. */
+  readonly retryable: boolean;
+  /** When it happens; a paragraph of the errors reference. */
+  readonly when: string;
+  /** What the reader should do next; a paragraph of the errors reference. */
+  readonly fix: string;
+}
+
+export const ERRORS = {
+  missing_api_key: {
+    status: 401,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The request carried no bearer token.",
+    fix: "Send the header Authorization: Bearer <API_KEY>. Anthropic clients may send x-api-key instead on /v1/messages, /v1/messages/count_tokens and GET /v1/models.",
+  },
+  invalid_api_key: {
+    status: 401,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The key is unknown, was revoked, has expired, or is past the 24-hour grace window after a rotation.",
+    fix: "Keys begin with or-live-. Create one in the dashboard or with POST /v1/keys. If the key is lost, rotation with the recovery secret replaces it at once.",
+  },
+  insufficient_credit: {
+    status: 402,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The balance cannot cover the request. Before the request is sent, the message names the balance and the worst-case estimate, and nothing is sent or charged. Inside a stream, the answer stops and the message names the cost of the tokens already delivered.",
+    fix: "Add credit, or lower max_tokens: the message names the largest value that the balance covers. The header x-gateway-balance-usd carries the available balance.",
+  },
+  unknown_model: {
+    status: 404,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The model id is not in the catalog.",
+    fix: "Use a published id in <author>/<name> form from /v1/catalog. The message suggests the closest one.",
+  },
+  model_unavailable: {
+    status: 503,
+    type: "api_error",
+    retryable: true,
+    when: "Every upstream host of the model failed, or none can price the request. The message states how many were tried.",
+    fix: "Retry later, honouring Retry-After when present, or use one of the alternative models that the message names.",
+  },
+  auto_unresolvable: {
+    status: 503,
+    type: "api_error",
+    retryable: true,
+    when: "Every candidate of the automatic route was unavailable, not allowed on the key, or unable to price the request. The message says why each was skipped.",
+    fix: "Retry later, allow one of the candidates on the key, or name a model directly.",
+  },
+  no_free_route: {
+    status: 503,
+    type: "api_error",
+    retryable: true,
+    when: "No verified free route exists right now. The request was not switched to a paid model, and nothing was charged.",
+    fix: "Retry later, or name a paid model. Adding credit does not help.",
+  },
+  free_quota_exceeded: {
+    status: 429,
+    type: "rate_limit_error",
+    retryable: true,
+    when: "The Open Tier allowance of the day is spent. It is shared by all keys of the account.",
+    fix: "It resets at 00:00 UTC; Retry-After says in how many seconds. A new key or added credit does not help.",
+  },
+  rate_limited: {
+    status: 429,
+    type: "rate_limit_error",
+    retryable: true,
+    when: "The key exceeded its requests (rpm_limit) or estimated tokens (tpm_limit) per minute. The message names the limit.",
+    fix: "Send the identical request again after Retry-After seconds, or raise the limit of the key in the dashboard.",
+  },
+  budget_exhausted: {
+    status: 429,
+    type: "rate_limit_error",
+    retryable: true,
+    when: "The request could exceed a spend cap: a named budget, or the key's daily_limit_usd or monthly_limit_usd. The message names the cap and the amount used; open reservations count.",
+    fix: "Wait for the window to end (Retry-After), let open requests finish, or raise the cap.",
+  },
+  context_too_long: {
+    status: 400,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The prompt exceeds the model's context. The message states the token count of the request and the model's maximum.",
+    fix: "Shorten the prompt, or use a model with a larger context.",
+  },
+  payload_too_large: {
+    status: 413,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The body is larger than 10 MB. It is refused before it is fully read.",
+    fix: "Send a smaller body; refer to images and files by URL instead of embedding them.",
+  },
+  upstream_error: {
+    status: 502,
+    type: "api_error",
+    retryable: true,
+    when: "The upstream host failed after streaming began, when no other host can take over.",
+    fix: "Send the request again. If fewer than 50 output tokens had been produced, the charge was written off automatically.",
+  },
+  request_timeout: {
+    status: 504,
+    type: "api_error",
+    retryable: true,
+    when: "No upstream host produced a first token in time: 30 seconds across 3 hosts.",
+    fix: "Send the request again, or choose a faster model.",
+  },
+  invalid_request: {
+    status: 400,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The request is malformed; the message names the field. On the Open Tier it also covers the routing overrides models, provider, route and fallbacks, which are refused and not ignored.",
+    fix: "Correct the named field.",
+  },
+  unsupported_endpoint: {
+    status: 400,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The endpoint is not served, for example embeddings.",
+    fix: "Use /v1/chat/completions, /v1/responses or /v1/messages.",
+  },
+  account_suspended: {
+    status: 403,
+    type: "invalid_request_error",
+    retryable: false,
+    when: "The account was suspended after a chargeback, a sanctions-screening hit, or an acceptable-use breach. The message names which.",
+    fix: "Contact the operator of this gateway.",
+  },
+  internal_error: {
+    status: 500,
+    type: "api_error",
+    retryable: true,
+    when: "An unhandled failure. The message has no detail on purpose.",
+    fix: "Retry, and report the receipt id from the header x-gateway-receipt.",
+  },
+} as const satisfies Record<ErrorCode, ErrorRow>;
+
+export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];

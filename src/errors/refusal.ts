@@ -1,0 +1,63 @@
+import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import { ERRORS, type ErrorCode, type ErrorType } from "./codes.ts";
+
+/**
+ * A request that is answered with an error of the specification. Refusals are expected, so they are returned, never
+ * thrown; `refused` tells one from the value that was hoped for.
+ */
+export class Refusal {
+  constructor(
+    readonly code: ErrorCode,
+    /** A sentence for a person, without the link: the edge appends it. */
+    readonly message: string,
+    readonly details: RefusalDetails = {},
+  ) {}
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+}
+
+export interface RefusalDetails {
+  /** The request field at fault, as the client spelt it. */
+  readonly param?: string;
+  /** Whole seconds, for the header `Retry-After`. */
+  readonly retryAfterS?: number;
+  /** Tells official clients not to repeat the request by themselves, because waiting a little cannot mend it. */
+  readonly shouldRetry?: false;
+  /** The available balance, for the header `x-gateway-balance-usd`. */
+  readonly balance?: NanoUsd;
+}
+
+export const refused = (value: unknown): value is Refusal => value instanceof Refusal;
+
+export const refuse = (code: ErrorCode, message: string, details?: RefusalDetails): Refusal =>
+  new Refusal(code, message, details);
+
+/** The specification's error object. */
+export interface ErrorObject {
+  readonly message: string;
+  readonly type: ErrorType;
+  readonly code: ErrorCode;
+  readonly param: string | null;
+}
+
+/** `baseUrl` is the configured base address; the anchor in the message's link is the code itself. */
+export function errorObject(refusal: Refusal, baseUrl: string): ErrorObject {
+  const { code, message, details } = refusal;
+  return {
+    message: `${message} See ${baseUrl}/docs/errors#${code}`,
+    type: ERRORS[code].type,
+    code,
+    param: details.param ?? null,
+  };
+}
+
+/** The headers that a refusal adds to its response. */
+export function refusalHeaders({ details }: Refusal): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (details.retryAfterS !== undefined) headers["retry-after"] = String(details.retryAfterS);
+  if (details.shouldRetry === false) headers["x-should-retry"] = "false";
+  if (details.balance !== undefined) headers["x-gateway-balance-usd"] = String(usdFromNano(details.balance));
+  return headers;
+}

@@ -1,0 +1,38 @@
+/**
+ * What a generation request is answered with. The HTTP floor turns it into a response and adds nothing to it: every
+ * header, the receipt's among them, is here.
+ */
+export type Answer = WholeAnswer | StreamedAnswer;
+
+export interface WholeAnswer {
+  readonly kind: "whole";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+export interface StreamedAnswer {
+  readonly kind: "stream";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Runs once, to the stream's end; never rejects. */
+  run(sink: Sink): Promise<void>;
+}
+
+/** The client's end of a stream. */
+export interface Sink {
+  /** Resolves when the client has taken the bytes, or at once while its buffer has room; false when it is gone. */
+  write(bytes: Uint8Array): boolean | Promise<boolean>;
+  close(): void;
+}
+
+/** A generation request as the HTTP floor hands it on: nothing of it is parsed yet. */
+export interface Call {
+  /** The plaintext of the bearer token, or null when none was sent. */
+  readonly secret: string | null;
+  /** Of the client's request, lower-case names. */
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+}

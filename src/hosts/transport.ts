@@ -1,0 +1,59 @@
+import type { Host } from "../catalog/catalog.ts";
+
+/**
+ * The way to a host's socket. One interface, so that production, the simulator and the benches choose their own; see
+ * hosts/http1 for the real one. An exchange is one POST: it is never repeated here.
+ */
+export interface Transport {
+  open(call: HostCall): Exchange;
+  /** Closes idle connections; those in use finish. */
+  close(): void;
+}
+
+export interface HostCall {
+  readonly host: Host;
+  readonly method: "POST" | "GET";
+  /** Appended to the host's base address: `/chat/completions`. */
+  readonly path: string;
+  /** Lower-case names. Authentication is already among them; `host`, `content-length` and `connection` are the transport's. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | null;
+}
+
+export interface Exchange {
+  /** Settles once, with the response head or with why there is none; never rejects. */
+  readonly reply: Promise<HostReply | HostFault>;
+  /** Ends the exchange wherever it stands and frees its socket; safe at any time. `reply` and `read` then say `cancelled`. */
+  cancel(): void;
+}
+
+export interface HostReply {
+  readonly status: number;
+  /** Lower-case names; repeated fields joined by ", ". */
+  readonly headers: ReadonlyMap<string, string>;
+  /**
+   * The next bytes of the body, unchunked and decompressed; null at its proper end; a fault when it ended otherwise.
+   * Answers at once when bytes are waiting. Call again only after the last answer. What is not read stays in the socket.
+   */
+  read(): Uint8Array | null | HostFault | Promise<Uint8Array | null | HostFault>;
+}
+
+export type HostFaultKind =
+  | "dns"
+  | "refused"
+  | "tls"
+  | "connect_timeout"
+  /** The connection broke before a whole response head had arrived. */
+  | "reset"
+  /** The body ended before its declared end. */
+  | "truncated"
+  /** Not HTTP/1.1 as the standard has it, or larger than a bound. */
+  | "malformed"
+  | "cancelled";
+
+export class HostFault {
+  constructor(
+    readonly kind: HostFaultKind,
+    readonly message: string,
+  ) {}
+}

@@ -1,0 +1,57 @@
+import type { EpochMs } from "../units/clock.ts";
+import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+
+/** SHA-256 of a secret, lower-case hex. The plaintext is never kept. */
+export type SecretHash = string & { readonly __unit: "SecretHash" };
+
+/** Limits of a key; null means none. Specification, "API key". */
+export interface KeyLimits {
+  readonly rpmLimit: number | null;
+  readonly tpmLimit: number | null;
+  readonly dailyLimit: NanoUsd | null;
+  readonly monthlyLimit: NanoUsd | null;
+  /** The only model ids that the key may call; null allows all. */
+  readonly allowedModels: readonly string[] | null;
+  /** Names of the budgets that the key draws from. */
+  readonly budgets: readonly string[];
+}
+
+/** An API key as stored: immutable, replaced whole by each change. */
+export interface Key extends KeyLimits {
+  readonly id: KeyId;
+  readonly hash: SecretHash;
+  /** First 12 characters of the plaintext. */
+  readonly prefix: string;
+  readonly name: string | null;
+  readonly balanceId: BalanceId;
+  /**
+   * Id of the first key of a chain of rotations. Rates and spend caps are counted under it, so that rotating a key
+   * never resets them.
+   */
+  readonly lineage: KeyId;
+  readonly state: "active" | "rotated" | "revoked";
+  readonly createdAt: EpochMs;
+  /** Set by `expires_at`, and by a rotation to the end of its grace. */
+  readonly expiresAt: EpochMs | null;
+}
+
+export type SuspensionReason = "chargeback" | "sanctions" | "acceptable_use";
+
+/** Prepaid credit and who it belongs to. What is left of it is the ledger's to say. */
+export interface Balance {
+  readonly id: BalanceId;
+  /** Null while accountless. */
+  readonly accountId: AccountId | null;
+  readonly suspended: SuspensionReason | null;
+  readonly createdAt: EpochMs;
+}
+
+/** A named spending cap; keys reference it by name. */
+export interface Budget {
+  readonly id: import("../units/id.ts").BudgetId;
+  readonly balanceId: BalanceId;
+  readonly name: string;
+  readonly cap: NanoUsd;
+  readonly window: import("../units/window.ts").WindowKind;
+}

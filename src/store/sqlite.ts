@@ -1,0 +1,31 @@
+import { Database } from "bun:sqlite";
+import { MIGRATIONS } from "./migrations.ts";
+
+/**
+ * Opens the gateway's database and brings its tables up to date. Money is read as integers: every amount is below 2^53
+ * nano-dollars (units/usd), so plain numbers hold it exactly. Writes are durable when their transaction returns.
+ */
+export function openDatabase(path: string): Database {
+  const db = new Database(path, { create: true, strict: true });
+  db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA synchronous = FULL");
+  db.run("PRAGMA foreign_keys = ON");
+  db.run("PRAGMA busy_timeout = 5000");
+  migrate(db);
+  return db;
+}
+
+function migrate(db: Database): void {
+  const { user_version } = db.query<{ user_version: number }, []>("PRAGMA user_version").get()!;
+  if (user_version > MIGRATIONS.length) {
+    throw new Error(
+      `the data folder was written by a newer gateway (schema ${user_version}, this one knows ${MIGRATIONS.length}): upgrade the gateway`,
+    );
+  }
+  for (let version = user_version; version < MIGRATIONS.length; version++) {
+    db.transaction(() => {
+      db.run(MIGRATIONS[version]!);
+      db.run(`PRAGMA user_version = ${version + 1}`);
+    })();
+  }
+}

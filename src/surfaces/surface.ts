@@ -1,0 +1,117 @@
+import type { SurfaceName } from "../catalog/catalog.ts";
+import type { ErrorObject, Refusal } from "../errors/refusal.ts";
+
+/**
+ * A surface is a wire language. Clients speak one to the gateway, hosts speak one to it, and a `Pairing` joins the two:
+ * where both are the same, the host's bytes pass through beside a meter; where they differ, one surface's reader meets
+ * the other's writer. Everything here is pure: bytes in, bytes and facts out.
+ */
+export interface Surface {
+  readonly name: SurfaceName;
+  /** Appended to a host's base address, and to `/v1` for clients: `/chat/completions`. */
+  readonly path: string;
+  /** Reads what routing, admission and the host need to know; refuses what the language does not allow. */
+  readRequest(body: Uint8Array): GenerationRequest | Refusal;
+  /** The body of an HTTP error as clients of this language expect it. */
+  errorBody(error: ErrorObject, receiptId: string): Uint8Array;
+  /** What a host speaking this language said in an answer that is not a 2xx. */
+  readHostError(status: number, body: Uint8Array): HostError;
+}
+
+/** A client's request, understood. `body` stays as it came; changes are spliced into a copy. */
+export interface GenerationRequest {
+  readonly surface: SurfaceName;
+  readonly body: Uint8Array;
+  readonly json: Readonly<Record<string, unknown>>;
+  readonly model: string;
+  readonly stream: boolean;
+  /** Ceiling that the client named, for one choice; null when it named none. */
+  readonly maxOutputTokens: number | null;
+  /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
+  readonly choices: number;
+  /** Never below the prompt's tokens for any byte-level BPE vocabulary; images and files at a stated bound. */
+  readonly promptBound: number;
+  /** A fair guess of the prompt's tokens, for rate limits. */
+  readonly promptEstimate: number;
+  /** Routing overrides as they came, unjudged; absent members are absent. */
+  readonly overrides: Readonly<{
+    models?: unknown;
+    provider?: unknown;
+    route?: unknown;
+    fallbacks?: unknown;
+  }>;
+}
+
+/**
+ * Tokens as the receipt shows them. `input`, `cacheRead` and `cacheWrite` are disjoint and sum to the prompt; `reasoning`
+ * is a part of `output`.
+ */
+export interface Usage {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly reasoning: number;
+}
+
+/** A host's own words about a failure. */
+export interface HostError {
+  readonly message: string;
+  /** The host says that the prompt does not fit its context. */
+  readonly contextTooLong: boolean;
+  /** The request field that the host blames. */
+  readonly param: string | null;
+}
+
+/** One client language on one host language. */
+export interface Pairing {
+  /**
+   * The body to send. `hostModel` is the route's name for the model; a refusal says which field the host's language
+   * cannot express. Usage is always asked for.
+   */
+  hostBody(request: GenerationRequest, target: HostTarget): Uint8Array | Refusal;
+  /** Reads a whole, unstreamed 2xx answer. */
+  readReply(body: Uint8Array, request: GenerationRequest, publicModel: string): Reply;
+  /** Judges a streamed answer as it arrives. */
+  openStream(request: GenerationRequest, publicModel: string): StreamJudge;
+}
+
+export interface HostTarget {
+  readonly model: string;
+  readonly noStreamOptions: boolean;
+  /** Set to make the host stop at this many output tokens although the client named no ceiling. */
+  readonly maxOutputTokens: number | null;
+}
+
+export type Reply =
+  | {
+      readonly kind: "reply";
+      /** For the client: the host's bytes with `model` put back. */
+      readonly body: Uint8Array;
+      readonly usage: Usage | null;
+      /** Counted from the text, for when the host reports no usage. */
+      readonly countedTokens: number;
+    }
+  | { readonly kind: "fault"; readonly message: string };
+
+/**
+ * Turns a host's stream into the client's, whole events only: a half-arrived event never leaves, so a stream that breaks
+ * can still be ended properly in the client's language. Fed at any split of the bytes it yields the same bytes.
+ */
+export interface StreamJudge {
+  /** Bytes for the client, possibly none. The end mark is not among them: see `terminal`. */
+  push(chunk: Uint8Array): Uint8Array;
+  /** The host's body ended. Sets `terminal`, or `fault` when the stream was not complete. */
+  end(): Uint8Array;
+  /** A token (text, reasoning, tool call, refusal) has arrived; roles, pings and comments are not tokens. */
+  readonly tokenSeen: boolean;
+  /** The client's end mark, once the host's was read; sent last, after settlement. */
+  readonly terminal: Uint8Array | null;
+  /** The host said, or showed, that it failed. Bytes already returned stay valid. */
+  readonly fault: HostError | null;
+  readonly usage: Usage | null;
+  /** Output tokens delivered so far, counted cheaply from the text (see tokens/estimate). */
+  readonly countedTokens: number;
+  /** Frames that end the client's stream with an error, in its own language; no end mark follows them. */
+  fail(error: ErrorObject): Uint8Array;
+}

@@ -1,0 +1,16 @@
+/**
+ * A broken invariant: a bug of ours, never a caller's mistake. It ends as `internal_error` at the edge, where the
+ * message is dropped; expected refusals are returned as values instead (see errors/refusal).
+ */
+export class BrokenInvariant extends Error {
+  override name = "BrokenInvariant";
+}
+
+export function assert(condition: unknown, invariant: string): asserts condition {
+  if (!condition) throw new BrokenInvariant(invariant);
+}
+
+/** Proves to the compiler that a union was handled whole. */
+export function unreachable(value: never): never {
+  throw new BrokenInvariant(`unreachable: ${String(value)}`);
+}

@@ -1,0 +1,31 @@
+/** Milliseconds since 1970-01-01T00:00:00Z. */
+export type EpochMs = number & { readonly __unit: "EpochMs" };
+
+export const epochMs = (value: number): EpochMs => value as EpochMs;
+
+/** A pending timer. Cancelling twice, or after it fired, does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+/**
+ * Time, handed in. `now` is the wall clock and may jump; `elapsedMs` never runs backwards and is what deadlines and
+ * durations are measured with. The simulator supplies a virtual one.
+ */
+export interface Clock {
+  now(): EpochMs;
+  elapsedMs(): number;
+  after(ms: number, fire: () => void): Timer;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now() as EpochMs,
+  elapsedMs: () => performance.now(),
+  after(ms, fire) {
+    const handle = setTimeout(fire, ms);
+    return { cancel: () => clearTimeout(handle) };
+  },
+};
+
+/** ISO 8601 in UTC, as receipts and listings show times. */
+export const isoTime = (at: EpochMs): string => new Date(at).toISOString();
