@@ -18,6 +18,8 @@ export interface HostCall {
   /** Lower-case names. Authentication is already among them; `host`, `content-length` and `connection` are the transport's. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
+  /** Never on a pooled socket: for the one repetition after a `stale` fault. */
+  readonly fresh?: boolean;
 }
 
 export interface Exchange {
@@ -55,5 +57,10 @@ export class HostFault {
   constructor(
     readonly kind: HostFaultKind,
     readonly message: string,
+    /**
+     * The request went out on a pooled socket that broke before it gave a single byte. Most likely the host had closed it
+     * while it was idle and never saw the request, so the same host may be tried once more, with `fresh`.
+     */
+    readonly stale = false,
   ) {}
 }

@@ -40,7 +40,8 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // 2: the ledger
   `
-  -- Append-only double entry: amount moves from debit to credit. Accounts: funding, balance:<id>, revenue, loss.
+  -- Append-only double entry: amount moves from debit to credit. Accounts: funding, balance:<id>, revenue, losses,
+  -- write_offs. Kinds: credit, terminal (one for each receipt), write_off, loss, allowance (in requests).
   CREATE TABLE entries (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -51,7 +52,10 @@ export const MIGRATIONS: readonly string[] = [
     debit TEXT NOT NULL,
     credit TEXT NOT NULL,
     amount INTEGER NOT NULL,
-    note TEXT
+    -- of a credit: what it was for; of a terminal entry: its state
+    note TEXT,
+    -- the counters that the amount was spent on, separated by spaces
+    counters TEXT
   ) STRICT;
   CREATE UNIQUE INDEX entries_once ON entries (kind, reference);
   CREATE INDEX entries_by_balance ON entries (balance_id, seq);

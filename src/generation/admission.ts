@@ -1,0 +1,194 @@
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { Budget, Key } from "../keys/key.ts";
+import { affordableOutput, dearest, worstCase } from "../ledger/charge.ts";
+import { type Allowance, type Ledger, Reservation, type Shortfall, type Want } from "../ledger/ledger.ts";
+import type { Plan } from "../routing/plan.ts";
+import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import type { ReceiptId } from "../units/id.ts";
+import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+
+/**
+ * Sizes the worst case of a request and holds it. The check and the take are one synchronous call of the ledger;
+ * only loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
+ */
+export async function admit(ask: Ask, desk: Desk): Promise<Admitted | Refusal> {
+  const sized = size(ask, desk.defaultMaxOutputTokens, ask.request.promptBound);
+  const first = await take(ask, sized, desk);
+  if (first instanceof Reservation) return { reservation: first, ...sized };
+  if (!isMoney(first)) return explain(first, ask, sized, desk);
+  // Bytes bound tokens from above by a factor of three or four: count before refusing for money.
+  const counted = size(
+    ask,
+    desk.defaultMaxOutputTokens,
+    Math.min(ask.request.promptBound, await desk.countPrompt(ask.request)),
+  );
+  const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
+  return second instanceof Reservation
+    ? { reservation: second, ...counted }
+    : explain(second, ask, counted, desk);
+}
+
+/** One request at the desk. */
+export interface Ask {
+  readonly receipt: ReceiptId;
+  readonly key: Key;
+  readonly budgets: readonly Budget[];
+  readonly request: GenerationRequest;
+  readonly plan: Plan;
+  /** Open Tier allowances that it draws on; empty on the paid tier. */
+  readonly allowances: readonly Allowance[];
+}
+
+export interface Desk {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly dashboardUrl: string;
+  readonly defaultMaxOutputTokens: number;
+  readonly openTierRpm: number | null;
+  /** A count of the prompt's tokens that errs upwards; may take a while, off the event loop or not. */
+  countPrompt(request: GenerationRequest): Promise<number>;
+}
+
+export interface Admitted {
+  readonly reservation: Reservation;
+  /** Output tokens, of all choices together, that the hold covers. */
+  readonly outputCeiling: number;
+  readonly amount: NanoUsd;
+}
+
+interface Sized {
+  readonly amount: NanoUsd;
+  readonly outputCeiling: number;
+  readonly promptBound: number;
+}
+
+function size({ plan, request }: Ask, defaultCeiling: number, promptBound: number): Sized {
+  const longest = Math.max(...plan.stops.map(({ model }) => model.maxOutputTokens));
+  const ceiling = Math.min(request.maxOutputTokens ?? defaultCeiling, longest);
+  const outputCeiling = ceiling * request.choices;
+  if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, promptBound };
+  const widest = Math.max(...plan.stops.map(({ model }) => model.contextLength));
+  const bound = Math.min(promptBound, widest);
+  return { amount: worstCase(bound, outputCeiling, dearestOf(plan)), outputCeiling, promptBound: bound };
+}
+
+async function take(
+  ask: Ask,
+  sized: Sized,
+  { ledger, clock, openTierRpm }: Desk,
+): Promise<Reservation | Shortfall> {
+  const { key, budgets, request, plan, allowances } = ask;
+  // A lane that arrives late may be yesterday's by then.
+  for (let round = 0; round < MAX_LANE_ROUNDS; round++) {
+    const at = clock.now();
+    const loading = ledger.lane(key, budgets, allowances, at);
+    if (loading instanceof Promise) {
+      await loading;
+      continue;
+    }
+    const want: Want = {
+      receipt: ask.receipt,
+      at,
+      key,
+      budgets,
+      allowances,
+      rpmLimit: plan.tier === "open" ? smaller(key.rpmLimit, openTierRpm) : key.rpmLimit,
+      tpmLimit: key.tpmLimit,
+      amount: sized.amount,
+      rateTokens: request.promptEstimate + sized.outputCeiling,
+      promptTokens: request.promptEstimate,
+      price: dearestOf(plan),
+      about: { surface: request.surface, model: request.model, stream: request.stream },
+    };
+    return ledger.admit(loading, want);
+  }
+  throw new Error("the day kept changing while a lane was loaded");
+}
+
+const MAX_LANE_ROUNDS = 8;
+
+const dearestOf = ({ stops }: Plan) =>
+  stops.length === 1 ? stops[0]!.price : dearest(stops.map(({ price }) => price));
+
+const smaller = (a: number | null, b: number | null): number | null =>
+  a === null ? b : b === null ? a : Math.min(a, b);
+
+const isMoney = (short: Shortfall): boolean => !("limit" in short);
+
+function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal {
+  switch (short.what) {
+    case "rpm_limit":
+    case "tpm_limit": {
+      const counted = short.what === "rpm_limit" ? "requests" : "estimated input plus output tokens";
+      const raise = `Raise it in the dashboard: ${desk.dashboardUrl}.`;
+      if (short.retryAfterS === null) {
+        return refuse(
+          "rate_limited",
+          `This request alone needs ${short.wanted} of \`${short.what}\`, which is ${short.limit} ${counted} per minute for this key; waiting will not help. ${raise}`,
+          { retryAfterS: 60, shouldRetry: false },
+        );
+      }
+      return refuse(
+        "rate_limited",
+        `The key's \`${short.what}\` of ${short.limit} ${counted} per minute is reached. Retry in ${short.retryAfterS} s. ${raise}`,
+        { retryAfterS: short.retryAfterS },
+      );
+    }
+    case "allowance": {
+      const retryAfterS = secondsUntil(short.resetsAt, desk.clock.now());
+      return refuse(
+        "free_quota_exceeded",
+        `The Open Tier allowance of ${short.limit} requests a day is spent. It resets at 00:00 UTC, in ${retryAfterS} s; it is shared by all keys, so a new key does not help, and neither does added credit.`,
+        { retryAfterS, shouldRetry: false },
+      );
+    }
+    case "balance":
+      return refuse("insufficient_credit", balanceMessage(short.available, ask, sized), {
+        balance: short.available,
+      });
+    default: {
+      const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
+      const used = `${formatUsd(short.spent)} is used and ${formatUsd(short.held)} is held by open requests`;
+      const alone =
+        short.amount > short.cap ? " This request alone is above the cap, so waiting will not help." : "";
+      const now = desk.clock.now();
+      return refuse(
+        "budget_exhausted",
+        `The ${name} has a cap of ${formatUsd(short.cap)}, of which ${used}; this request could cost ${formatUsd(short.amount)}.${alone}`,
+        {
+          ...(short.resetsAt === null ? {} : { retryAfterS: secondsUntil(short.resetsAt, now) }),
+          // Once the window has to end first, a client that repeats by itself only wastes its time.
+          ...(short.spent + short.amount > short.cap ? { shouldRetry: false as const } : {}),
+        },
+      );
+    }
+  }
+}
+
+function balanceMessage(available: NanoUsd, { plan, request }: Ask, { amount, promptBound }: Sized): string {
+  const fits = affordableOutput(available, promptBound, request.choices, dearestOf(plan));
+  const advice =
+    fits >= 1
+      ? `Add credit, or set max_tokens to at most ${fits}.`
+      : "Add credit: the balance does not cover the prompt alone.";
+  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}`;
+}
+
+const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));
+
+/** Refuses a prompt that cannot fit, naming its exact count; counts only where the byte bound leaves a doubt. */
+export async function checkContext(
+  ask: Pick<Ask, "request" | "plan">,
+  count: Desk["countPrompt"],
+): Promise<Refusal | null> {
+  const widest = Math.max(...ask.plan.stops.map(({ model }) => model.contextLength));
+  if (ask.request.promptBound <= widest) return null;
+  const tokens = await count(ask.request);
+  if (tokens <= widest) return null;
+  return refuse(
+    "context_too_long",
+    `The prompt has ${tokens} tokens; ${ask.plan.stops[0]!.model.id} takes at most ${widest}. Shorten it by ${tokens - widest} tokens or use a model with a larger context.`,
+    { param: ask.request.surface === "responses" ? "input" : "messages" },
+  );
+}

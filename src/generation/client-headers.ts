@@ -1,0 +1,29 @@
+/**
+ * The client's headers that reach the host. A list of what passes, not of what is held back: credentials, cookies and
+ * addresses of the client must never be sent to a host because nobody thought of their name.
+ */
+const PASSED = new Set([
+  "user-agent",
+  "idempotency-key",
+  "http-referer",
+  "x-title",
+  "x-session-id",
+  "x-client-request-id",
+  "session_id",
+  "conversation_id",
+  "originator",
+]);
+const PASSED_PREFIXES = ["anthropic-", "openai-", "x-stainless-"];
+/** They name an account at the host, which is the operator's there, not the client's. */
+const HELD_BACK = new Set(["openai-organization", "openai-project"]);
+
+export function clientHeaders(headers: Headers): Record<string, string> {
+  const passed: Record<string, string> = {};
+  headers.forEach((value, name) => {
+    if (passes(name)) passed[name] = value;
+  });
+  return passed;
+}
+
+const passes = (name: string): boolean =>
+  PASSED.has(name) || (PASSED_PREFIXES.some((prefix) => name.startsWith(prefix)) && !HELD_BACK.has(name));

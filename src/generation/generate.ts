@@ -1,0 +1,624 @@
+import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import {
+  type ErrorObject,
+  errorObject,
+  type Refusal,
+  refusalHeaders,
+  refuse,
+  refused,
+} from "../errors/refusal.ts";
+import {
+  type AttemptLimits,
+  attempt,
+  type Opened,
+  type Outcome,
+  type Rejected,
+  type Try,
+} from "../hosts/attempt.ts";
+import type { Transport } from "../hosts/transport.ts";
+import type { Balance, Budget, Key, SuspensionReason } from "../keys/key.ts";
+import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
+import type { Allowance, Ending, Ledger, Reservation, Settled } from "../ledger/ledger.ts";
+import { NO_OVERRIDES, namesOverrides, readOverrides } from "../routing/overrides.ts";
+import {
+  alternativesSentence,
+  asksOpenTier,
+  makePlan,
+  type Plan,
+  type Roads,
+  type Stop,
+  workingAlternatives,
+} from "../routing/plan.ts";
+import { type RelayEnd, relay } from "../stream/relay.ts";
+import type { GenerationRequest, Pairing, Surface } from "../surfaces/surface.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import { newId, type ReceiptId } from "../units/id.ts";
+import type { RandomBytes } from "../units/random.ts";
+import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { type Admitted, admit, checkContext, type Desk } from "./admission.ts";
+import type { Answer, Call, Sink, StreamedAnswer, WholeAnswer } from "./answer.ts";
+import { clientHeaders } from "./client-headers.ts";
+import { deliveredTokens, meter, usedTokens } from "./metering.ts";
+import { formatReceipt, type Receipt } from "./receipt.ts";
+
+/**
+ * The way of a generation request, from the bearer token to the last byte. Every decision about one is taken here, in the
+ * order in which it reads; the rooms it calls hold the arithmetic and the I/O.
+ */
+export function generator(house: House): (surface: SurfaceName, call: Call) => Promise<Answer> {
+  return async (surface, call) => {
+    const run = new Run(house, house.surfaces[surface], call);
+    try {
+      return await run.answer();
+    } catch (error) {
+      house.onFault(error, run.id);
+      return run.crashed();
+    }
+  };
+}
+
+/** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
+export interface House {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly ledger: Ledger;
+  readonly journal: Durability;
+  readonly transport: Transport;
+  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
+  pairing(client: SurfaceName, host: SurfaceName): Pairing | null;
+  readonly roads: Roads;
+  observe(stop: Stop, outcome: Try["outcome"], ms: number): void;
+  catalog(): Catalog;
+  settings(): Settings;
+  /** The sentence that suggests the closest published id, and where the catalog is. */
+  suggest(id: string): string;
+  identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
+  allowances(holder: Holder, call: Call): readonly Allowance[];
+  countPrompt: Desk["countPrompt"];
+  /** Keeps the receipt of a request that opened no hold, in memory. */
+  keepRefused(receipt: Receipt): void;
+  onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+export interface Settings {
+  readonly baseUrl: string;
+  readonly dashboardUrl: string;
+  readonly attempts: AttemptLimits;
+  readonly chunkGapMs: number;
+  readonly totalMs: number;
+  readonly writeOffTokens: number;
+  readonly defaultMaxOutputTokens: number;
+  readonly openTierRpm: number | null;
+}
+
+/** Who a live key belongs to. */
+export interface Holder {
+  readonly key: Key;
+  readonly balance: Balance;
+  readonly budgets: readonly Budget[];
+}
+
+/** See store/journal. */
+export interface Durability {
+  durable(sequence: number): true | Promise<boolean>;
+  readonly healthy: boolean;
+}
+
+/** One request. Its fields fill in the order of the rooms. */
+class Run {
+  readonly id: ReceiptId;
+  private readonly at: EpochMs;
+  private readonly startedMs: number;
+  private readonly settings: Settings;
+  private readonly catalog: Catalog;
+  private holder: Holder | null = null;
+  private request: GenerationRequest | null = null;
+  private admitted: Admitted | null = null;
+  private tries: readonly Try[] = [];
+  private opened: Opened | null = null;
+
+  constructor(
+    private readonly house: House,
+    private readonly surface: Surface,
+    private readonly call: Call,
+  ) {
+    this.id = newId("rcpt", house.random);
+    this.at = house.clock.now();
+    this.startedMs = house.clock.elapsedMs();
+    this.settings = house.settings();
+    this.catalog = house.catalog();
+  }
+
+  async answer(): Promise<Answer> {
+    const { house, call, surface } = this;
+
+    const holder = await this.identify();
+    if (refused(holder)) return this.refusal(holder);
+    this.holder = holder;
+
+    const request = surface.readRequest(call.body);
+    if (refused(request)) return this.refusal(request);
+    this.request = request;
+
+    const plan = this.plan(request, holder);
+    if (refused(plan)) return this.refusal(plan);
+    const tooLong = await checkContext({ request, plan }, house.countPrompt);
+    if (tooLong !== null) return this.refusal(tooLong);
+
+    if (!house.journal.healthy) return this.refusal(bookkeepingDown());
+    const allowances = plan.tier === "open" ? house.allowances(holder, call) : [];
+    const admitted = await admit({ receipt: this.id, ...holder, request, plan, allowances }, this.desk());
+    if (refused(admitted)) return this.refusal(admitted);
+    this.admitted = admitted;
+
+    const outcome = await this.attempt(request, plan, admitted);
+    this.tries = outcome.tries;
+    switch (outcome.kind) {
+      case "opened":
+        return this.open(outcome, request, admitted);
+      case "answered":
+        return this.whole(outcome, request, admitted);
+      default:
+        return this.failed(
+          this.failure(outcome, plan),
+          outcome.kind === "abandoned" ? "cancelled" : "failed",
+        );
+    }
+  }
+
+  /** An unhandled failure: what was held is given back, and nothing of the cause is told. */
+  crashed(): WholeAnswer {
+    this.opened?.cancel();
+    if (this.admitted?.reservation.isOpen === true)
+      this.settle({ state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" });
+    return this.errorAnswer(internalError());
+  }
+
+  private identify(): Holder | Refusal | Promise<Holder | Refusal> {
+    const { house, call, at, settings } = this;
+    if (call.secret === null) return missingKey();
+    const found = house.identify(call.secret, at);
+    const judge = (holder: Holder | null) => (holder === null ? invalidKey(settings) : admissible(holder));
+    return found instanceof Promise ? found.then(judge) : judge(found);
+  }
+
+  private plan(request: GenerationRequest, { key }: Holder): Plan | Refusal {
+    const { house, catalog } = this;
+    if (asksOpenTier(request.model, catalog)) {
+      const override = namesOverrides(request.overrides);
+      if (override !== null) {
+        const message = `\`${override}\` is a routing override, which the Open Tier refuses. Remove it, or name a paid model.`;
+        return refuse("invalid_request", message, { param: override });
+      }
+    }
+    const overrides = readOverrides(request.overrides, request.surface);
+    if (refused(overrides)) return overrides;
+    const { model, surface, promptEstimate } = request;
+    const wish = { model, surface, overrides, allowedModels: key.allowedModels, promptEstimate };
+    return makePlan(wish, catalog, house.roads, house.suggest);
+  }
+
+  private attempt(request: GenerationRequest, plan: Plan, admitted: Admitted): Promise<Outcome> {
+    const { house, call, settings } = this;
+    const ways = {
+      transport: house.transport,
+      clock: house.clock,
+      limits: settings.attempts,
+      surfaces: house.surfaces,
+      // A plan only holds stops whose language can be joined.
+      pairing: (client: SurfaceName, host: SurfaceName) => house.pairing(client, host)!,
+      clientHeaders: clientHeaders(call.headers),
+      outputCeiling: this.imposedCeiling(request, plan, admitted),
+      observe: house.observe,
+    };
+    return attempt(request, plan, ways, call.signal);
+  }
+
+  /**
+   * An unstreamed answer cannot be stopped midway. Where the client named no ceiling and the balance would not cover the
+   * model's own, the host is told the one that is held.
+   */
+  private imposedCeiling(
+    request: GenerationRequest,
+    plan: Plan,
+    { reservation, outputCeiling }: Admitted,
+  ): number | null {
+    if (request.stream || request.maxOutputTokens !== null || plan.tier === "open") return null;
+    const longest = Math.max(...plan.stops.map(({ model }) => model.maxOutputTokens)) * request.choices;
+    const beyond = worstCase(0, Math.max(0, longest - outputCeiling), reservation.want.price);
+    return beyond === 0 || this.house.ledger.coversMore(reservation, beyond)
+      ? null
+      : outputCeiling / request.choices;
+  }
+
+  private async whole(
+    { reply, stop }: Extract<Outcome, { kind: "answered" }>,
+    request: GenerationRequest,
+    _admitted: Admitted,
+  ): Promise<Answer> {
+    const { tokens, from } = usedTokens(reply.usage, reply.countedTokens, request);
+    const elapsedMs = this.elapsedMs();
+    const durable = this.settle({
+      state: "settled",
+      cost: costOf(tokens, stop.price),
+      tokens,
+      from,
+      stop,
+      firstTokenMs: elapsedMs,
+    }).durable;
+    if (!(durable === true || (await durable))) return this.errorAnswer(bookkeepingDown());
+    return { kind: "whole", status: 200, headers: this.headers("application/json"), body: reply.body };
+  }
+
+  private async open(opened: Opened, request: GenerationRequest, admitted: Admitted): Promise<Answer> {
+    this.opened = opened;
+    const firstTokenMs = this.elapsedMs();
+    const durable = this.house.journal.durable(admitted.reservation.sequence);
+    if (!(durable === true || (await durable))) {
+      opened.cancel();
+      return this.failed(bookkeepingDown(), "failed");
+    }
+    let begun = false;
+    const answer: StreamedAnswer = {
+      kind: "stream",
+      status: 200,
+      headers: {
+        ...this.headers("text/event-stream"),
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no",
+      },
+      run: (sink) => {
+        begun = true;
+        return this.stream(opened, request, admitted, firstTokenMs, sink);
+      },
+    };
+    // A client that leaves before the response is pulled: nobody will run it, and its hold must still be settled.
+    const { signal } = this.call;
+    const leave = () => {
+      if (!begun) void answer.run(DEAD_SINK);
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    return answer;
+  }
+
+  private async stream(
+    opened: Opened,
+    request: GenerationRequest,
+    { reservation, outputCeiling }: Admitted,
+    firstTokenMs: number,
+    sink: Sink,
+  ): Promise<void> {
+    const { house, settings, call } = this;
+    const { judge, stop } = opened;
+    try {
+      const end = await relay({
+        source: opened.source,
+        judge,
+        first: opened.first,
+        sink,
+        signal: call.signal,
+        onDisconnect: stop.route.host.onDisconnect,
+        limits: { chunkGapMs: settings.chunkGapMs, deadlineMs: this.startedMs + settings.totalMs },
+        clock: house.clock,
+        meter: meter(house.ledger, reservation, request, stop, outputCeiling),
+        cancel: () => opened.cancel(),
+      });
+      const settled = this.settle(this.streamEnd(end, opened, request, firstTokenMs));
+      const durable = settled.durable === true || (await settled.durable);
+      const last = this.lastFrames(end, opened, settled, durable);
+      if (last !== null) await sink.write(last);
+    } catch (error) {
+      house.onFault(error, this.id);
+      this.crashed();
+      await sink.write(judge.fail(this.errorObject(internalError())));
+    } finally {
+      sink.close();
+    }
+  }
+
+  private streamEnd(
+    end: RelayEnd,
+    { judge, stop }: Opened,
+    request: GenerationRequest,
+    firstTokenMs: number,
+  ): End {
+    const common = { stop, firstTokenMs };
+    switch (end.kind) {
+      case "complete": {
+        const { tokens, from } = usedTokens(judge.usage, judge.countedTokens, request);
+        return { ...common, state: "settled", cost: costOf(tokens, stop.price), tokens, from };
+      }
+      case "host_failed": {
+        const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
+        const writeOff = tokens.output < this.settings.writeOffTokens;
+        const state = writeOff ? "written_off" : "settled";
+        return {
+          ...common,
+          state,
+          writeOff,
+          cost: costOf(tokens, stop.price),
+          tokens,
+          errorCode: "upstream_error",
+        };
+      }
+      case "client_left": {
+        const tokens = deliveredTokens(judge.usage, end.delivered, request);
+        return { ...common, state: "cancelled", cost: costOf(tokens, stop.price), tokens };
+      }
+      case "out_of_credit": {
+        const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
+        return {
+          ...common,
+          state: "settled",
+          cost: costOf(tokens, stop.price),
+          tokens,
+          errorCode: "insufficient_credit",
+        };
+      }
+    }
+  }
+
+  private lastFrames(
+    end: RelayEnd,
+    { judge }: Opened,
+    settled: Settled,
+    durable: boolean,
+  ): Uint8Array | null {
+    if (end.kind === "client_left") return null;
+    if (!durable) return judge.fail(this.errorObject(bookkeepingDown()));
+    if (end.kind === "complete") return judge.terminal;
+    const refusal =
+      end.kind === "host_failed" ? upstreamError(end.message, settled) : stoppedForCredit(settled);
+    return judge.fail(this.errorObject(refusal));
+  }
+
+  private failure(outcome: Exclude<Outcome, { kind: "opened" | "answered" }>, plan: Plan): Refusal {
+    switch (outcome.kind) {
+      case "unsayable":
+        return outcome.refusal;
+      case "rejected":
+        return rejection(outcome, this.request!);
+      case "abandoned":
+        return refuse("invalid_request", "The client left before the answer began.");
+      case "exhausted":
+        return this.exhaustion(outcome.timedOut, outcome.waitedMs, plan);
+    }
+  }
+
+  private exhaustion(timedOut: boolean, waitedMs: number, plan: Plan): Refusal {
+    const { model } = this.request!;
+    const count = this.tries.length;
+    const tried = `${count} ${count === 1 ? "host was" : "hosts were"} tried`;
+    if (timedOut) {
+      const seconds = Math.round(waitedMs / 100) / 10;
+      return refuse(
+        "request_timeout",
+        `No host produced a first token for ${model} within ${seconds} s; ${tried}.`,
+      );
+    }
+    if (plan.tier === "open") {
+      return refuse(
+        "no_free_route",
+        `No free route of ${model} answered; ${tried}. The request was not switched to a paid model and nothing was charged.`,
+      );
+    }
+    if (plan.auto) {
+      const models = [...new Set(this.tries.map((one) => one.model))].join(", ");
+      return refuse("auto_unresolvable", `Every candidate of ${model} failed (${models}); ${tried}.`);
+    }
+    const { surface, promptEstimate } = this.request!;
+    const wish = {
+      model,
+      surface,
+      promptEstimate,
+      overrides: NO_OVERRIDES,
+      allowedModels: this.holder!.key.allowedModels,
+    };
+    const others = workingAlternatives(model, this.catalog, this.house.roads, wish);
+    return refuse(
+      "model_unavailable",
+      `All hosts of ${model} failed: ${tried}. ${alternativesSentence(others)}`,
+    );
+  }
+
+  /** Gives the hold back and answers with the error, once both are durable. */
+  private async failed(refusal: Refusal, state: "failed" | "cancelled"): Promise<WholeAnswer> {
+    const { durable } = this.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, errorCode: refusal.code });
+    if (!(durable === true || (await durable))) return this.errorAnswer(bookkeepingDown());
+    return this.errorAnswer(refusal);
+  }
+
+  private settle(end: End): Settled & { durable: true | Promise<boolean> } {
+    const { house, admitted } = this;
+    const { reservation } = admitted!;
+    const served = end.tokens.output > 0 || end.state === "settled";
+    const ending: Ending = {
+      state: end.state,
+      cost: end.cost,
+      writeOff: end.writeOff ?? false,
+      rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
+      allowanceUsed: served,
+    };
+    const settlement = house.ledger.settle(reservation, ending, (settled) =>
+      this.receiptBody(end, settled, reservation),
+    );
+    return { ...settlement, durable: house.journal.durable(settlement.sequence) };
+  }
+
+  private receiptBody(end: End, settled: Settled, { want }: Reservation): string {
+    const { request, tries } = this;
+    return formatReceipt({
+      id: this.id,
+      createdAt: want.at,
+      state: end.state,
+      surface: this.surface.name,
+      keyId: want.key.id,
+      modelRequested: request!.model,
+      model: end.stop?.model.id ?? null,
+      host: end.stop?.route.host.id ?? null,
+      attempts: tries,
+      stream: request!.stream,
+      tokens: end.tokens,
+      tokensFrom: end.from ?? "counted",
+      price: end.stop?.price ?? want.price,
+      cost: settled.charged,
+      held: settled.held,
+      writeOff: settled.writtenOff,
+      firstTokenMs: end.firstTokenMs ?? null,
+      totalMs: this.elapsedMs(),
+      errorCode: end.errorCode ?? null,
+    });
+  }
+
+  /** Answers a request that opened no hold. */
+  private refusal(refusal: Refusal): WholeAnswer {
+    const { request, holder } = this;
+    if (holder !== null) {
+      this.house.keepRefused({
+        id: this.id,
+        createdAt: this.at,
+        state: "refused",
+        surface: this.surface.name,
+        keyId: holder.key.id,
+        modelRequested: request?.model ?? "",
+        model: null,
+        host: null,
+        attempts: [],
+        stream: request?.stream ?? false,
+        tokens: NO_TOKENS,
+        tokensFrom: "counted",
+        price: null,
+        cost: ZERO_USD,
+        held: ZERO_USD,
+        writeOff: ZERO_USD,
+        firstTokenMs: null,
+        totalMs: this.elapsedMs(),
+        errorCode: refusal.code,
+      });
+    }
+    return this.errorAnswer(refusal);
+  }
+
+  private errorAnswer(refusal: Refusal): WholeAnswer {
+    return {
+      kind: "whole",
+      status: refusal.status,
+      headers: { ...this.headers("application/json"), ...refusalHeaders(refusal) },
+      body: this.surface.errorBody(this.errorObject(refusal), this.id),
+    };
+  }
+
+  private errorObject(refusal: Refusal): ErrorObject {
+    return errorObject(refusal, this.settings.baseUrl);
+  }
+
+  private headers(contentType: string): Record<string, string> {
+    return {
+      "content-type": contentType,
+      "x-gateway-receipt": this.id,
+      "x-request-id": this.id,
+      "request-id": this.id,
+    };
+  }
+
+  private desk(): Desk {
+    const { house, settings } = this;
+    const { dashboardUrl, defaultMaxOutputTokens, openTierRpm } = settings;
+    const { ledger, clock, countPrompt } = house;
+    return { ledger, clock, countPrompt, dashboardUrl, defaultMaxOutputTokens, openTierRpm };
+  }
+
+  private elapsedMs(): number {
+    return this.house.clock.elapsedMs() - this.startedMs;
+  }
+}
+
+/** How a request that held something ended. */
+interface End {
+  readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
+  readonly cost: NanoUsd;
+  readonly tokens: Tokens;
+  readonly from?: "host" | "counted";
+  readonly writeOff?: boolean;
+  readonly stop?: Stop;
+  readonly firstTokenMs?: number;
+  readonly errorCode?: Refusal["code"];
+}
+
+const DEAD_SINK: Sink = { write: () => false, close() {} };
+
+function admissible(holder: Holder): Holder | Refusal {
+  const { suspended } = holder.balance;
+  return suspended === null ? holder : suspension(suspended);
+}
+
+const SUSPENSIONS = {
+  chargeback: "a chargeback",
+  sanctions: "a sanctions-screening hit",
+  acceptable_use: "an acceptable-use breach",
+} as const satisfies Record<SuspensionReason, string>;
+
+/** Specification, "Errors": the reply names which of the three it was. */
+export const suspension = (reason: SuspensionReason): Refusal =>
+  refuse(
+    "account_suspended",
+    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator.`,
+  );
+
+const missingKey = (): Refusal =>
+  refuse("missing_api_key", "No API key was sent. Send the header `Authorization: Bearer <API_KEY>`.");
+
+const invalidKey = ({ dashboardUrl }: Settings): Refusal =>
+  refuse(
+    "invalid_api_key",
+    `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
+  );
+
+const internalError = (): Refusal =>
+  refuse(
+    "internal_error",
+    "Something failed inside the gateway. Retry, and report the receipt id in x-gateway-receipt.",
+  );
+
+const BOOKKEEPING_RETRY_S = 5;
+
+/** The journal cannot be written: serving would be acknowledging what may be lost. */
+const bookkeepingDown = (): Refusal =>
+  refuse(
+    "internal_error",
+    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
+    {
+      retryAfterS: BOOKKEEPING_RETRY_S,
+    },
+  );
+
+function rejection({ stop, error }: Rejected, request: GenerationRequest): Refusal {
+  const { model } = stop;
+  const details = error.param === null ? {} : { param: error.param };
+  if (error.contextTooLong) {
+    return refuse(
+      "context_too_long",
+      `The prompt of about ${request.promptEstimate} tokens exceeds the context of ${model.id}, ${model.contextLength} tokens. The host says: ${error.message}`,
+      details,
+    );
+  }
+  return refuse("invalid_request", `The host of ${model.id} refused the request: ${error.message}`, details);
+}
+
+function upstreamError(message: string, { charged, writtenOff }: Settled): Refusal {
+  const money =
+    writtenOff > 0 || charged === 0
+      ? "Nothing was charged."
+      : `The tokens delivered cost ${formatUsd(charged)}.`;
+  return refuse(
+    "upstream_error",
+    `The upstream host failed while the answer was streaming: ${message}. ${money}`,
+  );
+}
+
+const stoppedForCredit = ({ charged }: Settled): Refusal =>
+  refuse(
+    "insufficient_credit",
+    `The answer was stopped because the balance does not cover more of it. The tokens delivered cost ${formatUsd(charged)}. Add credit and send the request again.`,
+  );

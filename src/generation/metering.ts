@@ -1,0 +1,56 @@
+import { type Tokens, worstCase } from "../ledger/charge.ts";
+import type { Ledger, Reservation } from "../ledger/ledger.ts";
+import type { Stop } from "../routing/plan.ts";
+import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
+
+/** The hold grows by this many output tokens at a time, this many before they are needed. */
+const STEP_TOKENS = 4_096;
+const AHEAD_TOKENS = 512;
+
+/**
+ * Follows a stream's delivered tokens. A request that named no ceiling holds a default one; as its answer nears it, the
+ * hold grows in steps while the balance allows. Returns false once what is held is used up and nothing more can be.
+ */
+export function meter(
+  ledger: Ledger,
+  reservation: Reservation,
+  request: GenerationRequest,
+  stop: Stop,
+  outputCeiling: number,
+): (deliveredTokens: number) => boolean {
+  let covered = outputCeiling;
+  const grows = request.maxOutputTokens === null && reservation.want.amount > 0;
+  return (deliveredTokens) => {
+    ledger.delivered(reservation, deliveredTokens);
+    while (grows && deliveredTokens + AHEAD_TOKENS > covered) {
+      if (!ledger.extend(reservation, worstCase(0, STEP_TOKENS, stop.price)))
+        return deliveredTokens < covered;
+      covered += STEP_TOKENS;
+    }
+    return true;
+  };
+}
+
+/**
+ * What a finished answer used. The host's report is evidence: where it claims no output although text arrived, the
+ * gateway's own count stands in.
+ */
+export function usedTokens(
+  usage: Usage | null,
+  countedOutput: number,
+  request: GenerationRequest,
+): { tokens: Tokens; from: "host" | "counted" } {
+  if (usage !== null && (usage.output > 0 || countedOutput === 0)) return { tokens: usage, from: "host" };
+  return { tokens: deliveredTokens(usage, countedOutput, request), from: "counted" };
+}
+
+/** What an unfinished answer delivered: the prompt, as far as the host has told its size, and the text so far. */
+export function deliveredTokens(
+  usage: Usage | null,
+  countedOutput: number,
+  request: GenerationRequest,
+): Tokens {
+  const prompt = usage ?? { input: request.promptEstimate, cacheRead: 0, cacheWrite: 0 };
+  const { input, cacheRead, cacheWrite } = prompt;
+  return { input, cacheRead, cacheWrite, output: countedOutput, reasoning: 0 };
+}

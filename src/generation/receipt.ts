@@ -1,0 +1,105 @@
+import type { Price, SurfaceName } from "../catalog/catalog.ts";
+import type { ErrorCode } from "../errors/codes.ts";
+import type { Try } from "../hosts/attempt.ts";
+import type { Tokens } from "../ledger/charge.ts";
+import type { Recovered } from "../ledger/recovery.ts";
+import { type EpochMs, isoTime } from "../units/clock.ts";
+import type { KeyId, ReceiptId } from "../units/id.ts";
+import { type NanoPerMillion, type NanoUsd, usdFromNano } from "../units/usd.ts";
+
+/** What became of one request, as its owner may read it. Contract, section 5. Prompts and answers are never in it. */
+export interface Receipt {
+  readonly id: ReceiptId;
+  readonly createdAt: EpochMs;
+  readonly state: "settled" | "written_off" | "refused" | "failed" | "cancelled" | "recovered";
+  readonly surface: string;
+  readonly keyId: KeyId;
+  readonly modelRequested: string;
+  /** The model and host that served; null when none did. */
+  readonly model: string | null;
+  readonly host: string | null;
+  readonly attempts: readonly Try[];
+  readonly stream: boolean;
+  readonly tokens: Tokens;
+  /** Reported by the host, or counted by the gateway from the text. */
+  readonly tokensFrom: "host" | "counted";
+  readonly price: Price | null;
+  readonly cost: NanoUsd;
+  readonly held: NanoUsd;
+  readonly writeOff: NanoUsd;
+  readonly firstTokenMs: number | null;
+  readonly totalMs: number | null;
+  readonly errorCode: ErrorCode | null;
+}
+
+/** The receipt as JSON: amounts in USD, times in ISO 8601, prices in USD per million tokens. */
+export function formatReceipt(receipt: Receipt): string {
+  const { tokens, price } = receipt;
+  return JSON.stringify({
+    id: receipt.id,
+    created_at: isoTime(receipt.createdAt),
+    state: receipt.state,
+    surface: receipt.surface,
+    key_id: receipt.keyId,
+    model_requested: receipt.modelRequested,
+    model: receipt.model,
+    host: receipt.host,
+    attempts: receipt.attempts.map(({ host, outcome, ms, detail }) => ({
+      host,
+      outcome,
+      ms: Math.round(ms),
+      detail,
+    })),
+    stream: receipt.stream,
+    tokens: {
+      input: tokens.input,
+      cache_read: tokens.cacheRead,
+      cache_write: tokens.cacheWrite,
+      output: tokens.output,
+      reasoning: tokens.reasoning,
+      source: receipt.tokensFrom,
+    },
+    price: price === null ? null : publicPrice(price),
+    cost_usd: usdFromNano(receipt.cost),
+    held_usd: usdFromNano(receipt.held),
+    write_off: receipt.writeOff > 0 || receipt.state === "written_off",
+    write_off_usd: usdFromNano(receipt.writeOff),
+    first_token_ms: rounded(receipt.firstTokenMs),
+    total_ms: rounded(receipt.totalMs),
+    error_code: receipt.errorCode,
+  });
+}
+
+/** The receipt of a request whose process died while it was open. */
+export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writtenOff }: Recovered): string =>
+  formatReceipt({
+    id: hold.receipt,
+    createdAt: hold.at,
+    state: "recovered",
+    surface: hold.about.surface as SurfaceName,
+    keyId: hold.key,
+    modelRequested: hold.about.model,
+    model: null,
+    host: null,
+    attempts: [],
+    stream: hold.about.stream,
+    tokens,
+    tokensFrom: "counted",
+    price: hold.price,
+    cost: charged,
+    held,
+    writeOff: writeOff ? writtenOff : (0 as NanoUsd),
+    firstTokenMs: null,
+    totalMs: null,
+    errorCode: null,
+  });
+
+const publicPrice = ({ input, output, cacheRead, cacheWrite }: Price) => ({
+  input: perMillion(input),
+  output: perMillion(output),
+  cache_read: perMillion(cacheRead),
+  cache_write: perMillion(cacheWrite),
+});
+
+const perMillion = (price: NanoPerMillion): number => price / 1_000_000_000;
+const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * 10) / 10);

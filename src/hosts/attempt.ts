@@ -1,0 +1,339 @@
+import type { Host, SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Plan, Stop } from "../routing/plan.ts";
+import type {
+  GenerationRequest,
+  HostError,
+  Pairing,
+  Reply,
+  StreamJudge,
+  Surface,
+} from "../surfaces/surface.ts";
+import type { Clock } from "../units/clock.ts";
+import { type Exchange, HostFault, type HostReply, type Transport } from "./transport.ts";
+
+/**
+ * Walks the plan until a host answers. It comes back only with the first token in hand (or the whole answer, when it is
+ * not streamed): that is the commit point, and nothing behind it can try another host. Everything before it may fail
+ * freely: the client has seen nothing.
+ */
+export async function attempt(
+  request: GenerationRequest,
+  plan: Plan,
+  ways: Ways,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { clock, limits } = ways;
+  const startedMs = clock.elapsedMs();
+  const deadlineMs = startedMs + limits.firstTokenMs;
+  const stops = plan.stops.slice(0, limits.maxHosts);
+  const tries: Try[] = [];
+  let unsayable: Refusal | null = null;
+  for (const [index, stop] of stops.entries()) {
+    if (signal.aborted) return { kind: "abandoned", tries };
+    const nowMs = clock.elapsedMs();
+    if (nowMs >= deadlineMs) break;
+    const share = (deadlineMs - nowMs) / (stops.length - index);
+    const outcome = await tryStop(request, stop, ways, signal, share);
+    if (refused(outcome)) {
+      unsayable ??= outcome;
+      continue;
+    }
+    const ms = clock.elapsedMs() - nowMs;
+    tries.push({
+      host: stop.route.host.id,
+      model: stop.model.id,
+      outcome: outcome.kind,
+      ms,
+      detail: detailOf(outcome),
+    });
+    ways.observe(stop, outcome.kind, ms);
+    if (outcome.kind === "opened" || outcome.kind === "answered" || outcome.kind === "rejected")
+      return { ...outcome, tries };
+    if (outcome.kind === "abandoned") return { kind: "abandoned", tries };
+  }
+  if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
+  const waitedMs = clock.elapsedMs() - startedMs;
+  // Timers fire a little early or late: the last share is over when the whole is, give or take.
+  return { kind: "exhausted", timedOut: waitedMs >= limits.firstTokenMs - TIMER_SLACK_MS, waitedMs, tries };
+}
+
+/** What attempts are made with. */
+export interface Ways {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly limits: AttemptLimits;
+  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
+  pairing(client: SurfaceName, host: SurfaceName): Pairing;
+  /** The client's headers that the host should see, lower-case names. */
+  readonly clientHeaders: Readonly<Record<string, string>>;
+  /** Stops a host at this many output tokens although the client named no ceiling; null does not. */
+  readonly outputCeiling: number | null;
+  /** Told of each try, for health. */
+  observe(stop: Stop, outcome: Try["outcome"], ms: number): void;
+}
+
+export interface AttemptLimits {
+  /** From the first try to the first token, over all hosts. */
+  readonly firstTokenMs: number;
+  readonly maxHosts: number;
+}
+
+/** One host tried, as the receipt lists it. */
+export interface Try {
+  readonly host: string;
+  readonly model: string;
+  /**
+   * `opened` and `answered` served; `rejected` is the host's verdict on the request itself; `refused` (an error status or
+   * event), `unreachable` and `silent` are the host's failures; `abandoned` means that the client left.
+   */
+  readonly outcome: "opened" | "answered" | "rejected" | "refused" | "unreachable" | "silent" | "abandoned";
+  readonly ms: number;
+  /** What the host said or did, for people; null when it served. */
+  readonly detail: string | null;
+}
+
+export type Outcome = { readonly tries: readonly Try[] } & (
+  | Opened
+  | Answered
+  | Rejected
+  | { readonly kind: "exhausted"; readonly timedOut: boolean; readonly waitedMs: number }
+  | { readonly kind: "unsayable"; readonly refusal: Refusal }
+  | { readonly kind: "abandoned" }
+);
+
+/** A stream whose first token is here. */
+export interface Opened {
+  readonly kind: "opened";
+  readonly stop: Stop;
+  readonly source: HostReply;
+  readonly judge: StreamJudge;
+  readonly first: Uint8Array;
+  cancel(): void;
+}
+
+export interface Answered {
+  readonly kind: "answered";
+  readonly stop: Stop;
+  readonly reply: Extract<Reply, { kind: "reply" }>;
+}
+
+export interface Rejected {
+  readonly kind: "rejected";
+  readonly stop: Stop;
+  readonly status: number;
+  readonly error: HostError;
+}
+
+type TryOutcome =
+  | Opened
+  | Answered
+  | Rejected
+  | { readonly kind: "refused" | "unreachable" | "silent" | "abandoned"; readonly message: string };
+
+/** Unstreamed answers and error bodies are read whole, up to this. */
+const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+/** Bytes of roles, pings and comments that may come before the first token. */
+const MAX_PRELUDE_BYTES = 1024 * 1024;
+
+const TIMER_SLACK_MS = 2;
+
+/** Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's request. */
+const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429]);
+
+async function tryStop(
+  request: GenerationRequest,
+  stop: Stop,
+  ways: Ways,
+  signal: AbortSignal,
+  shareMs: number,
+): Promise<TryOutcome | Refusal> {
+  const pairing = ways.pairing(request.surface, stop.hostSurface);
+  const { host, model } = stop.route;
+  const body = pairing.hostBody(request, {
+    model,
+    noStreamOptions: host.quirks.noStreamOptions === true,
+    maxOutputTokens: ways.outputCeiling,
+  });
+  if (refused(body)) return body;
+  const limit = new TimeLimit(ways.clock, shareMs, signal);
+  try {
+    const outcome = await once(false);
+    // A pooled connection that the host had closed meanwhile says nothing about the host: once more, on a fresh one.
+    return outcome === "stale" ? answerOf(await once(true)) : outcome;
+  } finally {
+    limit.stop();
+  }
+
+  async function once(fresh: boolean): Promise<TryOutcome | "stale"> {
+    const path = ways.surfaces[stop.hostSurface].path;
+    const exchange = ways.transport.open({
+      host,
+      method: "POST",
+      path,
+      headers: hostHeaders(host, request.stream, ways.clientHeaders),
+      body: body as Uint8Array,
+      fresh,
+    });
+    limit.guard(exchange);
+    const reply = await exchange.reply;
+    if (reply instanceof HostFault) return reply.stale && !limit.over ? "stale" : faulted(reply, limit);
+    const outcome = await judge(reply, exchange);
+    if (outcome.kind !== "opened") exchange.cancel();
+    return outcome;
+  }
+
+  async function judge(reply: HostReply, exchange: Exchange): Promise<TryOutcome> {
+    if (reply.status < 200 || reply.status > 299) return judgeStatus(reply, stop, ways, limit);
+    if (!request.stream) return judgeReply(reply, request, stop, pairing, limit);
+    return awaitFirstToken(reply, exchange, pairing.openStream(request, stop.model.id), stop, limit);
+  }
+}
+
+const answerOf = (outcome: TryOutcome | "stale"): TryOutcome =>
+  outcome === "stale"
+    ? { kind: "unreachable", message: "the host closed two connections in a row" }
+    : outcome;
+
+async function judgeStatus(reply: HostReply, stop: Stop, ways: Ways, limit: TimeLimit): Promise<TryOutcome> {
+  const body = await readWhole(reply, MAX_ERROR_BYTES);
+  if (limit.over) return limit.outcome();
+  const { status } = reply;
+  const bytes = body instanceof Uint8Array ? body : new Uint8Array();
+  const error = ways.surfaces[stop.hostSurface].readHostError(status, bytes);
+  if (status >= 400 && status <= 499 && !HOST_FAILURES.has(status))
+    return { kind: "rejected", stop, status, error };
+  return { kind: "refused", message: `status ${status}: ${error.message}` };
+}
+
+async function judgeReply(
+  reply: HostReply,
+  request: GenerationRequest,
+  stop: Stop,
+  pairing: Pairing,
+  limit: TimeLimit,
+): Promise<TryOutcome> {
+  const body = await readWhole(reply, MAX_REPLY_BYTES);
+  if (!(body instanceof Uint8Array)) return faulted(body, limit);
+  const read = pairing.readReply(body, request, stop.model.id);
+  return read.kind === "reply"
+    ? { kind: "answered", stop, reply: read }
+    : { kind: "refused", message: read.message };
+}
+
+async function awaitFirstToken(
+  source: HostReply,
+  exchange: Exchange,
+  judge: StreamJudge,
+  stop: Stop,
+  limit: TimeLimit,
+): Promise<TryOutcome> {
+  const held: Uint8Array[] = [];
+  let heldBytes = 0;
+  while (heldBytes <= MAX_PRELUDE_BYTES) {
+    const read = source.read();
+    const next = read instanceof Promise ? await read : read;
+    if (next instanceof HostFault) return faulted(next, limit);
+    const bytes = next === null ? judge.end() : judge.push(next);
+    held.push(bytes);
+    heldBytes += bytes.length;
+    if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
+      limit.stop();
+      const first = held.length === 1 ? bytes : Buffer.concat(held);
+      return { kind: "opened", stop, source, judge, first, cancel: () => exchange.cancel() };
+    }
+    if (judge.fault !== null) return { kind: "refused", message: judge.fault.message };
+    if (next === null || judge.terminal !== null)
+      return { kind: "refused", message: "the stream ended without a token" };
+  }
+  return { kind: "refused", message: `no token within ${MAX_PRELUDE_BYTES} bytes` };
+}
+
+async function readWhole(reply: HostReply, most: number): Promise<Uint8Array | HostFault> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const read = reply.read();
+    const next = read instanceof Promise ? await read : read;
+    if (next instanceof HostFault) return next;
+    if (next === null) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+    chunks.push(next);
+    length += next.length;
+    if (length > most) return new HostFault("malformed", `the answer is larger than ${most} bytes`);
+  }
+}
+
+const faulted = (fault: HostFault, limit: TimeLimit): TryOutcome =>
+  limit.over ? limit.outcome() : { kind: "unreachable", message: `${fault.kind}: ${fault.message}` };
+
+const detailOf = (outcome: TryOutcome): string | null => {
+  if (outcome.kind === "opened" || outcome.kind === "answered") return null;
+  return outcome.kind === "rejected" ? outcome.error.message : outcome.message;
+};
+
+/** Cancels an exchange when its time is over or the client leaves; whichever came first names the outcome. */
+class TimeLimit {
+  private exchange: Exchange | null = null;
+  private why: "silent" | "abandoned" | null = null;
+  private readonly timer;
+  private readonly onAbort = () => this.end("abandoned");
+
+  constructor(
+    clock: Clock,
+    private readonly ms: number,
+    private readonly signal: AbortSignal,
+  ) {
+    this.timer = clock.after(ms, () => this.end("silent"));
+    signal.addEventListener("abort", this.onAbort);
+  }
+
+  get over(): boolean {
+    return this.why !== null;
+  }
+
+  guard(exchange: Exchange): void {
+    this.exchange = exchange;
+    if (this.over) exchange.cancel();
+  }
+
+  outcome(): TryOutcome {
+    const message =
+      this.why === "silent" ? `no first token within ${Math.round(this.ms)} ms` : "the client left";
+    return { kind: this.why!, message };
+  }
+
+  stop(): void {
+    this.timer.cancel();
+    this.signal.removeEventListener("abort", this.onAbort);
+  }
+
+  private end(why: "silent" | "abandoned"): void {
+    this.why ??= why;
+    this.exchange?.cancel();
+  }
+}
+
+/**
+ * The operator's headers win over the client's, but for the version of Anthropic's language: the client wrote its body
+ * for the one it names. Betas of both are joined.
+ */
+function hostHeaders(
+  host: Host,
+  stream: boolean,
+  client: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const headers: Record<string, string> = { ...client, ...host.headers };
+  headers["content-type"] = "application/json";
+  headers.accept = stream ? "text/event-stream" : "application/json";
+  if (client["anthropic-version"] !== undefined) headers["anthropic-version"] = client["anthropic-version"];
+  const betas = [host.headers["anthropic-beta"], client["anthropic-beta"]].filter(
+    (beta) => beta !== undefined,
+  );
+  if (betas.length === 2) headers["anthropic-beta"] = betas.join(",");
+  if (host.apiKey !== null) {
+    if (host.auth === "x-api-key") headers["x-api-key"] = host.apiKey;
+    else headers.authorization = `Bearer ${host.apiKey}`;
+  }
+  return headers;
+}

@@ -1,0 +1,264 @@
+import type { Socket, SocketHandler, TCPSocketConnectOptions, TLSOptions } from "bun";
+import type { Clock, Timer } from "../units/clock.ts";
+import type { Endpoint } from "./http1-endpoint.ts";
+import type { RequestBytes } from "./http1-request.ts";
+import { HostFault } from "./transport.ts";
+
+/**
+ * One socket to a host, and whoever has it now. It dials, proves the host's certificate, writes requests as fast as the
+ * peer takes them, and hands on what arrives; what the bytes mean is the tenant's business.
+ */
+export class Connection {
+  /** It has carried an exchange before, so the host may have closed it unseen. */
+  reused = false;
+  /** On the clock's `elapsedMs`; meaningful while idle. */
+  idleUntilMs = 0;
+  #tenant: Tenant | null;
+  #socket: Socket<Connection> | null = null;
+  #state: "dialling" | "open" | "closed" = "dialling";
+  #dialTimer: Timer | null = null;
+  /** Among its owner's sockets. */
+  #counted = true;
+  #paused = false;
+  /** What the peer has not taken yet, and what comes after it. */
+  #unsent: Uint8Array | null = null;
+  #unsentNext: Uint8Array | null = null;
+
+  constructor(
+    readonly owner: ConnectionOwner,
+    readonly endpoint: Endpoint,
+    tenant: Tenant,
+  ) {
+    this.#tenant = tenant;
+  }
+
+  dial(tls: TLSOptions | null, clock: Clock, timeoutMs: number): void {
+    this.#dialTimer = clock.after(timeoutMs, () => this.#dialTimedOut(timeoutMs));
+    const { hostname, port } = this.endpoint;
+    const target: TCPSocketConnectOptions<Connection> = { hostname, port, data: this, socket: HANDLERS };
+    // An empty `tls` would give a plain socket (Bun 1.4.5): it is left out or full, never in between.
+    if (tls !== null) target.tls = tls;
+    Bun.connect(target).catch((error) => this.unreachable(error));
+  }
+
+  /** Gives an open, idle connection to its next tenant. */
+  lease(tenant: Tenant): void {
+    this.#tenant = tenant;
+    this.reused = true;
+    this.#send(tenant.request);
+  }
+
+  /** Stops reading until `resume`, so that an answer nobody takes stays in the socket. */
+  pause(): void {
+    if (this.#paused || this.#state !== "open") return;
+    this.#paused = true;
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#socket?.resume();
+  }
+
+  /** The tenant is done. `healthy`: the answer ended where it should and the host will take another request. */
+  release(healthy: boolean, keepAliveS: number | null): void {
+    this.#tenant = null;
+    if (!healthy || this.#state !== "open" || this.#unsent !== null) {
+      this.destroy();
+    } else {
+      this.resume();
+      this.owner.idle(this, keepAliveS);
+    }
+  }
+
+  /** Hard, by a reset: the host learns at once that nobody listens any more. */
+  destroy(): void {
+    if (this.#state === "closed") return;
+    const socket = this.#socket;
+    this.#close();
+    socket?.terminate();
+  }
+
+  /** Politely, for one that is idle. */
+  retire(): void {
+    if (this.#state === "closed") return;
+    const socket = this.#socket;
+    this.#close();
+    socket?.end();
+  }
+
+  /** @internal The socket's events; see HANDLERS. */
+  connected(socket: Socket<Connection>): void {
+    if (this.#state === "closed") {
+      // Given up while it was being dialled.
+      socket.terminate();
+      this.#uncount();
+      return;
+    }
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, PROBE_AFTER_MS);
+    if (!this.endpoint.secure) this.#ready();
+  }
+
+  /** @internal `trusted` is false when the certificate does not prove the host's name to a root we know. */
+  handshaken(trusted: boolean, error: Error | null): void {
+    if (this.#state !== "dialling") return;
+    if (trusted) this.#ready();
+    else this.#failDial(new HostFault("tls", `No trusted TLS session with the host: ${reasonOf(error)}.`));
+  }
+
+  /** @internal */
+  received(bytes: Uint8Array): void {
+    if (this.#state !== "open") return;
+    // An answer to nothing: the next request on this socket would take it for its own.
+    if (this.#tenant === null) this.#dropIdle();
+    else this.#tenant.received(bytes);
+  }
+
+  /** @internal */
+  drained(): void {
+    if (this.#state === "open") this.#flush();
+  }
+
+  /** @internal `error` is null when the peer closed in order. */
+  lost(error: Error | null): void {
+    if (this.#state === "closed") return;
+    const tenant = this.#tenant;
+    if (this.#state === "dialling") {
+      this.#failDial(new HostFault("tls", `The host broke off the TLS handshake: ${reasonOf(error)}.`));
+    } else if (tenant === null) {
+      this.#dropIdle();
+    } else {
+      this.destroy();
+      tenant.lost(error === null, this.reused);
+    }
+  }
+
+  /** @internal The dial came to nothing, whoever may still wait for it. */
+  unreachable(error: Error): void {
+    if (this.#socket === null) this.#uncount();
+    if (this.#state === "dialling") this.#failDial(dialFault(error, this.endpoint));
+  }
+
+  #ready(): void {
+    this.#dialTimer?.cancel();
+    this.#dialTimer = null;
+    this.#state = "open";
+    if (this.#tenant !== null) this.#send(this.#tenant.request);
+  }
+
+  #dialTimedOut(timeoutMs: number): void {
+    const { hostname, port } = this.endpoint;
+    this.#failDial(
+      new HostFault("connect_timeout", `No connection to ${hostname}:${port} within ${timeoutMs} ms.`),
+    );
+  }
+
+  #failDial(fault: HostFault): void {
+    const tenant = this.#tenant;
+    this.destroy();
+    tenant?.failed(fault);
+  }
+
+  #send({ head, body }: RequestBytes): void {
+    this.#unsent = head;
+    this.#unsentNext = body;
+    this.#flush();
+  }
+
+  #flush(): void {
+    while (this.#unsent !== null) {
+      const sent = this.#socket!.write(this.#unsent);
+      if (sent < 0) {
+        // Closed under us, and the event has not come yet.
+        this.lost(null);
+        return;
+      }
+      if (sent < this.#unsent.length) {
+        this.#unsent = this.#unsent.subarray(sent);
+        return;
+      }
+      this.#unsent = this.#unsentNext;
+      this.#unsentNext = null;
+    }
+  }
+
+  #dropIdle(): void {
+    this.owner.forget(this);
+    this.destroy();
+  }
+
+  #close(): void {
+    const dialled = this.#socket !== null;
+    this.#state = "closed";
+    this.#dialTimer?.cancel();
+    this.#dialTimer = null;
+    this.#tenant = null;
+    this.#unsent = this.#unsentNext = null;
+    this.#socket = null;
+    // One that is still being dialled holds its socket until the dial ends: `connected` or `unreachable` reports it.
+    if (dialled) this.#uncount();
+  }
+
+  #uncount(): void {
+    if (!this.#counted) return;
+    this.#counted = false;
+    this.owner.gone();
+  }
+}
+
+/** Who has a connection: one exchange at a time. After `failed` or `lost` the connection is no longer its own. */
+export interface Tenant {
+  readonly request: RequestBytes;
+  /** The bytes are the tenant's to keep and to overwrite. */
+  received(bytes: Uint8Array): void;
+  /** The connection never came to be. */
+  failed(fault: HostFault): void;
+  /** The peer ended it: in order, or by a reset; `reused` when it had carried other exchanges before. */
+  lost(clean: boolean, reused: boolean): void;
+}
+
+export interface ConnectionOwner {
+  /** Free for the next exchange. */
+  idle(connection: Connection, keepAliveS: number | null): void;
+  /** No longer fit to be idle. */
+  forget(connection: Connection): void;
+  /** A socket is gone; said once for each. */
+  gone(): void;
+}
+
+/** Between keep-alive probes: finds a peer that vanished, and keeps address translators on the way from forgetting us. */
+const PROBE_AFTER_MS = 30_000;
+
+/**
+ * One set of handlers for all sockets; a socket's `data` is its Connection. Bun gives each `data` event memory of its own
+ * (measured: never reused after the callback), so nothing is copied. A `close` follows every `end`: sockets are not half-open.
+ */
+const HANDLERS: SocketHandler<Connection> = {
+  // A plain array: a Buffer makes each of its slices a Buffer too, which costs more.
+  binaryType: "uint8array" as "buffer",
+  open: (socket) => socket.data.connected(socket),
+  handshake: (socket, trusted, error) => socket.data.handshaken(trusted, error),
+  data: (socket, bytes) => socket.data.received(bytes),
+  drain: (socket) => socket.data.drained(),
+  end: (socket) => socket.data.lost(null),
+  close: (socket, error) => socket.data.lost(error ?? null),
+  error: (socket, error) => socket.data.lost(error),
+  connectError: (socket, error) => socket.data.unreachable(error),
+};
+
+function dialFault(error: Error, { hostname, port }: Endpoint): HostFault {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === "getaddrinfo")
+    return new HostFault("dns", `No address for ${hostname}: ${reasonOf(error)}.`);
+  const kind = code === "ETIMEDOUT" ? "connect_timeout" : "refused";
+  return new HostFault(kind, `No connection to ${hostname}:${port}: ${reasonOf(error)}.`);
+}
+
+function reasonOf(error: Error | null): string {
+  if (error === null) return "it closed the connection";
+  const { code } = error as NodeJS.ErrnoException;
+  return code === undefined ? error.message : `${code}, ${error.message}`;
+}

@@ -1,0 +1,175 @@
+import { assert } from "../units/assert.ts";
+import type { Connection, Tenant } from "./http1-connection.ts";
+import { type CompressedBody, decompressed } from "./http1-decompress.ts";
+import type { ResponseHead } from "./http1-head.ts";
+import type { Pool } from "./http1-pool.ts";
+import { ResponseReader } from "./http1-reader.ts";
+import type { RequestBytes } from "./http1-request.ts";
+import { type Exchange, HostFault, type HostReply } from "./transport.ts";
+
+/** What `HostReply.read` answers with. */
+type Read = Uint8Array | null | HostFault;
+
+/**
+ * One POST and its answer. The socket pushes, the caller pulls: what has arrived and was not read waits here up to a
+ * high-water mark, the rest in the socket. The socket is given back as soon as the answer has arrived whole, read or not.
+ */
+export class Http1Exchange implements Exchange, Tenant {
+  readonly reply: Promise<HostReply | HostFault>;
+  #settleReply!: (reply: HostReply | HostFault) => void;
+  #replied = false;
+  #connection: Connection | null = null;
+  readonly #reader = new ResponseReader();
+
+  readonly #arrived: Uint8Array[] = [];
+  #firstArrived = 0;
+  #unreadBytes = 0;
+  #waiting: ((answer: Read) => void) | null = null;
+  /** Undefined until the body ended; then what `read` says after the last bytes. */
+  #end: null | HostFault | undefined = undefined;
+
+  constructor(readonly request: RequestBytes) {
+    this.reply = new Promise((settle) => {
+      this.#settleReply = settle;
+    });
+  }
+
+  begin(pool: Pool, fresh: boolean): void {
+    const connection = pool.connect(this, fresh);
+    // A dial may fail before `connect` returns.
+    if (this.#end !== undefined) return;
+    if (connection !== null) this.#connection = connection;
+    else
+      this.failed(
+        new HostFault(
+          "refused",
+          `${pool.limits.maxSockets} sockets to ${pool.endpoint.origin} are open already.`,
+        ),
+      );
+  }
+
+  cancel(): void {
+    // Read to its end already: nothing is left to cancel, and the socket has long gone back.
+    if (this.#end === null && this.#unreadBytes === 0) return;
+    this.#connection?.release(false, null);
+    this.#connection = null;
+    this.#arrived.length = this.#firstArrived = this.#unreadBytes = 0;
+    this.#finish(CANCELLED);
+  }
+
+  get cancelled(): boolean {
+    return this.#end === CANCELLED;
+  }
+
+  read(): Read | Promise<Read> {
+    if (this.#unreadBytes > 0) return this.#takeArrived();
+    if (this.#end !== undefined) return this.#end;
+    assert(this.#waiting === null, "a body is read by one reader at a time");
+    return new Promise((answer) => {
+      this.#waiting = answer;
+    });
+  }
+
+  received(bytes: Uint8Array): void {
+    const reader = this.#reader;
+    const body = reader.push(bytes);
+    if (!this.#replied && reader.head !== null) this.#answer(reader.head);
+    if (body !== null) this.#deliver(body);
+    if (reader.complete) this.#complete();
+    else if (reader.fault !== null) {
+      this.#connection?.release(false, null);
+      this.failed(reader.fault);
+    } else if (this.#unreadBytes > HIGH_WATER_BYTES) this.#connection?.pause();
+  }
+
+  lost(clean: boolean, reused: boolean): void {
+    const reader = this.#reader;
+    this.#connection = null;
+    const stale = reused && !reader.started;
+    reader.end(clean);
+    if (reader.complete) this.#finish(null);
+    else this.#finish(stale ? STALE : reader.fault!);
+  }
+
+  failed(fault: HostFault): void {
+    this.#connection = null;
+    this.#finish(fault);
+  }
+
+  #answer(head: ResponseHead): void {
+    this.#replied = true;
+    this.#settleReply(decompressed(new Http1Reply(head, this)));
+  }
+
+  #deliver(body: Uint8Array): void {
+    if (this.#waiting !== null) {
+      this.#wake(body);
+    } else {
+      this.#arrived.push(body);
+      this.#unreadBytes += body.length;
+    }
+  }
+
+  #takeArrived(): Uint8Array {
+    const bytes = this.#arrived[this.#firstArrived++]!;
+    this.#unreadBytes -= bytes.length;
+    if (this.#firstArrived === this.#arrived.length) this.#arrived.length = this.#firstArrived = 0;
+    if (this.#unreadBytes <= LOW_WATER_BYTES) this.#connection?.resume();
+    return bytes;
+  }
+
+  #complete(): void {
+    const { head, surplus } = this.#reader;
+    const connection = this.#connection;
+    this.#connection = null;
+    connection?.release(head!.keepAlive && !surplus, head!.keepAliveS);
+    this.#finish(null);
+  }
+
+  #finish(end: null | HostFault): void {
+    this.#end = end;
+    if (!this.#replied && end !== null) {
+      this.#replied = true;
+      this.#settleReply(end);
+    }
+    if (this.#waiting !== null) this.#wake(end);
+  }
+
+  #wake(answer: Read): void {
+    const wake = this.#waiting!;
+    this.#waiting = null;
+    wake(answer);
+  }
+}
+
+class Http1Reply implements CompressedBody {
+  readonly status: number;
+  readonly headers: Map<string, string>;
+  readonly #exchange: Http1Exchange;
+
+  constructor(head: ResponseHead, exchange: Http1Exchange) {
+    this.status = head.status;
+    this.headers = head.headers;
+    this.#exchange = exchange;
+  }
+
+  get cancelled(): boolean {
+    return this.#exchange.cancelled;
+  }
+
+  read(): Read | Promise<Read> {
+    return this.#exchange.read();
+  }
+}
+
+/** Unread bytes above this stop the socket; one read of the socket (half a MiB) may come on top. */
+const HIGH_WATER_BYTES = 64 * 1024;
+/** Below this the socket may go on, so that the next read is under way while the caller handles the last. */
+const LOW_WATER_BYTES = 16 * 1024;
+
+const CANCELLED = new HostFault("cancelled", "The exchange was cancelled.");
+const STALE = new HostFault(
+  "reset",
+  "The host had closed the pooled connection before it saw the request.",
+  true,
+);

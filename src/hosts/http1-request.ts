@@ -1,0 +1,64 @@
+import { assert } from "../units/assert.ts";
+import { type Endpoint, targetOf } from "./http1-endpoint.ts";
+import type { HostCall } from "./transport.ts";
+
+/** A request as it goes out: usually one buffer, so that it leaves in one packet. */
+export interface RequestBytes {
+  readonly head: Uint8Array;
+  /** Null when there is none, or when it is small and was copied behind the head. */
+  readonly body: Uint8Array | null;
+}
+
+/** Up to here, one copy is cheaper than a second system call. */
+const JOINED_BODY_MAX = 64 * 1024;
+
+export function encodeRequest(call: HostCall, endpoint: Endpoint): RequestBytes {
+  const head = headText(call, endpoint);
+  const { body } = call;
+  const joined = body !== null && body.length <= JOINED_BODY_MAX;
+  const bytes = Buffer.allocUnsafe(head.length + (joined ? body.length : 0));
+  bytes.write(head, 0, "latin1");
+  if (joined) bytes.set(body, head.length);
+  return { head: bytes, body: joined ? null : body };
+}
+
+function headText(call: HostCall, endpoint: Endpoint): string {
+  const target = targetOf(endpoint, call.path);
+  assert(TARGET.test(target), "request path holds a byte that HTTP does not allow there");
+  // Bodies are asked for uncompressed: inflating costs more CPU here than the bytes cost on the way, and a compressed
+  // event stream comes in lumps. A host that compresses regardless is understood all the same.
+  let text =
+    `${call.method} ${target} HTTP/1.1\r\nhost: ${endpoint.authority}\r\n` +
+    "connection: keep-alive\r\naccept-encoding: identity\r\n";
+  for (const name in call.headers) {
+    if (OWN_FIELDS.has(name)) continue;
+    const value = call.headers[name]!;
+    // A line break inside a name or a value would begin another header, or another request.
+    assert(FIELD_NAME.test(name), "header name holds a byte that HTTP does not allow there");
+    assert(FIELD_VALUE.test(value), "header value holds a byte that HTTP does not allow there");
+    text += `${name}: ${value}\r\n`;
+  }
+  if (call.body !== null) text += `content-length: ${call.body.length}\r\n`;
+  else if (call.method === "POST") text += "content-length: 0\r\n";
+  return `${text}\r\n`;
+}
+
+/** RFC 9110 §5.6.2 token, lower-case by the seam's contract. */
+const FIELD_NAME = /^[a-z0-9!#$%&'*+\-.^_`|~]+$/;
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const TARGET = /^\/[\x21-\x7e]*$/;
+
+/** Fields that speak of this connection or of the framing, not of the call; they are the transport's alone. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);

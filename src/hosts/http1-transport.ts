@@ -1,0 +1,99 @@
+import type { TLSOptions } from "bun";
+import type { Host } from "../catalog/catalog.ts";
+import type { Clock } from "../units/clock.ts";
+import { type Endpoint, endpointOf } from "./http1-endpoint.ts";
+import { Http1Exchange } from "./http1-exchange.ts";
+import { Pool, type PoolLimits } from "./http1-pool.ts";
+import { encodeRequest } from "./http1-request.ts";
+import type { Exchange, HostCall, Transport } from "./transport.ts";
+
+/**
+ * Our own HTTP/1.1 client on Bun's sockets. `fetch` keeps 64 idle connections per process, hides whether a broken socket
+ * was a stale one, and costs more CPU for each streamed event (bench/transport). It neither follows redirects nor repeats a
+ * request nor reads proxies from the environment.
+ */
+export function http1Transport(options: Http1Options): Transport {
+  return new Http1Transport(options);
+}
+
+export interface Http1Options {
+  readonly clock: Clock;
+  /** Name lookup, TCP and TLS together. */
+  readonly connectTimeoutMs?: number;
+  /**
+   * For a host that does not say how long it keeps an idle socket. The servers most often met close theirs after 5 s
+   * (Node.js, uvicorn) or later, and one let go too early costs a handshake where one kept too long costs a failed POST.
+   */
+  readonly idleTimeoutMs?: number;
+  readonly maxIdlePerOrigin?: number;
+  readonly maxSocketsPerOrigin?: number;
+  /** PEM certificates to trust instead of the public roots. */
+  readonly ca?: string | readonly string[];
+}
+
+class Http1Transport implements Transport {
+  readonly #clock: Clock;
+  readonly #limits: PoolLimits;
+  readonly #ca: string[] | null;
+  readonly #pools = new Map<string, Pool>();
+  readonly #endpoints = new WeakMap<Host, Endpoint>();
+  #closed = false;
+
+  constructor(options: Http1Options) {
+    this.#clock = options.clock;
+    this.#limits = {
+      connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+      idleTimeoutMs: options.idleTimeoutMs ?? 4000,
+      maxIdle: options.maxIdlePerOrigin ?? 1024,
+      maxSockets: options.maxSocketsPerOrigin ?? 16 * 1024,
+    };
+    this.#ca = options.ca === undefined ? null : [options.ca].flat();
+  }
+
+  open(call: HostCall): Exchange {
+    const endpoint = this.#endpointOf(call.host);
+    const exchange = new Http1Exchange(encodeRequest(call, endpoint));
+    exchange.begin(this.#poolOf(endpoint), call.fresh === true);
+    return exchange;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const pool of this.#pools.values()) pool.close();
+  }
+
+  #endpointOf(host: Host): Endpoint {
+    let endpoint = this.#endpoints.get(host);
+    if (endpoint === undefined) {
+      endpoint = endpointOf(host);
+      this.#endpoints.set(host, endpoint);
+    }
+    return endpoint;
+  }
+
+  #poolOf(endpoint: Endpoint): Pool {
+    let pool = this.#pools.get(endpoint.origin);
+    if (pool === undefined) {
+      this.#dropVacantPools();
+      pool = new Pool(endpoint, this.#limits, this.#tlsOf(endpoint), this.#clock);
+      if (this.#closed) pool.close();
+      this.#pools.set(endpoint.origin, pool);
+    }
+    return pool;
+  }
+
+  /** Origins leave with a reload of the catalog; theirs stay until another origin is met. */
+  #dropVacantPools(): void {
+    for (const [origin, pool] of this.#pools) if (pool.vacant) this.#pools.delete(origin);
+  }
+
+  #tlsOf(endpoint: Endpoint): TLSOptions | null {
+    if (!endpoint.secure) return null;
+    return {
+      serverName: endpoint.hostname,
+      rejectUnauthorized: true,
+      ALPNProtocols: "http/1.1",
+      ...(this.#ca === null ? {} : { ca: this.#ca }),
+    };
+  }
+}

@@ -1,0 +1,55 @@
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { type WindowKind, windowAt } from "../units/window.ts";
+
+/**
+ * What is counted against a limit: a balance's spending against its credit, a key's against its daily cap, a budget's
+ * against its window. A window's start is part of the id, so a new window begins at zero with a counter of its own, and
+ * what was admitted before midnight settles on the day it was admitted.
+ */
+export type CounterId = string & { readonly __unit: "CounterId" };
+
+export const balanceCounter = (balance: BalanceId): CounterId => `balance:${balance}` as CounterId;
+
+export const keyCounter = (kind: "day" | "month", lineage: KeyId, at: EpochMs): CounterId =>
+  `${kind}:${lineage}:${windowAt(kind, at).startsAt}` as CounterId;
+
+export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs): CounterId =>
+  `budget:${budget}:${windowAt(window, at).startsAt}` as CounterId;
+
+/** Requests, not money: the Open Tier's allowance of a UTC day. */
+export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
+  `allowance:${owner}:${windowAt("day", at).startsAt}` as CounterId;
+
+/**
+ * In memory, and only ever touched between two turns of the event loop: whoever checks `room` may `hold` without anybody
+ * coming between. `granted` is what the Authority lets this ledger use (see ledger/authority); a ledger that is alone is
+ * granted everything, and the limit alone decides.
+ */
+export class Counter {
+  spent: NanoUsd = ZERO_USD;
+  held: NanoUsd = ZERO_USD;
+  granted: NanoUsd = MAX_NANO_USD;
+  /** Last journal record that changed `spent`: until it is applied, the store's sum is older than this one. */
+  changedBy = 0;
+  /** Monotonic time of last use. */
+  usedAt = 0;
+
+  constructor(readonly id: CounterId) {}
+
+  /** What may still be held under `limit`; never negative. */
+  room(limit: NanoUsd): NanoUsd {
+    return Math.max(0, Math.min(limit, this.granted) - this.spent - this.held) as NanoUsd;
+  }
+
+  hold(amount: NanoUsd): void {
+    this.held = (this.held + amount) as NanoUsd;
+  }
+
+  /** Gives a hold back, of which `spent` was used. */
+  settle(held: NanoUsd, spent: NanoUsd): void {
+    this.held = (this.held - held) as NanoUsd;
+    this.spent = (this.spent + spent) as NanoUsd;
+  }
+}

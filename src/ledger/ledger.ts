@@ -1,0 +1,555 @@
+import type { Price } from "../catalog/catalog.ts";
+import type { Budget, Key } from "../keys/key.ts";
+import { RateWindow } from "../limits/rate-window.ts";
+import { assert } from "../units/assert.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { windowAt } from "../units/window.ts";
+import {
+  allowanceCounter,
+  balanceCounter,
+  budgetCounter,
+  Counter,
+  type CounterId,
+  keyCounter,
+} from "./counter.ts";
+import {
+  formatRecord,
+  type HoldRecord,
+  type HoldSubject,
+  type LedgerRecord,
+  type TerminalRecord,
+  type TerminalState,
+} from "./record.ts";
+
+/**
+ * The ledger of one process. Balances, caps and rates live in memory; `admit` checks all of them and takes from all of
+ * them without suspending, so in one event loop it is atomic: a thousand concurrent requests see each other's holds. What
+ * it did goes to the journal as one record, and whoever acknowledges something to a client first waits until the journal
+ * says that the record is durable.
+ */
+export class Ledger {
+  private readonly lanes = new Map<KeyId, Lane>();
+  private readonly balances = new Map<BalanceId, BalanceBook>();
+  private readonly counters = new Map<CounterId, Counter>();
+  private readonly open = new Map<ReceiptId, Reservation>();
+  private readonly moved = new Map<ReceiptId, number>();
+  /** Sum of what hosts delivered beyond holds since start. */
+  lost: NanoUsd = ZERO_USD;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly journal: Journal,
+    private readonly sums: Sums,
+  ) {}
+
+  /**
+   * Everything that admission looks at, in memory. At once in the common case; a promise on a key's first request of the
+   * day or after a start. Call `admit` in the same turn in which the lane was received.
+   */
+  lane(
+    key: Key,
+    budgets: readonly Budget[],
+    allowances: readonly Allowance[],
+    at: EpochMs,
+  ): Lane | Promise<Lane> {
+    const lane = this.lanes.get(key.lineage);
+    if (lane?.covers(at) && this.counted(budgets, allowances, at)) return lane;
+    return this.load(key, budgets, allowances, at);
+  }
+
+  /**
+   * Takes all that the request wants, or says what is short and takes nothing. Cheapest and soonest mended first: the
+   * request rate, the token rate, the allowance, the balance, the day, the month, the budgets in the key's order.
+   */
+  admit(lane: Lane, want: Want): Reservation | Shortfall {
+    assert(lane.covers(want.at), "admission with counters of another day");
+    const nowMs = this.clock.elapsedMs();
+    const short = this.shortfall(lane, want, nowMs);
+    if (short !== null) return short;
+    const reservation = this.take(lane, want, nowMs);
+    this.open.set(want.receipt, reservation);
+    reservation.sequence = this.append(holdRecord(reservation));
+    return reservation;
+  }
+
+  /** Holds `amount` more, on everything that the reservation holds on, if there is room on all of it. */
+  extend(reservation: Reservation, amount: NanoUsd): boolean {
+    assert(reservation.isOpen, "extending a reservation that was spent");
+    if (!this.coversMore(reservation, amount)) return false;
+    for (const counter of reservation.counters) counter.hold(amount);
+    reservation.held = (reservation.held + amount) as NanoUsd;
+    this.append({ kind: "extend", receipt: reservation.want.receipt, held: reservation.held });
+    return true;
+  }
+
+  /** Whether `extend` would succeed now. */
+  coversMore(reservation: Reservation, amount: NanoUsd): boolean {
+    return this.moneyShortfall(reservation.lane, reservation.want, amount) === null;
+  }
+
+  /** Notes how far a stream got, for the next checkpoint. */
+  delivered(reservation: Reservation, outputTokens: number): void {
+    if (!reservation.isOpen) return;
+    reservation.delivered = outputTokens;
+    this.moved.set(reservation.want.receipt, outputTokens);
+  }
+
+  /** Journals how far every stream that moved has got, so that a crash bills what was delivered and no more. */
+  checkpoint(): void {
+    if (this.moved.size === 0) return;
+    this.append({ kind: "delivered", tokens: [...this.moved] });
+    this.moved.clear();
+  }
+
+  /**
+   * Ends a reservation, once: charges `cost` as far as the hold goes (grown first, where there is room), gives the rest
+   * back, and journals the end together with the receipt that `body` writes about it.
+   */
+  settle(reservation: Reservation, end: Ending, body: (settled: Settled) => string): Settlement {
+    const { want } = reservation;
+    assert(reservation.isOpen, `receipt ${want.receipt} was settled twice`);
+    const billable = end.writeOff ? ZERO_USD : end.cost;
+    if (billable > reservation.held) this.extend(reservation, (billable - reservation.held) as NanoUsd);
+    const charged = Math.min(billable, reservation.held) as NanoUsd;
+    const settled: Settled = {
+      charged,
+      lost: (billable - charged) as NanoUsd,
+      writtenOff: end.writeOff ? end.cost : ZERO_USD,
+      held: reservation.held,
+    };
+    const record: TerminalRecord = {
+      kind: "terminal",
+      receipt: want.receipt,
+      state: end.state,
+      at: want.at,
+      balance: want.key.balanceId,
+      key: want.key.id,
+      charged,
+      writtenOff: settled.writtenOff,
+      lost: settled.lost,
+      counters: reservation.counters.map((counter) => counter.id),
+      allowances: end.allowanceUsed ? reservation.allowances.map((counter) => counter.id) : [],
+      body: body(settled),
+    };
+    const sequence = this.append(record);
+    this.close(reservation, settled, end, sequence);
+    return { ...settled, sequence };
+  }
+
+  /** Credit that the store has already made durable. */
+  credited(balance: BalanceId, amount: NanoUsd): void {
+    const book = this.balances.get(balance);
+    if (book !== undefined) book.credited = (book.credited + amount) as NanoUsd;
+  }
+
+  /** A balance as its owner sees it. */
+  async balance(id: BalanceId): Promise<BalanceView> {
+    const book = await this.loadBalance(id);
+    const total = (book.credited - book.counter.spent) as NanoUsd;
+    return { total, held: book.counter.held, available: (total - book.counter.held) as NanoUsd };
+  }
+
+  /** Spent and held on one counter. */
+  async use(id: CounterId): Promise<{ spent: NanoUsd; held: NanoUsd }> {
+    const { spent, held } = await this.loadCounter(id);
+    return { spent, held };
+  }
+
+  /** What a key has used and holds in its current windows. */
+  async keyUse(key: Pick<Key, "lineage">, at: EpochMs): Promise<{ day: NanoUsd; month: NanoUsd }> {
+    const day = await this.use(keyCounter("day", key.lineage, at));
+    const month = await this.use(keyCounter("month", key.lineage, at));
+    return { day: day.spent, month: month.spent };
+  }
+
+  get openHolds(): number {
+    return this.open.size;
+  }
+
+  /** The open holds and how far their streams got: the head of a new journal file. */
+  openRecords(): LedgerRecord[] {
+    const reservations = [...this.open.values()];
+    const holds: LedgerRecord[] = reservations.map(holdRecord);
+    const tokens = reservations.map(({ want, delivered }) => [want.receipt, delivered] as const);
+    return tokens.length === 0 ? [] : [...holds, { kind: "delivered", tokens }];
+  }
+
+  /** Everything in memory that the store can be checked against. */
+  *booked(): Generator<Counter> {
+    yield* this.counters.values();
+  }
+
+  creditedInMemory(balance: BalanceId): NanoUsd | null {
+    return this.balances.get(balance)?.credited ?? null;
+  }
+
+  /**
+   * Forgets what has been idle: rates after a minute, counters once the store's sum has caught up with them
+   * (`appliedThrough`) and nothing is held on them.
+   */
+  forgetIdle(appliedThrough: number, idleMs: number): void {
+    const nowMs = this.clock.elapsedMs();
+    for (const [lineage, lane] of this.lanes) {
+      if (nowMs - lane.usedAt > idleMs && lane.requests.idle(nowMs) && lane.openHolds === 0)
+        this.lanes.delete(lineage);
+      // A lane that stays keeps its counters: were one forgotten and loaded anew, two would count the same thing.
+      else lane.day.usedAt = lane.month.usedAt = lane.balance.counter.usedAt = nowMs;
+    }
+    for (const [id, counter] of this.counters) {
+      if (counter.held !== 0 || counter.changedBy > appliedThrough || nowMs - counter.usedAt <= idleMs)
+        continue;
+      this.counters.delete(id);
+      if (id.startsWith("balance:")) this.balances.delete(id.slice("balance:".length) as BalanceId);
+    }
+  }
+
+  private shortfall(lane: Lane, want: Want, nowMs: number): Shortfall | null {
+    const { rpmLimit, tpmLimit } = want;
+    if (rpmLimit !== null && lane.requests.taken(nowMs) + 1 > rpmLimit) {
+      return rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs);
+    }
+    if (tpmLimit !== null && lane.tokens.taken(nowMs) + want.rateTokens > tpmLimit) {
+      return rateShortfall("tpm_limit", tpmLimit, lane.tokens, want.rateTokens, nowMs);
+    }
+    for (const allowance of want.allowances) {
+      const counter = this.counters.get(allowanceCounter(allowance.owner, want.at))!;
+      if (counter.room(allowance.limit as NanoUsd) < 1)
+        return allowanceShortfall(counter, allowance, want.at);
+    }
+    return this.moneyShortfall(lane, want, want.amount);
+  }
+
+  private moneyShortfall(lane: Lane, want: Want, amount: NanoUsd): Shortfall | null {
+    if (amount === 0) return null;
+    const { key, at } = want;
+    const { credited, counter } = lane.balance;
+    if (counter.room(credited) < amount) {
+      return {
+        what: "balance",
+        available: counter.room(credited),
+        spent: counter.spent,
+        held: counter.held,
+        amount,
+      };
+    }
+    if (key.dailyLimit !== null && lane.day.room(key.dailyLimit) < amount) {
+      return capShortfall("daily_limit_usd", lane.day, key.dailyLimit, amount, windowAt("day", at).resetsAt);
+    }
+    if (key.monthlyLimit !== null && lane.month.room(key.monthlyLimit) < amount) {
+      return capShortfall(
+        "monthly_limit_usd",
+        lane.month,
+        key.monthlyLimit,
+        amount,
+        windowAt("month", at).resetsAt,
+      );
+    }
+    for (const budget of want.budgets) {
+      const budgeted = this.counters.get(budgetCounter(budget.id, budget.window, at))!;
+      if (budgeted.room(budget.cap) < amount) {
+        const { resetsAt } = windowAt(budget.window, at);
+        return { ...capShortfall("budget", budgeted, budget.cap, amount, resetsAt), budget: budget.name };
+      }
+    }
+    return null;
+  }
+
+  private take(lane: Lane, want: Want, nowMs: number): Reservation {
+    const counters = [lane.balance.counter, lane.day, lane.month];
+    for (const budget of want.budgets) {
+      counters.push(this.counters.get(budgetCounter(budget.id, budget.window, want.at))!);
+    }
+    const allowances = want.allowances.map(
+      ({ owner }) => this.counters.get(allowanceCounter(owner, want.at))!,
+    );
+    for (const counter of counters) counter.hold(want.amount);
+    for (const counter of allowances) counter.hold(ONE_REQUEST);
+    lane.usedAt = nowMs;
+    lane.openHolds += 1;
+    lane.requests.take(1, nowMs);
+    return new Reservation(lane, want, counters, allowances, lane.tokens.take(want.rateTokens, nowMs));
+  }
+
+  private close(reservation: Reservation, settled: Settled, end: Ending, sequence: number): void {
+    const { lane, want } = reservation;
+    const nowMs = this.clock.elapsedMs();
+    reservation.isOpen = false;
+    this.open.delete(want.receipt);
+    this.moved.delete(want.receipt);
+    this.lost = (this.lost + settled.lost) as NanoUsd;
+    lane.openHolds -= 1;
+    lane.usedAt = nowMs;
+    lane.tokens.adjust(reservation.rateSlot, end.rateTokens - want.rateTokens, nowMs);
+    for (const counter of reservation.counters) {
+      counter.settle(reservation.held, settled.charged);
+      counter.changedBy = sequence;
+      counter.usedAt = nowMs;
+    }
+    for (const counter of reservation.allowances) {
+      counter.settle(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD);
+      counter.changedBy = sequence;
+      counter.usedAt = nowMs;
+    }
+  }
+
+  private append(record: LedgerRecord): number {
+    return this.journal.append(formatRecord(record), record);
+  }
+
+  private counted(budgets: readonly Budget[], allowances: readonly Allowance[], at: EpochMs): boolean {
+    return (
+      budgets.every((budget) => this.counters.has(budgetCounter(budget.id, budget.window, at))) &&
+      allowances.every(({ owner }) => this.counters.has(allowanceCounter(owner, at)))
+    );
+  }
+
+  private async load(
+    key: Key,
+    budgets: readonly Budget[],
+    allowances: readonly Allowance[],
+    at: EpochMs,
+  ): Promise<Lane> {
+    const balance = await this.loadBalance(key.balanceId);
+    const day = await this.loadCounter(keyCounter("day", key.lineage, at));
+    const month = await this.loadCounter(keyCounter("month", key.lineage, at));
+    for (const budget of budgets) await this.loadCounter(budgetCounter(budget.id, budget.window, at));
+    for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
+    const lane = this.lanes.get(key.lineage) ?? new Lane(balance, day, month, windowAt("day", at).resetsAt!);
+    lane.enterDay(balance, day, month, windowAt("day", at).resetsAt!);
+    lane.usedAt = this.clock.elapsedMs();
+    this.lanes.set(key.lineage, lane);
+    return lane;
+  }
+
+  private async loadBalance(id: BalanceId): Promise<BalanceBook> {
+    const counter = await this.loadCounter(balanceCounter(id));
+    const known = this.balances.get(id);
+    if (known !== undefined) return known;
+    const credited = this.sums.credited(id);
+    const book = { counter, credited: credited instanceof Promise ? await credited : credited };
+    return remember(this.balances, id, book);
+  }
+
+  private async loadCounter(id: CounterId): Promise<Counter> {
+    const known = this.counters.get(id);
+    if (known !== undefined) return touched(known, this.clock);
+    const counter = new Counter(id);
+    const spent = this.sums.spent(id);
+    counter.spent = spent instanceof Promise ? await spent : spent;
+    return touched(remember(this.counters, id, counter), this.clock);
+  }
+}
+
+/** Appends records in order. `durable` in store/journal says when one may be acknowledged. */
+export interface Journal {
+  append(text: string, record: LedgerRecord): number;
+}
+
+/** The store's running sums, up to the journal record that was applied last. */
+export interface Sums {
+  spent(id: CounterId): NanoUsd | Promise<NanoUsd>;
+  credited(id: BalanceId): NanoUsd | Promise<NanoUsd>;
+}
+
+/** What one request asks to hold. */
+export interface Want {
+  readonly receipt: ReceiptId;
+  readonly at: EpochMs;
+  readonly key: Key;
+  readonly budgets: readonly Budget[];
+  readonly allowances: readonly Allowance[];
+  readonly rpmLimit: number | null;
+  readonly tpmLimit: number | null;
+  /** Worst case in money; zero on the Open Tier. */
+  readonly amount: NanoUsd;
+  /** Estimated input plus output tokens, for `tpm_limit`. */
+  readonly rateTokens: number;
+  /** Estimated prompt, billed if the process dies while the answer streams. */
+  readonly promptTokens: number;
+  /** The price that bounds every route on the plan, as it was at admission. */
+  readonly price: Price;
+  readonly about: HoldSubject;
+}
+
+/** So many free requests a UTC day for an owner: an account, an accountless balance, a block of addresses. */
+export interface Allowance {
+  readonly owner: string;
+  readonly limit: number;
+}
+
+export type Shortfall = RateShortfall | AllowanceShortfall | BalanceShortfall | CapShortfall;
+
+export interface RateShortfall {
+  readonly what: "rpm_limit" | "tpm_limit";
+  readonly limit: number;
+  readonly taken: number;
+  readonly wanted: number;
+  /** Seconds until it fits; null when it is larger than the limit itself. */
+  readonly retryAfterS: number | null;
+}
+
+export interface AllowanceShortfall {
+  readonly what: "allowance";
+  readonly limit: number;
+  readonly resetsAt: EpochMs;
+}
+
+export interface BalanceShortfall {
+  readonly what: "balance";
+  readonly available: NanoUsd;
+  readonly spent: NanoUsd;
+  readonly held: NanoUsd;
+  readonly amount: NanoUsd;
+}
+
+export interface CapShortfall {
+  readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget";
+  readonly budget?: string;
+  readonly cap: NanoUsd;
+  readonly spent: NanoUsd;
+  readonly held: NanoUsd;
+  readonly amount: NanoUsd;
+  readonly resetsAt: EpochMs | null;
+}
+
+export interface Ending {
+  readonly state: TerminalState;
+  /** What was delivered costs, at the price of the route that served. */
+  readonly cost: NanoUsd;
+  /** The host failed early: the cost is noted and not billed. */
+  readonly writeOff: boolean;
+  /** Tokens as they turned out, in place of the estimate that the rate was charged with. */
+  readonly rateTokens: number;
+  readonly allowanceUsed: boolean;
+}
+
+export interface Settled {
+  readonly charged: NanoUsd;
+  readonly lost: NanoUsd;
+  readonly writtenOff: NanoUsd;
+  readonly held: NanoUsd;
+}
+
+export interface Settlement extends Settled {
+  /** The journal's number for the end; await its durability before the client hears of it. */
+  readonly sequence: number;
+}
+
+export interface BalanceView {
+  /** Credits less charges. */
+  readonly total: NanoUsd;
+  readonly held: NanoUsd;
+  readonly available: NanoUsd;
+}
+
+interface BalanceBook {
+  readonly counter: Counter;
+  credited: NanoUsd;
+}
+
+/** What one chain of rotated keys is counted with. */
+export class Lane {
+  readonly requests = new RateWindow();
+  readonly tokens = new RateWindow();
+  openHolds = 0;
+  usedAt = 0;
+
+  constructor(
+    public balance: BalanceBook,
+    public day: Counter,
+    public month: Counter,
+    private dayEndsAt: EpochMs,
+  ) {}
+
+  /** Whether day and month are those of `at`; a wall clock set back stays on the later day, which only counts more. */
+  covers(at: EpochMs): boolean {
+    return at < this.dayEndsAt;
+  }
+
+  enterDay(balance: BalanceBook, day: Counter, month: Counter, endsAt: EpochMs): void {
+    this.balance = balance;
+    this.day = day;
+    this.month = month;
+    this.dayEndsAt = endsAt;
+  }
+}
+
+/** Money taken from everything that limits a request; open until it is settled, once. */
+export class Reservation {
+  isOpen = true;
+  held: NanoUsd;
+  /** Output tokens that the client was sent so far. */
+  delivered = 0;
+  /** The journal's number for the hold; await its durability before the first byte leaves. */
+  sequence = 0;
+
+  constructor(
+    readonly lane: Lane,
+    readonly want: Want,
+    readonly counters: readonly Counter[],
+    readonly allowances: readonly Counter[],
+    readonly rateSlot: number,
+  ) {
+    this.held = want.amount;
+  }
+}
+
+const holdRecord = ({ want, held, counters, allowances }: Reservation): HoldRecord => ({
+  kind: "hold",
+  receipt: want.receipt,
+  at: want.at,
+  balance: want.key.balanceId,
+  key: want.key.id,
+  amount: held,
+  counters: counters.map((counter) => counter.id),
+  allowances: allowances.map((counter) => counter.id),
+  price: want.price,
+  promptTokens: want.promptTokens,
+  about: want.about,
+});
+
+/** Allowances count requests in the same counters that count money. */
+const ONE_REQUEST = 1 as NanoUsd;
+
+function rateShortfall(
+  what: RateShortfall["what"],
+  limit: number,
+  window: RateWindow,
+  wanted: number,
+  nowMs: number,
+): RateShortfall {
+  const retryAfterS = window.secondsUntilFits(wanted, limit, nowMs);
+  return { what, limit, taken: window.taken(nowMs), wanted, retryAfterS };
+}
+
+const allowanceShortfall = (_counter: Counter, { limit }: Allowance, at: EpochMs): AllowanceShortfall => ({
+  what: "allowance",
+  limit,
+  resetsAt: windowAt("day", at).resetsAt!,
+});
+
+const capShortfall = (
+  what: CapShortfall["what"],
+  { spent, held }: Counter,
+  cap: NanoUsd,
+  amount: NanoUsd,
+  resetsAt: EpochMs | null,
+): CapShortfall => ({ what, cap, spent, held, amount, resetsAt });
+
+/** Two loads of the same thing may cross; the first to arrive is the one that everybody counts with. */
+function remember<K, V>(map: Map<K, V>, id: K, value: V): V {
+  const known = map.get(id);
+  if (known !== undefined) return known;
+  map.set(id, value);
+  return value;
+}
+
+function touched(counter: Counter, clock: Clock): Counter {
+  counter.usedAt = clock.elapsedMs();
+  return counter;
+}
+
+/** The largest sum that one balance may be credited with in all. */
+export const MAX_CREDIT: NanoUsd = MAX_NANO_USD;

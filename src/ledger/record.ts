@@ -1,0 +1,74 @@
+import type { Price } from "../catalog/catalog.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import type { CounterId } from "./counter.ts";
+
+/**
+ * What the ledger writes down, in the order in which it happened. A hold is open until a terminal record names the same
+ * receipt; replaying the records in order therefore yields the open holds, whatever moment the process died at.
+ */
+export type LedgerRecord = HoldRecord | ExtendRecord | DeliveredRecord | TerminalRecord;
+
+export interface HoldRecord {
+  readonly kind: "hold";
+  readonly receipt: ReceiptId;
+  readonly at: EpochMs;
+  readonly balance: BalanceId;
+  readonly key: KeyId;
+  readonly amount: NanoUsd;
+  /** Counters that the amount is held on. */
+  readonly counters: readonly CounterId[];
+  /** Allowance counters that one request is held on. */
+  readonly allowances: readonly CounterId[];
+  readonly price: Price;
+  readonly promptTokens: number;
+  /** What a receipt written by recovery shows of the request. */
+  readonly about: HoldSubject;
+}
+
+export interface HoldSubject {
+  readonly surface: string;
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+/** The hold grew to `held`: the whole, not the step, so that replaying it twice changes nothing. */
+export interface ExtendRecord {
+  readonly kind: "extend";
+  readonly receipt: ReceiptId;
+  readonly held: NanoUsd;
+}
+
+/** Output tokens delivered so far, of every stream that moved since the last such record. */
+export interface DeliveredRecord {
+  readonly kind: "delivered";
+  readonly tokens: readonly (readonly [ReceiptId, number])[];
+}
+
+/** How a receipt ended; there is exactly one for each. `refused` never appears here: a refusal opens no hold. */
+export type TerminalState = "settled" | "written_off" | "failed" | "cancelled" | "recovered";
+
+export interface TerminalRecord {
+  readonly kind: "terminal";
+  readonly receipt: ReceiptId;
+  readonly state: TerminalState;
+  /** Time of admission: it decides which windows were charged. */
+  readonly at: EpochMs;
+  readonly balance: BalanceId;
+  readonly key: KeyId;
+  readonly charged: NanoUsd;
+  /** Delivered but not billed, because the host failed early. */
+  readonly writtenOff: NanoUsd;
+  /** Delivered beyond what was held: the gateway's loss. */
+  readonly lost: NanoUsd;
+  readonly counters: readonly CounterId[];
+  readonly allowances: readonly CounterId[];
+  /** The receipt as readers see it, JSON. */
+  readonly body: string;
+}
+
+/** Parses one journal line; it was checksummed, so its form is believed. */
+export const parseRecord = (text: string): LedgerRecord => JSON.parse(text) as LedgerRecord;
+
+export const formatRecord = (record: LedgerRecord): string => JSON.stringify(record);

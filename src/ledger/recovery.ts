@@ -1,0 +1,87 @@
+import type { ReceiptId } from "../units/id.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { costOf, NO_TOKENS, type Tokens } from "./charge.ts";
+import type { HoldRecord, LedgerRecord, TerminalRecord } from "./record.ts";
+
+/** A hold that no terminal record closed: its process died. */
+export interface OrphanHold {
+  readonly hold: HoldRecord;
+  held: NanoUsd;
+  /** Output tokens at the last checkpoint. */
+  delivered: number;
+}
+
+/**
+ * Finds the open holds in a journal's records, in order. A repeated hold replaces the earlier one: a new journal file
+ * begins with the holds that were open when it was begun.
+ */
+export class Replay {
+  readonly orphans = new Map<ReceiptId, OrphanHold>();
+
+  add(record: LedgerRecord): void {
+    switch (record.kind) {
+      case "hold":
+        this.orphans.set(record.receipt, {
+          hold: record,
+          held: record.amount,
+          delivered: this.orphans.get(record.receipt)?.delivered ?? 0,
+        });
+        return;
+      case "extend": {
+        const orphan = this.orphans.get(record.receipt);
+        if (orphan !== undefined) orphan.held = record.held;
+        return;
+      }
+      case "delivered":
+        for (const [receipt, tokens] of record.tokens) {
+          const orphan = this.orphans.get(receipt);
+          if (orphan !== undefined) orphan.delivered = tokens;
+        }
+        return;
+      case "terminal":
+        this.orphans.delete(record.receipt);
+        return;
+    }
+  }
+}
+
+/**
+ * The end of a request whose process died: billed as far as the last checkpoint says that it was delivered, never beyond
+ * its hold, and written off below `writeOffTokens`. `body` writes the receipt.
+ */
+export function recoveredEnd(
+  orphan: OrphanHold,
+  writeOffTokens: number,
+  body: (recovered: Recovered) => string,
+): TerminalRecord {
+  const { hold, held, delivered } = orphan;
+  const tokens: Tokens =
+    delivered > 0 ? { ...NO_TOKENS, input: hold.promptTokens, output: delivered } : NO_TOKENS;
+  const cost = Math.min(costOf(tokens, hold.price), held) as NanoUsd;
+  const writeOff = delivered < writeOffTokens;
+  const charged = writeOff ? ZERO_USD : cost;
+  const writtenOff = writeOff ? cost : ZERO_USD;
+  return {
+    kind: "terminal",
+    receipt: hold.receipt,
+    state: "recovered",
+    at: hold.at,
+    balance: hold.balance,
+    key: hold.key,
+    charged,
+    writtenOff,
+    lost: ZERO_USD,
+    counters: hold.counters,
+    allowances: delivered > 0 ? hold.allowances : [],
+    body: body({ hold, held, tokens, charged, writtenOff, writeOff }),
+  };
+}
+
+export interface Recovered {
+  readonly hold: HoldRecord;
+  readonly held: NanoUsd;
+  readonly tokens: Tokens;
+  readonly charged: NanoUsd;
+  readonly writtenOff: NanoUsd;
+  readonly writeOff: boolean;
+}

@@ -1,0 +1,76 @@
+import { Database } from "bun:sqlite";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { randomBase58 } from "../units/base58.ts";
+import type { RandomBytes } from "../units/random.ts";
+
+/** Where one gateway keeps what it must not forget. */
+export interface DataFolder {
+  readonly path: string;
+  readonly databasePath: string;
+  readonly adminToken: string;
+  /** Where the token was made, or null when the environment named it. */
+  readonly adminTokenPath: string | null;
+  release(): void;
+}
+
+/** The folder cannot be used; the message says why and what to do. */
+export class DataFolderError extends Error {
+  override name = "DataFolderError";
+}
+
+/**
+ * Makes the folder where it does not exist, and locks it: two gateways on one folder would each count as if they were
+ * alone. The lock is the operating system's, so that it ends with the process however that dies.
+ */
+export function openDataFolder(path: string, envToken: string | undefined, random: RandomBytes): DataFolder {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new DataFolderError(`cannot make the data folder ${path}: ${messageOf(error)}. Set GATEWAY_DATA to a folder that can be written.`);
+  }
+  const lock = lockFolder(path);
+  try {
+    const token = adminToken(path, envToken, random);
+    return { path, databasePath: join(path, "gateway.sqlite"), ...token, release: () => lock.close() };
+  } catch (error) {
+    lock.close();
+    throw new DataFolderError(`cannot write in the data folder ${path}: ${messageOf(error)}.`);
+  }
+}
+
+/** SQLite's exclusive transaction is a portable way to hold a lock of the operating system. */
+function lockFolder(path: string): Database {
+  const lock = new Database(join(path, "lock"), { create: true });
+  try {
+    lock.run("PRAGMA busy_timeout = 0");
+    lock.run("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    lock.close();
+    const busy = /locked|busy/i.test(messageOf(error));
+    throw new DataFolderError(
+      busy
+        ? `the data folder ${path} is in use by another gateway. Stop that one, or set GATEWAY_DATA to another folder.`
+        : `cannot lock the data folder ${path}: ${messageOf(error)}. Is it writable?`,
+    );
+  }
+}
+
+const ADMIN_TOKEN_CHARACTERS = 44;
+
+function adminToken(
+  folder: string,
+  envToken: string | undefined,
+  random: RandomBytes,
+): Pick<DataFolder, "adminToken" | "adminTokenPath"> {
+  if (envToken !== undefined && envToken !== "") return { adminToken: envToken, adminTokenPath: null };
+  const path = join(folder, "admin-token");
+  if (!existsSync(path)) {
+    writeFileSync(path, `or-admin-${randomBase58(ADMIN_TOKEN_CHARACTERS, random)}\n`, { mode: 0o600, flush: true });
+  }
+  chmodSync(path, 0o600);
+  return { adminToken: readFileSync(path, "utf8").trim(), adminTokenPath: path };
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,286 @@
+import type { Journal } from "../ledger/ledger.ts";
+import { formatRecord, type LedgerRecord, parseRecord, type TerminalRecord } from "../ledger/record.ts";
+import type { Disk, DiskFile } from "./disk.ts";
+
+/**
+ * The ledger's write-ahead journal: lines of `crc32 json`, appended to numbered files. It exists because a request must
+ * be durable twice (its hold, its end) and SQLite would pay for each with index pages and a blocking fsync on the event
+ * loop. Here everything of one turn of the loop shares a write and a sync, which leaves the loop where the disk is slow.
+ * SQLite follows at leisure: `unapplied` hands it the ends that are durable, together with the place up to which it then
+ * knows the journal, stored in the same transaction.
+ *
+ * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters hear `false`, `healthy` turns false so
+ * that no new hold is taken, the lines stay in memory, and the journal tries again until the disk accepts them.
+ */
+export class DurableJournal implements Journal {
+  private file: DiskFile;
+  private number: number;
+  private bytes = 0;
+  private headBytes = 0;
+  private appended = 0;
+  private durableThrough = 0;
+  private pending: Line[] = [];
+  private pendingBytes = 0;
+  private waiting: Waiter[] = [];
+  private state: "idle" | "scheduled" | "writing" | "retrying" | "closed" = "idle";
+  private readonly queue: Unapplied[] = [];
+  /** The disk's last refusal, until it accepts again. */
+  failure: string | null = null;
+  /** Syncs since start, for metrics. */
+  syncs = 0;
+
+  constructor(private readonly options: JournalOptions) {
+    this.number = options.firstFile;
+    this.file = options.disk.open(fileName(this.number));
+  }
+
+  append(text: string, record: LedgerRecord): number {
+    const line = `${crc(text)} ${text}\n`;
+    this.pending.push({ line, record, sequence: ++this.appended });
+    this.pendingBytes += line.length;
+    return this.appended;
+  }
+
+  /** True once the record is on the disk; false when the disk refused it for now. */
+  durable(sequence: number): true | Promise<boolean> {
+    if (sequence <= this.durableThrough || this.options.relaxed) {
+      this.schedule();
+      return true;
+    }
+    if (this.failure !== null) return Promise.resolve(false);
+    const waiter = this.waiting.at(-1);
+    if (waiter !== undefined && waiter.sequence >= sequence) return waiter.promise;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.waiting.push({ sequence, promise, resolve });
+    this.schedule();
+    return promise;
+  }
+
+  /** Paid work may start: the disk accepts, and memory for what it has not accepted yet is not running out. */
+  get healthy(): boolean {
+    return this.failure === null && this.pendingBytes < MAX_PENDING_BYTES;
+  }
+
+  /** Writes what was appended although nobody waits for it. */
+  schedule(): void {
+    if (this.state !== "idle" || this.pending.length === 0) return;
+    this.state = "scheduled";
+    this.options.defer(() => this.flush());
+  }
+
+  /** Resolves true when everything appended so far is durable. */
+  async flushed(): Promise<boolean> {
+    const durable = this.durable(this.appended);
+    return this.options.relaxed ? this.flushNow() : durable;
+  }
+
+  /** Durable ends that SQLite does not know yet, oldest first, at most `most`. */
+  unapplied(most: number): readonly Unapplied[] {
+    return this.queue.slice(0, most);
+  }
+
+  get unappliedCount(): number {
+    return this.queue.length;
+  }
+
+  /** SQLite has these now, durably or not: the files that hold them stay until `forgetBefore`. */
+  applied(count: number): void {
+    this.queue.splice(0, count);
+  }
+
+  /** The last record that is on the disk. */
+  get durableNow(): number {
+    return this.durableThrough;
+  }
+
+  /** The open holds that a new file begins with are on the disk: the files before it are no longer needed for them. */
+  get headWritten(): boolean {
+    return this.bytes >= this.headBytes && this.state === "idle";
+  }
+
+  /** The file being written. */
+  get currentFile(): number {
+    return this.number;
+  }
+
+  /** Time for `rotate`. */
+  get full(): boolean {
+    return this.bytes >= this.options.fileBytes;
+  }
+
+  /**
+   * Goes on in a new file, which begins with `open`: the holds that are open now. Only while nothing is being written.
+   */
+  rotate(open: readonly LedgerRecord[]): boolean {
+    if (this.state === "writing" || this.state === "retrying" || this.state === "closed") return false;
+    const next = this.options.disk.open(fileName(this.number + 1));
+    this.file.close();
+    this.file = next;
+    this.number += 1;
+    this.bytes = 0;
+    const head = open.map((record) => {
+      const text = formatRecord(record);
+      return { line: `${crc(text)} ${text}\n`, record, sequence: 0 };
+    });
+    this.headBytes = head.reduce((sum, { line }) => sum + Buffer.byteLength(line), 0);
+    this.pending.unshift(...head);
+    this.schedule();
+    return true;
+  }
+
+  /** Removes the files before this one: SQLite knows all of them durably. */
+  forgetBefore(number: number): void {
+    for (const file of journalFiles(this.options.disk)) {
+      if (file < number) this.options.disk.remove(fileName(file));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.flushed();
+    this.state = "closed";
+    this.file.close();
+  }
+
+  private async flushNow(): Promise<boolean> {
+    while (this.pending.length > 0 && this.failure === null) await this.flush();
+    return this.failure === null;
+  }
+
+  private async flush(): Promise<void> {
+    if (this.state === "writing" || this.state === "closed") return;
+    this.state = "writing";
+    const batch = this.pending;
+    this.pending = [];
+    this.pendingBytes = 0;
+    try {
+      const ends = await this.write(batch);
+      this.accept(batch, ends);
+    } catch (error) {
+      this.refuse(batch, error);
+    }
+  }
+
+  /** Returns each line's end within the file. */
+  private async write(batch: readonly Line[]): Promise<number[]> {
+    const ends: number[] = [];
+    const bytes = Buffer.from(batch.map(({ line }) => line).join(""));
+    let end = this.bytes;
+    for (const { line } of batch) ends.push((end += Buffer.byteLength(line)));
+    this.file.write(bytes, this.bytes);
+    const synced = this.file.sync();
+    if (synced !== undefined) await synced;
+    this.syncs += 1;
+    return ends;
+  }
+
+  private accept(batch: readonly Line[], ends: readonly number[]): void {
+    this.failure = null;
+    for (const [index, { record, sequence }] of batch.entries()) {
+      if (sequence > this.durableThrough) this.durableThrough = sequence;
+      if (record.kind === "terminal") {
+        this.queue.push({ record, sequence, file: this.number, bytes: ends[index]! });
+      }
+    }
+    this.bytes = ends.at(-1) ?? this.bytes;
+    this.state = "idle";
+    this.answer(true, this.durableThrough);
+    this.schedule();
+  }
+
+  /** Nothing of the batch is taken for written: its bytes are cut off, and it goes first in the next try. */
+  private refuse(batch: readonly Line[], error: unknown): void {
+    this.failure = error instanceof Error ? error.message : String(error);
+    this.pending = [...batch, ...this.pending];
+    this.pendingBytes = this.pending.reduce((sum, { line }) => sum + line.length, 0);
+    this.state = "retrying";
+    try {
+      this.file.truncate(this.bytes);
+    } catch {
+      // A torn tail is found by its checksum, and overwritten by the next try.
+    }
+    this.answer(false, Number.POSITIVE_INFINITY);
+    this.options.after(RETRY_MS, () => {
+      if (this.state !== "retrying") return;
+      this.state = "idle";
+      this.schedule();
+    });
+  }
+
+  private answer(durable: boolean, through: number): void {
+    let count = 0;
+    for (const waiter of this.waiting) {
+      if (waiter.sequence > through) break;
+      waiter.resolve(durable);
+      count += 1;
+    }
+    this.waiting.splice(0, count);
+  }
+}
+
+export interface JournalOptions {
+  readonly disk: Disk;
+  /** A number that no file has yet. */
+  readonly firstFile: number;
+  readonly fileBytes: number;
+  /** Acknowledges before the disk does: a crash can lose the last second. */
+  readonly relaxed: boolean;
+  /** Runs once everything of this turn of the loop has been appended. */
+  readonly defer: (run: () => void) => void;
+  readonly after: (ms: number, run: () => void) => void;
+}
+
+export interface Unapplied {
+  readonly record: TerminalRecord;
+  readonly sequence: number;
+  readonly file: number;
+  /** Where the record ends in its file. */
+  readonly bytes: number;
+}
+
+interface Line {
+  readonly line: string;
+  readonly record: LedgerRecord;
+  readonly sequence: number;
+}
+
+interface Waiter {
+  readonly sequence: number;
+  readonly promise: Promise<boolean>;
+  readonly resolve: (durable: boolean) => void;
+}
+
+/** About a hundred thousand records: several seconds of a busy gateway. */
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
+const RETRY_MS = 250;
+
+/** Every record in the journal's files, in order, with the place where it ends; stops at the first torn line of a file. */
+export function* readJournal(disk: Disk): Generator<{ record: LedgerRecord; file: number; bytes: number }> {
+  for (const file of journalFiles(disk)) {
+    const content = Buffer.from(disk.read(fileName(file)));
+    let start = 0;
+    for (;;) {
+      const end = content.indexOf(0x0a, start);
+      if (end === -1) break;
+      const text = content.toString("utf8", start + CRC_LENGTH + 1, end);
+      if (content.toString("latin1", start, start + CRC_LENGTH) !== crc(text)) break;
+      start = end + 1;
+      yield { record: parseRecord(text), file, bytes: start };
+    }
+  }
+}
+
+/** Numbers of the journal's files, ascending. */
+export function journalFiles(disk: Disk): number[] {
+  return disk
+    .list()
+    .flatMap((name) => {
+      const match = /^journal-(\d{8})\.log$/.exec(name);
+      return match === null ? [] : [Number(match[1])];
+    })
+    .sort((a, b) => a - b);
+}
+
+const fileName = (number: number): string => `journal-${String(number).padStart(8, "0")}.log`;
+
+const CRC_LENGTH = 8;
+const crc = (text: string): string => Bun.hash.crc32(text).toString(16).padStart(CRC_LENGTH, "0");

@@ -1,0 +1,146 @@
+import type { StreamJudge } from "../surfaces/surface.ts";
+import type { Clock } from "../units/clock.ts";
+
+/**
+ * Host to client, after the first token: read, judge, write, and no way back. It ends for one reason, which it returns;
+ * the end mark is not its to send, because that waits for the settlement.
+ */
+export async function relay(line: Line): Promise<RelayEnd> {
+  const { source, judge, sink, limits, clock, meter } = line;
+  const watch = new Watch(line, clock, limits);
+  try {
+    let bytes = line.first;
+    for (;;) {
+      if (bytes.length > 0 && !watch.left) {
+        const taken = sink.write(bytes);
+        if (!(typeof taken === "boolean" ? taken : await taken)) watch.leave();
+      }
+      if (!watch.left) watch.delivered = judge.countedTokens;
+      const verdict = ending(judge, watch);
+      if (verdict !== null) return verdict;
+      if (!watch.left && !meter(judge.countedTokens)) return { kind: "out_of_credit" };
+      const read = source.read();
+      const next = read instanceof Promise ? await read : read;
+      watch.touch();
+      if (next instanceof Uint8Array) bytes = judge.push(next);
+      else if (next === null) bytes = judge.end();
+      else return watch.cause(next.message);
+    }
+  } finally {
+    watch.stop();
+    // Complete streams have nothing left to cancel, and then this changes nothing.
+    line.cancel();
+  }
+}
+
+export interface Line {
+  readonly source: ByteSource;
+  readonly judge: StreamJudge;
+  /** Bytes for the client that came with the first token. */
+  readonly first: Uint8Array;
+  readonly sink: { write(bytes: Uint8Array): boolean | Promise<boolean> };
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+  /** What to do with the host then: stop it, or read it to its end. */
+  readonly onDisconnect: "cancel" | "drain";
+  readonly limits: RelayLimits;
+  readonly clock: Clock;
+  /** Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover more. */
+  readonly meter: (deliveredTokens: number) => boolean;
+  readonly cancel: () => void;
+}
+
+export interface RelayLimits {
+  /** Longest silence of the host inside a stream. */
+  readonly chunkGapMs: number;
+  /** Monotonic time at which the answer is cut off. */
+  readonly deadlineMs: number;
+}
+
+export interface ByteSource {
+  read(): ReadResult | Promise<ReadResult>;
+}
+
+/** Bytes, their proper end, or what broke. */
+export type ReadResult = Uint8Array | null | { readonly kind: string; readonly message: string };
+
+export type RelayEnd =
+  | { readonly kind: "complete" }
+  | { readonly kind: "host_failed"; readonly message: string }
+  /** `delivered` output tokens had been given to the client when it left. */
+  | { readonly kind: "client_left"; readonly delivered: number }
+  | { readonly kind: "out_of_credit" };
+
+function ending(judge: StreamJudge, watch: Watch): RelayEnd | null {
+  if (watch.left && (watch.stopped || judge.terminal !== null || judge.fault !== null))
+    return watch.cause("");
+  if (judge.terminal !== null) return { kind: "complete" };
+  if (judge.fault !== null) return { kind: "host_failed", message: judge.fault.message };
+  return null;
+}
+
+/** Notices silence, the deadline and a client that leaves while the host says nothing. One timer a stream, not one a chunk. */
+class Watch {
+  left = false;
+  stopped = false;
+  delivered = 0;
+  private because: string | null = null;
+  private touchedMs: number;
+  private timer;
+  private readonly onAbort = () => this.leave();
+
+  constructor(
+    private readonly line: Line,
+    private readonly clock: Clock,
+    private readonly limits: RelayLimits,
+  ) {
+    this.touchedMs = clock.elapsedMs();
+    this.timer = clock.after(this.remainingMs(), () => this.check());
+    if (line.signal.aborted) this.leave();
+    else line.signal.addEventListener("abort", this.onAbort);
+  }
+
+  touch(): void {
+    this.touchedMs = this.clock.elapsedMs();
+  }
+
+  leave(): void {
+    if (this.left) return;
+    this.left = true;
+    if (this.line.onDisconnect === "cancel") this.halt();
+  }
+
+  /** Why reading broke off: our own doing, or the host's. */
+  cause(message: string): RelayEnd {
+    if (this.left) return { kind: "client_left", delivered: this.delivered };
+    return { kind: "host_failed", message: this.because ?? message };
+  }
+
+  stop(): void {
+    this.timer.cancel();
+    this.line.signal.removeEventListener("abort", this.onAbort);
+  }
+
+  private halt(): void {
+    this.stopped = true;
+    this.line.cancel();
+  }
+
+  private remainingMs(): number {
+    const silenceEndsMs = this.touchedMs + this.limits.chunkGapMs;
+    return Math.max(0, Math.min(silenceEndsMs, this.limits.deadlineMs) - this.clock.elapsedMs());
+  }
+
+  private check(): void {
+    const remaining = this.remainingMs();
+    if (remaining > 0) {
+      this.timer = this.clock.after(remaining, () => this.check());
+      return;
+    }
+    const late = this.clock.elapsedMs() >= this.limits.deadlineMs;
+    this.because = late
+      ? "the answer took longer than allowed"
+      : `nothing arrived for ${this.limits.chunkGapMs} ms`;
+    this.halt();
+  }
+}

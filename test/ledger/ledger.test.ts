@@ -1,0 +1,266 @@
+import { describe, expect, test } from "bun:test";
+import type { Budget, Key } from "../../src/keys/key.ts";
+import { budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
+import { type Ending, Ledger, Reservation, type Shortfall, type Want } from "../../src/ledger/ledger.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { type EpochMs, epochMs } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+
+const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
+const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
+
+/** A ledger whose clock is set by hand and whose journal is a list. */
+function open(credited = 1_000) {
+  const time = { now: NOON as EpochMs, elapsedMs: 0 };
+  const clock = { now: () => time.now, elapsedMs: () => time.elapsedMs, after: () => ({ cancel() {} }) };
+  const records: LedgerRecord[] = [];
+  const journal = { append: (_text: string, record: LedgerRecord) => records.push(record) };
+  const sums = { spent: () => ZERO_USD, credited: () => credited as NanoUsd };
+  return { ledger: new Ledger(clock, journal, sums), records, time };
+}
+
+const keyOf = (limits: Partial<Key> = {}): Key => ({
+  id: "key_a" as KeyId,
+  hash: "" as Key["hash"],
+  prefix: "or-live-aaaa",
+  name: null,
+  balanceId: "bal_a" as BalanceId,
+  lineage: "key_a" as KeyId,
+  state: "active",
+  createdAt: NOON,
+  expiresAt: null,
+  rpmLimit: null,
+  tpmLimit: null,
+  dailyLimit: null,
+  monthlyLimit: null,
+  allowedModels: null,
+  budgets: [],
+  ...limits,
+});
+
+const budgetOf = (name: string, cap: number, window: Budget["window"] = "day"): Budget => ({
+  id: `bud_${name}`,
+  balanceId: "bal_a" as BalanceId,
+  name,
+  cap: cap as NanoUsd,
+  window,
+});
+
+let receipts = 0;
+async function ask(
+  { ledger, time }: ReturnType<typeof open>,
+  amount: number,
+  key = keyOf(),
+  more: Partial<Want> = {},
+): Promise<Reservation | Shortfall> {
+  const want: Want = {
+    receipt: `rcpt_${receipts++}` as ReceiptId,
+    at: time.now,
+    key,
+    budgets: [],
+    allowances: [],
+    rpmLimit: key.rpmLimit,
+    tpmLimit: key.tpmLimit,
+    amount: amount as NanoUsd,
+    rateTokens: 10,
+    promptTokens: 5,
+    price: FREE,
+    about: { surface: "messages", model: "a/b", stream: false },
+    ...more,
+  };
+  const lane = await ledger.lane(key, want.budgets, want.allowances, want.at);
+  return ledger.admit(lane, want);
+}
+
+const admitted = (result: Reservation | Shortfall): Reservation => {
+  expect(result).toBeInstanceOf(Reservation);
+  return result as Reservation;
+};
+const shortOf = (result: Reservation | Shortfall): string =>
+  result instanceof Reservation ? "nothing" : result.what;
+
+const ending = (cost: number, more: Partial<Ending> = {}): Ending => ({
+  state: "settled",
+  cost: cost as NanoUsd,
+  writeOff: false,
+  rateTokens: 10,
+  allowanceUsed: true,
+  ...more,
+});
+
+describe("a thousand requests at once", () => {
+  test.each<[string, Partial<Key>, Partial<Want>, string]>([
+    ["a balance", {}, {}, "balance"],
+    ["a daily cap", { dailyLimit: 100 as NanoUsd }, {}, "daily_limit_usd"],
+    ["a monthly cap", { monthlyLimit: 100 as NanoUsd }, {}, "monthly_limit_usd"],
+    ["a budget", {}, { budgets: [budgetOf("team", 100)] }, "budget"],
+    ["rpm", { rpmLimit: 10 }, {}, "rpm_limit"],
+    ["tpm", { tpmLimit: 100 }, {}, "tpm_limit"],
+    ["an allowance", {}, { allowances: [{ owner: "bal_a", limit: 10 }] }, "allowance"],
+  ])("%s that covers ten admits ten", async (_name, limits, more, what) => {
+    const books = open(what === "balance" ? 100 : 1_000_000);
+    const results = await Promise.all(
+      Array.from({ length: 1_000 }, () => ask(books, 10, keyOf(limits), more)),
+    );
+    expect(results.filter((result) => result instanceof Reservation).length).toBe(10);
+    expect(new Set(results.map(shortOf))).toEqual(new Set(["nothing", what]));
+  });
+
+  test("fifty keys that share a budget stay within it together", async () => {
+    const books = open(1_000_000);
+    const keys = Array.from({ length: 50 }, (_, index) =>
+      keyOf({ id: `key_${index}`, lineage: `key_${index}` }),
+    );
+    const budgets = [budgetOf("team", 100)];
+    const results = await Promise.all(
+      Array.from({ length: 1_000 }, (_, index) => ask(books, 10, keys[index % 50]!, { budgets })),
+    );
+    expect(results.filter((result) => result instanceof Reservation).length).toBe(10);
+  });
+});
+
+test("what is refused takes nothing from anything", async () => {
+  const books = open(1_000);
+  const key = keyOf({ dailyLimit: 100 as NanoUsd, rpmLimit: 2 });
+  expect(shortOf(await ask(books, 200, key))).toBe("daily_limit_usd");
+  expect(await books.ledger.balance(key.balanceId)).toEqual({
+    total: 1_000 as NanoUsd,
+    held: ZERO_USD,
+    available: 1_000 as NanoUsd,
+  });
+  admitted(await ask(books, 50, key));
+  admitted(await ask(books, 50, key));
+  expect(shortOf(await ask(books, 0, key))).toBe("rpm_limit");
+});
+
+test("refusals come in the documented order: rates, allowance, balance, day, month, budgets in the key's order", async () => {
+  const books = open(0);
+  const limits = { rpmLimit: 0, tpmLimit: 0, dailyLimit: ZERO_USD, monthlyLimit: ZERO_USD };
+  const budgets = [budgetOf("one", 0), budgetOf("two", 0)];
+  const allowances = [{ owner: "bal_a", limit: 0 }];
+  const order: string[] = [];
+  const steps: [Partial<Key>, Partial<Want>, number][] = [
+    [limits, { budgets, allowances }, 0],
+    [{ ...limits, rpmLimit: null }, { budgets, allowances }, 0],
+    [{ ...limits, rpmLimit: null, tpmLimit: null }, { budgets, allowances }, 0],
+    [{ ...limits, rpmLimit: null, tpmLimit: null }, { budgets }, 0],
+    [{ ...limits, rpmLimit: null, tpmLimit: null }, { budgets }, 100],
+    [{ monthlyLimit: ZERO_USD }, { budgets }, 0],
+    [{}, { budgets }, 0],
+  ];
+  for (const [keyLimits, more, credit] of steps) {
+    books.ledger.credited("bal_a" as BalanceId, credit as NanoUsd);
+    order.push(shortOf(await ask(books, 1, keyOf(keyLimits), more)));
+  }
+  expect(order).toEqual([
+    "rpm_limit",
+    "tpm_limit",
+    "allowance",
+    "balance",
+    "daily_limit_usd",
+    "monthly_limit_usd",
+    "budget",
+  ]);
+});
+
+describe("settling", () => {
+  test("charges the cost, gives the rest back, and can be done once", async () => {
+    const books = open(100);
+    const reservation = admitted(await ask(books, 80));
+    const settled = books.ledger.settle(reservation, ending(30), () => "{}");
+    expect(settled).toMatchObject({ charged: 30, lost: 0, held: 80 });
+    expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(70 as NanoUsd);
+    expect(() => books.ledger.settle(reservation, ending(30), () => "{}")).toThrow("settled twice");
+  });
+
+  test("a cost beyond the hold is charged where everything has room for it, and is the gateway's loss where not", async () => {
+    const books = open(100);
+    const reservation = admitted(await ask(books, 10));
+    expect(books.ledger.settle(reservation, ending(60), () => "{}")).toMatchObject({ charged: 60, lost: 0 });
+    const second = admitted(await ask(books, 30));
+    expect(books.ledger.settle(second, ending(41), () => "{}")).toMatchObject({ charged: 30, lost: 11 });
+    expect(books.ledger.lost).toBe(11 as NanoUsd);
+    expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(10 as NanoUsd);
+  });
+
+  test("a write-off charges nothing and is on the record", async () => {
+    const books = open(100);
+    const reservation = admitted(await ask(books, 10));
+    const settled = books.ledger.settle(
+      reservation,
+      ending(4, { writeOff: true, state: "written_off" }),
+      () => "{}",
+    );
+    expect(settled).toMatchObject({ charged: 0, writtenOff: 4 });
+    expect(books.records.at(-1)).toMatchObject({
+      kind: "terminal",
+      state: "written_off",
+      charged: 0,
+      writtenOff: 4,
+    });
+  });
+
+  test("counts on the day and month of admission, also after midnight", async () => {
+    const books = open(1_000);
+    books.time.now = epochMs(Date.UTC(2026, 10, 30, 23, 59, 59));
+    const key = keyOf({ dailyLimit: 100 as NanoUsd, monthlyLimit: 100 as NanoUsd });
+    const reservation = admitted(await ask(books, 100, key));
+    const admittedAt = books.time.now;
+    books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
+    books.ledger.settle(reservation, ending(90), () => "{}");
+    expect(await books.ledger.use(keyCounter("day", key.lineage, admittedAt))).toMatchObject({ spent: 90 });
+    expect(await books.ledger.keyUse(key, books.time.now)).toEqual({ day: ZERO_USD, month: ZERO_USD });
+    admitted(await ask(books, 100, key));
+  });
+
+  test("the token rate is charged with what was really used", async () => {
+    const books = open();
+    const key = keyOf({ tpmLimit: 100 });
+    const reservation = admitted(await ask(books, 0, key, { rateTokens: 100 }));
+    expect(shortOf(await ask(books, 0, key))).toBe("tpm_limit");
+    books.ledger.settle(reservation, ending(0, { rateTokens: 20 }), () => "{}");
+    admitted(await ask(books, 0, key, { rateTokens: 80 }));
+  });
+
+  test("an allowance comes back when the free request was not served", async () => {
+    const books = open();
+    const allowances = [{ owner: "bal_a", limit: 1 }];
+    const failed = admitted(await ask(books, 0, keyOf(), { allowances }));
+    expect(shortOf(await ask(books, 0, keyOf(), { allowances }))).toBe("allowance");
+    books.ledger.settle(failed, ending(0, { state: "failed", allowanceUsed: false }), () => "{}");
+    const served = admitted(await ask(books, 0, keyOf(), { allowances }));
+    books.ledger.settle(served, ending(0), () => "{}");
+    expect(shortOf(await ask(books, 0, keyOf(), { allowances }))).toBe("allowance");
+  });
+});
+
+test("a rotated key goes on with its predecessor's counts", async () => {
+  const books = open();
+  const first = keyOf({ rpmLimit: 1, dailyLimit: 50 as NanoUsd });
+  admitted(await ask(books, 50, first));
+  const rotated = keyOf({ id: "key_b" as KeyId, dailyLimit: 50 as NanoUsd });
+  expect(shortOf(await ask(books, 1, rotated))).toBe("daily_limit_usd");
+  expect(shortOf(await ask(books, 0, { ...rotated, rpmLimit: 1 }))).toBe("rpm_limit");
+});
+
+test("a hold grows while there is room on everything, and not beyond", async () => {
+  const books = open(1_000);
+  const budgets = [budgetOf("team", 30, "total")];
+  const reservation = admitted(await ask(books, 10, keyOf(), { budgets }));
+  expect(books.ledger.extend(reservation, 20 as NanoUsd)).toBe(true);
+  expect(books.ledger.extend(reservation, 1 as NanoUsd)).toBe(false);
+  expect(await books.ledger.use(budgetCounter(budgets[0]!.id, "total", NOON))).toMatchObject({ held: 30 });
+});
+
+test("forgetting the idle loses no open hold and no sum that the store does not have yet", async () => {
+  const books = open(100);
+  const open1 = admitted(await ask(books, 40));
+  books.time.elapsedMs = 10_000_000;
+  books.ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
+  expect((await books.ledger.balance("bal_a" as BalanceId)).held).toBe(40 as NanoUsd);
+  const { sequence } = books.ledger.settle(open1, ending(40), () => "{}");
+  books.time.elapsedMs = 20_000_000;
+  books.ledger.forgetIdle(sequence - 1, 600_000);
+  expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(60 as NanoUsd);
+});

@@ -1,0 +1,97 @@
+import type { Disk, DiskFile } from "../../src/store/disk.ts";
+import type { Random } from "./random.ts";
+
+/**
+ * A disk with a page cache. What was written but not synced is at the disk's mercy when the machine stops: it may be
+ * there, not be there, or be there up to some byte, later writes without earlier ones included. Files whose creation was
+ * not synced with their folder are kept, because `open` promises that.
+ */
+export class SimulatedDisk implements Disk {
+  private readonly files = new Map<string, SimulatedFile>();
+  /** What the next writes and syncs do. */
+  mood: "fine" | "full" | "read-only" = "fine";
+  /** False: a sync never comes back with a result, as when the power goes during it. */
+  syncing = true;
+
+  list(): string[] {
+    return [...this.files.keys()];
+  }
+
+  read(name: string): Uint8Array {
+    return this.files.get(name)!.content();
+  }
+
+  open(name: string): DiskFile {
+    if (this.mood === "read-only") throw new Error("EROFS: read-only file system");
+    const file = this.files.get(name) ?? new SimulatedFile(this);
+    this.files.set(name, file);
+    return file;
+  }
+
+  remove(name: string): void {
+    this.files.delete(name);
+  }
+
+  /** The machine stops. `power` loses unsynced writes; a killed process alone loses none. */
+  crash(random: Random, kind: "process" | "power"): void {
+    for (const file of this.files.values()) file.crash(random, kind);
+  }
+}
+
+class SimulatedFile implements DiskFile {
+  private durable = new Uint8Array();
+  private dirty: { bytes: Uint8Array; at: number }[] = [];
+
+  constructor(private readonly disk: SimulatedDisk) {}
+
+  write(bytes: Uint8Array, at: number): void {
+    if (this.disk.mood === "read-only") throw new Error("EROFS: read-only file system");
+    if (this.disk.mood === "full") {
+      // A full disk takes what fits.
+      this.dirty.push({ bytes: bytes.slice(0, bytes.length >> 1), at });
+      throw new Error("ENOSPC: no space left on device");
+    }
+    this.dirty.push({ bytes: bytes.slice(), at });
+  }
+
+  sync(): void | Promise<void> {
+    if (this.disk.mood !== "fine") throw new Error("EIO: sync failed");
+    if (!this.disk.syncing) return new Promise(() => {});
+    for (const write of this.dirty) this.durable = overlay(this.durable, write.bytes, write.at);
+    this.dirty = [];
+  }
+
+  truncate(size: number): void {
+    if (this.disk.mood === "read-only") throw new Error("EROFS: read-only file system");
+    this.sync0();
+    this.durable = this.durable.slice(0, size);
+  }
+
+  close(): void {}
+
+  content(): Uint8Array {
+    return this.dirty.reduce((content, { bytes, at }) => overlay(content, bytes, at), this.durable.slice());
+  }
+
+  crash(random: Random, kind: "process" | "power"): void {
+    for (const { bytes, at } of this.dirty) {
+      if (kind === "process") this.durable = overlay(this.durable, bytes, at);
+      else if (random.chance(0.5)) {
+        this.durable = overlay(this.durable, bytes.slice(0, random.below(bytes.length + 1)), at);
+      }
+    }
+    this.dirty = [];
+  }
+
+  private sync0(): void {
+    for (const { bytes, at } of this.dirty) this.durable = overlay(this.durable, bytes, at);
+    this.dirty = [];
+  }
+}
+
+function overlay(content: Uint8Array, bytes: Uint8Array, at: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(Math.max(content.length, at + bytes.length));
+  whole.set(content);
+  whole.set(bytes, at);
+  return whole;
+}

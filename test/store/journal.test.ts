@@ -1,0 +1,143 @@
+import { describe, expect, test } from "bun:test";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { DurableJournal, journalFiles, readJournal } from "../../src/store/journal.ts";
+import { SimulatedDisk } from "../sim/disk.ts";
+import { Random } from "../sim/random.ts";
+
+/** A journal whose turns of the loop and retries are run by hand. */
+function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000) {
+  const turns: (() => void)[] = [];
+  const retries: (() => void)[] = [];
+  const journal = new DurableJournal({
+    disk,
+    firstFile,
+    fileBytes,
+    relaxed: false,
+    defer: (run) => turns.push(run),
+    after: (_ms, run) => retries.push(run),
+  });
+  const turn = async () => {
+    for (const run of turns.splice(0)) run();
+    await Promise.resolve();
+  };
+  const retry = () => {
+    for (const run of retries.splice(0)) run();
+  };
+  const written = async () => {
+    const flushed = journal.flushed();
+    await turn();
+    expect(await flushed).toBe(true);
+  };
+  return { journal, turn, retry, written };
+}
+
+const end = (name: string) =>
+  ({
+    kind: "terminal",
+    receipt: `rcpt_${name}`,
+    charged: 1,
+    counters: [],
+    allowances: [],
+  }) as unknown as LedgerRecord;
+const append = (journal: DurableJournal, record: LedgerRecord) =>
+  journal.append(JSON.stringify(record), record);
+const receiptsOn = (disk: SimulatedDisk) =>
+  [...readJournal(disk)].map(({ record }) => (record.kind === "terminal" ? record.receipt : record.kind));
+
+describe("durable", () => {
+  test("nobody hears yes before the sync, and everybody of a turn hears it after one", async () => {
+    const disk = new SimulatedDisk();
+    const { journal, turn } = journalOn(disk);
+    const first = journal.durable(append(journal, end("a")));
+    const second = journal.durable(append(journal, end("b")));
+    expect(first).toBeInstanceOf(Promise);
+    await turn();
+    expect(await first).toBe(true);
+    expect(await second).toBe(true);
+    expect(journal.syncs).toBe(1);
+    expect(journal.durable(1)).toBe(true);
+  });
+
+  test("a power cut keeps what was acknowledged, and never a torn or reordered rest", async () => {
+    for (let seed = 0; seed < 300; seed++) {
+      const random = new Random(seed);
+      const disk = new SimulatedDisk();
+      const { journal, turn } = journalOn(disk);
+      const acknowledged: string[] = [];
+      for (let index = 0; index < 20; index++) {
+        const name = `r${index}`;
+        const durable = journal.durable(append(journal, end(name)));
+        if (durable !== true) void durable.then((yes) => yes && acknowledged.push(`rcpt_${name}`));
+        if (random.chance(0.3)) await turn();
+      }
+      // The last lines reach the page cache, and the power goes before their sync.
+      disk.syncing = false;
+      await turn();
+      disk.crash(random, "power");
+      const found = receiptsOn(disk);
+      expect(found.slice(0, acknowledged.length)).toEqual(acknowledged as never);
+      expect(found).toEqual(found.map((_, index) => `rcpt_r${index}`) as never);
+    }
+  });
+});
+
+describe("a disk that refuses", () => {
+  test.each(["full", "read-only"] as const)(
+    "%s: waiters hear no, nothing is lost, and it goes on by itself",
+    async (mood) => {
+      const disk = new SimulatedDisk();
+      const { journal, turn, retry } = journalOn(disk);
+      const before = journal.durable(append(journal, end("before")));
+      await turn();
+      expect(await before).toBe(true);
+
+      disk.mood = mood;
+      const refused = journal.durable(append(journal, end("refused")));
+      await turn();
+      expect(await refused).toBe(false);
+      expect(journal.healthy).toBe(false);
+      expect(await journal.durable(append(journal, end("meanwhile")))).toBe(false);
+
+      disk.mood = "fine";
+      retry();
+      await turn();
+      expect(journal.healthy).toBe(true);
+      expect(receiptsOn(disk)).toEqual(["rcpt_before", "rcpt_refused", "rcpt_meanwhile"]);
+      expect(journal.unapplied(10).map(({ record }) => record.receipt)).toEqual([
+        "rcpt_before",
+        "rcpt_refused",
+        "rcpt_meanwhile",
+      ] as never);
+    },
+  );
+});
+
+test("a new file begins with the open holds, and the old one can then be forgotten", async () => {
+  const disk = new SimulatedDisk();
+  const { journal, written } = journalOn(disk, 7, 10);
+  append(journal, end("old"));
+  await written();
+  expect(journal.full).toBe(true);
+  const hold = { kind: "hold", receipt: "rcpt_open" } as unknown as LedgerRecord;
+  expect(journal.rotate([hold])).toBe(true);
+  expect(journal.headWritten).toBe(false);
+  append(journal, end("new"));
+  await written();
+  expect(journal.headWritten).toBe(true);
+  journal.forgetBefore(journal.currentFile);
+  expect(journalFiles(disk)).toEqual([8]);
+  expect(receiptsOn(disk)).toEqual(["hold", "rcpt_new"]);
+});
+
+test("a line that was altered on the disk is not believed, and neither is what follows it in that file", async () => {
+  const disk = new SimulatedDisk();
+  const { journal, written } = journalOn(disk);
+  for (const name of ["a", "b", "c"]) append(journal, end(name));
+  await written();
+  const file = disk.open("journal-00000001.log");
+  const text = Buffer.from(disk.read("journal-00000001.log"));
+  const at = text.indexOf("rcpt_b");
+  file.write(Buffer.from("rcpt_X"), at);
+  file.sync();
+  expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
+});

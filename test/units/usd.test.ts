@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { costOf, dearest, worstCase } from "../../src/ledger/charge.ts";
+import {
+  formatUsd,
+  lineFemto,
+  nanoFromUsd,
+  nanoUsd,
+  pricePerMillion,
+  sumLines,
+} from "../../src/units/usd.ts";
+
+test.each([
+  [0, 0],
+  [1, 1_000_000_000],
+  [0.000000001, 1],
+  [5.25, 5_250_000_000],
+  [0.1 + 0.2, 300_000_000],
+  [1_000_000.000000001, 1_000_000_000_000_001],
+  [-2, -2_000_000_000],
+])("%p USD is %p nano-dollars", (usd, nano) => expect(nanoFromUsd(usd)).toBe(nanoUsd(nano)));
+
+test.each([[Number.NaN], [Number.POSITIVE_INFINITY], [0.0000000001], [1.0000000005], [10_000_000]])(
+  "%p is not an amount",
+  (usd) => expect(nanoFromUsd(usd)).toBeNull(),
+);
+
+test.each([
+  [0, "$0.00"],
+  [1, "$0.000000001"],
+  [7_500, "$0.0000075"],
+  [1_250_000_000, "$1.25"],
+  [1_200_000_000, "$1.20"],
+  [-50_000_000, "-$0.05"],
+])("%p nano-dollars read %p", (nano, text) => expect(formatUsd(nanoUsd(nano))).toBe(text));
+
+test("a charge is exact and rounded once, up", () => {
+  const price = {
+    input: pricePerMillion(0.15)!,
+    output: pricePerMillion(0.6)!,
+    cacheRead: pricePerMillion(0.0375)!,
+    cacheWrite: pricePerMillion(0.15)!,
+  };
+  const tokens = { input: 3, cacheRead: 1, cacheWrite: 0, output: 7, reasoning: 2 };
+  // 3 × 150 + 1 × 37.5 + 7 × 600 = 4687.5 nano-dollars
+  expect(costOf(tokens, price)).toBe(nanoUsd(4_688));
+});
+
+test("sums beyond 2^53 femto-dollars stay exact", () => {
+  const price = pricePerMillion(75)!;
+  expect(typeof lineFemto(1_000_000, price)).toBe("bigint");
+  expect(sumLines(lineFemto(1_000_000, price), lineFemto(1, pricePerMillion(0.000000001)!))).toBe(
+    nanoUsd(75_000_000_001),
+  );
+});
+
+test("the worst case bounds every host and every kind of prompt token", () => {
+  const cheap = { input: 1, output: 9, cacheRead: 1, cacheWrite: 5 } as never;
+  const dear = { input: 3, output: 2, cacheRead: 1, cacheWrite: 1 } as never;
+  const bound = dearest([cheap, dear]);
+  expect(bound).toEqual({ input: 3, output: 9, cacheRead: 1, cacheWrite: 5 } as never);
+  expect(worstCase(2_000_000, 1_000_000, bound)).toBe(nanoUsd(2 * 5 + 9));
+});
