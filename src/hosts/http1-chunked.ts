@@ -39,7 +39,7 @@ export class ChunkedBody {
       if (this.#left === 0) this.#state = State.DataCr;
     }
     this.end = at;
-    return payloadTo === payloadFrom ? null : bytes.subarray(payloadFrom, payloadTo);
+    return payloadTo === payloadFrom ? null : portion(bytes, payloadFrom, payloadTo);
   }
 
   #readFrame(byte: number): void {
@@ -112,6 +112,17 @@ export class ChunkedBody {
     this.#lineBytes = 0;
   }
 }
+
+/**
+ * A part of a socket's read. Small arrays live inside JavaScriptCore's heap, and the first view on one moves it out of
+ * there: below a kilobyte a copy costs a third of that (0.1 against 0.35 µs).
+ */
+export function portion(bytes: Uint8Array, from: number, to: number): Uint8Array {
+  if (from === 0 && to === bytes.length) return bytes;
+  return to - from <= COPIED_BYTES_MAX ? bytes.slice(from, to) : bytes.subarray(from, to);
+}
+
+const COPIED_BYTES_MAX = 1000;
 
 enum State {
   Size,

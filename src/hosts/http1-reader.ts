@@ -1,4 +1,4 @@
-import { ChunkedBody } from "./http1-chunked.ts";
+import { ChunkedBody, portion } from "./http1-chunked.ts";
 import { HEAD_BYTES_MAX, malformed, parseHead, type ResponseHead } from "./http1-head.ts";
 import { HostFault } from "./transport.ts";
 
@@ -95,7 +95,7 @@ export class ResponseReader {
     this.#bodyLeft -= end;
     this.complete = this.#bodyLeft === 0;
     this.surplus = end < bytes.length;
-    return end === 0 ? null : bytes.subarray(0, end);
+    return end === 0 ? null : portion(bytes, 0, end);
   }
 
   /** Refuses early what can never become a head, so that a peer speaking another protocol is not waited for. */

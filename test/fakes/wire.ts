@@ -18,14 +18,21 @@ export interface ServedWire extends Wire {
 }
 
 export function socketWire(socket: net.Socket): ServedWire {
-  let held = Buffer.alloc(0);
+  let held: Buffer = Buffer.alloc(0);
   const gone = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
 
-  const more = async (): Promise<boolean> => {
-    const next = await chunks.next().catch(() => ({ done: true, value: undefined }));
-    if (next.done) return false;
-    held = Buffer.concat([held, next.value as Buffer]);
+  /** Holds at least `bytes`; false when the client left before. */
+  const hold = async (bytes: number): Promise<boolean> => {
+    const parts: Buffer[] = [held];
+    let length = held.length;
+    while (length < bytes) {
+      const next = await chunks.next().catch(() => ({ done: true as const, value: undefined }));
+      if (next.done) return false;
+      parts.push(next.value);
+      length += next.value.length;
+    }
+    held = Buffer.concat(parts);
     return true;
   };
 
@@ -36,7 +43,7 @@ export function socketWire(socket: net.Socket): ServedWire {
     reset: () => void socket.resetAndDestroy(),
     async nextRequest(connection, clientGone) {
       let end = held.indexOf("\r\n\r\n");
-      for (; end < 0; end = held.indexOf("\r\n\r\n")) if (!(await more())) return null;
+      for (; end < 0; end = held.indexOf("\r\n\r\n")) if (!(await hold(held.length + 1))) return null;
       const [requestLine, ...fields] = held.toString("latin1", 0, end).split("\r\n");
       const headers = Object.fromEntries(
         fields.map((field) => [
@@ -46,7 +53,7 @@ export function socketWire(socket: net.Socket): ServedWire {
       );
       const bodyFrom = end + 4;
       const bodyTo = bodyFrom + Number(headers["content-length"] ?? 0);
-      while (held.length < bodyTo) if (!(await more())) return null;
+      if (!(await hold(bodyTo))) return null;
       const body = Uint8Array.from(held.subarray(bodyFrom, bodyTo));
       held = held.subarray(bodyTo);
       const [method, path] = requestLine!.split(" ");

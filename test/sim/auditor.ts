@@ -1,0 +1,159 @@
+import type { Key } from "../../src/keys/key.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import type { Served } from "./hosts.ts";
+
+/**
+ * Keeps books of its own, from what clients saw and hosts did, and from nothing that the gateway says of itself. Whatever
+ * it finds wrong is thrown, with the request it concerns.
+ */
+export class Auditor {
+  readonly credits = new Map<BalanceId, number>();
+  readonly asks: Asked[] = [];
+
+  credit(balance: BalanceId, nano: number): void {
+    this.credits.set(balance, (this.credits.get(balance) ?? 0) + nano);
+  }
+
+  /** Judges every receipt that the store holds once nothing is open any more. */
+  judge(receipts: readonly BookedReceipt[], hostsOf: (name: string) => readonly Served[]): void {
+    const booked = new Map(receipts.map((receipt) => [receipt.id, receipt]));
+    check(booked.size === receipts.length, "a receipt is booked twice");
+    for (const ask of this.asks) {
+      const receipt = ask.receipt === null ? undefined : booked.get(ask.receipt);
+      this.judgeOne(ask, receipt, hostsOf(ask.name));
+    }
+    this.judgeCaps(receipts);
+    this.judgeBalances(receipts);
+  }
+
+  private judgeOne(ask: Asked, receipt: BookedReceipt | undefined, hosts: readonly Served[]): void {
+    const about = `${ask.name} (${ask.outcome}): ${JSON.stringify({ ask, receipt, hosts })}`;
+    const last = hosts.at(-1);
+    switch (ask.outcome) {
+      case "complete": {
+        check(receipt !== undefined, `an acknowledged answer has no receipt: ${about}`);
+        check(receipt.state === "settled", `an acknowledged answer is not settled: ${about}`);
+        const { kind, prompt } = last!.script.usage;
+        const words = last!.script.words;
+        if (kind === "honest") {
+          check(
+            receipt.charged === cost(ask.prices, receipt.host, prompt, words),
+            `a wrong charge: ${about}`,
+          );
+        } else {
+          this.judgeCounted(ask, receipt, words, about);
+        }
+        return;
+      }
+      case "refused":
+        check(receipt === undefined || receipt.charged === 0, `an error was charged: ${about}`);
+        return;
+      case "broken": {
+        check(receipt !== undefined, `a broken stream has no receipt: ${about}`);
+        if (ask.words < SURELY_WRITTEN_OFF && ask.error === "upstream_error") {
+          check(receipt.charged === 0, `fewer than 50 tokens were charged: ${about}`);
+        }
+        check(receipt.charged <= this.most(ask, hosts), `more was charged than was delivered: ${about}`);
+        return;
+      }
+      case "left":
+      case "unknown":
+        check((receipt?.charged ?? 0) <= this.most(ask, hosts), `more was charged than was sent: ${about}`);
+        return;
+      case "open":
+        throw new AuditFailure(`a request never ended: ${about}`);
+    }
+  }
+
+  /** The gateway counted by itself: near the truth, for words that are one token each. */
+  private judgeCounted(ask: Asked, receipt: BookedReceipt, words: number, about: string): void {
+    const least = cost(ask.prices, receipt.host, 0, Math.floor(words / COUNT_FACTOR));
+    check(receipt.charged >= least, `counted far too few: ${about}`);
+    check(
+      receipt.charged <= cost(ask.prices, receipt.host, PROMPT_BYTES, words * COUNT_FACTOR),
+      `counted far too many: ${about}`,
+    );
+  }
+
+  private most(ask: Asked, hosts: readonly Served[]): number {
+    const words = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
+    return Math.max(
+      ...[...ask.prices.keys()].map((host) => cost(ask.prices, host, PROMPT_BYTES, words * COUNT_FACTOR)),
+    );
+  }
+
+  /** No cap is crossed in any window, with what was charged counted on the day of admission. */
+  private judgeCaps(receipts: readonly BookedReceipt[]): void {
+    const spent = new Map<string, number>();
+    for (const { keyId, at, charged } of receipts) {
+      const day = new Date(at).toISOString();
+      for (const window of [`${keyId} ${day.slice(0, 10)}`, `${keyId} ${day.slice(0, 7)}`]) {
+        spent.set(window, (spent.get(window) ?? 0) + charged);
+      }
+    }
+    const keys = new Map(this.asks.map(({ key }) => [key.id as string, key]));
+    for (const [window, nano] of spent) {
+      const [id, date] = window.split(" ") as [string, string];
+      const key = keys.get(id)!;
+      const cap = date.length === 10 ? key.dailyLimit : key.monthlyLimit;
+      check(cap === null || nano <= cap, `the cap of ${window} is ${cap}, spent ${nano}`);
+    }
+  }
+
+  private judgeBalances(receipts: readonly BookedReceipt[]): void {
+    const spent = new Map<string, number>();
+    for (const { balanceId, charged } of receipts)
+      spent.set(balanceId, (spent.get(balanceId) ?? 0) + charged);
+    for (const [balance, nano] of spent) {
+      check(
+        nano <= (this.credits.get(balance as BalanceId) ?? 0),
+        `${balance} spent ${nano}, more than its credit`,
+      );
+    }
+  }
+}
+
+export class AuditFailure extends Error {
+  override name = "AuditFailure";
+}
+
+export function check(condition: boolean, what: string): asserts condition {
+  if (!condition) throw new AuditFailure(what);
+}
+
+/** A request as its client knows it. */
+export interface Asked {
+  readonly name: string;
+  readonly key: Key;
+  /** Host → nano-dollars a token. */
+  readonly prices: ReadonlyMap<string, { input: number; output: number }>;
+  receipt: string | null;
+  /** `unknown`: the gateway died. `broken`: the stream ended with an error. */
+  outcome: "open" | "complete" | "refused" | "broken" | "left" | "unknown";
+  error: string | null;
+  /** Words that arrived. */
+  words: number;
+}
+
+export interface BookedReceipt {
+  readonly id: string;
+  readonly at: number;
+  readonly balanceId: string;
+  readonly keyId: string;
+  readonly state: string;
+  readonly host: string | null;
+  readonly charged: number;
+}
+
+/** A count by the text may be off, but not by more than this. */
+const COUNT_FACTOR = 3;
+/** With that factor, a count of fewer than 50 is certain below this. */
+const SURELY_WRITTEN_OFF = 16;
+/** No prompt of the simulation is longer. */
+export const PROMPT_BYTES = 400;
+
+function cost(prices: Asked["prices"], host: string | null, prompt: number, output: number): number {
+  const price = prices.get(host ?? "");
+  check(price !== undefined, `served by a host that is not on the plan: ${host}`);
+  return prompt * price.input + output * price.output;
+}

@@ -1,0 +1,280 @@
+import {
+  type Exchange,
+  type HostCall,
+  HostFault,
+  type HostReply,
+  type Transport,
+} from "../../src/hosts/transport.ts";
+import type { Clock } from "../../src/units/clock.ts";
+import type { Random } from "./random.ts";
+
+/**
+ * Hosts that speak chat completions and fail as real ones do, at any point. What each exchange did is kept, so that the
+ * auditor can work out what the answer was worth without asking the gateway.
+ */
+export class SimulatedHosts implements Transport {
+  /** By the request's `user` field, which carries the client's name for it. */
+  readonly served = new Map<string, Served[]>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly random: Random,
+    private readonly trouble: () => number,
+  ) {}
+
+  open(call: HostCall): Exchange {
+    const body = JSON.parse(new TextDecoder().decode(call.body!)) as {
+      user: string;
+      stream?: boolean;
+      max_tokens?: number;
+    };
+    const script = writeScript(this.random, this.trouble(), body.max_tokens ?? 400);
+    const served: Served = { host: call.host.id, script, wordsSent: 0, ended: false };
+    this.served.set(body.user, [...(this.served.get(body.user) ?? []), served]);
+    return body.stream === true
+      ? new StreamedExchange(this.clock, this.random, served)
+      : new WholeExchange(this.clock, this.random, served);
+  }
+
+  close(): void {}
+}
+
+export interface Served {
+  readonly host: string;
+  readonly script: Script;
+  wordsSent: number;
+  /** The host sent its whole answer. */
+  ended: boolean;
+}
+
+/** What a host does with one request. */
+export interface Script {
+  readonly start:
+    | "answers"
+    | "refused"
+    | "reset"
+    | "silent"
+    | "silent_after_head"
+    | "empty"
+    | "error_first"
+    | number;
+  readonly words: number;
+  readonly usage: Usage;
+  /** After `words`, instead of ending properly. */
+  readonly death: "none" | "truncated" | "error_event" | "stalls" | "no_end_mark";
+}
+
+/** As reported on the wire: honest, or one of the lies that hosts have told. */
+type Usage = {
+  readonly kind: "honest" | "absent" | "negative" | "huge" | "zero" | "text";
+  readonly prompt: number;
+};
+
+const STATUSES = [400, 401, 403, 404, 408, 429, 500, 502, 503] as const;
+
+function writeScript(random: Random, trouble: number, most: number): Script {
+  const troubled = random.chance(trouble);
+  const start = troubled
+    ? random.pick([
+        "refused",
+        "reset",
+        "silent",
+        "silent_after_head",
+        "empty",
+        "error_first",
+        random.pick(STATUSES),
+      ] as const)
+    : "answers";
+  const words = random.chance(0.3) ? random.below(60) : 1 + random.below(Math.min(most, 400));
+  const kind = random.chance(0.7)
+    ? "honest"
+    : random.pick(["absent", "negative", "huge", "zero", "text"] as const);
+  const death = random.chance(trouble)
+    ? random.pick(["truncated", "error_event", "stalls", "no_end_mark"] as const)
+    : "none";
+  return { start, words, usage: { kind, prompt: 1 + random.below(30) }, death };
+}
+
+/** What the wire says of the usage. */
+export function reportedUsage({ usage, words }: Script): Record<string, unknown> | null {
+  switch (usage.kind) {
+    case "honest":
+      return { prompt_tokens: usage.prompt, completion_tokens: words, total_tokens: usage.prompt + words };
+    case "absent":
+      return null;
+    case "negative":
+      return { prompt_tokens: -5, completion_tokens: -words, total_tokens: 0 };
+    case "huge":
+      return { prompt_tokens: 9e15, completion_tokens: 9e15, total_tokens: 9e15 };
+    case "zero":
+      return { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    case "text":
+      return { prompt_tokens: "many", completion_tokens: null, total_tokens: {} };
+  }
+}
+
+/** One delta's text: one token for every vocabulary. */
+export const WORD = " word";
+
+const encode = (value: unknown): Uint8Array => new TextEncoder().encode(`data: ${JSON.stringify(value)}\n\n`);
+const chunk = (delta: object, finish: string | null = null) => ({
+  id: "c",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "host-model",
+  choices: [{ index: 0, delta, finish_reason: finish }],
+});
+
+/** What both kinds of answer share: a head that comes or does not, and a queue that the gateway reads. */
+abstract class SimulatedExchange implements Exchange, HostReply {
+  readonly reply: Promise<HostReply | HostFault>;
+  status = 200;
+  readonly headers: ReadonlyMap<string, string>;
+  protected cancelled = false;
+  private answerHead!: (reply: HostReply | HostFault) => void;
+  private readonly queue: (Uint8Array | null | HostFault)[] = [];
+  private reader: ((next: Uint8Array | null | HostFault) => void) | null = null;
+
+  constructor(
+    protected readonly clock: Clock,
+    protected readonly random: Random,
+    protected readonly served: Served,
+    type: string,
+  ) {
+    this.headers = new Map([["content-type", type]]);
+    this.reply = new Promise((resolve) => {
+      this.answerHead = resolve;
+    });
+    this.later(random.below(300), () => this.begin());
+  }
+
+  read(): Uint8Array | null | HostFault | Promise<Uint8Array | null | HostFault> {
+    const next = this.queue.shift();
+    if (next !== undefined) return next;
+    return new Promise((resolve) => {
+      this.reader = resolve;
+    });
+  }
+
+  cancel(): void {
+    if (this.cancelled) return;
+    this.cancelled = true;
+    this.answerHead(new HostFault("cancelled", "cancelled"));
+    this.push(new HostFault("cancelled", "cancelled"));
+  }
+
+  protected abstract body(): void;
+
+  protected push(next: Uint8Array | null | HostFault): void {
+    if (this.reader === null) this.queue.push(next);
+    else {
+      const read = this.reader;
+      this.reader = null;
+      read(next);
+    }
+  }
+
+  protected later(ms: number, run: () => void): void {
+    this.clock.after(ms, () => {
+      if (!this.cancelled) run();
+    });
+  }
+
+  private begin(): void {
+    const { start } = this.served.script;
+    if (start === "refused" || start === "reset") return this.answerHead(new HostFault(start, start));
+    if (start === "silent") return;
+    if (typeof start === "number") {
+      this.status = start;
+      this.answerHead(this);
+      this.push(new TextEncoder().encode(JSON.stringify({ error: { message: "no" } })));
+      return this.push(null);
+    }
+    this.answerHead(this);
+    if (start === "empty") return this.push(null);
+    if (start === "error_first") {
+      this.push(encode({ error: { message: "overloaded" } }));
+      return this.push(null);
+    }
+    if (start === "answers") this.body();
+  }
+}
+
+class StreamedExchange extends SimulatedExchange {
+  constructor(clock: Clock, random: Random, served: Served) {
+    super(clock, random, served, "text/event-stream");
+  }
+
+  protected body(): void {
+    this.push(encode(chunk({ role: "assistant", content: "" })));
+    this.later(this.random.below(200), () => this.words());
+  }
+
+  private words(): void {
+    const { script } = this.served;
+    const burst = Math.min(1 + this.random.below(20), script.words - this.served.wordsSent);
+    for (let index = 0; index < burst; index++) this.push(encode(chunk({ content: WORD })));
+    this.served.wordsSent += burst;
+    if (this.served.wordsSent < script.words) return this.later(this.random.below(400), () => this.words());
+    this.later(this.random.below(50), () => this.finish());
+  }
+
+  private finish(): void {
+    const { script } = this.served;
+    switch (script.death) {
+      case "truncated":
+        return this.push(new HostFault("truncated", "cut off"));
+      case "error_event":
+        return this.push(encode({ error: { message: "died" } }));
+      case "stalls":
+        return;
+      case "no_end_mark":
+        return this.push(null);
+      case "none": {
+        this.push(encode(chunk({}, "stop")));
+        const usage = reportedUsage(script);
+        if (usage !== null) this.push(encode({ ...chunk({}), choices: [], usage }));
+        this.push(new TextEncoder().encode("data: [DONE]\n\n"));
+        this.served.ended = true;
+        this.push(null);
+      }
+    }
+  }
+}
+
+class WholeExchange extends SimulatedExchange {
+  constructor(clock: Clock, random: Random, served: Served) {
+    super(clock, random, served, "application/json");
+  }
+
+  protected body(): void {
+    const { script } = this.served;
+    if (script.death === "stalls") return;
+    this.later(script.words * 5, () => {
+      const usage = reportedUsage(script);
+      const whole = JSON.stringify({
+        id: "c",
+        object: "chat.completion",
+        created: 1,
+        model: "host-model",
+        choices: [
+          {
+            index: 0,
+            message: { role: "assistant", content: WORD.repeat(script.words) },
+            finish_reason: "stop",
+          },
+        ],
+        ...(usage === null ? {} : { usage }),
+      });
+      const bytes = new TextEncoder().encode(whole);
+      if (script.death !== "none") {
+        this.push(bytes.slice(0, bytes.length >> 1));
+        return this.push(new HostFault("truncated", "cut off"));
+      }
+      this.served.wordsSent = script.words;
+      this.served.ended = true;
+      this.push(bytes);
+      this.push(null);
+    });
+  }
+}

@@ -1,0 +1,456 @@
+import type { Catalog, Host, Model, Price } from "../../src/catalog/catalog.ts";
+import type { Answer } from "../../src/generation/answer.ts";
+import { generator, type Holder, type House, type Settings } from "../../src/generation/generate.ts";
+import { recoveredReceipt } from "../../src/generation/receipt.ts";
+import type { Budget, Key } from "../../src/keys/key.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import { Health } from "../../src/routing/health.ts";
+import { Books } from "../../src/store/books.ts";
+import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
+import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
+import { NANO_PER_USD, type NanoPerMillion, type NanoUsd } from "../../src/units/usd.ts";
+import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
+import { VirtualClock } from "./clock.ts";
+import { SimulatedDatabase } from "./database.ts";
+import { SimulatedDisk } from "./disk.ts";
+import { SimulatedHosts, WORD } from "./hosts.ts";
+import { Random } from "./random.ts";
+
+/**
+ * The production conductor, ledger, router, failover, relay, journal and store, on simulated hosts, clients, disk, clock
+ * and chance. One seed is one run; whatever goes wrong in it can be replayed. The process is killed and the power is cut
+ * at any moment between two turns of the event loop, and in the middle of a write.
+ */
+export async function simulate(seed: number, steps: number): Promise<Summary> {
+  const world = new World(seed);
+  await world.begin();
+  for (let step = 0; step < steps; step++) await world.step();
+  await world.finish();
+  return world.summary();
+}
+
+export interface Summary {
+  readonly requests: number;
+  readonly complete: number;
+  readonly crashes: number;
+  readonly simulatedHours: number;
+}
+
+/** Just before a month ends, so that short runs cross midnight and month too. */
+const START = epochMs(Date.UTC(2026, 10, 30, 23, 58));
+const JOURNAL_FILE_BYTES = 40_000;
+const WRITE_OFF_TOKENS = 50;
+
+class World {
+  private readonly random: Random;
+  private readonly time = new VirtualClock(START);
+  private readonly disk = new SimulatedDisk();
+  private readonly database = new SimulatedDatabase();
+  private readonly auditor = new Auditor();
+  private readonly hostHistory: SimulatedHosts[] = [];
+  private readonly keys: readonly Key[];
+  private readonly trouble: number;
+  private life: Life | null = null;
+  private crashes = 0;
+  private credits = 0;
+
+  constructor(seed: number) {
+    this.random = new Random(seed);
+    this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
+    this.keys = makeKeys(this.random);
+  }
+
+  async begin(): Promise<void> {
+    for (const balance of new Set(this.keys.map(({ balanceId }) => balanceId))) this.credit(balance);
+    await this.start();
+  }
+
+  async step(): Promise<void> {
+    const { random } = this;
+    const dice = random.next();
+    if (dice < 0.35) this.ask();
+    else if (dice < 0.36) this.credit(random.pick(this.keys).balanceId);
+    else if (dice < 0.365) await this.crash(random.chance(0.5) ? "power" : "process");
+    else if (dice < 0.37) this.disk.mood = random.pick(["full", "read-only"] as const);
+    else if (dice < 0.4) this.disk.mood = "fine";
+    else if (dice < 0.402) this.time.setBack(random.below(3_600_000));
+    else if (dice < 0.41) this.time.step(random.below(3_600_000));
+    else this.time.step(random.below(500));
+    await this.quiet();
+    this.watch();
+  }
+
+  /** Lets everything end, and has it judged. */
+  async finish(): Promise<void> {
+    this.disk.mood = "fine";
+    for (
+      let round = 0;
+      round < 20_000 && this.auditor.asks.some(({ outcome }) => outcome === "open");
+      round++
+    ) {
+      this.time.step(1_000);
+      await this.quiet();
+      this.watch();
+    }
+    await this.crash(this.random.chance(0.5) ? "power" : "process");
+    const { ledger } = this.life!;
+    check(ledger.openHolds === 0, `${ledger.openHolds} holds are open at the end`);
+    const audit = this.database.store.audit();
+    check(audit.drifts.length === 0, `the running sums drifted: ${JSON.stringify(audit.drifts, bigints)}`);
+    this.auditor.judge(this.receipts(), (name) =>
+      this.hostHistory.flatMap(({ served }) => served.get(name) ?? []),
+    );
+  }
+
+  summary(): Summary {
+    return {
+      requests: this.auditor.asks.length,
+      complete: this.auditor.asks.filter(({ outcome }) => outcome === "complete").length,
+      crashes: this.crashes,
+      simulatedHours: this.time.elapsedMs() / 3_600_000,
+    };
+  }
+
+  private async start(): Promise<void> {
+    const { clock, end } = this.time.life();
+    const hosts = new SimulatedHosts(clock, this.random, () => this.trouble);
+    this.hostHistory.push(hosts);
+    let books: Books | null = null;
+    let failed: unknown = null;
+    void Books.open({
+      disk: this.disk,
+      store: this.database.store,
+      clock,
+      relaxed: false,
+      journalFileBytes: JOURNAL_FILE_BYTES,
+      writeOffTokens: WRITE_OFF_TOKENS,
+      defer: (run) => void clock.after(0, run),
+      recoveredBody: recoveredReceipt,
+      onFault: rethrow,
+    }).then(
+      (opened) => {
+        books = opened;
+      },
+      (error) => {
+        failed = error;
+      },
+    );
+    while (books === null && failed === null) {
+      await this.quiet();
+      this.time.step(1);
+    }
+    if (failed !== null) throw failed;
+    this.life = openHouse({
+      clock,
+      end,
+      hosts,
+      books: books!,
+      store: this.database.store,
+      random: this.random,
+      keys: this.keys,
+    });
+  }
+
+  /** Kills the process, or the machine under it, sometimes in the middle of a sync. */
+  private async crash(kind: "process" | "power"): Promise<void> {
+    if (this.random.chance(0.5)) {
+      this.disk.syncing = false;
+      this.time.step(this.random.below(50));
+      await this.quiet();
+    }
+    this.life!.end();
+    for (const ask of this.auditor.asks) if (ask.outcome === "open") ask.outcome = "unknown";
+    this.disk.crash(this.random, kind);
+    this.disk.syncing = true;
+    this.disk.mood = "fine";
+    this.database.crash(this.random, kind);
+    this.crashes += 1;
+    await this.start();
+  }
+
+  private credit(balance: BalanceId): void {
+    const amount = this.random.below(2_000_000) as NanoUsd;
+    const at = this.time.now();
+    this.database.store.credit({
+      balanceId: balance,
+      amount,
+      idempotencyKey: `c${this.credits++}`,
+      note: null,
+      at,
+    });
+    this.life?.ledger.credited(balance, amount);
+    this.auditor.credit(balance, amount);
+  }
+
+  private ask(): void {
+    const { random, auditor } = this;
+    const key = random.pick(this.keys);
+    const model = random.pick(MODELS);
+    const stream = random.chance(0.7);
+    const ask: Asked = {
+      name: `r${auditor.asks.length}`,
+      key,
+      prices: new Map(model.routes.map(({ host, price }) => [host.id, perToken(price!)])),
+      receipt: null,
+      outcome: "open",
+      error: null,
+      words: 0,
+    };
+    auditor.asks.push(ask);
+    const body = JSON.stringify({
+      model: model.id,
+      messages: [{ role: "user", content: "x".repeat(40 + random.below(PROMPT_BYTES - 200)) }],
+      user: ask.name,
+      ...(stream ? { stream } : {}),
+      ...(random.chance(0.8) ? { max_tokens: 400 + random.below(200) } : {}),
+    });
+    void new Client(ask, random, this.life!.clock).send(body, key, this.life!.generate);
+  }
+
+  /** What must hold between any two turns. */
+  private watch(): void {
+    const { ledger } = this.life!;
+    for (const counter of ledger.booked()) {
+      check(counter.held >= 0 && counter.spent >= 0, `${counter.id} went below zero`);
+      if (!counter.id.startsWith("balance:")) continue;
+      const balance = counter.id.slice("balance:".length) as BalanceId;
+      const credited = this.auditor.credits.get(balance) ?? 0;
+      check(counter.spent + counter.held <= credited, `${balance} is overspent`);
+      check(
+        ledger.creditedInMemory(balance) === credited,
+        `${balance} has credit that nobody gave, or lacks some`,
+      );
+    }
+  }
+
+  private receipts(): BookedReceipt[] {
+    return [...new Set(this.keys.map(({ balanceId }) => balanceId))].flatMap((balanceId) =>
+      this.database.store.receipts({ balanceId }, 1_000_000, null).map((stored) => {
+        const body = JSON.parse(stored.body) as { state: string; host: string | null; cost_usd: number };
+        const charged = Math.round(body.cost_usd * NANO_PER_USD);
+        return {
+          id: stored.id,
+          at: stored.at,
+          balanceId,
+          keyId: stored.keyId,
+          state: body.state,
+          host: body.host,
+          charged,
+        };
+      }),
+    );
+  }
+
+  /** Every promise that can go on has gone on. */
+  private quiet(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** One process, from start to kill. */
+interface Life {
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly generate: ReturnType<typeof generator>;
+  end(): void;
+}
+
+function openHouse(parts: {
+  clock: Clock;
+  end: () => void;
+  hosts: SimulatedHosts;
+  books: Books;
+  store: SimulatedDatabase["store"];
+  random: Random;
+  keys: readonly Key[];
+}): Life {
+  const { clock, books, store, random, keys } = parts;
+  const ledger = new Ledger(clock, books.journal, store);
+  books.follow(ledger);
+  const health = new Health(clock);
+  const house: House = {
+    clock,
+    random: random.bytes,
+    ledger,
+    journal: books.journal,
+    transport: parts.hosts,
+    surfaces: SURFACES,
+    pairing,
+    roads: {
+      usable: (route) => health.usable(route),
+      verifiedFree: () => true,
+      joins: (client, host) => client === host,
+    },
+    observe: (stop, outcome) => {
+      if (outcome !== "rejected" && outcome !== "abandoned") {
+        health.observe(stop.route.host, outcome === "opened" || outcome === "answered" ? "served" : "failed");
+      }
+    },
+    catalog: () => CATALOG,
+    settings: () => SETTINGS,
+    suggest: () => "",
+    identify: (secret) => holderOf(keys.find(({ id }) => id === secret)!),
+    allowances: () => [],
+    countPrompt: async (request) => request.promptBound,
+    keepRefused() {},
+    onFault: rethrow,
+  };
+  return { clock, ledger, generate: generator(house), end: parts.end };
+}
+
+/** Sends one request and notes what it sees; may leave at any time, or read slowly. */
+class Client {
+  private readonly abort = new AbortController();
+  private text = "";
+
+  constructor(
+    private readonly ask: Asked,
+    private readonly random: Random,
+    private readonly clock: Clock,
+  ) {}
+
+  async send(body: string, key: Key, generate: Life["generate"]): Promise<void> {
+    const { ask, random, clock, abort } = this;
+    if (random.chance(0.15)) clock.after(random.below(8_000), () => this.leave());
+    const answer = await generate("chat.completions", {
+      secret: key.id,
+      headers: new Headers(),
+      body: new TextEncoder().encode(body),
+      signal: abort.signal,
+    });
+    ask.receipt = answer.headers["x-gateway-receipt"] ?? null;
+    if (answer.kind === "stream") return this.read(answer);
+    if (ask.outcome !== "open") return;
+    ask.outcome = answer.status === 200 ? "complete" : "refused";
+  }
+
+  private async read(answer: Extract<Answer, { kind: "stream" }>): Promise<void> {
+    const { ask, random, clock } = this;
+    await answer.run({
+      write: (bytes) => {
+        if (ask.outcome !== "open") return false;
+        this.text += new TextDecoder().decode(bytes);
+        if (random.chance(0.9)) return true;
+        return new Promise((resolve) =>
+          clock.after(random.below(2_000), () => resolve(ask.outcome === "open")),
+        );
+      },
+      close: () => this.judge(),
+    });
+  }
+
+  private judge(): void {
+    const { ask, text } = this;
+    ask.words = text.split(`"content":"${WORD}"`).length - 1;
+    if (ask.outcome !== "open") return;
+    if (text.endsWith("data: [DONE]\n\n")) ask.outcome = "complete";
+    else {
+      ask.outcome = "broken";
+      ask.error = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
+    }
+  }
+
+  private leave(): void {
+    if (this.ask.outcome !== "open") return;
+    this.ask.outcome = "left";
+    this.abort.abort();
+  }
+}
+
+const hostOf = (id: string, onDisconnect: Host["onDisconnect"]): Host => ({
+  id,
+  baseUrl: `http://${id}`,
+  speaks: ["chat.completions"],
+  apiKey: null,
+  auth: "bearer",
+  headers: {},
+  onDisconnect,
+  quirks: {},
+});
+
+/** Whole nano-dollars a token, so that the auditor's arithmetic needs no rounding. */
+const priceOf = (input: number, output: number): Price => {
+  const perMillion = (nano: number) => (nano * 1_000_000) as NanoPerMillion;
+  return {
+    input: perMillion(input),
+    output: perMillion(output),
+    cacheRead: perMillion(input),
+    cacheWrite: perMillion(input),
+  };
+};
+const perToken = ({ input, output }: Price) => ({ input: input / 1_000_000, output: output / 1_000_000 });
+
+const HOSTS = [hostOf("a", "cancel"), hostOf("b", "drain"), hostOf("c", "cancel"), hostOf("d", "cancel")];
+const MODELS: readonly Model[] = [
+  { id: "sim/cheap", prices: [priceOf(10, 20), priceOf(15, 30), priceOf(5, 40), priceOf(9, 9)] },
+  { id: "sim/dear", prices: [priceOf(100, 300), priceOf(200, 200)] },
+].map(({ id, prices }) => ({
+  id,
+  name: id,
+  contextLength: 8_000,
+  maxOutputTokens: 2_000,
+  price: prices[0]!,
+  routes: prices.map((price, index) => ({ host: HOSTS[index]!, model: "host-model", price, free: false })),
+}));
+
+const CATALOG: Catalog = {
+  models: new Map(MODELS.map((model) => [model.id, model])),
+  auto: new Map(),
+  hosts: new Map(HOSTS.map((host) => [host.id, host])),
+};
+
+const SETTINGS: Settings = {
+  baseUrl: "http://gateway",
+  dashboardUrl: "http://gateway/dashboard",
+  attempts: { firstTokenMs: 5_000, maxHosts: 3 },
+  chunkGapMs: 10_000,
+  totalMs: 120_000,
+  writeOffTokens: WRITE_OFF_TOKENS,
+  defaultMaxOutputTokens: 300,
+  openTierRpm: null,
+};
+
+const BUDGETS: readonly Budget[] = ["day", "week", "month", "total"].map((window, index) => ({
+  id: `bud_${index}` as BudgetId,
+  balanceId: "bal_0" as BalanceId,
+  name: window,
+  cap: (1_500_000 * (index + 1)) as NanoUsd,
+  window: window as Budget["window"],
+}));
+
+function makeKeys(random: Random): readonly Key[] {
+  return Array.from({ length: 6 }, (_, index) => {
+    const maybe = <T>(value: T): T | null => (random.chance(0.5) ? value : null);
+    const id = `key_${index}` as KeyId;
+    return {
+      id,
+      hash: "" as Key["hash"],
+      prefix: "",
+      name: null,
+      balanceId: `bal_${index % 2}` as BalanceId,
+      lineage: id,
+      state: "active",
+      createdAt: 0 as EpochMs,
+      expiresAt: null,
+      rpmLimit: maybe(20),
+      tpmLimit: maybe(20_000),
+      dailyLimit: maybe(800_000 as NanoUsd),
+      monthlyLimit: maybe(1_500_000 as NanoUsd),
+      allowedModels: null,
+      budgets: index % 2 === 0 && random.chance(0.5) ? ["day", "total"] : [],
+    };
+  });
+}
+
+const holderOf = (key: Key): Holder => ({
+  key,
+  balance: { id: key.balanceId, accountId: null, suspended: null, createdAt: 0 as EpochMs },
+  budgets: BUDGETS.filter(({ name }) => key.budgets.includes(name)),
+});
+
+const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
+
+function rethrow(error: unknown): never {
+  throw error;
+}
