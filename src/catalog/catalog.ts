@@ -24,6 +24,8 @@ export interface Host {
 export interface Quirks {
   /** Refuses `stream_options`, or reports usage without being asked. */
   readonly noStreamOptions?: boolean;
+  /** Its chat knows the output ceiling under OpenAI's newer name only. */
+  readonly maxCompletionTokens?: boolean;
 }
 
 export interface Price {

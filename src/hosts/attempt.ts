@@ -155,6 +155,7 @@ async function tryStop(
     model,
     noStreamOptions: host.quirks.noStreamOptions === true,
     maxOutputTokens: ways.outputCeiling,
+    ceilingField: host.quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens",
   });
   if (refused(body)) return body;
   const limit = new TimeLimit(ways.clock, shareMs, signal);

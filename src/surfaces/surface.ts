@@ -81,6 +81,8 @@ export interface HostTarget {
   readonly noStreamOptions: boolean;
   /** Set to make the host stop at this many output tokens although the client named no ceiling. */
   readonly maxOutputTokens: number | null;
+  /** How the host's chat spells that ceiling. */
+  readonly ceilingField: "max_tokens" | "max_completion_tokens";
 }
 
 export type Reply =

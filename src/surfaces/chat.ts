@@ -1,0 +1,227 @@
+import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { errorOf, readHostError } from "./host-error.ts";
+import { findMember, readMembers, rebuild, replaceSpan } from "./json-members.ts";
+import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import {
+  checkMessages,
+  invalid,
+  largest,
+  OVERRIDES_DROPPED,
+  type PassedRequest,
+  readBody,
+  readCeiling,
+  readChoices,
+  toRequest,
+} from "./request.ts";
+import type { EventFields } from "./sse.ts";
+import type { GenerationRequest, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
+import { readOpenAiUsage } from "./usage.ts";
+
+/** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
+export const chat: Surface = {
+  name: "chat.completions",
+  path: "/chat/completions",
+  readRequest,
+  errorBody: (error) => Buffer.from(JSON.stringify({ error })),
+  readHostError,
+};
+
+/** Chat client, chat host. */
+export const chatToChat: Pairing = {
+  hostBody,
+  readReply,
+  openStream: (request, publicModel) => new ChatJudge(publicModel, wantsUsage(request)),
+};
+
+function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
+  const read = readBody(bytes, "chat.completions");
+  if (refused(read)) return read;
+  const { json } = read;
+  const ceiling = largest(readCeiling(json, "max_tokens"), readCeiling(json, "max_completion_tokens"));
+  const choices = readChoices(json);
+  const problem = checkMessages(json) ?? checkStreamOptions(json.stream_options);
+  if (problem !== null) return problem;
+  if (refused(ceiling)) return ceiling;
+  return refused(choices) ? choices : toRequest(read, ceiling, choices);
+}
+
+function checkStreamOptions(options: unknown): Refusal | null {
+  if (options === undefined || options === null) return null;
+  const asked = asObject(options)?.include_usage;
+  if (asObject(options) === null) return invalid("stream_options", "must be an object");
+  const fine = asked === undefined || asked === null || typeof asked === "boolean";
+  return fine ? null : invalid("stream_options.include_usage", "must be true or false");
+}
+
+function hostBody(request: GenerationRequest, target: HostTarget): Uint8Array {
+  const { body, members, json, stream } = request as PassedRequest;
+  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
+  changes.set("model", JSON.stringify(target.model));
+  if (stream && !target.noStreamOptions) {
+    // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
+    changes.set("stream_options", JSON.stringify({ ...asObject(json.stream_options), include_usage: true }));
+  } else if (target.noStreamOptions) changes.set("stream_options", null);
+  if (target.maxOutputTokens !== null) changes.set(target.ceilingField, String(target.maxOutputTokens));
+  return rebuild(body, members, changes);
+}
+
+const wantsUsage = ({ json }: GenerationRequest): boolean =>
+  asObject(json.stream_options)?.include_usage === true;
+
+function readReply(bytes: Uint8Array, _request: GenerationRequest, publicModel: string): Reply {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const reply = parseReply(body);
+  if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  if (reply.error !== undefined && reply.error !== null) {
+    return { kind: "fault", message: errorOf(reply, "an error without a message").message };
+  }
+  if (!Array.isArray(reply.choices)) return { kind: "fault", message: "the answer has no choices" };
+  let counted = 0;
+  for (const choice of reply.choices) counted += countMessage(asObject(asObject(choice)?.message));
+  return {
+    kind: "reply",
+    body: withModel(body, publicModel),
+    usage: readOpenAiUsage(reply.usage),
+    countedTokens: Math.ceil(counted),
+  };
+}
+
+function countMessage(message: Record<string, unknown> | null): number {
+  let counted = 0;
+  forEachText(message, (text) => {
+    if (typeof text === "string") counted += estimateTokens(text);
+  });
+  return counted;
+}
+
+/** Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals, tool calls. */
+function forEachText(delta: Record<string, unknown> | null, each: (text: unknown) => void): void {
+  if (delta === null) return;
+  each(delta.content);
+  each(delta.reasoning_content);
+  each(delta.reasoning);
+  each(delta.refusal);
+  if (Array.isArray(delta.tool_calls)) {
+    for (const call of delta.tool_calls) {
+      const { function: called, custom } = asObject(call) ?? {};
+      each(asObject(called)?.name);
+      each(asObject(called)?.arguments);
+      each(asObject(custom)?.name);
+      each(asObject(custom)?.input);
+    }
+  }
+  const { name, arguments: old } = asObject(delta.function_call) ?? {};
+  each(name);
+  each(old);
+  each(asObject(delta.audio)?.transcript);
+}
+
+class ChatJudge extends PassingJudge {
+  private finished = false;
+  /** The last chunk's own words for the one that ends a broken stream. */
+  private id = "chatcmpl-gateway";
+  private created = 0;
+
+  constructor(
+    private readonly publicModel: string,
+    private readonly wantsUsage: boolean,
+  ) {
+    super();
+  }
+
+  fail(error: ErrorObject): Uint8Array {
+    const last = {
+      id: this.id,
+      object: "chat.completion.chunk",
+      created: this.created,
+      model: this.publicModel,
+      choices: [{ index: 0, delta: {}, finish_reason: "error" }],
+    };
+    return Buffer.concat([encodeEvent(null, { error }), encodeEvent(null, last)]);
+  }
+
+  protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
+    if (event.data === null) return SAME;
+    if (event.data.trim() === "[DONE]") {
+      this.terminal = bytes;
+      return null;
+    }
+    const chunk = dataObject(event);
+    if (chunk === null) return SAME;
+    if (chunk.error !== undefined && chunk.error !== null) {
+      this.fault = errorOf(chunk, "an error without a message");
+      return null;
+    }
+    this.note(chunk);
+    return this.given(chunk, event, bytes);
+  }
+
+  /** A host may leave `[DONE]` out once it has given its reason to finish. */
+  protected override closed(): void {
+    if (this.finished) this.terminal = DONE;
+    else super.closed();
+  }
+
+  private note(chunk: Record<string, unknown>): void {
+    if (typeof chunk.id === "string") this.id = chunk.id;
+    if (typeof chunk.created === "number") this.created = chunk.created;
+    const usage = readOpenAiUsage(chunk.usage);
+    if (usage !== null) this.usage = usage;
+    if (!Array.isArray(chunk.choices)) return;
+    for (const choice of chunk.choices) {
+      const { delta, finish_reason: reason } = asObject(choice) ?? {};
+      if (typeof reason === "string") this.finished = true;
+      forEachText(asObject(delta), (text) => this.wrote(text));
+    }
+  }
+
+  private given(
+    chunk: Record<string, unknown>,
+    event: EventFields,
+    bytes: Buffer,
+  ): Buffer | typeof SAME | null {
+    const withholds = !this.wantsUsage && "usage" in chunk;
+    if (withholds && Array.isArray(chunk.choices) && chunk.choices.length === 0) return null;
+    const renames = typeof chunk.model === "string" && chunk.model !== this.publicModel;
+    if (!withholds && !renames) return SAME;
+    const { dataStart, dataEnd } = event;
+    if (dataEnd === 0) {
+      const { usage, ...rest } = chunk;
+      return encodeEvent(null, { ...rest, ...(withholds ? {} : { usage }), model: this.publicModel });
+    }
+    if (!withholds) {
+      const member = findMember(bytes, "model", dataStart, dataEnd);
+      if (member !== null)
+        return replaceSpan(bytes, member.valueStart, member.end, JSON.stringify(this.publicModel));
+    }
+    const members = readMembers(bytes, dataStart, dataEnd);
+    if (typeof members === "string") return SAME;
+    const changes = new Map<string, string | null>();
+    if (renames) changes.set("model", JSON.stringify(this.publicModel));
+    if (withholds) changes.set("usage", null);
+    return Buffer.concat([
+      bytes.subarray(0, dataStart),
+      rebuild(bytes, members, changes),
+      bytes.subarray(dataEnd),
+    ]);
+  }
+}
+
+const DONE = Buffer.from("data: [DONE]\n\n");
+
+/** The answer with its top-level `model` put back, everything else as it came. */
+export function withModel(body: Buffer, publicModel: string): Buffer {
+  const member = findMember(body, "model", 0, body.length);
+  return member === null
+    ? body
+    : replaceSpan(body, member.valueStart, member.end, JSON.stringify(publicModel));
+}
+
+export function parseReply(body: Buffer): Record<string, unknown> | null {
+  try {
+    return asObject(JSON.parse(body.toString("utf8")));
+  } catch {
+    return null;
+  }
+}

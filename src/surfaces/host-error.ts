@@ -1,0 +1,62 @@
+import { asObject } from "./judge.ts";
+import type { HostError } from "./surface.ts";
+
+/**
+ * What a host said of a failure, in whichever of the known shapes: OpenAI and most others `{error: {message, code, param}}`,
+ * Anthropic `{type: "error", error: {type, message}}`, Gemini `[{error: {message, status}}]`, FastAPI hosts (vLLM) `{detail}`
+ * or `{message}`, llama.cpp `{error: {message, type}}`, Ollama `{error: "…"}`, proxies a page of HTML.
+ */
+export function readHostError(status: number, body: Uint8Array): HostError {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  return errorOf(parse(text) ?? text, `status ${status} without a message`);
+}
+
+/** The same for an error that arrived inside a stream, or with a 200. */
+export function errorOf(value: unknown, fallback: string): HostError {
+  const first = Array.isArray(value) ? value[0] : value;
+  const outer = asObject(first);
+  const inner = asObject(outer?.error) ?? outer;
+  const spoken =
+    sentence(inner?.message) ?? sentence(inner?.detail) ?? sentence(outer?.error) ?? sentence(first);
+  const code = String(inner?.code ?? inner?.type ?? inner?.status ?? "");
+  const message = spoken ?? (code === "" ? fallback : code);
+  return {
+    message,
+    contextTooLong: CONTEXT_CODES.has(code) || CONTEXT_SENTENCES.some((sign) => sign.test(message)),
+    param: typeof inner?.param === "string" && inner.param !== "" ? inner.param : null,
+  };
+}
+
+/** Longer messages of hosts are cut: they end up in headers of logs and in front of people. */
+const MAX_MESSAGE = 1_000;
+
+const CONTEXT_CODES = new Set(["context_length_exceeded", "exceed_context_size_error"]);
+const CONTEXT_SENTENCES = [
+  /prompt is too long/i,
+  /maximum context length/i,
+  /context (length|window|size).{0,40}exceed/i,
+  /exceed\w*.{0,60}context (length|window|size)/i,
+  /input (is|was)? ?too long/i,
+  /input token count.{0,60}exceeds/i,
+];
+
+function sentence(value: unknown): string | null {
+  if (typeof value !== "string") return null;
+  const plain = value.trimStart().startsWith("<")
+    ? value.replace(/<(style|script)[\s\S]*?<\/\1>/gi, "").replace(/<[^>]*>/g, " ")
+    : value;
+  const clean = plain
+    .slice(0, MAX_MESSAGE * 4)
+    .replace(/[\u0000-\u001f\u007f]+/g, " ")
+    .replace(/ {2,}/g, " ")
+    .trim();
+  return clean === "" ? null : clean.length > MAX_MESSAGE ? `${clean.slice(0, MAX_MESSAGE)}…` : clean;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

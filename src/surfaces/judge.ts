@@ -1,0 +1,110 @@
+import type { ErrorObject } from "../errors/refusal.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { EventCutter, type EventFields, eventEnd, readEvent } from "./sse.ts";
+import type { HostError, StreamJudge, Usage } from "./surface.ts";
+
+/**
+ * What the judges of the three languages share, where the host speaks the client's own: cutting events, giving unchanged
+ * ones on without a copy, and holding the end mark back. A language says of each event what it means.
+ */
+export abstract class PassingJudge implements StreamJudge {
+  tokenSeen = false;
+  terminal: Uint8Array | null = null;
+  fault: HostError | null = null;
+  usage: Usage | null = null;
+  private readonly cutter = new EventCutter();
+  private counted = 0;
+
+  get countedTokens(): number {
+    return Math.ceil(this.counted);
+  }
+
+  push(chunk: Uint8Array): Uint8Array {
+    if (this.over) return NOTHING;
+    const bytes = this.cutter.push(chunk);
+    if (this.cutter.unfinished > MAX_EVENT_BYTES) {
+      this.breakOff(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
+    }
+    return this.read(bytes);
+  }
+
+  end(): Uint8Array {
+    if (this.over) return NOTHING;
+    // Hosts that leave out the last blank line mean their last event all the same.
+    const rest = this.cutter.rest();
+    const out = rest.length > 0 ? this.read(Buffer.concat([rest, BLANK_LINE])) : NOTHING;
+    if (!this.over) this.closed();
+    return out;
+  }
+
+  abstract fail(error: ErrorObject): Uint8Array;
+
+  /** The event as the client gets it: itself (`SAME`), changed, or withheld (null). Facts go to the fields. */
+  protected abstract judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null;
+
+  /** The host's body ended properly, but without its end mark. */
+  protected closed(): void {
+    this.breakOff("the stream ended without its end mark");
+  }
+
+  /** Text of any kind that the model wrote: it counts, and it is a token. */
+  protected wrote(text: unknown): void {
+    if (typeof text !== "string" || text === "") return;
+    this.tokenSeen = true;
+    this.counted += estimateTokens(text);
+  }
+
+  protected breakOff(message: string): void {
+    this.fault = { message, contextTooLong: false, param: null };
+  }
+
+  protected get over(): boolean {
+    return this.terminal !== null || this.fault !== null;
+  }
+
+  private read(bytes: Buffer): Uint8Array {
+    const pieces: Uint8Array[] = [];
+    let unchangedFrom = 0;
+    let at = 0;
+    while (at < bytes.length && !this.over) {
+      const end = eventEnd(bytes, at);
+      const event = bytes.subarray(at, end);
+      const given = this.judge(readEvent(event, 0, event.length), event);
+      if (given !== SAME || this.over) {
+        if (unchangedFrom < at) pieces.push(bytes.subarray(unchangedFrom, at));
+        if (given !== null && given !== SAME) pieces.push(given);
+        unchangedFrom = end;
+      }
+      at = end;
+    }
+    if (!this.over && unchangedFrom < bytes.length) pieces.push(bytes.subarray(unchangedFrom));
+    return pieces.length === 0 ? NOTHING : pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+}
+
+/** The event is given on as it came. */
+export const SAME = Symbol("same");
+
+/** Larger than any image that a host sends inside an event. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+
+const NOTHING = new Uint8Array();
+const BLANK_LINE = Buffer.from("\n\n");
+
+/** The event's data as an object; null where it is something else. */
+export function dataObject({ data }: EventFields): Record<string, unknown> | null {
+  if (data === null) return null;
+  try {
+    return asObject(JSON.parse(data));
+  } catch {
+    return null;
+  }
+}
+
+export const asObject = (value: unknown): Record<string, unknown> | null =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+
+export const encodeEvent = (name: string | null, data: unknown): Buffer =>
+  Buffer.from(`${name === null ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);

@@ -1,0 +1,137 @@
+import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { parseReply, withModel } from "./chat.ts";
+import { errorOf, readHostError } from "./host-error.ts";
+import { findMember, rebuild, replaceSpan } from "./json-members.ts";
+import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import {
+  checkMessages,
+  invalid,
+  OVERRIDES_DROPPED,
+  type PassedRequest,
+  readBody,
+  readCeiling,
+  toRequest,
+} from "./request.ts";
+import type { EventFields } from "./sse.ts";
+import type { GenerationRequest, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
+import { readAnthropicUsage } from "./usage.ts";
+
+/** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
+export const messages: Surface = {
+  name: "messages",
+  path: "/messages",
+  readRequest,
+  errorBody: (error, receiptId) =>
+    Buffer.from(JSON.stringify({ type: "error", error, request_id: receiptId })),
+  readHostError,
+};
+
+/** Messages client, messages host. */
+export const messagesToMessages: Pairing = {
+  hostBody,
+  readReply,
+  openStream: (_request, publicModel) => new MessagesJudge(publicModel),
+};
+
+function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
+  const read = readBody(bytes, "messages");
+  if (refused(read)) return read;
+  const problem = checkMessages(read.json);
+  if (problem !== null) return problem;
+  const ceiling = readCeiling(read.json, "max_tokens");
+  if (ceiling === null) return invalid("max_tokens", "is required: a whole number of at least 1");
+  return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
+}
+
+function hostBody(request: GenerationRequest, target: HostTarget): Uint8Array {
+  const { body, members } = request as PassedRequest;
+  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
+  changes.set("model", JSON.stringify(target.model));
+  return rebuild(body, members, changes);
+}
+
+function readReply(bytes: Uint8Array, _request: GenerationRequest, publicModel: string): Reply {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const reply = parseReply(body);
+  if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  if (reply.type === "error" || asObject(reply.error) !== null) {
+    return { kind: "fault", message: errorOf(reply, "an error without a message").message };
+  }
+  if (!Array.isArray(reply.content)) return { kind: "fault", message: "the answer has no content" };
+  let counted = 0;
+  for (const block of reply.content) counted += countBlock(asObject(block));
+  return {
+    kind: "reply",
+    body: withModel(body, publicModel),
+    usage: readAnthropicUsage(reply.usage, null),
+    countedTokens: Math.ceil(counted),
+  };
+}
+
+function countBlock(block: Record<string, unknown> | null): number {
+  if (block === null) return 0;
+  const texts = [
+    block.text,
+    block.thinking,
+    block.name,
+    block.input === undefined ? "" : JSON.stringify(block.input),
+  ];
+  return texts.reduce<number>((sum, text) => sum + (typeof text === "string" ? estimateTokens(text) : 0), 0);
+}
+
+class MessagesJudge extends PassingJudge {
+  constructor(private readonly publicModel: string) {
+    super();
+  }
+
+  fail({ message, type, code, param }: ErrorObject): Uint8Array {
+    return encodeEvent("error", { type: "error", error: { type, message, code, param } });
+  }
+
+  protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
+    const data = dataObject(event);
+    switch (data?.type) {
+      case "message_start":
+        this.usage = readAnthropicUsage(asObject(data.message)?.usage, null);
+        return this.renamed(event, bytes);
+      case "content_block_start":
+        this.startBlock(asObject(data.content_block));
+        return SAME;
+      case "content_block_delta": {
+        const delta = asObject(data.delta);
+        this.wrote(delta?.text);
+        this.wrote(delta?.thinking);
+        this.wrote(delta?.partial_json);
+        return SAME;
+      }
+      case "message_delta":
+        this.usage = readAnthropicUsage(data.usage, this.usage);
+        return SAME;
+      case "message_stop":
+        this.terminal = bytes;
+        return null;
+      case "error":
+        this.fault = errorOf(data, "an error without a message");
+        return null;
+      default:
+        return SAME;
+    }
+  }
+
+  /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
+  private startBlock(block: Record<string, unknown> | null): void {
+    this.wrote(block?.text);
+    this.wrote(block?.thinking);
+    this.wrote(block?.name);
+    if (block?.type === "redacted_thinking") this.tokenSeen = true;
+  }
+
+  private renamed({ dataStart, dataEnd }: EventFields, bytes: Buffer): Buffer | typeof SAME {
+    const message = findMember(bytes, "message", dataStart, dataEnd);
+    const model = message === null ? null : findMember(bytes, "model", message.valueStart, message.end);
+    return model === null
+      ? SAME
+      : replaceSpan(bytes, model.valueStart, model.end, JSON.stringify(this.publicModel));
+  }
+}

@@ -1,0 +1,178 @@
+import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { parseReply, withModel } from "./chat.ts";
+import { errorOf, readHostError } from "./host-error.ts";
+import { findMember, rebuild, replaceSpan } from "./json-members.ts";
+import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import {
+  invalid,
+  OVERRIDES_DROPPED,
+  type PassedRequest,
+  readBody,
+  readCeiling,
+  toRequest,
+} from "./request.ts";
+import type { EventFields } from "./sse.ts";
+import type { GenerationRequest, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
+import { readOpenAiUsage } from "./usage.ts";
+
+/** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
+export const responses: Surface = {
+  name: "responses",
+  path: "/responses",
+  readRequest,
+  errorBody: (error) => Buffer.from(JSON.stringify({ error })),
+  readHostError,
+};
+
+/** Responses client, responses host. */
+export const responsesToResponses: Pairing = {
+  hostBody,
+  readReply,
+  openStream: (_request, publicModel) => new ResponsesJudge(publicModel),
+};
+
+/**
+ * What needs a memory of earlier requests at one host. A gateway that may send the next request elsewhere cannot promise
+ * it, so it says so instead of failing later.
+ */
+const STATEFUL = {
+  previous_response_id:
+    "cannot be continued here, because responses are not stored: send the whole conversation in `input`",
+  conversation:
+    "cannot be used here, because conversations are not stored: send the whole conversation in `input`",
+} as const;
+
+function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
+  const read = readBody(bytes, "responses");
+  if (refused(read)) return read;
+  const { json } = read;
+  const { input, background, store } = json;
+  if (input === undefined && json.prompt === undefined)
+    return invalid("input", "must be a string or a non-empty array");
+  const fine = input === undefined || typeof input === "string" || (Array.isArray(input) && input.length > 0);
+  if (!fine) return invalid("input", "must be a string or a non-empty array");
+  for (const [name, why] of Object.entries(STATEFUL)) {
+    if (json[name] !== undefined && json[name] !== null) return invalid(name, why);
+  }
+  if (background === true) return invalid("background", "is not served: responses are not stored");
+  if (store === true) return invalid("store", "must be false or absent: responses are not stored");
+  const ceiling = readCeiling(json, "max_output_tokens");
+  return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
+}
+
+function hostBody(request: GenerationRequest, target: HostTarget): Uint8Array {
+  const { body, members } = request as PassedRequest;
+  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
+  changes.set("model", JSON.stringify(target.model));
+  // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
+  changes.set("store", "false");
+  if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
+  return rebuild(body, members, changes);
+}
+
+function readReply(bytes: Uint8Array, _request: GenerationRequest, publicModel: string): Reply {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const reply = parseReply(body);
+  if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  if (reply.status === "failed" || (reply.error !== undefined && reply.error !== null)) {
+    return { kind: "fault", message: errorOf(reply, "the response failed").message };
+  }
+  if (!Array.isArray(reply.output)) return { kind: "fault", message: "the answer has no output" };
+  return {
+    kind: "reply",
+    body: withModel(body, publicModel),
+    usage: readOpenAiUsage(reply.usage),
+    countedTokens: Math.ceil(reply.output.reduce<number>((sum, item) => sum + countItem(asObject(item)), 0)),
+  };
+}
+
+function countItem(item: Record<string, unknown> | null): number {
+  if (item === null) return 0;
+  const parts = [item.content, item.summary].flatMap((list) => (Array.isArray(list) ? list : []));
+  const texts = parts.flatMap((part) => [asObject(part)?.text, asObject(part)?.refusal]);
+  const all = [...texts, item.name, item.arguments, item.input];
+  return all.reduce<number>((sum, text) => sum + (typeof text === "string" ? estimateTokens(text) : 0), 0);
+}
+
+/** Events whose `delta` the model wrote. Audio and code of built-in tools are billed by the host's own report. */
+const WRITTEN = new Set([
+  "response.output_text.delta",
+  "response.reasoning_text.delta",
+  "response.reasoning_summary_text.delta",
+  "response.refusal.delta",
+  "response.function_call_arguments.delta",
+  "response.custom_tool_call_input.delta",
+  "response.audio.transcript.delta",
+  "response.code_interpreter_call_code.delta",
+  "response.mcp_call_arguments.delta",
+]);
+
+class ResponsesJudge extends PassingJudge {
+  private sequence = -1;
+  private response: Record<string, unknown> = {};
+
+  constructor(private readonly publicModel: string) {
+    super();
+  }
+
+  fail({ message, code }: ErrorObject): Uint8Array {
+    const response = {
+      id: "resp_gateway",
+      object: "response",
+      created_at: 0,
+      output: [],
+      ...this.response,
+      model: this.publicModel,
+      status: "failed",
+      error: { code, message },
+    };
+    const event = { type: "response.failed", sequence_number: this.sequence + 1, response };
+    return encodeEvent("response.failed", event);
+  }
+
+  protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
+    const data = dataObject(event);
+    if (data === null) return SAME;
+    if (typeof data.sequence_number === "number") this.sequence = data.sequence_number;
+    const { type } = data;
+    switch (type) {
+      case "response.created":
+      case "response.in_progress":
+      case "response.queued":
+        this.response = asObject(data.response) ?? this.response;
+        return this.renamed(event, bytes);
+      case "response.output_item.added": {
+        const item = asObject(data.item);
+        this.wrote(item?.name);
+        if (item?.type === "image_generation_call" || item?.type === "web_search_call") this.tokenSeen = true;
+        return SAME;
+      }
+      case "response.completed":
+      case "response.incomplete": {
+        this.usage = readOpenAiUsage(asObject(data.response)?.usage);
+        const renamed = this.renamed(event, bytes);
+        this.terminal = renamed === SAME ? bytes : renamed;
+        return null;
+      }
+      case "response.failed":
+        this.usage = readOpenAiUsage(asObject(data.response)?.usage) ?? this.usage;
+        this.fault = errorOf(data.response, "the response failed");
+        return null;
+      case "error":
+        this.fault = errorOf(data, "an error without a message");
+        return null;
+      default:
+        if (typeof type === "string" && WRITTEN.has(type)) this.wrote(data.delta);
+        return SAME;
+    }
+  }
+
+  private renamed({ dataStart, dataEnd }: EventFields, bytes: Buffer): Buffer | typeof SAME {
+    const response = findMember(bytes, "response", dataStart, dataEnd);
+    const model = response === null ? null : findMember(bytes, "model", response.valueStart, response.end);
+    return model === null
+      ? SAME
+      : replaceSpan(bytes, model.valueStart, model.end, JSON.stringify(this.publicModel));
+  }
+}

@@ -1,0 +1,55 @@
+import { asObject } from "./judge.ts";
+import type { Usage } from "./surface.ts";
+
+/** More than any model can use in one request; what a host reports beyond it is not believed. */
+const MAX_TOKENS = 1_000_000_000;
+
+/**
+ * OpenAI's two spellings (chat: `prompt_tokens`, responses: `input_tokens`), whose prompt includes what was read from the
+ * cache. Null where the report cannot be true.
+ */
+export function readOpenAiUsage(value: unknown): Usage | null {
+  const usage = asObject(value);
+  if (usage === null) return null;
+  const prompt = tokens(usage.prompt_tokens ?? usage.input_tokens);
+  const output = tokens(usage.completion_tokens ?? usage.output_tokens);
+  const promptDetails = asObject(usage.prompt_tokens_details ?? usage.input_tokens_details) ?? {};
+  const outputDetails = asObject(usage.completion_tokens_details ?? usage.output_tokens_details) ?? {};
+  // DeepSeek reports its cache beside the details.
+  const cacheRead = optional(promptDetails.cached_tokens ?? usage.prompt_cache_hit_tokens);
+  const cacheWrite = optional(promptDetails.cache_write_tokens ?? promptDetails.cache_creation_tokens);
+  const reasoning = optional(outputDetails.reasoning_tokens);
+  if (prompt === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
+    return null;
+  if (cacheRead + cacheWrite > prompt) return null;
+  return {
+    input: prompt - cacheRead - cacheWrite,
+    cacheRead,
+    cacheWrite,
+    output,
+    reasoning: Math.min(reasoning, output),
+  };
+}
+
+/** Anthropic's, whose `input_tokens` exclude the cache. `before` is what an earlier event of the stream said. */
+export function readAnthropicUsage(value: unknown, before: Usage | null): Usage | null {
+  const usage = asObject(value);
+  if (usage === null) return before;
+  const input = tokens(usage.input_tokens ?? before?.input);
+  const cacheRead = optional(usage.cache_read_input_tokens ?? before?.cacheRead);
+  const cacheWrite = optional(usage.cache_creation_input_tokens ?? before?.cacheWrite);
+  const output = tokens(usage.output_tokens ?? before?.output);
+  if (input === null || output === null || cacheRead === null || cacheWrite === null) return null;
+  return { input, cacheRead, cacheWrite, output, reasoning: 0 };
+}
+
+/** A count that must be there. */
+function tokens(value: unknown): number | null {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS
+    ? value
+    : null;
+}
+
+/** A count that may be absent or null, and then is 0. */
+const optional = (value: unknown): number | null =>
+  value === undefined || value === null ? 0 : tokens(value);

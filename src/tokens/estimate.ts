@@ -1,0 +1,23 @@
+/**
+ * A count of tokens that is cheap enough to run beside every delta: about four letters to a token, and somewhat less than
+ * one character to a token outside ASCII. Against o200k it is within about 15% on English prose and code, and errs upwards
+ * on Chinese and Japanese. It bills only where a host reports no usage, and bounds nothing: see `bound`.
+ */
+export function estimateTokens(text: string): number {
+  let quarters = 0;
+  const { length } = text;
+  for (let index = 0; index < length; index++) quarters += text.charCodeAt(index) < 0x80 ? 1 : 3;
+  return quarters / 4;
+}
+
+/** The same for the bytes of a JSON prompt, whose punctuation tokenizes well. */
+export const estimatePrompt = (bytes: number): number => Math.ceil(bytes / 4);
+
+/**
+ * Tokens that one image may cost at most: the highest figure that the providers document for a single image at full
+ * detail, rounded up.
+ */
+export const IMAGE_TOKENS = 5_000;
+
+/** Files and audio embedded as base64: so many characters to a token. A page of a PDF is some 3,000 tokens and seldom below 20 kB. */
+export const EMBEDDED_CHARACTERS_PER_TOKEN = 4;
