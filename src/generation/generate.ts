@@ -18,7 +18,7 @@ import {
 import type { Transport } from "../hosts/transport.ts";
 import type { Balance, Budget, Key, SuspensionReason } from "../keys/key.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
-import type { Allowance, Ending, Ledger, Reservation, Settled } from "../ledger/ledger.ts";
+import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
 import { NO_OVERRIDES, namesOverrides, readOverrides } from "../routing/overrides.ts";
 import {
   alternativesSentence,
@@ -234,20 +234,20 @@ class Run {
   private async whole(
     { reply, stop }: Extract<Outcome, { kind: "answered" }>,
     request: GenerationRequest,
-    _admitted: Admitted,
+    { reservation }: Admitted,
   ): Promise<Answer> {
     const { tokens, from } = usedTokens(reply.usage, reply.countedTokens, request);
-    const elapsedMs = this.elapsedMs();
-    const durable = this.settle({
-      state: "settled",
-      cost: costOf(tokens, stop.price),
-      tokens,
-      from,
-      stop,
-      firstTokenMs: elapsedMs,
-    }).durable;
-    if (!(durable === true || (await durable))) return this.errorAnswer(bookkeepingDown());
-    return { kind: "whole", status: 200, headers: this.headers("application/json"), body: reply.body };
+    const cost = costOf(tokens, stop.price);
+    const settlement = this.settle({ state: "settled", cost, tokens, from, stop, firstTokenMs: this.elapsedMs() });
+    const { durable } = settlement;
+    if (durable === true || (await durable)) {
+      return { kind: "whole", status: 200, headers: this.headers("application/json"), body: reply.body };
+    }
+    // The answer is not given, so it must not cost anything either.
+    const failed: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };
+    const nothing = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held: settlement.held };
+    this.house.ledger.takeBack(reservation, settlement, this.receiptBody(failed, nothing, reservation));
+    return this.errorAnswer(bookkeepingDown());
   }
 
   private async open(opened: Opened, request: GenerationRequest, admitted: Admitted): Promise<Answer> {
@@ -429,7 +429,7 @@ class Run {
     return this.errorAnswer(refusal);
   }
 
-  private settle(end: End): Settled & { durable: true | Promise<boolean> } {
+  private settle(end: End): Settlement & { durable: true | Promise<boolean> } {
     const { house, admitted } = this;
     const { reservation } = admitted!;
     const served = end.tokens.output > 0 || end.state === "settled";

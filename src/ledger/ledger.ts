@@ -138,6 +138,33 @@ export class Ledger {
     return { ...settled, sequence };
   }
 
+  /**
+   * Takes a charge back whose record the disk refused, so that an answer which therefore could not be given costs nothing.
+   * False when the record is on its way to the disk after all; the charge then stands.
+   */
+  takeBack(reservation: Reservation, { charged, sequence }: Settlement, body: string): boolean {
+    if (!this.journal.withdraw(sequence)) return false;
+    const { want, counters } = reservation;
+    for (const counter of counters) counter.settle(ZERO_USD, -charged as NanoUsd);
+    // Only an answer that was there to be given is taken back, and that had used its allowance.
+    for (const counter of reservation.allowances) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);
+    this.append({
+      kind: "terminal",
+      receipt: want.receipt,
+      state: "failed",
+      at: want.at,
+      balance: want.key.balanceId,
+      key: want.key.id,
+      charged: ZERO_USD,
+      writtenOff: ZERO_USD,
+      lost: ZERO_USD,
+      counters: counters.map((counter) => counter.id),
+      allowances: [],
+      body,
+    });
+    return true;
+  }
+
   /** Credit that the store has already made durable. */
   credited(balance: BalanceId, amount: NanoUsd): void {
     const book = this.balances.get(balance);
@@ -345,6 +372,8 @@ export class Ledger {
 /** Appends records in order. `durable` in store/journal says when one may be acknowledged. */
 export interface Journal {
   append(text: string, record: LedgerRecord): number;
+  /** Forgets a record that the disk has refused so far; false when it is written or being written. */
+  withdraw(sequence: number): boolean;
 }
 
 /** The store's running sums, up to the journal record that was applied last. */

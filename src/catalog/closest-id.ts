@@ -1,0 +1,111 @@
+/**
+ * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs for requests that
+ * are refused before any rate limit is looked at, so its cost is bounded: the wanted text is cut, and the edit distance is
+ * computed inside a narrow band.
+ *
+ * In order of certainty: the same name under another author (`gpt-4o` → `openai/gpt-4o`); the longest published name that
+ * the wanted one continues (`gpt-4o-2024-08-06` → `openai/gpt-4o`); the fewest edits; the longest common beginning.
+ */
+export function closestId(wanted: string, ids: Iterable<string>): string | null {
+  const sought = split(wanted.slice(0, WANTED_CHARACTERS_MAX));
+  let best: Candidate | null = null;
+  for (const id of ids) {
+    const candidate = judge(id, sought);
+    if (best === null || nearer(candidate, best)) best = candidate;
+  }
+  return best === null ? null : best.id;
+}
+
+/** The sentence for `unknown_model`: the suggestion and the address of the catalog. */
+export function suggestion(wanted: string, ids: Iterable<string>, baseUrl: string): string {
+  const id = closestId(wanted, ids);
+  const catalog = `The catalog is at ${baseUrl}/v1/catalog.`;
+  return id === null ? catalog : `Did you mean \`${id}\`? ${catalog}`;
+}
+
+const WANTED_CHARACTERS_MAX = 96;
+/** More edits than this are no longer a slip of the pen. */
+const EDITS_MAX = 5;
+
+interface Parts {
+  readonly author: string;
+  readonly name: string;
+}
+
+interface Candidate {
+  readonly id: string;
+  readonly rank: Rank;
+  /** Within a rank, less is nearer. */
+  readonly distance: number;
+}
+
+enum Rank {
+  SameName,
+  Continued,
+  Misspelt,
+  Unlike,
+}
+
+/** Case and the choice between `.`, `_` and `-` are what people most often get wrong. */
+function split(id: string): Parts {
+  const text = id.toLowerCase().replaceAll(/[._]/g, "-");
+  const slash = text.indexOf("/");
+  return slash === -1
+    ? { author: "", name: text }
+    : { author: text.slice(0, slash), name: text.slice(slash + 1) };
+}
+
+function judge(id: string, sought: Parts): Candidate {
+  const published = split(id);
+  const otherAuthor = published.author === sought.author ? 0 : 1;
+  if (published.name === sought.name) return { id, rank: Rank.SameName, distance: otherAuthor };
+  if (continues(sought.name, published.name)) {
+    return { id, rank: Rank.Continued, distance: otherAuthor - 2 * published.name.length };
+  }
+  const edits = editsWithin(sought.name, published.name, EDITS_MAX);
+  if (edits !== null && edits * 2 < sought.name.length) {
+    return { id, rank: Rank.Misspelt, distance: 2 * edits + otherAuthor };
+  }
+  return {
+    id,
+    rank: Rank.Unlike,
+    distance: otherAuthor * 3 - commonBeginning(sought.name, published.name),
+  };
+}
+
+const nearer = (a: Candidate, b: Candidate): boolean =>
+  a.rank < b.rank || (a.rank === b.rank && a.distance < b.distance);
+
+const continues = (longer: string, shorter: string): boolean =>
+  longer.startsWith(shorter) && /[-:@]/.test(longer.charAt(shorter.length));
+
+function commonBeginning(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  return length;
+}
+
+/** Levenshtein's distance, or null above `most`; only cells within `most` of the diagonal are visited. */
+function editsWithin(a: string, b: string, most: number): number | null {
+  if (Math.abs(a.length - b.length) > most) return null;
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const from = Math.max(1, row - most);
+    const to = Math.min(b.length, row + most);
+    const current = new Array<number>(b.length + 1).fill(most + 1);
+    if (from === 1) current[0] = row;
+    let least = current[0]!;
+    for (let column = from; column <= to; column++) {
+      const swap = a[row - 1] === b[column - 1] ? 0 : 1;
+      current[column] = Math.min(
+        above[column - 1]! + swap,
+        Math.min(above[column]!, current[column - 1]!) + 1,
+      );
+      least = Math.min(least, current[column]!);
+    }
+    if (least > most) return null;
+    above = current;
+  }
+  const edits = above[b.length]!;
+  return edits > most ? null : edits;
+}

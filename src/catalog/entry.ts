@@ -1,0 +1,74 @@
+import { type NanoPerMillion, NANO_PER_USD } from "../units/usd.ts";
+import { type Catalog, type Model, type Price, type Route, SURFACE_NAMES, type SurfaceName } from "./catalog.ts";
+
+/** One row of `GET /v1/catalog` (contract §4). */
+export interface CatalogEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly context_length: number;
+  readonly max_output_tokens: number;
+  /** USD per million tokens; null when the model cannot be bought. */
+  readonly price: PriceEntry | null;
+  /** The endpoints that it can be called on. */
+  readonly surfaces: readonly SurfaceName[];
+  /** Reachable on the Open Tier right now. */
+  readonly free: boolean;
+  /** A request for it would be sent to a host right now. */
+  readonly available: boolean;
+}
+
+export interface PriceEntry {
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read: number;
+  readonly cache_write: number;
+}
+
+/** What is known of the hosts right now; routing's `Roads` has this shape. */
+export interface RoadConditions {
+  usable(route: Route): boolean;
+  verifiedFree(route: Route): boolean;
+  joins(client: SurfaceName, host: SurfaceName): boolean;
+}
+
+/** In the order of the configuration. `allowed` null: every model. */
+export function catalogEntries(
+  catalog: Catalog,
+  roads: RoadConditions,
+  allowed: readonly string[] | null = null,
+): CatalogEntry[] {
+  const entries: CatalogEntry[] = [];
+  for (const model of catalog.models.values()) {
+    if (allowed === null || allowed.includes(model.id)) entries.push(catalogEntry(model, roads));
+  }
+  return entries;
+}
+
+export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry {
+  const paid = model.routes.filter(({ free, price }) => !free && price !== null);
+  const free = model.routes.filter((route) => route.free && roads.verifiedFree(route));
+  const serving = [...paid, ...free].filter((route) => roads.usable(route));
+  const price = model.price ?? paid[0]?.price ?? null;
+  return {
+    id: model.id,
+    name: model.name,
+    context_length: model.contextLength,
+    max_output_tokens: model.maxOutputTokens,
+    price: price === null ? null : priceEntry(price),
+    surfaces: SURFACE_NAMES.filter((surface) => model.routes.some((route) => speaks(route, surface, roads))),
+    free: free.length > 0,
+    available: serving.length > 0,
+  };
+}
+
+export const priceEntry = (price: Price): PriceEntry => ({
+  input: usdPerMillion(price.input),
+  output: usdPerMillion(price.output),
+  cache_read: usdPerMillion(price.cacheRead),
+  cache_write: usdPerMillion(price.cacheWrite),
+});
+
+const usdPerMillion = (price: NanoPerMillion): number => price / NANO_PER_USD;
+
+const speaks = ({ host }: Route, surface: SurfaceName, roads: RoadConditions): boolean =>
+  host.speaks.some((spoken) => spoken === surface || roads.joins(surface, spoken));

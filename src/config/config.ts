@@ -1,0 +1,92 @@
+import type { Catalog } from "../catalog/catalog.ts";
+import type { NanoUsd } from "../units/usd.ts";
+
+/**
+ * What the operator decided, checked and complete: every default is applied, times are in milliseconds, money is in
+ * nano-dollars. Immutable; a reload builds another one. Contract §2.
+ */
+export interface Config {
+  /** The file it was read from; null when there was none. */
+  readonly file: string | null;
+  /** As written; `linksOf` says what they are when they are not. */
+  readonly baseUrl: string | null;
+  readonly dashboardUrl: string | null;
+  readonly statusUrl: string | null;
+  readonly catalog: Catalog;
+  /** Limits that a new key gets. */
+  readonly defaults: { readonly accountless: DefaultLimits; readonly account: DefaultLimits };
+  readonly openTier: OpenTierConfig;
+  readonly setup: { readonly accountlessKeysPerAddressPerHour: number };
+  readonly generation: GenerationConfig;
+  readonly bodyBytes: number;
+  readonly drainMs: number;
+  /** How long a rotated key keeps working. */
+  readonly graceMs: number;
+  readonly store: StoreConfig;
+  readonly workers: number;
+  readonly durability: Durability;
+  /** Null: mail is written into the data folder's `outbox`. */
+  readonly smtp: SmtpConfig | null;
+}
+
+/** Null means no limit. */
+export interface DefaultLimits {
+  readonly rpmLimit: number | null;
+  readonly tpmLimit: number | null;
+  readonly dailyLimit: NanoUsd | null;
+  readonly monthlyLimit: NanoUsd | null;
+}
+
+export interface OpenTierConfig {
+  readonly requestsPerDay: number;
+  readonly accountlessRequestsPerDay: number;
+  /** Per key; null means that only the key's own limit counts. */
+  readonly rpm: number | null;
+}
+
+export interface GenerationConfig {
+  /** To the first token, across hosts. */
+  readonly firstTokenMs: number;
+  readonly maxHosts: number;
+  readonly chunkGapMs: number;
+  readonly totalMs: number;
+  readonly writeOffTokens: number;
+  readonly defaultMaxOutputTokens: number;
+}
+
+export type StoreConfig = { readonly kind: "sqlite" } | { readonly kind: "postgres"; readonly url: string };
+
+/** `relaxed`: acknowledged when written to the operating system, which a power cut can lose; `strict`: when on the disk. */
+export type Durability = "strict" | "relaxed";
+
+export interface SmtpConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string | null;
+  readonly password: string | null;
+  readonly from: string;
+}
+
+/** The addresses that messages and pages name. */
+export interface Links {
+  readonly baseUrl: string;
+  readonly dashboardUrl: string;
+  readonly statusUrl: string;
+}
+
+/** `listening` is the address that the server took, `http://HOST:PORT`: the base address where none is configured. */
+export function linksOf(config: Config, listening: string): Links {
+  const baseUrl = config.baseUrl ?? listening;
+  return {
+    baseUrl,
+    dashboardUrl: config.dashboardUrl ?? `${baseUrl}/dashboard`,
+    statusUrl: config.statusUrl ?? `${baseUrl}/status`,
+  };
+}
+
+/** The address for a person to open: a wildcard address is none. */
+export function listeningUrl(hostname: string, port: number): string {
+  const reachable =
+    hostname === "0.0.0.0" || hostname === "::" || hostname === "" ? "localhost" : hostname;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}

@@ -1,0 +1,135 @@
+import { type Document, isCollection, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit } from "yaml";
+import { type ConfigProblem, formatPath, type Path } from "./problem.ts";
+
+/** Aliases multiply: a few lines of them could name a billion nodes. */
+const ALIASES_MAX = 100;
+
+/**
+ * A configuration file as a tree that knows its places, so that every problem can point at a line. `${NAME}` is put in
+ * after YAML is read: a secret may hold any character without changing what the file means.
+ */
+export class ConfigDocument {
+  readonly problems: ConfigProblem[] = [];
+  /** Scalars that hold something of the environment, with the text that the file has. */
+  private readonly interpolated = new Map<unknown, string>();
+  private readonly lines = new LineCounter();
+  private readonly document: Document;
+
+  constructor(
+    private readonly file: string,
+    text: string,
+    env: Readonly<Record<string, string | undefined>>,
+  ) {
+    this.document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false });
+    for (const { message, pos } of [...this.document.errors, ...this.document.warnings]) {
+      this.add([], pos[0], message, "well-formed YAML");
+    }
+    if (this.problems.length === 0) this.interpolate(env);
+  }
+
+  /** The settings as plain values; an empty file has none. */
+  value(): unknown {
+    try {
+      return this.document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {};
+    } catch (error) {
+      this.add([], 0, error instanceof Error ? error.message : String(error), "well-formed YAML");
+      return {};
+    }
+  }
+
+  report(path: Path, found: string, expected: string): void {
+    this.add(path, this.offsetOf(path), found, expected);
+  }
+
+  /** What the file says at a path, where it was interpolated: the text with `${NAME}` in it. */
+  sourceText(path: Path): string | null {
+    return this.interpolated.get(this.document.getIn(path, true)) ?? null;
+  }
+
+  private add(path: Path, offset: number, found: string, expected: string): void {
+    const { line, col } = this.lines.linePos(offset);
+    this.problems.push({
+      file: this.file,
+      line: Math.max(1, line),
+      column: Math.max(1, col),
+      path: formatPath(path),
+      found,
+      expected,
+    });
+  }
+
+  /** The place of a value; of its key, when the value is a map's; of the nearest parent, when it is missing. */
+  private offsetOf(path: Path): number {
+    for (let length = path.length; length >= 0; length--) {
+      const parent = this.document.getIn(path.slice(0, length - 1), true);
+      const step = path[length - 1];
+      if (length > 0 && isMap(parent)) {
+        const pair = parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+        const place = isScalar(pair?.value) ? pair.value : pair?.key;
+        if (isNode(place) && place.range) return place.range[0];
+      } else {
+        const node = length === 0 ? this.document.contents : this.document.getIn(path.slice(0, length), true);
+        if (isNode(node) && node.range) return node.range[0];
+      }
+    }
+    return 0;
+  }
+
+  private interpolate(env: Readonly<Record<string, string | undefined>>): void {
+    visit(this.document, {
+      Scalar: (key, scalar, ancestors) => {
+        if (key === "key" || typeof scalar.value !== "string" || !scalar.value.includes("${")) return;
+        const source = scalar.value;
+        const result = interpolate(source, env);
+        if (typeof result === "string") {
+          this.interpolated.set(scalar, source);
+          scalar.value = result;
+          return;
+        }
+        for (const { found, expected } of result) {
+          this.add(pathTo(scalar, ancestors), scalar.range?.[0] ?? 0, found, expected);
+        }
+      },
+    });
+  }
+}
+
+/** `$${` is a literal `${`. */
+const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+interface Complaint {
+  readonly found: string;
+  readonly expected: string;
+}
+
+/** The text with its variables put in, or what is wrong with each of them. */
+export function interpolate(
+  source: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string | Complaint[] {
+  const wrong: Complaint[] = [];
+  const result = source.replace(REFERENCE, (whole, name: string | undefined, end: string | undefined) => {
+    if (name === undefined) return "${";
+    if (end === "" || !VARIABLE.test(name)) {
+      wrong.push({ found: JSON.stringify(whole), expected: "${NAME}, or $${ for a literal ${" });
+      return "";
+    }
+    const value = env[name];
+    if (value !== undefined) return value;
+    wrong.push({ found: `\${${name}}, which is not set`, expected: `the environment variable ${name}` });
+    return "";
+  });
+  return wrong.length === 0 ? result : wrong;
+}
+
+/** The path of a scalar among the nodes that lead to it. */
+function pathTo(scalar: unknown, ancestors: readonly unknown[]): Path {
+  const chain = [...ancestors, scalar];
+  const path: (string | number)[] = [];
+  for (const [index, node] of chain.entries()) {
+    if (isPair(node)) path.push(isScalar(node.key) ? String(node.key.value) : "?");
+    else if (isCollection(node) && !isMap(node)) path.push(node.items.indexOf(chain[index + 1] as never));
+  }
+  return path;
+}

@@ -1,0 +1,40 @@
+/** One thing that is wrong with a configuration file. All of them are reported together. */
+export interface ConfigProblem {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  /** `models[2].routes[0].host`; empty when the file is not YAML at all. */
+  readonly path: string;
+  /** What the file says there, in words; secrets and interpolated values are never shown. */
+  readonly found: string;
+  readonly expected: string;
+}
+
+/** `gateway.yaml:12:15: models[2].routes[0].host: found "opena", expected a host id: openai, groq` */
+export function formatProblem({ file, line, column, path, found, expected }: ConfigProblem): string {
+  const where = `${file}:${line}:${column}`;
+  return `${where}: ${path === "" ? "" : `${path}: `}found ${found}, expected ${expected}`;
+}
+
+const PROBLEMS_SHOWN_MAX = 50;
+
+/** One problem a line, in the order of the file. */
+export function formatProblems(problems: readonly ConfigProblem[]): string {
+  const lines = problems.slice(0, PROBLEMS_SHOWN_MAX).map(formatProblem);
+  const more = problems.length - lines.length;
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
+}
+
+/** Steps into the document: keys and indexes. */
+export type Path = readonly (string | number)[];
+
+export function formatPath(path: Path): string {
+  let text = "";
+  for (const step of path) {
+    if (typeof step === "number") text += `[${step}]`;
+    else if (/^[A-Za-z_][\w-]*$/.test(step)) text += text === "" ? step : `.${step}`;
+    else text += `[${JSON.stringify(step)}]`;
+  }
+  return text;
+}

@@ -1,0 +1,185 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { SURFACE_NAMES } from "../catalog/catalog.ts";
+
+/**
+ * The configuration file as its author writes it (contract §2; docs/configuration.md). `expected` is what a problem
+ * message says in place of TypeBox's own words. Whatever one schema cannot tell, such as a route to a host that
+ * is not there, is checked in read-config.
+ */
+const strict = { additionalProperties: false };
+const MAX_COUNT = 1_000_000_000;
+/** Timers hold 31 bits of milliseconds. */
+const MAX_MS = 2_147_483_647;
+
+const text = (expected: string, pattern?: string) =>
+  Type.String({ minLength: 1, maxLength: 4096, expected, ...(pattern === undefined ? {} : { pattern }) });
+const count = (least: number, most = MAX_COUNT) =>
+  Type.Integer({
+    minimum: least,
+    maximum: most,
+    expected: `a whole number from ${least}${most === MAX_COUNT ? "" : ` to ${most}`}`,
+  });
+const ms = (least = 0) =>
+  Type.Integer({
+    minimum: least,
+    maximum: MAX_MS,
+    expected: `a whole number of milliseconds from ${least} to ${MAX_MS}`,
+  });
+const countOrNull = () =>
+  Type.Union([Type.Integer({ minimum: 1, maximum: MAX_COUNT }), Type.Null()], {
+    expected: "a whole number from 1, or null for no limit",
+  });
+const amountOrNull = () =>
+  Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
+    expected: "an amount in USD with at most nine decimals, or null for no limit",
+  });
+const usdPerMillion = () =>
+  Type.Number({ minimum: 0, expected: "USD per million tokens, from 0, with at most nine decimals" });
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Union(
+    values.map((value) => Type.Literal(value as T[number])),
+    { expected: `one of: ${values.join(", ")}` },
+  );
+const map = <T extends TSchema>(values: T, expected: string) =>
+  Type.Record(Type.String(), values, { expected });
+const list = <T extends TSchema>(items: T, expected: string) => Type.Array(items, { minItems: 1, expected });
+
+const Price = Type.Object(
+  {
+    input: usdPerMillion(),
+    output: usdPerMillion(),
+    cache_read: Type.Optional(usdPerMillion()),
+    cache_write: Type.Optional(usdPerMillion()),
+  },
+  { ...strict, expected: "a price: { input, output, cache_read, cache_write }" },
+);
+
+const Host = Type.Object(
+  {
+    id: text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
+    base_url: text("an http:// or https:// address"),
+    speaks: list(oneOf(SURFACE_NAMES), `a list of at least one of: ${SURFACE_NAMES.join(", ")}`),
+    api_key: Type.Optional(text("a secret, mostly ${NAME} of the environment")),
+    auth: Type.Optional(oneOf(["bearer", "x-api-key"])),
+    headers: Type.Optional(
+      map(Type.String({ maxLength: 4096, expected: "the header's text" }), "a map from header names to texts"),
+    ),
+    on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
+    quirks: Type.Optional(
+      Type.Object(
+        {
+          no_stream_options: Type.Optional(Type.Boolean({ expected: "true or false" })),
+          max_completion_tokens: Type.Optional(Type.Boolean({ expected: "true or false" })),
+        },
+        { ...strict, expected: "a map of quirks" },
+      ),
+    ),
+  },
+  { ...strict, expected: "a host: { id, base_url, speaks, … }" },
+);
+
+const Route = Type.Object(
+  {
+    host: text("the id of a host"),
+    model: text("the model's name at the host"),
+    price: Type.Optional(Price),
+    free: Type.Optional(Type.Boolean({ expected: "true or false" })),
+  },
+  { ...strict, expected: "a route: { host, model, price?, free? }" },
+);
+
+const Model = Type.Object(
+  {
+    id: text("<author>/<name>"),
+    name: Type.Optional(text("the model's name for people")),
+    context_length: count(1),
+    max_output_tokens: count(1),
+    price: Type.Optional(Price),
+    routes: list(Route, "a list of at least one route"),
+  },
+  { ...strict, expected: "a model: { id, context_length, max_output_tokens, price, routes, … }" },
+);
+
+const Limits = Type.Object(
+  {
+    rpm_limit: Type.Optional(countOrNull()),
+    tpm_limit: Type.Optional(countOrNull()),
+    daily_limit_usd: Type.Optional(amountOrNull()),
+    monthly_limit_usd: Type.Optional(amountOrNull()),
+  },
+  { ...strict, expected: "a map of limits" },
+);
+
+export const FileSchema = Type.Object(
+  {
+    base_url: Type.Optional(text("an http:// or https:// address")),
+    dashboard_url: Type.Optional(text("an http:// or https:// address")),
+    status_url: Type.Optional(text("an http:// or https:// address")),
+    hosts: Type.Optional(list(Host, "a list of at least one host")),
+    models: Type.Optional(list(Model, "a list of at least one model")),
+    auto: Type.Optional(
+      map(list(text("a model id"), "a list of at least one model id"), "a map from variants to lists of model ids"),
+    ),
+    defaults: Type.Optional(
+      Type.Object(
+        { accountless: Type.Optional(Limits), account: Type.Optional(Limits) },
+        { ...strict, expected: "a map: { accountless, account }" },
+      ),
+    ),
+    open_tier: Type.Optional(
+      Type.Object(
+        {
+          requests_per_day: Type.Optional(count(0)),
+          accountless_requests_per_day: Type.Optional(count(0)),
+          rpm: Type.Optional(countOrNull()),
+        },
+        { ...strict, expected: "a map: { requests_per_day, accountless_requests_per_day, rpm }" },
+      ),
+    ),
+    setup: Type.Optional(
+      Type.Object(
+        { accountless_keys_per_address_per_hour: Type.Optional(count(0)) },
+        { ...strict, expected: "a map: { accountless_keys_per_address_per_hour }" },
+      ),
+    ),
+    generation: Type.Optional(
+      Type.Object(
+        {
+          first_token_ms: Type.Optional(ms(1)),
+          max_hosts: Type.Optional(count(1, 100)),
+          chunk_gap_ms: Type.Optional(ms(1)),
+          total_ms: Type.Optional(ms(1)),
+          write_off_tokens: Type.Optional(count(0)),
+          default_max_output_tokens: Type.Optional(count(1)),
+        },
+        { ...strict, expected: "a map of generation limits" },
+      ),
+    ),
+    body_bytes: Type.Optional(count(1)),
+    drain_ms: Type.Optional(ms()),
+    grace_ms: Type.Optional(ms()),
+    store: Type.Optional(text("sqlite, or a postgres:// address")),
+    workers: Type.Optional(count(1, 256)),
+    durability: Type.Optional(oneOf(["strict", "relaxed"])),
+    smtp: Type.Optional(
+      Type.Object(
+        {
+          host: text("the name or address of a mail server"),
+          port: Type.Optional(count(1, 65_535)),
+          user: Type.Optional(text("a user name")),
+          password: Type.Optional(text("a secret, mostly ${NAME} of the environment")),
+          from: text("the sender's mail address"),
+        },
+        { ...strict, expected: "a map: { host, port, user, password, from }" },
+      ),
+    ),
+  },
+  { ...strict, expected: "a map of settings" },
+);
+
+export type ConfigFile = Static<typeof FileSchema>;
+export type HostRow = Static<typeof Host>;
+export type ModelRow = Static<typeof Model>;
+export type RouteRow = Static<typeof Route>;
+export type PriceRow = Static<typeof Price>;
+export type LimitsRow = Static<typeof Limits>;

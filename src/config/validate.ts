@@ -1,0 +1,88 @@
+import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
+import { Value, ValuePointer } from "@sinclair/typebox/value";
+import type { ConfigDocument } from "./document.ts";
+import type { Path } from "./problem.ts";
+import { type ConfigFile, FileSchema } from "./schema.ts";
+
+/** Holds the document's values against the schema; null when something is wrong, which is then reported. */
+export function validate(document: ConfigDocument): ConfigFile | null {
+  const value = document.value();
+  readNumbers(value, document);
+  const seen = new Set<string>();
+  for (const error of Value.Errors(FileSchema, value)) {
+    // A missing key is reported again as a value of the wrong type.
+    if (seen.has(error.path)) continue;
+    seen.add(error.path);
+    const path = steps(error.path, value);
+    document.report(path, found(error, path, document), expected(error, value));
+  }
+  return document.problems.length === 0 ? (value as ConfigFile) : null;
+}
+
+/** `port: ${SMTP_PORT}`: the environment holds text only, so a number is read where one is expected. */
+function readNumbers(value: unknown, document: ConfigDocument): void {
+  for (const error of [...Value.Errors(FileSchema, value)]) {
+    if (typeof error.value !== "string" || !NUMERIC.test(error.value)) continue;
+    if (!takesNumber(error) || document.sourceText(steps(error.path, value)) === null) continue;
+    ValuePointer.Set(value as object, error.path, Number(error.value));
+  }
+}
+
+const NUMERIC = /^-?\d{1,15}(\.\d{1,9})?$/;
+const NUMBERS = new Set<unknown>(["integer", "number"]);
+
+const takesNumber = ({ schema }: ValueError): boolean =>
+  NUMBERS.has(schema.type) ||
+  (Array.isArray(schema.anyOf) && schema.anyOf.some(({ type }: { type: unknown }) => NUMBERS.has(type)));
+
+/** TypeBox's pointer, `/models/0/routes/1/host`, with `~1` for `/` and `~0` for `~`. */
+function steps(pointer: string, root: unknown): Path {
+  const path: (string | number)[] = [];
+  let at: unknown = root;
+  for (const raw of pointer.split("/").slice(1)) {
+    const step = raw.replaceAll("~1", "/").replaceAll("~0", "~");
+    path.push(Array.isArray(at) ? Number(step) : step);
+    at = (at as Record<string, unknown> | undefined)?.[step];
+  }
+  return path;
+}
+
+const SECRETS = new Set<unknown>(["api_key", "password"]);
+
+function found(error: ValueError, path: Path, document: ConfigDocument): string {
+  if (error.type === ValueErrorType.ObjectRequiredProperty) return "nothing";
+  if (error.type === ValueErrorType.ObjectAdditionalProperties) return "an unknown key";
+  const source = document.sourceText(path);
+  if (source !== null) return `${source} of the environment, which does not hold that`;
+  const { value } = error;
+  const last = path.at(-1);
+  return SECRETS.has(last) || path.includes("headers") ? kindOf(value) : describe(value);
+}
+
+const SHOWN_CHARACTERS = 60;
+
+export function describe(value: unknown): string {
+  if (typeof value === "string") {
+    return JSON.stringify(value.length > SHOWN_CHARACTERS ? `${value.slice(0, SHOWN_CHARACTERS)}…` : value);
+  }
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : kindOf(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  if (typeof value === "object") return "a map";
+  if (value === "") return "an empty text";
+  return typeof value === "string" ? "a text" : `a ${typeof value}`;
+}
+
+function expected(error: ValueError, root: unknown): string {
+  const { schema, type } = error;
+  if (type !== ValueErrorType.ObjectAdditionalProperties) return schema.expected ?? error.message;
+  const known: string[] = Object.keys(schema.properties ?? parentProperties(error, root));
+  return `one of: ${known.join(", ")}`;
+}
+
+/** TypeBox reports an unknown key with the schema of the object that it is in; older versions report nothing. */
+const parentProperties = (error: ValueError, _root: unknown): object => error.schema.properties ?? {};

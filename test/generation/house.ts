@@ -1,0 +1,215 @@
+import { Database } from "bun:sqlite";
+import type { Catalog, Host, Model, Price, SurfaceName } from "../../src/catalog/catalog.ts";
+import type { Answer } from "../../src/generation/answer.ts";
+import { generator, type Holder, type House, type Settings } from "../../src/generation/generate.ts";
+import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts";
+import { http1Transport } from "../../src/hosts/http1-transport.ts";
+import type { Key } from "../../src/keys/key.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import { Health } from "../../src/routing/health.ts";
+import { Books } from "../../src/store/books.ts";
+import { LedgerStore } from "../../src/store/ledger-store.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { type EpochMs, systemClock } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
+import { systemRandom } from "../../src/units/random.ts";
+import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
+import { SimulatedDisk } from "../sim/disk.ts";
+
+/** The conductor and everything beneath it, without the HTTP floor: real sockets to hosts, a disk that can be broken. */
+export async function openHouse(hosts: readonly Host[], options: HouseOptions = {}): Promise<TestHouse> {
+  const clock = systemClock;
+  const disk = new SimulatedDisk();
+  const db = new Database(":memory:", { strict: true });
+  for (const migration of MIGRATIONS) db.run(migration);
+  const store = new LedgerStore(db);
+  const faults: unknown[] = [];
+  const refusals: Receipt[] = [];
+  const books = await Books.open({
+    disk,
+    store,
+    clock,
+    relaxed: false,
+    journalFileBytes: 1_000_000,
+    writeOffTokens: 50,
+    defer: (run) => void setImmediate(run),
+    recoveredBody: recoveredReceipt,
+    onFault: (error) => faults.push(error),
+  });
+  const ledger = new Ledger(clock, books.journal, store);
+  books.follow(ledger);
+  const health = new Health(clock);
+  const transport = http1Transport({ clock });
+  const catalog = catalogOf(hosts, options);
+  const holder = holderOf(options.key);
+  store.credit({
+    balanceId: BALANCE,
+    amount: nanoFromUsd(options.creditUsd ?? 10)!,
+    idempotencyKey: "first",
+    note: null,
+    at: clock.now(),
+  });
+  const house: House = {
+    clock,
+    random: systemRandom,
+    ledger,
+    journal: books.journal,
+    transport,
+    surfaces: SURFACES,
+    pairing,
+    roads: {
+      usable: (route) => health.usable(route),
+      verifiedFree: () => true,
+      joins: (client, host) => pairing(client, host) !== null,
+    },
+    observe() {},
+    catalog: () => catalog,
+    settings: () => ({ ...SETTINGS, ...options.settings }),
+    suggest: (id) => `The closest is not ${id}.`,
+    identify: (secret) => (secret === SECRET ? holder : null),
+    allowances: () => [{ owner: BALANCE, limit: 3 }],
+    countPrompt: async (request) => request.promptBound,
+    keepRefused: (receipt) => void refusals.push(receipt),
+    onFault: (error) => void faults.push(error),
+  };
+  const generate = generator(house);
+  return {
+    ledger,
+    disk,
+    faults,
+    refusals,
+    send: (surface, body, signal = new AbortController().signal, headers = new Headers()) =>
+      generate(surface, {
+        secret: SECRET,
+        headers,
+        body: new TextEncoder().encode(JSON.stringify(body)),
+        signal,
+      }),
+    sendBytes: (surface, body) =>
+      generate(surface, {
+        secret: SECRET,
+        headers: new Headers(),
+        body,
+        signal: new AbortController().signal,
+      }),
+    receipt(answer) {
+      books.applyAll();
+      const stored = store.receipt(answer.headers["x-gateway-receipt"] as never);
+      return stored === null ? null : JSON.parse(stored.body);
+    },
+    async close() {
+      await books.close();
+      transport.close();
+    },
+  };
+}
+
+export interface HouseOptions {
+  readonly creditUsd?: number;
+  readonly key?: Partial<Key>;
+  readonly settings?: Partial<Settings>;
+  readonly model?: Partial<Model>;
+  readonly free?: boolean;
+  readonly auto?: ReadonlyMap<string, readonly string[]>;
+}
+
+export interface TestHouse {
+  readonly ledger: Ledger;
+  readonly disk: SimulatedDisk;
+  readonly faults: unknown[];
+  readonly refusals: Receipt[];
+  send(surface: SurfaceName, body: object, signal?: AbortSignal, headers?: Headers): Promise<Answer>;
+  sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do
+  receipt(answer: Answer): any;
+  close(): Promise<void>;
+}
+
+export const SECRET = "or-live-test";
+export const MODEL = "test/model";
+const BALANCE = "bal_test" as BalanceId;
+
+/** $1 and $10 per million: 1,000 and 10,000 nano-dollars a token. */
+export const PRICE: Price = {
+  input: pricePerMillion(1)!,
+  output: pricePerMillion(10)!,
+  cacheRead: pricePerMillion(0.1)!,
+  cacheWrite: pricePerMillion(1.25)!,
+};
+
+const SETTINGS: Settings = {
+  baseUrl: "http://gateway",
+  dashboardUrl: "http://gateway/dashboard",
+  attempts: { firstTokenMs: 30_000, maxHosts: 3 },
+  chunkGapMs: 10_000,
+  totalMs: 60_000,
+  writeOffTokens: 50,
+  defaultMaxOutputTokens: 1_000,
+  openTierRpm: 20,
+};
+
+function catalogOf(hosts: readonly Host[], { model, free, auto }: HouseOptions): Catalog {
+  const whole: Model = {
+    id: MODEL,
+    name: "Test",
+    contextLength: 100_000,
+    maxOutputTokens: 4_000,
+    price: PRICE,
+    routes: hosts.map((host) => ({ host, model: "host-model", price: PRICE, free: free ?? false })),
+    ...model,
+  };
+  return {
+    models: new Map([[whole.id, whole]]),
+    auto: auto ?? new Map(),
+    hosts: new Map(hosts.map((host) => [host.id, host])),
+  };
+}
+
+const holderOf = (limits: Partial<Key> = {}): Holder => ({
+  key: {
+    id: "key_test" as KeyId,
+    hash: "" as Key["hash"],
+    prefix: "or-live-test",
+    name: null,
+    balanceId: BALANCE,
+    lineage: "key_test" as KeyId,
+    state: "active",
+    createdAt: 0 as EpochMs,
+    expiresAt: null,
+    rpmLimit: null,
+    tpmLimit: null,
+    dailyLimit: null,
+    monthlyLimit: null,
+    allowedModels: null,
+    budgets: [],
+    ...limits,
+  },
+  balance: { id: BALANCE, accountId: null, suspended: null, createdAt: 0 as EpochMs },
+  budgets: [],
+});
+
+/** A request as small as the language allows. */
+export const ask = (surface: SurfaceName, more: object = {}): object => {
+  const said =
+    surface === "responses" ? { input: "Hello" } : { messages: [{ role: "user", content: "Hello" }] };
+  return { model: MODEL, ...(surface === "messages" ? { max_tokens: 100 } : {}), ...said, ...more };
+};
+
+/** Runs an answer to its end, as a client that reads everything. */
+export async function read(answer: Answer): Promise<string> {
+  if (answer.kind === "whole") return new TextDecoder().decode(answer.body);
+  const decoder = new TextDecoder();
+  let text = "";
+  await answer.run({
+    write(bytes) {
+      text += decoder.decode(bytes, { stream: true });
+      return true;
+    },
+    close() {},
+  });
+  return text;
+}
+
+export const heldNano = async (house: TestHouse): Promise<NanoUsd> =>
+  (await house.ledger.balance(BALANCE)).held;
