@@ -1,5 +1,12 @@
-import { type NanoPerMillion, NANO_PER_USD } from "../units/usd.ts";
-import { type Catalog, type Model, type Price, type Route, SURFACE_NAMES, type SurfaceName } from "./catalog.ts";
+import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
+import {
+  type Catalog,
+  type Model,
+  type Price,
+  type Route,
+  SURFACE_NAMES,
+  type SurfaceName,
+} from "./catalog.ts";
 
 /** One row of `GET /v1/catalog` (contract §4). */
 export interface CatalogEntry {
@@ -61,7 +68,7 @@ export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry 
   };
 }
 
-export const priceEntry = (price: Price): PriceEntry => ({
+const priceEntry = (price: Price): PriceEntry => ({
   input: usdPerMillion(price.input),
   output: usdPerMillion(price.output),
   cache_read: usdPerMillion(price.cacheRead),

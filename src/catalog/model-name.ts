@@ -8,7 +8,7 @@ export type ModelName =
   /** `id` null: any free model. */
   | { readonly kind: "open"; readonly id: string | null };
 
-export const GATEWAY_AUTHOR = "gateway";
+const GATEWAY_AUTHOR = "gateway";
 export const AUTO_PREFIX = `${GATEWAY_AUTHOR}/auto:`;
 export const FREE_SUFFIX = ":free";
 export const FREE_VARIANT = "free";

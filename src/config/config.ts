@@ -86,7 +86,6 @@ export function linksOf(config: Config, listening: string): Links {
 
 /** The address for a person to open: a wildcard address is none. */
 export function listeningUrl(hostname: string, port: number): string {
-  const reachable =
-    hostname === "0.0.0.0" || hostname === "::" || hostname === "" ? "localhost" : hostname;
+  const reachable = hostname === "0.0.0.0" || hostname === "::" || hostname === "" ? "localhost" : hostname;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -1,4 +1,16 @@
-import { type Document, isCollection, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit } from "yaml";
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file form of a reference is ${NAME}
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  visit,
+} from "yaml";
 import { type ConfigProblem, formatPath, type Path } from "./problem.ts";
 
 /** Aliases multiply: a few lines of them could name a billion nodes. */
@@ -37,13 +49,14 @@ export class ConfigDocument {
     }
   }
 
-  report(path: Path, found: string, expected: string): void {
-    this.add(path, this.offsetOf(path), found, expected);
+  report(path: Path, found: string, expected: string, at: "key" | "value" = "value"): void {
+    this.add(path, this.offsetOf(path, at), found, expected);
   }
 
   /** What the file says at a path, where it was interpolated: the text with `${NAME}` in it. */
   sourceText(path: Path): string | null {
-    return this.interpolated.get(this.document.getIn(path, true)) ?? null;
+    const node = this.document.getIn(path, true);
+    return this.interpolated.get(isAlias(node) ? node.resolve(this.document) : node) ?? null;
   }
 
   private add(path: Path, offset: number, found: string, expected: string): void {
@@ -58,14 +71,14 @@ export class ConfigDocument {
     });
   }
 
-  /** The place of a value; of its key, when the value is a map's; of the nearest parent, when it is missing. */
-  private offsetOf(path: Path): number {
+  /** The place of a value, or of its key where that is wanted or the value fills lines; of the nearest parent when missing. */
+  private offsetOf(path: Path, at: "key" | "value"): number {
     for (let length = path.length; length >= 0; length--) {
       const parent = this.document.getIn(path.slice(0, length - 1), true);
       const step = path[length - 1];
       if (length > 0 && isMap(parent)) {
         const pair = parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
-        const place = isScalar(pair?.value) ? pair.value : pair?.key;
+        const place = at === "value" && isScalar(pair?.value) ? pair.value : pair?.key;
         if (isNode(place) && place.range) return place.range[0];
       } else {
         const node = length === 0 ? this.document.contents : this.document.getIn(path.slice(0, length), true);

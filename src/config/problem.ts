@@ -11,12 +11,6 @@ export interface ConfigProblem {
   readonly expected: string;
 }
 
-/** `gateway.yaml:12:15: models[2].routes[0].host: found "opena", expected a host id: openai, groq` */
-export function formatProblem({ file, line, column, path, found, expected }: ConfigProblem): string {
-  const where = `${file}:${line}:${column}`;
-  return `${where}: ${path === "" ? "" : `${path}: `}found ${found}, expected ${expected}`;
-}
-
 const PROBLEMS_SHOWN_MAX = 50;
 
 /** One problem a line, in the order of the file. */
@@ -26,8 +20,17 @@ export function formatProblems(problems: readonly ConfigProblem[]): string {
   return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }
 
+/** `gateway.yaml:12:15: models[2].routes[0].host: found "opena", expected a host id: openai, groq` */
+function formatProblem({ file, line, column, path, found, expected }: ConfigProblem): string {
+  const where = `${file}:${line}:${column}`;
+  return `${where}: ${path === "" ? "" : `${path}: `}found ${found}, expected ${expected}`;
+}
+
 /** Steps into the document: keys and indexes. */
 export type Path = readonly (string | number)[];
+
+/** Takes what is wrong at a place of the file. */
+export type Report = (path: Path, found: string, expected: string) => void;
 
 export function formatPath(path: Path): string {
   let text = "";

@@ -59,10 +59,13 @@ const Host = Type.Object(
     id: text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
     base_url: text("an http:// or https:// address"),
     speaks: list(oneOf(SURFACE_NAMES), `a list of at least one of: ${SURFACE_NAMES.join(", ")}`),
-    api_key: Type.Optional(text("a secret, mostly ${NAME} of the environment")),
+    api_key: Type.Optional(text("a secret, mostly a variable of the environment")),
     auth: Type.Optional(oneOf(["bearer", "x-api-key"])),
     headers: Type.Optional(
-      map(Type.String({ maxLength: 4096, expected: "the header's text" }), "a map from header names to texts"),
+      map(
+        Type.String({ maxLength: 4096, expected: "the header's text" }),
+        "a map from header names to texts",
+      ),
     ),
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
     quirks: Type.Optional(
@@ -118,7 +121,10 @@ export const FileSchema = Type.Object(
     hosts: Type.Optional(list(Host, "a list of at least one host")),
     models: Type.Optional(list(Model, "a list of at least one model")),
     auto: Type.Optional(
-      map(list(text("a model id"), "a list of at least one model id"), "a map from variants to lists of model ids"),
+      map(
+        list(text("a model id"), "a list of at least one model id"),
+        "a map from variants to lists of model ids",
+      ),
     ),
     defaults: Type.Optional(
       Type.Object(
@@ -167,7 +173,7 @@ export const FileSchema = Type.Object(
           host: text("the name or address of a mail server"),
           port: Type.Optional(count(1, 65_535)),
           user: Type.Optional(text("a user name")),
-          password: Type.Optional(text("a secret, mostly ${NAME} of the environment")),
+          password: Type.Optional(text("a secret, mostly a variable of the environment")),
           from: text("the sender's mail address"),
         },
         { ...strict, expected: "a map: { host, port, user, password, from }" },

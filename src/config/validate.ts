@@ -14,7 +14,8 @@ export function validate(document: ConfigDocument): ConfigFile | null {
     if (seen.has(error.path)) continue;
     seen.add(error.path);
     const path = steps(error.path, value);
-    document.report(path, found(error, path, document), expected(error, value));
+    const unknown = error.type === ValueErrorType.ObjectAdditionalProperties;
+    document.report(path, found(error, path, document), expected(error), unknown ? "key" : "value");
   }
   return document.problems.length === 0 ? (value as ConfigFile) : null;
 }
@@ -77,12 +78,7 @@ function kindOf(value: unknown): string {
   return typeof value === "string" ? "a text" : `a ${typeof value}`;
 }
 
-function expected(error: ValueError, root: unknown): string {
-  const { schema, type } = error;
-  if (type !== ValueErrorType.ObjectAdditionalProperties) return schema.expected ?? error.message;
-  const known: string[] = Object.keys(schema.properties ?? parentProperties(error, root));
-  return `one of: ${known.join(", ")}`;
+function expected({ schema, type, message }: ValueError): string {
+  if (type !== ValueErrorType.ObjectAdditionalProperties) return schema.expected ?? message;
+  return `one of: ${Object.keys(schema.properties).join(", ")}`;
 }
-
-/** TypeBox reports an unknown key with the schema of the object that it is in; older versions report nothing. */
-const parentProperties = (error: ValueError, _root: unknown): object => error.schema.properties ?? {};

@@ -9,6 +9,7 @@ export const MIGRATIONS: readonly string[] = [
     recovery_hash TEXT UNIQUE,
     created_at INTEGER NOT NULL
   ) STRICT;
+  CREATE INDEX balances_by_account ON balances (account_id);
 
   CREATE TABLE keys (
     id TEXT PRIMARY KEY,
@@ -27,7 +28,8 @@ export const MIGRATIONS: readonly string[] = [
     allowed_models TEXT,
     budgets TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX keys_by_balance ON keys (balance_id, created_at);
+  CREATE INDEX keys_by_balance ON keys (balance_id, created_at, id);
+  CREATE INDEX keys_by_lineage ON keys (lineage);
 
   CREATE TABLE budgets (
     id TEXT PRIMARY KEY,

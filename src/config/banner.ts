@@ -1,0 +1,87 @@
+import { type Config, type Links, linksOf } from "./config.ts";
+import type { FoundHosts } from "./found-hosts.ts";
+
+/** What the start prints: where it listens, what it serves, and the two commands of a first request. */
+export function banner({ config, found, listening, adminTokenPath, dataPath }: BannerFacts): string[] {
+  const links = linksOf(config, listening);
+  return [
+    `listening on ${listening}`,
+    "",
+    ...table([
+      ["config", config.file ?? "built-in defaults (write a gateway.yaml, or set GATEWAY_CONFIG)"],
+      ["data", dataPath],
+      ["admin token", adminTokenPath ?? "GATEWAY_ADMIN_TOKEN"],
+      ["dashboard", links.dashboardUrl],
+      ["status", links.statusUrl],
+      ["errors", `${links.baseUrl}/docs/errors`],
+      ["hosts", hostsLine(config, found)],
+      ["models", modelsLine(config)],
+    ]),
+    ...unlisted(config, found),
+    "",
+    "Create a key:",
+    `  ${createKeyCommand(links)}`,
+    "Use it:",
+    `  ${useKeyCommand(links, firstModel(config))}`,
+  ];
+}
+
+export interface BannerFacts {
+  readonly config: Config;
+  readonly found: FoundHosts;
+  /** `http://HOST:PORT` of the server. */
+  readonly listening: string;
+  /** Null when the environment names the token. */
+  readonly adminTokenPath: string | null;
+  readonly dataPath: string;
+}
+
+/** Shows the answer, the recovery secret in it, and sets KEY in the reader's shell, so that the next line can be pasted as it is. */
+const createKeyCommand = ({ baseUrl }: Links): string =>
+  `MADE=$(curl -s -X POST ${baseUrl}/v1/keys); echo "$MADE"; KEY=$(echo "$MADE" | grep -oE 'or-live-[[:alnum:]]{32}' | head -n 1)`;
+
+const useKeyCommand = ({ baseUrl }: Links, model: string): string =>
+  `curl -N ${baseUrl}/v1/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '${JSON.stringify(
+    { model, stream: true, messages: [{ role: "user", content: "Hello!" }] },
+  )}'`;
+
+function table(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`);
+}
+
+function hostsLine({ catalog }: Config, { sources, simulatedUrl }: FoundHosts): string {
+  const names = [...catalog.hosts.values()].map(({ id, baseUrl }) => {
+    if (baseUrl === simulatedUrl) return `${id} (built in, simulated)`;
+    const env = sources.find(({ host }) => host === id)?.env;
+    return env === undefined ? id : `${id} (${env})`;
+  });
+  return names.join(", ");
+}
+
+function modelsLine({ catalog }: Config): string {
+  const variants = [...catalog.auto.keys()].map((variant) => `gateway/auto:${variant}`);
+  return `${catalog.models.size}${variants.length === 0 ? "" : `, and ${variants.join(", ")}`}`;
+}
+
+/** A found host whose models no catalogue knows serves nothing until the operator lists them. */
+function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[] {
+  const listedByFile = models.some((model) => catalog.models.get(model.id) !== model);
+  if (listedByFile) return [];
+  const routed = new Set(models.flatMap(({ routes }) => routes.map(({ host }) => host.id)));
+  return sources
+    .filter(({ host }) => !routed.has(host))
+    .map(
+      ({ host, env }) =>
+        `  ${host} (${env}) serves nothing yet: its models are not known here. List them in gateway.yaml.`,
+    );
+}
+
+/** Free where there is something free, so that the first request needs no credit. */
+function firstModel({ catalog }: Config): string {
+  const free = catalog.auto.has("free") || [...catalog.models.values()].some(hasFreeRoute);
+  return free ? "gateway/auto:free" : (catalog.models.keys().next().value ?? "gateway/auto:free");
+}
+
+const hasFreeRoute = ({ routes }: { readonly routes: readonly { readonly free: boolean }[] }): boolean =>
+  routes.some(({ free }) => free);

@@ -1,0 +1,32 @@
+import { NANO_PER_USD, type NanoUsd } from "../units/usd.ts";
+import type { Config, DefaultLimits } from "./config.ts";
+
+const usd = (amount: number): NanoUsd => (amount * NANO_PER_USD) as NanoUsd;
+const limits = (rpmLimit: number, tpmLimit: number, day: number, month: number): DefaultLimits => ({
+  rpmLimit,
+  tpmLimit,
+  dailyLimit: usd(day),
+  monthlyLimit: usd(month),
+});
+
+/** What holds where the file says nothing. Contract §2. */
+export const DEFAULTS = {
+  accountless: limits(60, 400_000, 5, 50),
+  account: limits(300, 1_000_000, 25, 250),
+  openTier: { requestsPerDay: 50, accountlessRequestsPerDay: 20, rpm: 20 },
+  setup: { accountlessKeysPerAddressPerHour: 60 },
+  generation: {
+    firstTokenMs: 30_000,
+    maxHosts: 3,
+    chunkGapMs: 120_000,
+    totalMs: 1_200_000,
+    writeOffTokens: 50,
+    defaultMaxOutputTokens: 16_384,
+  } satisfies Config["generation"],
+  bodyBytes: 10 * 1024 * 1024,
+  drainMs: 30_000,
+  graceMs: 24 * 60 * 60 * 1000,
+  workers: 1,
+  durability: "strict",
+  smtpPort: 587,
+} as const;

@@ -1,0 +1,81 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { EpochMs } from "../units/clock.ts";
+import type { Config } from "./config.ts";
+import { type FoundHosts, foundHosts } from "./found-hosts.ts";
+import { listsModels, loadConfig } from "./load-config.ts";
+import { askOllama } from "./ollama.ts";
+import { presentPresets } from "./presets.ts";
+import type { ConfigProblem } from "./problem.ts";
+
+/**
+ * Finds the configuration and reads it: `GATEWAY_CONFIG`, else `gateway.yaml` in the working folder, else the built-in
+ * defaults (contract §1). A reload is another call.
+ */
+export async function findConfig(place: ConfigPlace): Promise<FoundConfig | ConfigProblem[]> {
+  const { env, cwd } = place;
+  const file = readFile(env.GATEWAY_CONFIG, cwd);
+  if ("problem" in file) return [file.problem];
+  const found = await offer(place, listsModels(file.text));
+  const config = loadConfig({ file: file.path, text: file.text, env, found });
+  return Array.isArray(config) ? config : { config, found };
+}
+
+export interface ConfigPlace {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Some prices change on a day. */
+  readonly now: EpochMs;
+  /** Base address of the simulated host. */
+  readonly simulatedUrl: string;
+  readonly fetch?: typeof fetch;
+}
+
+export interface FoundConfig {
+  readonly config: Config;
+  readonly found: FoundHosts;
+}
+
+/**
+ * The catalogue packages cost 20 MB of memory and 20 ms: they are only loaded when the environment brings hosts whose models
+ * the file does not list. Neither is Ollama asked otherwise.
+ */
+async function offer(place: ConfigPlace, modelsListed: boolean): Promise<FoundHosts> {
+  const { env, now, simulatedUrl, fetch = globalThis.fetch } = place;
+  const ollama = await askOllama(env, modelsListed ? null : fetch);
+  const asked = ollama === null ? [] : [ollama];
+  if (modelsListed || presentPresets(env).length === 0) {
+    return foundHosts({ env, simulatedUrl, asked, knownModels: () => [] });
+  }
+  const catalogue = await import("./model-catalogue.ts");
+  return foundHosts({
+    env,
+    simulatedUrl,
+    asked,
+    knownModels: (preset) => catalogue.knownModels(preset, now),
+  });
+}
+
+const DEFAULT_FILE = "gateway.yaml";
+const FILE_BYTES_MAX = 8 * 1024 * 1024;
+
+type ReadFile = { readonly path: string | null; readonly text: string } | { readonly problem: ConfigProblem };
+
+function readFile(named: string | undefined, cwd: string): ReadFile {
+  const explicit = named !== undefined && named !== "";
+  const path = explicit ? resolve(cwd, named) : join(cwd, DEFAULT_FILE);
+  const problem = (found: string, expected: string): ReadFile => ({
+    problem: { file: path, line: 1, column: 1, path: "", found, expected },
+  });
+  try {
+    const bytes = readFileSync(path);
+    if (bytes.length > FILE_BYTES_MAX) return problem(`${bytes.length} bytes`, `at most ${FILE_BYTES_MAX}`);
+    return { path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" && !explicit) return { path: null, text: "" };
+    if (code === "ENOENT") return problem("no such file", "the file that GATEWAY_CONFIG names");
+    if (error instanceof TypeError) return problem("bytes that are no UTF-8", "a text file");
+    return problem(`${code ?? error}`, "a file that can be read");
+  }
+}

@@ -1,0 +1,119 @@
+import type { Catalog, Host, Model, Route } from "../catalog/catalog.ts";
+import { FREE_VARIANT } from "../catalog/model-name.ts";
+import type { KnownModel } from "./model-catalogue.ts";
+import { hostOf, type Preset, presentPresets } from "./presets.ts";
+import { simulatedHost, simulatedModel } from "./simulated-model.ts";
+
+/** What serves when the file lists neither hosts nor models: the environment's hosts, and the simulated one. */
+export interface FoundHosts {
+  readonly simulatedUrl: string;
+  readonly hosts: readonly Host[];
+  readonly models: readonly Model[];
+  /** `gateway/auto:<variant>` made from what is there. */
+  readonly auto: ReadonlyMap<string, readonly string[]>;
+  /** Which variable brought which host, for the start's messages. */
+  readonly sources: readonly FoundSource[];
+}
+
+export interface FoundSource {
+  readonly host: string;
+  readonly env: string;
+}
+
+/** A host that was asked for its models, because only itself knows them. */
+export interface AskedHost {
+  readonly host: Host;
+  readonly env: string;
+  readonly models: readonly Model[];
+}
+
+export interface FoundOffer {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly simulatedUrl: string;
+  /** What is known of a host's models; empty where the file lists the models itself. */
+  readonly knownModels: (preset: Preset) => readonly KnownModel[];
+  readonly asked?: readonly AskedHost[];
+}
+
+export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: FoundOffer): FoundHosts {
+  const served = presentPresets(env).map((preset) => ({
+    preset,
+    host: hostOf(preset, env),
+    models: knownModels(preset),
+  }));
+  const merged = mergeModels(served);
+  const sim = simulatedHost(simulatedUrl);
+  const echo = simulatedModel(sim);
+  return {
+    simulatedUrl,
+    hosts: [...served.map(({ host }) => host), ...asked.map(({ host }) => host), sim],
+    models: [...merged.values(), ...asked.flatMap(({ models }) => models), echo],
+    auto: autoVariants(served, echo),
+    sources: [
+      ...served.map(({ host, preset }) => ({ host: host.id, env: preset.env })),
+      ...asked.map(({ host, env: name }) => ({ host: host.id, env: name })),
+    ],
+  };
+}
+
+/** Where nothing routes to it, the simulated host need not run. */
+export const usesSimulatedHost = (catalog: Catalog, { simulatedUrl }: FoundHosts): boolean =>
+  [...catalog.hosts.values()].some(({ baseUrl }) => baseUrl === simulatedUrl);
+
+interface Served {
+  readonly preset: Preset;
+  readonly host: Host;
+  readonly models: readonly KnownModel[];
+}
+
+/**
+ * One model, a route for each host that serves it, in the order of the presets. A host that takes shorter prompts than the
+ * first one is left out: it would refuse what the catalog promises.
+ */
+function mergeModels(served: readonly Served[]): Map<string, Model> {
+  const models = new Map<string, Model>();
+  for (const { host, models: known } of served) {
+    for (const { id, name, wireName, contextLength, maxOutputTokens, price } of known) {
+      const route: Route = { host, model: wireName, price, free: false };
+      const first = models.get(id);
+      if (first === undefined) {
+        models.set(id, { id, name, contextLength, maxOutputTokens, price, routes: [route] });
+      } else if (contextLength >= first.contextLength) {
+        models.set(id, { ...first, routes: [...first.routes, route] });
+      }
+    }
+  }
+  return models;
+}
+
+const AUTO_CANDIDATES_MAX = 8;
+
+/**
+ * `fast`: of each author's current models the cheapest, which is its small and quick one; cheapest first. `best`: of each
+ * author's the dearest; dearest first. `free`: the simulated host.
+ */
+function autoVariants(served: readonly Served[], echo: Model): Map<string, readonly string[]> {
+  const known = served.flatMap(({ models }) => models);
+  const current = known.filter((model) => model.current);
+  const byCost = [...(current.length > 0 ? current : known)].sort((a, b) => cost(a) - cost(b));
+  const auto = new Map<string, readonly string[]>();
+  if (byCost.length > 0) {
+    auto.set("fast", onePerAuthor(byCost));
+    auto.set("best", onePerAuthor(byCost.toReversed()));
+  }
+  auto.set(FREE_VARIANT, [echo.id]);
+  return auto;
+}
+
+/** Prompts are mostly longer than answers: three to one is the usual blend. */
+const cost = ({ price }: KnownModel): number => 3 * price.input + price.output;
+
+function onePerAuthor(models: readonly KnownModel[]): string[] {
+  const ids = new Map<string, string>();
+  for (const { id } of models) {
+    const author = id.slice(0, id.indexOf("/"));
+    if (!ids.has(author)) ids.set(author, id);
+    if (ids.size === AUTO_CANDIDATES_MAX) break;
+  }
+  return [...ids.values()];
+}

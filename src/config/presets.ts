@@ -1,0 +1,161 @@
+import type { Host, Quirks, SurfaceName } from "../catalog/catalog.ts";
+
+/**
+ * Hosts that an environment variable is enough for. A row is what the provider documents about its API; which models it
+ * serves at what price is not here, but in the catalogue packages (model-catalogue).
+ */
+export interface Preset {
+  /** Holds the key; for Ollama, the address. */
+  readonly env: string;
+  readonly id: string;
+  readonly baseUrl: string;
+  readonly speaks: readonly SurfaceName[];
+  readonly auth: Host["auth"];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly quirks?: Quirks;
+  /** The provider's name in @pydantic/genai-prices. */
+  readonly prices: string;
+  /** Author of the models, where the host serves its own only: its name in OpenRouter's ids, which others use too. */
+  readonly author?: string;
+  /** The provider's name in llm-zoo, which then says which models there are. */
+  readonly zoo?: string;
+  /** Every model's name is `<author>/<name>`; others in the list are outdated. */
+  readonly namesAuthors?: boolean;
+  /** Goes before a model's name on the wire. */
+  readonly modelPrefix?: string;
+}
+
+const CHAT: readonly SurfaceName[] = ["chat.completions"];
+const BOTH_OF_OPENAI: readonly SurfaceName[] = ["chat.completions", "responses"];
+
+/** In order of preference: a model that several of them serve is asked of its author first. */
+export const PRESETS: readonly Preset[] = [
+  {
+    env: "OPENAI_API_KEY",
+    id: "openai",
+    baseUrl: "https://api.openai.com/v1",
+    speaks: BOTH_OF_OPENAI,
+    auth: "bearer",
+    // Reasoning models refuse `max_tokens`.
+    quirks: { maxCompletionTokens: true },
+    prices: "openai",
+    author: "openai",
+    zoo: "openai",
+  },
+  {
+    env: "ANTHROPIC_API_KEY",
+    id: "anthropic",
+    baseUrl: "https://api.anthropic.com/v1",
+    speaks: ["messages"],
+    auth: "x-api-key",
+    headers: { "anthropic-version": "2023-06-01" },
+    prices: "anthropic",
+    author: "anthropic",
+    zoo: "anthropic",
+  },
+  {
+    env: "GEMINI_API_KEY",
+    id: "gemini",
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
+    speaks: CHAT,
+    auth: "bearer",
+    prices: "google",
+    author: "google",
+    zoo: "google",
+  },
+  {
+    env: "MISTRAL_API_KEY",
+    id: "mistral",
+    baseUrl: "https://api.mistral.ai/v1",
+    speaks: CHAT,
+    auth: "bearer",
+    // Answers 422 to `stream_options`, and reports usage without being asked.
+    quirks: { noStreamOptions: true },
+    prices: "mistral",
+    author: "mistralai",
+  },
+  {
+    env: "DEEPSEEK_API_KEY",
+    id: "deepseek",
+    baseUrl: "https://api.deepseek.com/v1",
+    speaks: CHAT,
+    auth: "bearer",
+    prices: "deepseek",
+    author: "deepseek",
+    zoo: "deepseek",
+  },
+  {
+    env: "XAI_API_KEY",
+    id: "xai",
+    baseUrl: "https://api.x.ai/v1",
+    speaks: BOTH_OF_OPENAI,
+    auth: "bearer",
+    prices: "x-ai",
+    author: "x-ai",
+    zoo: "xai",
+  },
+  {
+    env: "GROQ_API_KEY",
+    id: "groq",
+    baseUrl: "https://api.groq.com/openai/v1",
+    speaks: CHAT,
+    auth: "bearer",
+    prices: "groq",
+  },
+  {
+    env: "CEREBRAS_API_KEY",
+    id: "cerebras",
+    baseUrl: "https://api.cerebras.ai/v1",
+    speaks: CHAT,
+    auth: "bearer",
+    prices: "cerebras",
+  },
+  {
+    env: "FIREWORKS_API_KEY",
+    id: "fireworks",
+    baseUrl: "https://api.fireworks.ai/inference/v1",
+    speaks: CHAT,
+    auth: "bearer",
+    prices: "fireworks",
+    modelPrefix: "accounts/fireworks/models/",
+  },
+  {
+    env: "TOGETHER_API_KEY",
+    id: "together",
+    baseUrl: "https://api.together.xyz/v1",
+    speaks: CHAT,
+    auth: "bearer",
+    prices: "together",
+  },
+  {
+    env: "OPENROUTER_API_KEY",
+    id: "openrouter",
+    baseUrl: "https://openrouter.ai/api/v1",
+    speaks: CHAT,
+    auth: "bearer",
+    prices: "openrouter",
+    namesAuthors: true,
+  },
+];
+
+/** The rows whose variable is set, as hosts. */
+export function presentPresets(env: Readonly<Record<string, string | undefined>>): Preset[] {
+  return PRESETS.filter((preset) => keyOf(preset, env) !== null);
+}
+
+export const hostOf = (preset: Preset, env: Readonly<Record<string, string | undefined>>): Host => ({
+  id: preset.id,
+  baseUrl: preset.baseUrl,
+  speaks: preset.speaks,
+  apiKey: keyOf(preset, env),
+  auth: preset.auth,
+  headers: preset.headers ?? {},
+  onDisconnect: "cancel",
+  quirks: preset.quirks ?? {},
+});
+
+/** A key copied with its line break is still meant to be the key. */
+function keyOf({ env: name }: Preset, env: Readonly<Record<string, string | undefined>>): string | null {
+  const key = env[name]?.trim() ?? "";
+  return key === "" ? null : key;
+}

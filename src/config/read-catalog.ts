@@ -1,0 +1,207 @@
+import type { Catalog, Host, Model, Price, Route } from "../catalog/catalog.ts";
+import { FREE_VARIANT, isModelId } from "../catalog/model-name.ts";
+import { nanoFromUsd, pricePerMillion } from "../units/usd.ts";
+import { readAddress } from "./address.ts";
+import type { FoundHosts } from "./found-hosts.ts";
+import type { Path, Report } from "./problem.ts";
+import type { ConfigFile, HostRow, ModelRow, PriceRow, RouteRow } from "./schema.ts";
+import { simulatedHost } from "./simulated-model.ts";
+import { describe } from "./validate.ts";
+
+/**
+ * A file that lists hosts or models gets exactly those. Where it lists none, the hosts found in the environment serve, and
+ * the simulated one; where it lists models alone, their routes may name the found hosts. `sim` can always be named.
+ */
+export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report): Catalog {
+  const hosts = new Map<string, Host>();
+  for (const [index, row] of (rows.hosts ?? []).entries()) {
+    const path: Path = ["hosts", index];
+    if (hosts.has(row.id)) report([...path, "id"], describe(row.id), "an id that no other host has");
+    hosts.set(row.id, readHost(row, path, report));
+  }
+  if (rows.hosts === undefined) for (const host of found.hosts) hosts.set(host.id, host);
+  if (rows.hosts !== undefined && rows.models === undefined) {
+    report(["hosts"], "hosts, but no `models`", "a list of models with routes to these hosts");
+  }
+  const models =
+    rows.models === undefined
+      ? new Map(found.models.map((model) => [model.id, model]))
+      : readModels(rows.models, hosts, found, report);
+  const auto = readAuto(rows, models, found, report);
+  return { hosts, models, auto };
+}
+
+function readHost(row: HostRow, path: Path, report: Report): Host {
+  if (new Set(row.speaks).size < row.speaks.length) {
+    report([...path, "speaks"], row.speaks.join(", "), "every language once");
+  }
+  return {
+    id: row.id,
+    baseUrl: readAddress(row.base_url, [...path, "base_url"], report) ?? "",
+    speaks: row.speaks,
+    apiKey: secretOf(row, path, report),
+    auth: row.auth ?? "bearer",
+    headers: readHeaders(row.headers ?? {}, [...path, "headers"], report),
+    onDisconnect: row.on_disconnect ?? "cancel",
+    quirks: {
+      ...(row.quirks?.no_stream_options === true ? { noStreamOptions: true } : {}),
+      ...(row.quirks?.max_completion_tokens === true ? { maxCompletionTokens: true } : {}),
+    },
+  };
+}
+
+/** A line break in a header would let its author write further ones. */
+const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** How a message is framed and where it goes is the transport's to say. */
+const TRANSPORT_HEADERS = new Set([
+  "host",
+  "content-length",
+  "connection",
+  "transfer-encoding",
+  "expect",
+  "te",
+  "upgrade",
+]);
+
+function secretOf({ api_key }: HostRow, path: Path, report: Report): string | null {
+  if (api_key === undefined) return null;
+  if (HEADER_TEXT.test(api_key)) return api_key;
+  report(
+    [...path, "api_key"],
+    "a text with characters that no header can hold",
+    "a secret in printable ASCII",
+  );
+  return null;
+}
+
+function readHeaders(
+  rows: Readonly<Record<string, string>>,
+  path: Path,
+  report: Report,
+): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(rows)) {
+    const lower = name.toLowerCase();
+    if (!HEADER_NAME.test(name)) report([...path, name], describe(name), "the name of an HTTP header");
+    else if (TRANSPORT_HEADERS.has(lower))
+      report([...path, name], describe(name), `none of ${[...TRANSPORT_HEADERS].join(", ")}`);
+    else if (!HEADER_TEXT.test(value))
+      report([...path, name], "a text with control characters", "printable ASCII");
+    else if (lower in headers)
+      report([...path, name], describe(name), "every header once, whatever its case");
+    else headers[lower] = value;
+  }
+  return headers;
+}
+
+function readModels(
+  rows: readonly ModelRow[],
+  hosts: Map<string, Host>,
+  found: FoundHosts,
+  report: Report,
+): Map<string, Model> {
+  const models = new Map<string, Model>();
+  for (const [index, row] of rows.entries()) {
+    const path: Path = ["models", index];
+    if (!isModelId(row.id))
+      report([...path, "id"], describe(row.id), "<author>/<name>, the author not `gateway`");
+    if (models.has(row.id)) report([...path, "id"], describe(row.id), "an id that no other model has");
+    if (row.max_output_tokens > row.context_length) {
+      report(
+        [...path, "max_output_tokens"],
+        describe(row.max_output_tokens),
+        `at most context_length, ${row.context_length}`,
+      );
+    }
+    const price = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
+    models.set(row.id, {
+      id: row.id,
+      name: row.name ?? row.id,
+      contextLength: row.context_length,
+      maxOutputTokens: row.max_output_tokens,
+      price,
+      routes: row.routes.flatMap(
+        (route, at) => readRoute(route, price, hosts, found, [...path, "routes", at], report) ?? [],
+      ),
+    });
+  }
+  return models;
+}
+
+function readRoute(
+  row: RouteRow,
+  modelPrice: Price | null,
+  hosts: Map<string, Host>,
+  found: FoundHosts,
+  path: Path,
+  report: Report,
+): Route | null {
+  const own = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
+  const free = row.free ?? false;
+  if (free && own !== null)
+    report([...path, "price"], "a price on a free route", "either `free: true` or a price");
+  const host = hosts.get(row.host) ?? namedSimulated(row.host, hosts, found);
+  if (host === null) {
+    const known = [...hosts.keys()].join(", ") || "none is listed or found in the environment";
+    report([...path, "host"], describe(row.host), `the id of a host: ${known}`);
+    return null;
+  }
+  return { host, model: row.model, price: free ? null : (own ?? modelPrice), free };
+}
+
+/** A route to `sim` brings the simulated host into a file that does not list it. */
+function namedSimulated(id: string, hosts: Map<string, Host>, { simulatedUrl }: FoundHosts): Host | null {
+  const host = simulatedHost(simulatedUrl);
+  if (id !== host.id) return null;
+  hosts.set(host.id, host);
+  return host;
+}
+
+function readAuto(
+  rows: ConfigFile,
+  models: ReadonlyMap<string, Model>,
+  found: FoundHosts,
+  report: Report,
+): ReadonlyMap<string, readonly string[]> {
+  const auto = new Map<string, readonly string[]>(rows.models === undefined ? found.auto : []);
+  for (const [variant, ids] of Object.entries(rows.auto ?? {})) {
+    if (!VARIANT.test(variant))
+      report(["auto", variant], describe(variant), "letters, digits, dots, dashes or underscores");
+    for (const [index, id] of ids.entries()) {
+      const model = models.get(id);
+      const path: Path = ["auto", variant, index];
+      if (model === undefined) report(path, describe(id), "the id of a listed model");
+      else if (ids.indexOf(id) < index) report(path, describe(id), "every model once");
+      else if (variant === FREE_VARIANT && !model.routes.some(({ free }) => free)) {
+        report(path, describe(id), "a model with a route that is `free: true`");
+      }
+    }
+    auto.set(variant, ids);
+  }
+  return auto;
+}
+
+const VARIANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+function readPrice(row: PriceRow, path: Path, report: Report): Price {
+  const line = (key: keyof PriceRow, otherwise: number): Price["input"] => {
+    const usd = row[key] ?? otherwise;
+    const price = nanoFromUsd(usd) === null ? null : pricePerMillion(usd);
+    if (price === null && row[key] !== undefined) {
+      report(
+        [...path, key],
+        String(usd),
+        "USD per million tokens, at most 1000000, with at most nine decimals",
+      );
+    }
+    return price ?? (0 as Price["input"]);
+  };
+  return {
+    input: line("input", 0),
+    output: line("output", 0),
+    // A host that says nothing about its cache bills such tokens as any others.
+    cacheRead: line("cache_read", row.input),
+    cacheWrite: line("cache_write", row.input),
+  };
+}

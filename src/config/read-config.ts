@@ -1,0 +1,105 @@
+import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
+import { readAddress } from "./address.ts";
+import type { Config, DefaultLimits, StoreConfig } from "./config.ts";
+import { DEFAULTS } from "./defaults.ts";
+import type { FoundHosts } from "./found-hosts.ts";
+import type { Path, Report } from "./problem.ts";
+import { readCatalog } from "./read-catalog.ts";
+import type { ConfigFile, LimitsRow } from "./schema.ts";
+import { describe } from "./validate.ts";
+
+/**
+ * The file's rows as the gateway uses them. What no schema can tell is checked here: references, duplicates, addresses,
+ * decimals. Problems go to `report`; the config is only good when there were none.
+ */
+export function readConfig(file: string | null, rows: ConfigFile, found: FoundHosts, report: Report): Config {
+  const { generation = {}, open_tier = {}, setup = {}, defaults = {}, smtp } = rows;
+  const firstTokenMs = generation.first_token_ms ?? DEFAULTS.generation.firstTokenMs;
+  const totalMs = generation.total_ms ?? DEFAULTS.generation.totalMs;
+  if (firstTokenMs > totalMs) {
+    const where = generation.first_token_ms === undefined ? "total_ms" : "first_token_ms";
+    report(["generation", where], describe(generation[where]), "first_token_ms not above total_ms");
+  }
+  return {
+    file,
+    baseUrl: readAddress(rows.base_url, ["base_url"], report),
+    dashboardUrl: readAddress(rows.dashboard_url, ["dashboard_url"], report),
+    statusUrl: readAddress(rows.status_url, ["status_url"], report),
+    catalog: readCatalog(rows, found, report),
+    defaults: {
+      accountless: limits(defaults.accountless, DEFAULTS.accountless, ["defaults", "accountless"], report),
+      account: limits(defaults.account, DEFAULTS.account, ["defaults", "account"], report),
+    },
+    openTier: {
+      requestsPerDay: open_tier.requests_per_day ?? DEFAULTS.openTier.requestsPerDay,
+      accountlessRequestsPerDay:
+        open_tier.accountless_requests_per_day ?? DEFAULTS.openTier.accountlessRequestsPerDay,
+      rpm: open_tier.rpm === undefined ? DEFAULTS.openTier.rpm : open_tier.rpm,
+    },
+    setup: {
+      accountlessKeysPerAddressPerHour:
+        setup.accountless_keys_per_address_per_hour ?? DEFAULTS.setup.accountlessKeysPerAddressPerHour,
+    },
+    generation: {
+      firstTokenMs,
+      totalMs,
+      maxHosts: generation.max_hosts ?? DEFAULTS.generation.maxHosts,
+      chunkGapMs: generation.chunk_gap_ms ?? DEFAULTS.generation.chunkGapMs,
+      writeOffTokens: generation.write_off_tokens ?? DEFAULTS.generation.writeOffTokens,
+      defaultMaxOutputTokens:
+        generation.default_max_output_tokens ?? DEFAULTS.generation.defaultMaxOutputTokens,
+    },
+    bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
+    drainMs: rows.drain_ms ?? DEFAULTS.drainMs,
+    graceMs: rows.grace_ms ?? DEFAULTS.graceMs,
+    store: store(rows.store, report),
+    workers: rows.workers ?? DEFAULTS.workers,
+    durability: rows.durability ?? DEFAULTS.durability,
+    smtp:
+      smtp === undefined
+        ? null
+        : {
+            host: smtp.host,
+            port: smtp.port ?? DEFAULTS.smtpPort,
+            user: smtp.user ?? null,
+            password: smtp.password ?? null,
+            from: smtp.from,
+          },
+  };
+}
+
+function limits(row: LimitsRow = {}, otherwise: DefaultLimits, path: Path, report: Report): DefaultLimits {
+  return {
+    rpmLimit: row.rpm_limit === undefined ? otherwise.rpmLimit : row.rpm_limit,
+    tpmLimit: row.tpm_limit === undefined ? otherwise.tpmLimit : row.tpm_limit,
+    dailyLimit: amount(row.daily_limit_usd, otherwise.dailyLimit, [...path, "daily_limit_usd"], report),
+    monthlyLimit: amount(
+      row.monthly_limit_usd,
+      otherwise.monthlyLimit,
+      [...path, "monthly_limit_usd"],
+      report,
+    ),
+  };
+}
+
+function amount(
+  usd: number | null | undefined,
+  otherwise: NanoUsd | null,
+  path: Path,
+  report: Report,
+): NanoUsd | null {
+  if (usd === undefined) return otherwise;
+  if (usd === null) return null;
+  const nano = nanoFromUsd(usd);
+  if (nano === null)
+    report(path, String(usd), "an amount in USD, at most 9000000, with at most nine decimals");
+  return nano;
+}
+
+function store(text: string | undefined, report: Report): StoreConfig {
+  if (text === undefined || text === "sqlite") return { kind: "sqlite" };
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
+    report(["store"], "another text", "sqlite, or an address that begins with postgres://");
+  }
+  return { kind: "postgres", url: text };
+}

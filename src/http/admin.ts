@@ -1,0 +1,172 @@
+import { timingSafeEqual } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { SUSPENSION_REASONS } from "../keys/suspension.ts";
+import { isoTime } from "../units/clock.ts";
+import type { BalanceId, KeyId } from "../units/id.ts";
+import { usdFromNano } from "../units/usd.ts";
+import { isLoopback, plain } from "./address.ts";
+import { readJson } from "./body.ts";
+import type { HttpDeps, LedgerAudit } from "./deps.ts";
+import type { Endpoint, Exchange } from "./endpoint.ts";
+import { invalidField, readFields, readUsd, text, usd } from "./fields.ts";
+import { bearerOf, missingKey } from "./identity.ts";
+import { CONTROL_BODY_BYTES } from "./keys.ts";
+import { ok, type Reply } from "./reply.ts";
+
+/** The operator's operations: the admin token and nothing else opens them. Contract §4. */
+export function adminEndpoints(deps: HttpDeps): Endpoint[] {
+  const guarded =
+    (handle: (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>) => async (exchange: Exchange) =>
+      notAdmin(exchange.request, deps) ?? handle(exchange, deps);
+  return [
+    { method: "POST", path: "/admin/credits", handle: guarded(credit) },
+    { method: "POST", path: "/admin/accounts/:id/suspend", handle: guarded(suspend) },
+    { method: "POST", path: "/admin/accounts/:id/unsuspend", handle: guarded(unsuspend) },
+    { method: "GET", path: "/admin/ledger/audit", handle: guarded(audit) },
+    { method: "POST", path: "/admin/reload", handle: guarded(reload) },
+    { method: "GET", path: "/metrics", handle: (exchange) => metrics(exchange, deps) },
+  ];
+}
+
+function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | null {
+  const token = bearerOf(request);
+  if (token === null) return missingKey(request);
+  return sameSecret(token, adminToken)
+    ? null
+    : refuse("invalid_api_key", "The bearer token is not this gateway's admin token, which alone opens this endpoint.");
+}
+
+/** Compares digests, which have one length, so that time tells neither where two secrets differ nor how long they are. */
+const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+const digest = (secret: string): Uint8Array => new Bun.CryptoHasher("sha256").update(secret).digest();
+
+const CreditFields = Type.Object(
+  {
+    balance_id: Type.Optional(text(64, "the id of a balance")),
+    key_id: Type.Optional(text(64, "the id of a key")),
+    amount_usd: usd,
+    idempotency_key: text(200, "a text"),
+    note: Type.Optional(text(500, "a text")),
+  },
+  { additionalProperties: false },
+);
+
+async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(CreditFields, body);
+  if (refused(fields)) return fields;
+  const amount = readUsd("amount_usd", fields.amount_usd);
+  if (refused(amount)) return amount;
+  if (amount === 0) return invalidField("amount_usd", "`amount_usd` must be more than 0.");
+  const balanceId = await creditedBalance(fields.balance_id, fields.key_id, deps);
+  if (refused(balanceId)) return balanceId;
+  const { idempotency_key: idempotencyKey, note = null } = fields;
+  const at = deps.desk.clock.now();
+  const done = await deps.ledger.credit({ balanceId, amount, idempotencyKey, note, at });
+  if (done.balanceId !== balanceId || done.amount !== amount) {
+    return invalidField(
+      "idempotency_key",
+      `\`idempotency_key\` was used before, for a credit of ${usdFromNano(done.amount)} USD to ${done.balanceId}. Nothing was credited now.`,
+    );
+  }
+  return ok({
+    balance_id: done.balanceId,
+    amount_usd: usdFromNano(done.amount),
+    idempotency_key: done.idempotencyKey,
+    note: done.note,
+    credited_at: isoTime(done.at),
+  });
+}
+
+async function creditedBalance(
+  balance: string | undefined,
+  key: string | undefined,
+  { desk }: HttpDeps,
+): Promise<BalanceId | Refusal> {
+  if ((balance === undefined) === (key === undefined)) {
+    return invalidField("balance_id", "Name either `balance_id` or `key_id`.");
+  }
+  if (balance !== undefined) {
+    const estate = await desk.store.estate(balance as BalanceId);
+    return estate?.balance.id ?? invalidField("balance_id", `There is no balance \`${balance}\`.`);
+  }
+  const found = await desk.store.keyById(key as KeyId);
+  return found?.balanceId ?? invalidField("key_id", `There is no key \`${key}\`.`);
+}
+
+const SuspendFields = Type.Object(
+  {
+    reason: Type.Union(
+      SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
+      { description: `one of ${SUSPENSION_REASONS.join(", ")}` },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+async function suspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(SuspendFields, body);
+  return refused(fields) ? fields : setSuspension(exchange, fields.reason, deps);
+}
+
+const unsuspend = (exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> =>
+  setSuspension(exchange, null, deps);
+
+async function setSuspension(
+  { params }: Exchange,
+  reason: (typeof SUSPENSION_REASONS)[number] | null,
+  { desk }: HttpDeps,
+): Promise<Reply | Refusal> {
+  const id = params.id ?? "";
+  const balances = await desk.store.suspend(id, reason);
+  if (balances.length === 0) return invalidField("id", "There is no account or balance of this id.");
+  for (const balance of balances) desk.keyring.forgetEstate(balance);
+  return ok({ id, suspended: reason, balance_ids: balances });
+}
+
+async function audit(_: Exchange, deps: HttpDeps): Promise<Reply> {
+  const books = await deps.ledger.audit();
+  const invariant = books.creditsNano - books.chargesNano - books.heldNano - books.availableNano;
+  const drift = books.drifts.reduce((sum, { driftNano }) => sum + magnitude(driftNano), magnitude(invariant));
+  return ok({ ok: drift === 0n, drift_nano: String(drift), ...booksView(books) });
+}
+
+/** Sums may exceed what a JSON number holds exactly, so nano-dollars are written as text. */
+const booksView = (books: LedgerAudit) => ({
+  credits_nano: String(books.creditsNano),
+  charges_nano: String(books.chargesNano),
+  held_nano: String(books.heldNano),
+  available_nano: String(books.availableNano),
+  write_offs_nano: String(books.writeOffsNano),
+  losses_nano: String(books.lossesNano),
+  drifts: books.drifts.map(({ account, driftNano }) => ({ account, drift_nano: String(driftNano) })),
+});
+
+const magnitude = (amount: bigint): bigint => (amount < 0n ? -amount : amount);
+
+async function reload(_: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const { problem } = await deps.reload();
+  return problem === null
+    ? ok({ reloaded: true })
+    : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
+}
+
+/** Open to this machine, where the scraper usually is; a proxy here would make everybody look local. */
+function metrics(exchange: Exchange, deps: HttpDeps): Refusal | Response {
+  if (!isLocal(exchange)) {
+    const stranger = notAdmin(exchange.request, deps);
+    if (stranger !== null) return stranger;
+  }
+  return new Response(deps.metrics(), {
+    headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
+  });
+}
+
+const FORWARDED = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
+
+const isLocal = ({ address, request: { headers } }: Exchange): boolean =>
+  address !== null && isLoopback(plain(address)) && !FORWARDED.some((name) => headers.has(name));

@@ -1,0 +1,60 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+
+/**
+ * The request's body, at most `limit` bytes of it. The handler runs once the head has arrived: a length that is declared
+ * too large is refused without reading anything, and a body of unknown length when it has grown too large.
+ */
+export function readBody(request: Request, limit: number): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
+  const declared = request.headers.get("content-length");
+  if (declared !== null) {
+    if (Number(declared) > limit) return tooLarge(limit);
+    // The server never hands on more than was declared.
+    return request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
+  }
+  return request.body === null ? NO_BYTES : readCounting(request.body, limit);
+}
+
+/** A body as JSON; refused when it is none. An empty body counts as `{}`. */
+export async function readJson(request: Request, limit: number): Promise<unknown> {
+  const bytes = await readBody(request, limit);
+  if (refused(bytes)) return bytes;
+  if (bytes.length === 0) return {};
+  try {
+    return JSON.parse(UTF8.decode(bytes));
+  } catch {
+    return refuse("invalid_request", "The body is not valid JSON.");
+  }
+}
+
+async function readCounting(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array | Refusal> {
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return joined(chunks, length);
+    length += value.length;
+    if (length > limit) {
+      chunks.length = 0;
+      return tooLarge(limit);
+    }
+    chunks.push(value);
+  }
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1) return chunks[0]!;
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+export const tooLarge = (limit: number): Refusal =>
+  refuse("payload_too_large", `The body is larger than ${limit} bytes and was not read to its end.`);
+
+const NO_BYTES = new Uint8Array(0);
+const UTF8 = new TextDecoder("utf-8", { fatal: true });

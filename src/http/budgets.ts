@@ -1,0 +1,117 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import { changeBudget, createBudget, dropBudget, unknownBudget } from "../keys/budgets.ts";
+import type { Balance, Budget } from "../keys/key.ts";
+import { isoTime } from "../units/clock.ts";
+import { usdFromNano } from "../units/usd.ts";
+import { windowAt } from "../units/window.ts";
+import { readJson } from "./body.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Endpoint, Exchange } from "./endpoint.ts";
+import { readFields, readUsd, usd } from "./fields.ts";
+import { bearerOf, identify, ownersOnly } from "./identity.ts";
+import { MAX_BUDGET_NAME } from "./key-fields.ts";
+import { CONTROL_BODY_BYTES } from "./keys.ts";
+import { created, ok, type Reply } from "./reply.ts";
+
+/** Named spending caps: contract §4. */
+export function budgetEndpoints(deps: HttpDeps): Endpoint[] {
+  const owned =
+    (handle: (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>) =>
+    async (exchange: Exchange) => {
+      const { request } = exchange;
+      const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+      if (refused(who)) return who;
+      return who.kind === "key" ? ownersOnly("see or change budgets") : handle(who.balance, exchange, deps);
+    };
+  return [
+    { method: "GET", path: "/v1/budgets", handle: owned(list) },
+    { method: "POST", path: "/v1/budgets", handle: owned(create) },
+    { method: "GET", path: "/v1/budgets/:name", handle: owned(show) },
+    { method: "PATCH", path: "/v1/budgets/:name", handle: owned(change) },
+    { method: "DELETE", path: "/v1/budgets/:name", handle: owned(drop) },
+  ];
+}
+
+const name = Type.String({
+  pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_BUDGET_NAME - 1}}$`,
+  description: `a name of 1 to ${MAX_BUDGET_NAME} letters, digits, dots, dashes or underscores`,
+});
+const window = Type.Union(
+  [Type.Literal("day"), Type.Literal("week"), Type.Literal("month"), Type.Literal("total")],
+  { description: "one of day, week, month, total" },
+);
+const NewBudget = Type.Object({ name, cap_usd: usd, window }, { additionalProperties: false });
+const ChangedBudget = Type.Object(
+  { cap_usd: Type.Optional(usd), window: Type.Optional(window) },
+  { additionalProperties: false },
+);
+
+async function list(balance: Balance, _: Exchange, deps: HttpDeps): Promise<Reply> {
+  const budgets = await budgetsOf(balance, deps);
+  return ok({ object: "list", data: await Promise.all(budgets.map((budget) => view(budget, deps))) });
+}
+
+async function show(balance: Balance, { params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const budget = (await budgetsOf(balance, deps)).find((one) => one.name === params.name);
+  return budget === undefined ? unknownBudget(nameIn(params)) : ok(await view(budget, deps));
+}
+
+async function create(balance: Balance, { request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const fields = await readBody(NewBudget, request);
+  if (refused(fields)) return fields;
+  const cap = readUsd("cap_usd", fields.cap_usd);
+  if (refused(cap)) return cap;
+  const budget = await createBudget(deps.desk, balance.id, { name: fields.name, window: fields.window, cap });
+  return refused(budget) ? budget : created(await view(budget, deps));
+}
+
+async function change(
+  balance: Balance,
+  { request, params }: Exchange,
+  deps: HttpDeps,
+): Promise<Reply | Refusal> {
+  const fields = await readBody(ChangedBudget, request);
+  if (refused(fields)) return fields;
+  const cap = fields.cap_usd === undefined ? undefined : readUsd("cap_usd", fields.cap_usd);
+  if (refused(cap)) return cap;
+  const budget = await changeBudget(deps.desk, balance.id, nameIn(params), {
+    ...(cap === undefined ? {} : { cap }),
+    ...(fields.window === undefined ? {} : { window: fields.window }),
+  });
+  return refused(budget) ? budget : ok(await view(budget, deps));
+}
+
+async function drop(balance: Balance, { params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const budget = await dropBudget(deps.desk, balance.id, nameIn(params));
+  return refused(budget) ? budget : ok({ name: budget.name, deleted: true });
+}
+
+async function budgetsOf(balance: Balance, { desk }: HttpDeps): Promise<readonly Budget[]> {
+  return (await desk.store.estate(balance.id))?.budgets ?? [];
+}
+
+async function view(budget: Budget, { ledger, desk }: HttpDeps) {
+  const now = desk.clock.now();
+  const { spent, held } = await ledger.budgetUse(budget, now);
+  const { resetsAt } = windowAt(budget.window, now);
+  return {
+    id: budget.id,
+    name: budget.name,
+    cap_usd: usdFromNano(budget.cap),
+    window: budget.window,
+    used_usd: usdFromNano(spent),
+    held_usd: usdFromNano(held),
+    resets_at: resetsAt === null ? null : isoTime(resetsAt),
+  };
+}
+
+async function readBody<T extends typeof NewBudget | typeof ChangedBudget>(
+  schema: T,
+  request: Request,
+): Promise<Static<T> | Refusal> {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  return refused(body) ? body : readFields(schema, body);
+}
+
+const nameIn = (params: Exchange["params"]): string => (params.name ?? "").slice(0, MAX_BUDGET_NAME);

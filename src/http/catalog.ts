@@ -1,0 +1,65 @@
+import { type CatalogEntry, catalogEntries, catalogEntry } from "../catalog/entry.ts";
+import { suggestion } from "../catalog/closest-id.ts";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Endpoint, Exchange } from "./endpoint.ts";
+import { bearerOf, bearerOrApiKeyOf, identify } from "./identity.ts";
+import { ok, type Reply } from "./reply.ts";
+
+/** What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it. Contract §4. */
+export function catalogEndpoints(deps: HttpDeps): Endpoint[] {
+  return [
+    { method: "GET", path: "/v1/catalog", handle: (exchange) => catalog(exchange, deps) },
+    { method: "GET", path: "/v1/models", handle: (exchange) => models(exchange, deps) },
+    { method: "GET", path: "/v1/models/:id", handle: (exchange) => model(exchange, deps) },
+    // An id holds a slash, which some clients escape and others do not.
+    { method: "GET", path: "/v1/models/:author/:name", handle: (exchange) => model(exchange, deps) },
+  ];
+}
+
+async function catalog({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+  if (refused(who)) return who;
+  return ok({ object: "list", data: catalogEntries(deps.catalog(), deps.roads) });
+}
+
+async function models(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const stranger = await strangerTo(exchange, deps);
+  if (stranger !== null) return stranger;
+  const data = catalogEntries(deps.catalog(), deps.roads).map(modelView);
+  const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
+  return ok({ object: "list", data, has_more: false, first_id, last_id });
+}
+
+async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const stranger = await strangerTo(exchange, deps);
+  if (stranger !== null) return stranger;
+  const { id, author, name } = exchange.params;
+  const wanted = id ?? `${author}/${name}`;
+  const { models } = deps.catalog();
+  const found = models.get(wanted);
+  if (found !== undefined) return ok(modelView(catalogEntry(found, deps.roads)));
+  const shown = wanted.slice(0, MAX_SHOWN);
+  const advice = suggestion(wanted, models.keys(), deps.settings().baseUrl);
+  return refuse("unknown_model", `\`${shown}\` is not in the catalog. ${advice}`, { param: "model" });
+}
+
+const MAX_SHOWN = 100;
+
+async function strangerTo({ request }: Exchange, deps: HttpDeps): Promise<Refusal | null> {
+  const who = await identify(bearerOrApiKeyOf(request), request, deps.desk, deps.settings().dashboardUrl);
+  return refused(who) ? who : null;
+}
+
+/** Members of both clients' model, side by side. When a model was made is not known: both allow the epoch for that. */
+const modelView = (entry: CatalogEntry) => ({
+  id: entry.id,
+  object: "model" as const,
+  created: 0,
+  owned_by: entry.id.split("/", 1)[0]!,
+  type: "model" as const,
+  display_name: entry.name,
+  created_at: "1970-01-01T00:00:00Z",
+  context_length: entry.context_length,
+  max_output_tokens: entry.max_output_tokens,
+});

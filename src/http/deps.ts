@@ -1,0 +1,78 @@
+import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import type { RoadConditions } from "../catalog/entry.ts";
+import type { Refusal } from "../errors/refusal.ts";
+import type { Answer, Call } from "../generation/answer.ts";
+import type { KeyDesk } from "../keys/desk.ts";
+import type { Balance, Budget, Key } from "../keys/key.ts";
+import type { Holder } from "../keys/keyring.ts";
+import type { BalanceView } from "../ledger/ledger.ts";
+import type { Credit, StoredReceipt } from "../store/ledger-store.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+
+/** Everything the HTTP floor is handed. Functions answer anew after a reload. */
+export interface HttpDeps {
+  /** Keys, budgets and the clock and randomness that they are made with. */
+  readonly desk: KeyDesk;
+  readonly adminToken: string;
+  settings(): HttpSettings;
+  generate(surface: SurfaceName, call: Call): Promise<Answer>;
+  /** Input tokens of a Messages request. */
+  countTokens(body: Uint8Array, holder: Pick<Holder, "key" | "balance">): Promise<number | Refusal>;
+  catalog(): Catalog;
+  readonly roads: RoadConditions;
+  readonly ledger: LedgerDesk;
+  readonly receipts: ReceiptReader;
+  /** False while draining or recovering. */
+  ready(): boolean;
+  /** Reads the configuration again; a problem is what a bad file is refused with. */
+  reload(): Promise<{ readonly problem: string | null }>;
+  /** Prometheus text. */
+  metrics(): string;
+  /** Told of every unhandled failure. What it is told holds no secret, hash or body. */
+  onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+export interface HttpSettings {
+  readonly baseUrl: string;
+  readonly dashboardUrl: string;
+  readonly bodyBytes: number;
+  readonly accountlessKeysPerAddressPerHour: number;
+}
+
+/** What people may see of the ledger, and credit. */
+export interface LedgerDesk {
+  balance(id: BalanceId): Promise<BalanceView>;
+  keyUse(key: Key, at: EpochMs): Promise<{ readonly day: NanoUsd; readonly month: NanoUsd }>;
+  budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
+  /** Free requests of the present UTC day. */
+  openTier(balance: Balance, at: EpochMs): Promise<{ readonly limit: number; readonly used: number }>;
+  /**
+   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now or before.
+   */
+  credit(credit: Credit): Promise<Credit>;
+  audit(): Promise<LedgerAudit>;
+}
+
+/** The invariant, recomputed from the entries: credits − charges − open holds = available. */
+export interface LedgerAudit {
+  readonly creditsNano: bigint;
+  readonly chargesNano: bigint;
+  readonly heldNano: bigint;
+  readonly availableNano: bigint;
+  readonly writeOffsNano: bigint;
+  readonly lossesNano: bigint;
+  /** Every running sum, in the store or in memory, that is not what the entries say. */
+  readonly drifts: readonly { readonly account: string; readonly driftNano: bigint }[];
+}
+
+export interface ReceiptReader {
+  receipt(id: ReceiptId): Promise<StoredReceipt | null>;
+  /** Newest first; `before` is the id of the receipt that the last page ended with. */
+  receipts(
+    of: { readonly balanceId: BalanceId } | { readonly keyId: KeyId },
+    limit: number,
+    before: ReceiptId | null,
+  ): Promise<readonly StoredReceipt[]>;
+}

@@ -1,0 +1,92 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { newId, type ReceiptId } from "../units/id.ts";
+import type { RandomBytes } from "../units/random.ts";
+import type { HttpDeps } from "./deps.ts";
+import { internalError, type Reply, refusalResponse, replyResponse } from "./reply.ts";
+import { tooLargeResponse } from "./too-large.ts";
+
+/** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */
+export interface Endpoint {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  handle(exchange: Exchange): Promise<Reply | Refusal | Response> | Reply | Refusal | Response;
+}
+
+/** A request under way. */
+export class Exchange {
+  private id: ReceiptId | null = null;
+
+  constructor(
+    readonly request: Request,
+    readonly params: Readonly<Record<string, string>>,
+    private readonly server: Bun.Server<unknown> | null,
+    private readonly random: RandomBytes,
+  ) {}
+
+  /** Made when first asked for: a generation request has one of its own. */
+  get receipt(): ReceiptId {
+    this.id ??= newId("rcpt", this.random);
+    return this.id;
+  }
+
+  /** Of the other end of the connection; null when that is gone. */
+  get address(): string | null {
+    return this.server?.requestIP(this.request)?.address ?? null;
+  }
+
+  /** No idle limit from here on: the endpoint has deadlines of its own. */
+  holdOpen(): void {
+    this.server?.timeout(this.request, 0);
+  }
+}
+
+/** Runs an endpoint; whatever becomes of it, the answer has the specification's form and a receipt id. */
+export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpDeps): Promise<Response> {
+  const { request } = exchange;
+  try {
+    const outcome = severalHosts(request) ?? (await endpoint.handle(exchange));
+    if (outcome instanceof Response) return outcome;
+    return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
+  } catch (error) {
+    // Reading the body of a client that left rejects; nobody is there to be answered.
+    if (!request.signal.aborted) deps.onFault(error, exchange.receipt);
+    return refusal(internalError(), exchange, deps);
+  }
+}
+
+export function refusal(
+  why: Refusal,
+  { request, receipt }: Exchange,
+  deps: HttpDeps,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const form = {
+    headers,
+    baseUrl: deps.settings().baseUrl,
+    language: MESSAGES.test(pathOf(request)) ? ("messages" as const) : ("plain" as const),
+  };
+  return why.code === "payload_too_large"
+    ? tooLargeResponse(why, receipt, form, deps.desk.clock)
+    : refusalResponse(why, receipt, form);
+}
+
+const MESSAGES = /^(\/v1){1,2}\/messages(\/|$)/;
+
+/**
+ * Two Host headers arrive joined by a comma, which no host has. Whoever sends two may be telling a proxy on the way one
+ * thing and the gateway another.
+ */
+function severalHosts(request: Request): Refusal | null {
+  return request.headers.get("host")?.includes(",") === true
+    ? refuse("invalid_request", "The request has more than one Host header.", { param: "Host" })
+    : null;
+}
+
+/** Requests of HTTP/1.0 may have no host, and then their URL is a path. */
+export function pathOf(request: Request): string {
+  return urlOf(request).pathname;
+}
+
+export const queryOf = (request: Request): URLSearchParams => urlOf(request).searchParams;
+
+const urlOf = ({ url }: Request): URL => new URL(url, "http://gateway");

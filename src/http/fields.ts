@@ -1,0 +1,80 @@
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { Value, type ValueError } from "@sinclair/typebox/value";
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { EpochMs } from "../units/clock.ts";
+import { nanoFromUsd, type NanoUsd } from "../units/usd.ts";
+
+/**
+ * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …", which is what a
+ * caller who got it wrong is told.
+ */
+export function readFields<T extends TObject>(schema: T, body: unknown): Static<T> | Refusal {
+  const error = Value.Errors(schema, body).First();
+  return error === undefined ? (body as Static<T>) : wrongField(error, schema, body);
+}
+
+export const invalidField = (param: string, message: string): Refusal =>
+  refuse("invalid_request", message, { param });
+
+function wrongField(error: ValueError, schema: TObject, body: unknown): Refusal {
+  const field = error.path.split("/")[1]?.replaceAll("~1", "/").replaceAll("~0", "~");
+  if (field === undefined) return refuse("invalid_request", "The body must be a JSON object.");
+  const shown = field.slice(0, MAX_SHOWN);
+  const expected = (schema.properties as Record<string, TSchema>)[field];
+  if (expected === undefined || !Object.hasOwn(schema.properties, field)) {
+    const known = Object.keys(schema.properties).join(", ");
+    return invalidField(shown, `\`${shown}\` is not a field of this request, which knows ${known}.`);
+  }
+  if (!Object.hasOwn(body as object, field)) {
+    return invalidField(field, `\`${field}\` is missing; it must be ${expected.description}.`);
+  }
+  return invalidField(field, `\`${field}\` must be ${expected.description}.`);
+}
+
+const MAX_SHOWN = 64;
+
+/** The schema with null allowed and its meaning said. */
+export const orNull = <T extends TSchema>(schema: T, meaning: string) =>
+  Type.Union([schema, Type.Null()], { description: `${schema.description}, or null for ${meaning}` });
+
+export const text = (maxLength: number, what: string) =>
+  Type.String({ minLength: 1, maxLength, description: `${what} of 1 to ${maxLength} characters` });
+
+export const wholeNumber = Type.Integer({
+  minimum: 0,
+  maximum: 1_000_000_000_000,
+  description: "a whole number of 0 or more",
+});
+
+export const usd = Type.Number({ minimum: 0, description: "an amount in USD of 0 or more with at most 9 decimals" });
+
+/** An amount that has the form of `usd`, as money. */
+export function readUsd(param: string, amount: number): NanoUsd | Refusal {
+  return nanoFromUsd(amount) ?? invalidField(param, `\`${param}\` must be ${usd.description}, at most 9,000,000.`);
+}
+
+/** An instant written in ISO 8601 with its zone. */
+export function readTime(param: string, value: string): EpochMs | Refusal {
+  const at = ISO_8601.test(value) ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(at)) {
+    return invalidField(param, `\`${param}\` must be a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z.`);
+  }
+  return at as EpochMs;
+}
+
+const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/;
+
+/** A number from the query string; `fallback` where it is absent. */
+export function readCount(
+  query: URLSearchParams,
+  param: string,
+  fallback: number,
+  max: number,
+): number | Refusal {
+  const value = query.get(param);
+  if (value === null) return fallback;
+  const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
+  return count >= 1 && count <= max
+    ? count
+    : invalidField(param, `\`${param}\` must be a whole number from 1 to ${max}.`);
+}

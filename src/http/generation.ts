@@ -1,0 +1,74 @@
+import type { SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import { readBody } from "./body.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Endpoint, Exchange } from "./endpoint.ts";
+import { bearerOf, bearerOrApiKeyOf, identify, missingKey, keysOnly } from "./identity.ts";
+import { ok, type Reply } from "./reply.ts";
+import { answerResponse } from "./streaming.ts";
+
+/** The three surfaces. Everything that is decided about a generation request is decided in generation/generate. */
+export function generationEndpoints(deps: HttpDeps): Endpoint[] {
+  return [
+    surface("chat.completions", "/v1/chat/completions", bearerOf, deps),
+    surface("responses", "/v1/responses", bearerOf, deps),
+    surface("messages", "/v1/messages", bearerOrApiKeyOf, deps),
+    {
+      method: "POST",
+      path: "/v1/messages/count_tokens",
+      handle: (exchange) => countTokens(exchange, deps),
+    },
+  ];
+}
+
+function surface(
+  name: SurfaceName,
+  path: string,
+  secretOf: (request: Request) => string | null,
+  deps: HttpDeps,
+): Endpoint {
+  return {
+    method: "POST",
+    path,
+    async handle(exchange) {
+      const { request } = exchange;
+      const secret = secretOf(request);
+      // Said here because it depends on the header that was sent instead.
+      if (secret === null) return missingKey(request);
+      const body = await readWanted(request, secret, deps);
+      if (refused(body)) return body;
+      exchange.holdOpen();
+      const { headers, signal } = request;
+      return answerResponse(await deps.generate(name, { secret, headers, body, signal }));
+    },
+  };
+}
+
+/**
+ * Reads the body; of a stranger, only a small one. A large body is worth memory only for a key that is good, and the
+ * generation refuses a bad key before it looks at the body.
+ */
+async function readWanted(request: Request, secret: string, deps: HttpDeps): Promise<Uint8Array | Refusal> {
+  const { bodyBytes, dashboardUrl } = deps.settings();
+  if (isSmall(request)) return readBody(request, bodyBytes);
+  const identity = await identify(secret, request, deps.desk, dashboardUrl);
+  return refused(identity) ? identity : readBody(request, bodyBytes);
+}
+
+const SMALL_BYTES = 65_536;
+
+function isSmall({ headers }: Request): boolean {
+  const declared = headers.get("content-length");
+  return declared !== null && Number(declared) <= SMALL_BYTES;
+}
+
+async function countTokens({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const { bodyBytes, dashboardUrl } = deps.settings();
+  const identity = await identify(bearerOrApiKeyOf(request), request, deps.desk, dashboardUrl);
+  if (refused(identity)) return identity;
+  if (identity.kind !== "key") return keysOnly("count tokens");
+  const body = await readBody(request, bodyBytes);
+  if (refused(body)) return body;
+  const tokens = await deps.countTokens(body, identity);
+  return refused(tokens) ? tokens : ok({ input_tokens: tokens });
+}

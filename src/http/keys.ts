@@ -1,0 +1,154 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { createKey, setUp } from "../keys/creation.ts";
+import type { Key } from "../keys/key.ts";
+import { type Actor, revise, revoke, rotate } from "../keys/rotation.ts";
+import { suspension } from "../keys/suspension.ts";
+import { isoTime } from "../units/clock.ts";
+import type { KeyId } from "../units/id.ts";
+import { AddressThrottle, blockOf } from "./address.ts";
+import { readJson } from "./body.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { invalidField, readCount } from "./fields.ts";
+import { bearerOf, type Identity, identify, ownersOnly } from "./identity.ts";
+import { readKeyWish } from "./key-fields.ts";
+import { keyView, mintedView } from "./key-view.ts";
+import { created, ok, type Reply } from "./reply.ts";
+
+/** Keys: contract §4. */
+export function keyEndpoints(deps: HttpDeps): Endpoint[] {
+  const throttle = new AddressThrottle(deps.desk.clock);
+  return [
+    { method: "POST", path: "/v1/keys", handle: (exchange) => create(exchange, deps, throttle) },
+    { method: "GET", path: "/v1/keys", handle: (exchange) => list(exchange, deps) },
+    { method: "GET", path: "/v1/keys/:id", handle: (exchange) => show(exchange, deps) },
+    { method: "PATCH", path: "/v1/keys/:id", handle: (exchange) => change(exchange, deps) },
+    { method: "POST", path: "/v1/keys/:id/rotate", handle: (exchange) => replace(exchange, deps) },
+    { method: "DELETE", path: "/v1/keys/:id", handle: (exchange) => end(exchange, deps) },
+    { method: "POST", path: "/v1/keys/:id/revoke", handle: (exchange) => end(exchange, deps) },
+  ];
+}
+
+/** The largest body of the control plane: 500 model ids of full length are 100 kB. */
+export const CONTROL_BODY_BYTES = 131_072;
+
+async function create(exchange: Exchange, deps: HttpDeps, throttle: AddressThrottle): Promise<Reply | Refusal> {
+  const { request } = exchange;
+  const anonymous = !request.headers.has("authorization") && !request.headers.has("x-api-key");
+  if (anonymous) {
+    const { accountlessKeysPerAddressPerHour } = deps.settings();
+    const wait = throttle.take(blockOf(exchange.address, request.headers), accountlessKeysPerAddressPerHour);
+    if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
+    return createBalance(exchange, deps);
+  }
+  const who = await whoIs(exchange, deps);
+  if (refused(who)) return who;
+  if (who.kind === "key") return ownersOnly("create keys");
+  if (who.balance.suspended !== null) return suspension(who.balance.suspended);
+  const wish = await readWish(exchange, deps);
+  if (refused(wish)) return wish;
+  const minted = await createKey(deps.desk, who.balance, wish);
+  return refused(minted) ? minted : created(mintedView(minted, deps.desk.clock.now()));
+}
+
+async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const wish = await readWish(exchange, deps);
+  if (refused(wish)) return wish;
+  const made = await setUp(deps.desk, wish);
+  if (refused(made)) return made;
+  return created({
+    ...mintedView(made, deps.desk.clock.now()),
+    recovery_secret: made.recovery,
+    // Behind the hash, so that no server on the way ever sees it.
+    recovery_url: `${deps.settings().dashboardUrl}#recover=${made.recovery}`,
+  });
+}
+
+async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await whoIs(exchange, deps);
+  if (refused(who)) return who;
+  const now = deps.desk.clock.now();
+  if (who.kind === "key") return ok({ object: "list", data: [keyView(who.key, now)], has_more: false });
+  const query = queryOf(exchange.request);
+  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  if (refused(limit)) return limit;
+  const before = query.get("before");
+  if (before !== null && (await visibleKey(before, who, deps)) === null) {
+    return invalidField("before", "`before` must be the id of a key of this balance.");
+  }
+  const keys = await deps.desk.store.keysOf(who.balance.id, limit + 1, before as KeyId | null);
+  const data = keys.slice(0, limit).map((key) => keyView(key, now));
+  return ok({ object: "list", data, has_more: keys.length > limit });
+}
+
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;
+
+async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  return refused(found) ? found : ok(keyView(found.key, deps.desk.clock.now()));
+}
+
+async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  if (refused(found)) return found;
+  const wish = await readWish(exchange, deps);
+  if (refused(wish)) return wish;
+  const key = await revise(deps.desk, found.key.id, wish, found.by);
+  return refused(key) ? key : ok(keyView(key, deps.desk.clock.now()));
+}
+
+async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  if (refused(found)) return found;
+  const rotated = await rotate(deps.desk, found.key.id, found.by);
+  if (refused(rotated)) return rotated;
+  const { old } = rotated;
+  const expires_at = isoTime(old.expiresAt ?? deps.desk.clock.now());
+  return ok({ ...mintedView(rotated, deps.desk.clock.now()), old_key: { id: old.id, expires_at } });
+}
+
+async function end(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  if (refused(found)) return found;
+  const key = await revoke(deps.desk, found.key.id);
+  return refused(key) ? key : ok({ id: key.id, state: key.state });
+}
+
+/** The key that the path names, if whoever asks may see it. */
+async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key; by: Actor } | Refusal> {
+  const who = await whoIs(exchange, deps);
+  if (refused(who)) return who;
+  const id = exchange.params.id ?? "";
+  const key = await visibleKey(id, who, deps);
+  if (key !== null) return { key, by: who.kind === "key" ? "key" : who.by };
+  return invalidField(
+    "id",
+    who.kind === "key"
+      ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys send an owner's credential.`
+      : `This balance has no key \`${id.slice(0, MAX_SHOWN)}\`.`,
+  );
+}
+
+const MAX_SHOWN = 64;
+
+async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promise<Key | null> {
+  if (who.kind === "key") return id === who.key.id ? who.key : null;
+  const key = await desk.store.keyById(id as KeyId);
+  return key?.balanceId === who.balance.id ? key : null;
+}
+
+async function readWish({ request }: Exchange, { desk }: HttpDeps) {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  return refused(body) ? body : readKeyWish(body, desk.clock.now());
+}
+
+const whoIs = ({ request }: Exchange, deps: HttpDeps): Promise<Identity | Refusal> =>
+  identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+
+const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>
+  refuse(
+    "rate_limited",
+    `This network address created ${limit} keys without an account within an hour, which is the limit. Retry in ${retryAfterS} s, or create further keys on a balance you have, with its recovery secret.`,
+    { retryAfterS, ...(retryAfterS > 60 ? { shouldRetry: false as const } : {}) },
+  );

@@ -1,0 +1,46 @@
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Balance, Key } from "../keys/key.ts";
+import { type EpochMs, isoTime } from "../units/clock.ts";
+import { usdFromNano } from "../units/usd.ts";
+import { windowAt } from "../units/window.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Endpoint, Exchange } from "./endpoint.ts";
+import { bearerOf, identify } from "./identity.ts";
+import { keyView } from "./key-view.ts";
+import { ok, type Reply } from "./reply.ts";
+
+export function meEndpoints(deps: HttpDeps): Endpoint[] {
+  return [{ method: "GET", path: "/v1/me", handle: (exchange) => me(exchange, deps) }];
+}
+
+/** Readable while suspended too: people must be able to see why they are refused. */
+async function me({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+  if (refused(who)) return who;
+  const { balance } = who;
+  const now = deps.desk.clock.now();
+  const money = await deps.ledger.balance(balance.id);
+  return ok({
+    balance_id: balance.id,
+    balance_usd: usdFromNano(money.total),
+    available_usd: usdFromNano(money.available),
+    held_usd: usdFromNano(money.held),
+    suspended: balance.suspended,
+    key: who.kind === "key" ? await usedKey(who.key, now, deps) : null,
+    open_tier: await openTier(balance, now, deps),
+    account: accountOf(balance),
+  });
+}
+
+async function usedKey(key: Key, now: EpochMs, { ledger }: HttpDeps) {
+  const { day, month } = await ledger.keyUse(key, now);
+  return { ...keyView(key, now), used_day_usd: usdFromNano(day), used_month_usd: usdFromNano(month) };
+}
+
+async function openTier(balance: Balance, now: EpochMs, { ledger }: HttpDeps) {
+  const { limit, used } = await ledger.openTier(balance, now);
+  return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };
+}
+
+const accountOf = ({ accountId, suspended }: Balance) =>
+  accountId === null ? null : { id: accountId, ...(suspended === null ? {} : { suspended }) };

@@ -1,0 +1,57 @@
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { StoredReceipt } from "../store/ledger-store.ts";
+import type { ReceiptId } from "../units/id.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { invalidField, readCount } from "./fields.ts";
+import { bearerOf, type Identity, identify } from "./identity.ts";
+import { ok, type Reply } from "./reply.ts";
+
+/** Receipts: a key reads its own, an owner all of the balance. Contract §4, §5. */
+export function receiptEndpoints(deps: HttpDeps): Endpoint[] {
+  return [
+    { method: "GET", path: "/v1/receipts", handle: (exchange) => list(exchange, deps) },
+    { method: "GET", path: "/v1/receipts/:id", handle: (exchange) => show(exchange, deps) },
+  ];
+}
+
+async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await whoIs(request, deps);
+  if (refused(who)) return who;
+  const query = queryOf(request);
+  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  if (refused(limit)) return limit;
+  const before = query.get("before");
+  if (before !== null && (await visible(before, who, deps)) === null) {
+    return invalidField("before", "`before` must be the id of a receipt that this credential can read.");
+  }
+  const of = who.kind === "key" ? { keyId: who.key.id } : { balanceId: who.balance.id };
+  const receipts = await deps.receipts.receipts(of, limit + 1, before as ReceiptId | null);
+  const data = receipts.slice(0, limit).map(({ body }) => JSON.parse(body));
+  return ok({ object: "list", data, has_more: receipts.length > limit });
+}
+
+const DEFAULT_PAGE = 20;
+const MAX_PAGE = 100;
+
+async function show({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await whoIs(request, deps);
+  if (refused(who)) return who;
+  const id = params.id ?? "";
+  const receipt = await visible(id, who, deps);
+  return receipt === null
+    ? invalidField("id", `There is no receipt \`${id.slice(0, MAX_SHOWN)}\` that this credential can read.`)
+    : ok(JSON.parse(receipt.body));
+}
+
+const MAX_SHOWN = 64;
+
+async function visible(id: string, who: Identity, deps: HttpDeps): Promise<StoredReceipt | null> {
+  const receipt = await deps.receipts.receipt(id as ReceiptId);
+  if (receipt === null) return null;
+  const theirs = who.kind === "key" ? receipt.keyId === who.key.id : receipt.balanceId === who.balance.id;
+  return theirs ? receipt : null;
+}
+
+const whoIs = (request: Request, deps: HttpDeps): Promise<Identity | Refusal> =>
+  identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);

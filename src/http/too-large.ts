@@ -1,0 +1,26 @@
+import type { Refusal } from "../errors/refusal.ts";
+import type { Clock } from "../units/clock.ts";
+import type { ReceiptId } from "../units/id.ts";
+import { type ErrorForm, refusalBody, refusalResponse } from "./reply.ts";
+import { directStream } from "./streaming.ts";
+
+/**
+ * The 413, to a client that is still sending. Closing a socket with unread bytes resets it, and a client that learns of
+ * the reset before it has read the answer loses the answer (Node's fetch does). So the answer goes out whole, its length
+ * declared, and the connection stays open for a moment, unread, until the client has seen it.
+ */
+export function tooLargeResponse(refusal: Refusal, receipt: ReceiptId, form: ErrorForm, clock: Clock): Response {
+  const body = new TextEncoder().encode(refusalBody(refusal, receipt, form));
+  const { headers, status } = refusalResponse(refusal, receipt, form);
+  headers.set("connection", "close");
+  headers.set("content-length", String(body.length));
+  const stream = directStream(async (controller) => {
+    controller.write(body);
+    controller.flush();
+    await new Promise<void>((gone) => clock.after(LINGER_MS, gone));
+    controller.end();
+  });
+  return new Response(stream, { status, headers });
+}
+
+const LINGER_MS = 1_000;

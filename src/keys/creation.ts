@@ -1,0 +1,86 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { newId } from "../units/id.ts";
+import type { KeyDesk } from "./desk.ts";
+import type { Balance, Key, KeyLimits } from "./key.ts";
+import type { Estate } from "./key-store.ts";
+import { hashSecret, newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
+import { suspension } from "./suspension.ts";
+import { type KeyWish, missingBudget } from "./wish.ts";
+
+/** A key with the one copy of its plaintext there will ever be. */
+export interface Minted {
+  readonly key: Key;
+  readonly secret: string;
+}
+
+/** A balance without an account: two bearer secrets and nothing else that could identify anybody. */
+export async function setUp(
+  desk: KeyDesk,
+  wish: KeyWish,
+): Promise<(Minted & { recovery: string }) | Refusal> {
+  if (wish.budgets !== undefined && wish.budgets.length > 0) return missingBudget(wish.budgets[0]!);
+  const balance: Balance = {
+    id: newId("bal", desk.random),
+    accountId: null,
+    suspended: null,
+    createdAt: desk.clock.now(),
+  };
+  const recovery = newRecoverySecret(desk.random);
+  const minted = mint(desk, balance, wish);
+  await desk.store.addBalance(balance, hashSecret(recovery), minted.key);
+  return { ...minted, recovery };
+}
+
+/** Another key on a balance. */
+export async function createKey(desk: KeyDesk, balance: Balance, wish: KeyWish): Promise<Minted | Refusal> {
+  const minted = mint(desk, balance, wish);
+  const added = await desk.store.addKey(balance.id, (estate, liveKeys) =>
+    admitted(minted.key, estate, liveKeys),
+  );
+  return refused(added) ? added : minted;
+}
+
+function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number): Key | Refusal {
+  if (balance.suspended !== null) return suspension(balance.suspended);
+  const unknown = key.budgets.find((name) => !budgets.some((budget) => budget.name === name));
+  if (unknown !== undefined) return missingBudget(unknown);
+  if (liveKeys >= MAX_LIVE_KEYS) {
+    return refuse(
+      "invalid_request",
+      `The balance has ${liveKeys} live keys, of at most ${MAX_LIVE_KEYS}. Revoke those that are not used.`,
+    );
+  }
+  return key;
+}
+
+const MAX_LIVE_KEYS = 10_000;
+
+function mint(desk: KeyDesk, balance: Balance, wish: KeyWish): Minted {
+  const { name = null, expiresAt = null, ...limits } = wish;
+  const secret = newApiKey(desk.random);
+  const id = newId("key", desk.random);
+  const key: Key = {
+    ...NO_LIMITS,
+    ...desk.settings().defaults[balance.accountId === null ? "accountless" : "account"],
+    ...limits,
+    id,
+    hash: hashSecret(secret),
+    prefix: shownPrefix(secret),
+    name,
+    balanceId: balance.id,
+    lineage: id,
+    state: "active",
+    createdAt: desk.clock.now(),
+    expiresAt,
+  };
+  return { key, secret };
+}
+
+const NO_LIMITS: KeyLimits = {
+  rpmLimit: null,
+  tpmLimit: null,
+  dailyLimit: null,
+  monthlyLimit: null,
+  allowedModels: null,
+  budgets: [],
+};

@@ -1,0 +1,23 @@
+import type { Clock } from "../units/clock.ts";
+import type { RandomBytes } from "../units/random.ts";
+import type { KeyLimits } from "./key.ts";
+import type { KeyStore } from "./key-store.ts";
+import type { Keyring } from "./keyring.ts";
+
+/** What the operations on keys and budgets work with. `settings` answers anew after a reload. */
+export interface KeyDesk {
+  readonly store: KeyStore;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  settings(): KeySettings;
+}
+
+export interface KeySettings {
+  /** Limits that a new key gets where its creator named none. */
+  readonly defaults: Readonly<Record<"accountless" | "account", DefaultLimits>>;
+  /** How long a rotated key goes on working. */
+  readonly graceMs: number;
+}
+
+export type DefaultLimits = Pick<KeyLimits, "rpmLimit" | "tpmLimit" | "dailyLimit" | "monthlyLimit">;

@@ -1,0 +1,52 @@
+import type { Refusal } from "../errors/refusal.ts";
+import type { BalanceId, KeyId } from "../units/id.ts";
+import type { Balance, Budget, Key, SecretHash, SuspensionReason } from "./key.ts";
+
+/**
+ * Where keys outlive the process. A change is decided by a function that is handed the present state and returns what
+ * shall be written: the store runs it and writes its result as one atomic step, durable when the promise resolves, so two
+ * changes of one key never decide on the same state. `decide` may be run more than once and must have no effects.
+ */
+export interface KeyStore {
+  keyByHash(hash: SecretHash): Promise<Key | null>;
+  keyById(id: KeyId): Promise<Key | null>;
+  balanceByRecovery(hash: SecretHash): Promise<Balance | null>;
+  estate(id: BalanceId): Promise<Estate | null>;
+  /** Newest first; `before` is the id that the last page ended with. */
+  keysOf(balance: BalanceId, limit: number, before: KeyId | null): Promise<Key[]>;
+
+  addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void>;
+  /** `liveKeys` counts those that are neither revoked nor expired. */
+  addKey(
+    balance: BalanceId,
+    decide: (estate: Estate, liveKeys: number) => Key | Refusal,
+  ): Promise<Key | Refusal>;
+  /** `siblings` counts the live keys of the same lineage, this one included. */
+  changeKey(
+    id: KeyId,
+    decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
+  ): Promise<KeyChange | Refusal>;
+  /** `drawnFrom` counts the live keys that name each budget. */
+  changeBudgets(
+    balance: BalanceId,
+    decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
+  ): Promise<BudgetChange | Refusal>;
+  /** By balance, or all balances of an account; returns those that were found. */
+  suspend(id: string, reason: SuspensionReason | null): Promise<BalanceId[]>;
+}
+
+/** A balance and what its keys share. */
+export interface Estate {
+  readonly balance: Balance;
+  readonly budgets: readonly Budget[];
+}
+
+export interface KeyChange {
+  readonly key: Key;
+  /** The key that takes its place. */
+  readonly successor?: Key;
+}
+
+export type BudgetChange =
+  | { readonly kind: "put"; readonly budget: Budget }
+  | { readonly kind: "drop"; readonly budget: Budget };

@@ -1,0 +1,137 @@
+import { LRUCache } from "lru-cache";
+import { assert } from "../units/assert.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId } from "../units/id.ts";
+import type { Balance, Budget, Key, SecretHash } from "./key.ts";
+import type { Estate, KeyStore } from "./key-store.ts";
+import { hashSecret, isApiKey } from "./secret.ts";
+
+/**
+ * Bearer token → SHA-256 → key at this moment, without leaving memory in the common case. Unknown, revoked and expired
+ * keys all come out as null. Unknown ones are remembered too, apart from the others, so that a flood of them reaches the
+ * store once each and pushes no good key out.
+ *
+ * Whoever changes a key or an estate calls `forgetKey` or `forgetEstate` once the change is durable and before it is
+ * answered: the next request then reads it anew. Forgetting is safe in any order, where putting the new state in would
+ * need the changes' order.
+ */
+export class Keyring {
+  private readonly keys: LRUCache<SecretHash, Entry>;
+  private readonly estates: LRUCache<BalanceId, Estate>;
+  private readonly unknown: LRUCache<SecretHash, true>;
+  /** One a hash; no more of them than requests in flight. */
+  private readonly loading = new Map<SecretHash, Promise<Entry | null>>();
+  private changes = 0;
+
+  constructor(
+    private readonly store: Pick<KeyStore, "keyByHash" | "estate">,
+    bounds: KeyringBounds = DEFAULT_BOUNDS,
+  ) {
+    this.keys = new LRUCache({ max: bounds.keys });
+    this.estates = new LRUCache({ max: bounds.keys });
+    this.unknown = new LRUCache({ max: bounds.unknown });
+  }
+
+  /** Who a secret belongs to at `at`; a promise only where the store must be asked. */
+  identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null> {
+    // A token of another form cannot be a key, and needs no place in a cache.
+    if (!isApiKey(secret)) return null;
+    const hash = hashSecret(secret);
+    const entry = this.peek(hash);
+    return entry === undefined
+      ? this.load(hash).then((loaded) => liveHolder(loaded, at))
+      : liveHolder(entry, at);
+  }
+
+  /** Null for a secret that is known to be no key, undefined where the store must be asked. */
+  peek(hash: SecretHash): Entry | null | undefined {
+    const entry = this.keys.get(hash);
+    if (entry === undefined) return this.unknown.has(hash) ? null : undefined;
+    const estate = this.estates.get(entry.key.balanceId);
+    if (estate === undefined) return undefined;
+    if (entry.estate === estate) return entry;
+    return this.remember(hash, entry.key, estate);
+  }
+
+  forgetKey(key: Pick<Key, "hash">): void {
+    this.changes += 1;
+    this.keys.delete(key.hash);
+    this.unknown.delete(key.hash);
+  }
+
+  forgetEstate(balance: BalanceId): void {
+    this.changes += 1;
+    this.estates.delete(balance);
+  }
+
+  private load(hash: SecretHash): Promise<Entry | null> {
+    const underWay = this.loading.get(hash);
+    if (underWay !== undefined) return underWay;
+    const load = this.read(hash).finally(() => this.loading.delete(hash));
+    this.loading.set(hash, load);
+    return load;
+  }
+
+  /** What was read while something changed may be the state before the change: it is read again. */
+  private async read(hash: SecretHash): Promise<Entry | null> {
+    for (let round = 0; round < MAX_READS; round++) {
+      const changesBefore = this.changes;
+      const key = await this.store.keyByHash(hash);
+      const estate = key === null ? null : await this.store.estate(key.balanceId);
+      if (changesBefore !== this.changes) continue;
+      if (key === null) {
+        this.unknown.set(hash, true);
+        return null;
+      }
+      assert(estate !== null, `key ${key.id} has no balance`);
+      this.estates.set(key.balanceId, estate);
+      return this.remember(hash, key, estate);
+    }
+    throw new Error("keys kept changing while one was read");
+  }
+
+  private remember(hash: SecretHash, key: Key, estate: Estate): Entry {
+    const entry = { key, estate, holder: { key, balance: estate.balance, budgets: budgetsOf(key, estate) } };
+    this.keys.set(hash, entry);
+    return entry;
+  }
+}
+
+/** Who a live key belongs to, and what it draws from. */
+export interface Holder {
+  readonly key: Key;
+  readonly balance: Balance;
+  /** In the key's order. */
+  readonly budgets: readonly Budget[];
+}
+
+export interface Entry {
+  readonly key: Key;
+  readonly estate: Estate;
+  readonly holder: Holder;
+}
+
+export interface KeyringBounds {
+  readonly keys: number;
+  readonly unknown: number;
+}
+
+/** About 1 KiB a key and 150 bytes an unknown one. */
+const DEFAULT_BOUNDS: KeyringBounds = { keys: 50_000, unknown: 20_000 };
+const MAX_READS = 8;
+
+/** Not revoked, and not past its expiry, which is the end of the grace window for a key that was rotated. */
+export const isLive = ({ state, expiresAt }: Pick<Key, "state" | "expiresAt">, at: EpochMs): boolean =>
+  state !== "revoked" && (expiresAt === null || at < expiresAt);
+
+const liveHolder = (entry: Entry | null, at: EpochMs): Holder | null =>
+  entry !== null && isLive(entry.key, at) ? entry.holder : null;
+
+function budgetsOf(key: Key, { budgets }: Estate): readonly Budget[] {
+  return key.budgets.map((name) => {
+    const budget = budgets.find((one) => one.name === name);
+    // Serving the key without it would lift a cap.
+    assert(budget !== undefined, `key ${key.id} draws from a budget that does not exist`);
+    return budget;
+  });
+}

@@ -1,0 +1,116 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { EpochMs } from "../units/clock.ts";
+import { type KeyId, newId } from "../units/id.ts";
+import type { Minted } from "./creation.ts";
+import type { KeyDesk } from "./desk.ts";
+import type { Key } from "./key.ts";
+import { isLive } from "./keyring.ts";
+import { hashSecret, newApiKey, shownPrefix } from "./secret.ts";
+import { granted, type KeyWish, loosens } from "./wish.ts";
+
+/**
+ * Replaces a key by one of the same lineage: limits, counters and expiry go over, the secret and the id do not. With the
+ * recovery secret the old key ends at once, because it may be in wrong hands; otherwise it has its grace.
+ * Specification, "States and transitions".
+ */
+export async function rotate(desk: KeyDesk, id: KeyId, by: Actor): Promise<Rotated | Refusal> {
+  const now = desk.clock.now();
+  const secret = newApiKey(desk.random);
+  const fresh = {
+    id: newId("key", desk.random),
+    hash: hashSecret(secret),
+    prefix: shownPrefix(secret),
+    createdAt: now,
+  };
+  const change = await desk.store.changeKey(id, (key, _estate, siblings) => {
+    if (!isLive(key, now) || key.state !== "active") return spent(key, now);
+    if (siblings > MAX_GRACE_KEYS) return tooManyInGrace(siblings, desk.settings().graceMs);
+    return {
+      key:
+        by === "recovery"
+          ? { ...key, state: "revoked" as const, expiresAt: now }
+          : inGrace(key, now, desk.settings().graceMs),
+      successor: { ...key, ...fresh },
+    };
+  });
+  if (refused(change)) return change;
+  desk.keyring.forgetKey(change.key);
+  return { key: change.successor!, secret, old: change.key };
+}
+
+export interface Rotated extends Minted {
+  readonly old: Key;
+}
+
+/** Who asks: the key itself, or the owner by one of the two owner credentials. */
+export type Actor = "key" | "recovery" | "session";
+
+/** Each rotation leaves a key that works for a day: a bound keeps a runaway loop from filling the store with them. */
+const MAX_GRACE_KEYS = 16;
+
+function inGrace(key: Key, now: EpochMs, graceMs: number): Key {
+  const graceEnds = now + graceMs;
+  // Grace never prolongs a key that was to expire sooner.
+  const expiresAt = (key.expiresAt === null ? graceEnds : Math.min(key.expiresAt, graceEnds)) as EpochMs;
+  return { ...key, state: "rotated", expiresAt };
+}
+
+function spent(key: Key, now: EpochMs): Refusal {
+  const past = isLive(key, now)
+    ? "was rotated already"
+    : key.state === "revoked"
+      ? "is revoked"
+      : "has expired";
+  return refuse(
+    "invalid_request",
+    `Key \`${key.id}\` ${past} and cannot be rotated. Rotate the key that replaced it, or create one with POST /v1/keys.`,
+    {
+      param: "id",
+    },
+  );
+}
+
+function tooManyInGrace(siblings: number, graceMs: number): Refusal {
+  return refuse(
+    "rate_limited",
+    `This key was rotated ${siblings - 1} times within its grace window, of at most ${MAX_GRACE_KEYS}. Revoke the old keys, or wait for their grace to end.`,
+    { retryAfterS: Math.ceil(graceMs / 1_000), shouldRetry: false },
+  );
+}
+
+/** Ends a key now, for good. Revoking one that is revoked already changes nothing and succeeds. */
+export async function revoke(desk: KeyDesk, id: KeyId): Promise<Key | Refusal> {
+  const change = await desk.store.changeKey(id, (key) => ({ key: { ...key, state: "revoked" } }));
+  if (refused(change)) return change;
+  desk.keyring.forgetKey(change.key);
+  return change.key;
+}
+
+/** Changes limits, name or expiry. A key that asks for itself may only tighten itself. */
+export async function revise(desk: KeyDesk, id: KeyId, wish: KeyWish, by: Actor): Promise<Key | Refusal> {
+  const now = desk.clock.now();
+  const change = await desk.store.changeKey(id, (key, estate) => {
+    if (!isLive(key, now)) return ended(key);
+    const loosening = by === "key" ? loosens(key, wish) : graceLoosening(key, wish);
+    if (loosening !== null) return loosening;
+    const next = granted(key, wish, estate);
+    return refused(next) ? next : { key: next };
+  });
+  if (refused(change)) return change;
+  desk.keyring.forgetKey(change.key);
+  return change.key;
+}
+
+/** Not even the owner prolongs a key that was rotated: its successor is the key. */
+function graceLoosening(key: Key, { expiresAt }: KeyWish): Refusal | null {
+  return key.state === "rotated" && expiresAt !== undefined ? loosens(key, { expiresAt }) : null;
+}
+
+const ended = ({ id, state }: Key): Refusal =>
+  refuse(
+    "invalid_request",
+    `Key \`${id}\` ${state === "revoked" ? "is revoked" : "has expired"} and cannot be changed.`,
+    {
+      param: "id",
+    },
+  );

@@ -1,0 +1,17 @@
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { SuspensionReason } from "./key.ts";
+
+const SUSPENSIONS = {
+  chargeback: "a chargeback",
+  sanctions: "a sanctions-screening hit",
+  acceptable_use: "an acceptable-use breach",
+} as const satisfies Record<SuspensionReason, string>;
+
+export const SUSPENSION_REASONS = Object.keys(SUSPENSIONS) as SuspensionReason[];
+
+/** Specification, "Errors": the reply names which of the three it was. */
+export const suspension = (reason: SuspensionReason): Refusal =>
+  refuse(
+    "account_suspended",
+    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator.`,
+  );

@@ -1,0 +1,290 @@
+import type { Database } from "bun:sqlite";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Balance, Budget, Key, SecretHash, SuspensionReason } from "../keys/key.ts";
+import type { BudgetChange, Estate, KeyChange, KeyStore } from "../keys/key-store.ts";
+import { assert } from "../units/assert.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import type { WindowKind } from "../units/window.ts";
+
+/**
+ * Keys, balances and budgets in SQLite. Every change is one immediate transaction, so `decide` sees what it changes; the
+ * database syncs at commit, so what a promise resolves with is on disk.
+ */
+export class SqliteKeyStore implements KeyStore {
+  private readonly statements;
+
+  constructor(
+    private readonly db: Database,
+    private readonly clock: Pick<Clock, "now">,
+  ) {
+    this.statements = prepare(db);
+  }
+
+  async keyByHash(hash: SecretHash): Promise<Key | null> {
+    return keyOf(this.statements.keyByHash.get(hash));
+  }
+
+  async keyById(id: KeyId): Promise<Key | null> {
+    return keyOf(this.statements.keyById.get(id));
+  }
+
+  async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
+    const row = this.statements.balanceByRecovery.get(hash);
+    return row === null ? null : balanceOf(row);
+  }
+
+  async estate(id: BalanceId): Promise<Estate | null> {
+    return this.readEstate(id);
+  }
+
+  async keysOf(balance: BalanceId, limit: number, before: KeyId | null): Promise<Key[]> {
+    const from = before === null ? null : this.statements.keyById.get(before);
+    const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
+    return this.statements.keysOf.all(balance, at, from?.id ?? "", limit).map(keyFromRow);
+  }
+
+  async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
+    this.change(() => {
+      const { id, accountId, suspended, createdAt } = balance;
+      this.statements.addBalance.run(id, accountId, suspended, recovery, createdAt);
+      this.insertKey(key);
+    });
+  }
+
+  async addKey(
+    balance: BalanceId,
+    decide: (estate: Estate, liveKeys: number) => Key | Refusal,
+  ): Promise<Key | Refusal> {
+    return this.change(() => {
+      const { live } = this.statements.liveKeys.get(balance, this.clock.now())!;
+      const decided = decide(this.existingEstate(balance), live);
+      if (!refused(decided)) this.insertKey(decided);
+      return decided;
+    });
+  }
+
+  async changeKey(
+    id: KeyId,
+    decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
+  ): Promise<KeyChange | Refusal> {
+    return this.change(() => {
+      const key = keyOf(this.statements.keyById.get(id));
+      assert(key !== null, `change of ${id}, which does not exist`);
+      const { live } = this.statements.liveSiblings.get(key.balanceId, key.lineage, this.clock.now())!;
+      const decided = decide(key, this.existingEstate(key.balanceId), live);
+      if (refused(decided)) return decided;
+      this.updateKey(decided.key);
+      if (decided.successor !== undefined) this.insertKey(decided.successor);
+      return decided;
+    });
+  }
+
+  async changeBudgets(
+    balance: BalanceId,
+    decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
+  ): Promise<BudgetChange | Refusal> {
+    return this.change(() => {
+      const uses = this.statements.budgetUses.all(balance, this.clock.now());
+      const decided = decide(
+        this.existingEstate(balance),
+        new Map(uses.map(({ name, keys }) => [name, keys])),
+      );
+      if (refused(decided)) return decided;
+      const { id, balanceId, name, cap, window } = decided.budget;
+      if (decided.kind === "drop") this.statements.dropBudget.run(id);
+      else this.statements.putBudget.run(id, balanceId, name, cap, window);
+      return decided;
+    });
+  }
+
+  async suspend(id: string, reason: SuspensionReason | null): Promise<BalanceId[]> {
+    return this.change(() => this.statements.suspend.all(reason, id, id).map((row) => row.id));
+  }
+
+  private change<Result>(write: () => Result): Result {
+    return this.db.transaction(write).immediate();
+  }
+
+  private existingEstate(id: BalanceId): Estate {
+    const estate = this.readEstate(id);
+    assert(estate !== null, `change on ${id}, which does not exist`);
+    return estate;
+  }
+
+  private readEstate(id: BalanceId): Estate | null {
+    const row = this.statements.balanceById.get(id);
+    if (row === null) return null;
+    return { balance: balanceOf(row), budgets: this.statements.budgetsOf.all(id).map(budgetOf) };
+  }
+
+  private insertKey(key: Key): void {
+    this.statements.addKey.run(
+      key.id,
+      key.hash,
+      key.prefix,
+      key.balanceId,
+      key.lineage,
+      key.createdAt,
+      ...changeable(key),
+    );
+  }
+
+  private updateKey(key: Key): void {
+    this.statements.updateKey.run(...changeable(key), key.id);
+  }
+}
+
+/** Columns that a key's life changes, in the order of `CHANGEABLE`. */
+const changeable = (key: Key): Changeable => [
+  key.name,
+  key.state,
+  key.expiresAt,
+  key.rpmLimit,
+  key.tpmLimit,
+  key.dailyLimit,
+  key.monthlyLimit,
+  key.allowedModels === null ? null : JSON.stringify(key.allowedModels),
+  JSON.stringify(key.budgets),
+];
+
+const CHANGEABLE = [
+  "name",
+  "state",
+  "expires_at",
+  "rpm_limit",
+  "tpm_limit",
+  "daily_limit",
+  "monthly_limit",
+  "allowed_models",
+  "budgets",
+];
+
+type Changeable = [
+  string | null,
+  string,
+  number | null,
+  number | null,
+  number | null,
+  number | null,
+  number | null,
+  string | null,
+  string,
+];
+
+interface KeyRow {
+  readonly id: KeyId;
+  readonly hash: SecretHash;
+  readonly prefix: string;
+  readonly name: string | null;
+  readonly balance_id: BalanceId;
+  readonly lineage: KeyId;
+  readonly state: Key["state"];
+  readonly created_at: EpochMs;
+  readonly expires_at: EpochMs | null;
+  readonly rpm_limit: number | null;
+  readonly tpm_limit: number | null;
+  readonly daily_limit: NanoUsd | null;
+  readonly monthly_limit: NanoUsd | null;
+  readonly allowed_models: string | null;
+  readonly budgets: string;
+}
+
+interface BalanceRow {
+  readonly id: BalanceId;
+  readonly account_id: AccountId | null;
+  readonly suspended: SuspensionReason | null;
+  readonly created_at: EpochMs;
+}
+
+interface BudgetRow {
+  readonly id: BudgetId;
+  readonly balance_id: BalanceId;
+  readonly name: string;
+  readonly cap: NanoUsd;
+  readonly window: WindowKind;
+}
+
+const keyOf = (row: KeyRow | null): Key | null => (row === null ? null : keyFromRow(row));
+
+const keyFromRow = (row: KeyRow): Key => ({
+  id: row.id,
+  hash: row.hash,
+  prefix: row.prefix,
+  name: row.name,
+  balanceId: row.balance_id,
+  lineage: row.lineage,
+  state: row.state,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  rpmLimit: row.rpm_limit,
+  tpmLimit: row.tpm_limit,
+  dailyLimit: row.daily_limit,
+  monthlyLimit: row.monthly_limit,
+  allowedModels: row.allowed_models === null ? null : JSON.parse(row.allowed_models),
+  budgets: JSON.parse(row.budgets),
+});
+
+const balanceOf = (row: BalanceRow): Balance => ({
+  id: row.id,
+  accountId: row.account_id,
+  suspended: row.suspended,
+  createdAt: row.created_at,
+});
+
+const budgetOf = (row: BudgetRow): Budget => ({
+  id: row.id,
+  balanceId: row.balance_id,
+  name: row.name,
+  cap: row.cap,
+  window: row.window,
+});
+
+const BALANCE_COLUMNS = "id, account_id, suspended, created_at";
+/** Neither revoked nor expired at the parameter's time. */
+const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
+
+function prepare(db: Database) {
+  return {
+    keyByHash: db.query<KeyRow, [string]>("SELECT * FROM keys WHERE hash = ?"),
+    keyById: db.query<KeyRow, [string]>("SELECT * FROM keys WHERE id = ?"),
+    keysOf: db.query<KeyRow, [string, number, string, number]>(
+      `SELECT * FROM keys WHERE balance_id = ? AND (created_at, id) < (?, ?)
+       ORDER BY created_at DESC, id DESC LIMIT ?`,
+    ),
+    liveKeys: db.query<{ live: number }, [string, number]>(
+      `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND ${LIVE}`,
+    ),
+    liveSiblings: db.query<{ live: number }, [string, string, number]>(
+      `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND lineage = ? AND ${LIVE}`,
+    ),
+    addKey: db.query<never, [string, string, string, string, string, number, ...Changeable]>(
+      `INSERT INTO keys (id, hash, prefix, balance_id, lineage, created_at, ${CHANGEABLE.join(", ")})
+       VALUES (?, ?, ?, ?, ?, ?${", ?".repeat(CHANGEABLE.length)})`,
+    ),
+    updateKey: db.query<never, [...Changeable, string]>(
+      `UPDATE keys SET ${CHANGEABLE.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`,
+    ),
+    balanceById: db.query<BalanceRow, [string]>(`SELECT ${BALANCE_COLUMNS} FROM balances WHERE id = ?`),
+    balanceByRecovery: db.query<BalanceRow, [string]>(
+      `SELECT ${BALANCE_COLUMNS} FROM balances WHERE recovery_hash = ?`,
+    ),
+    addBalance: db.query<never, [string, string | null, string | null, string, number]>(
+      "INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at) VALUES (?, ?, ?, ?, ?)",
+    ),
+    suspend: db.query<{ id: BalanceId }, [string | null, string, string]>(
+      "UPDATE balances SET suspended = ? WHERE id = ? OR account_id = ? RETURNING id",
+    ),
+    budgetsOf: db.query<BudgetRow, [string]>("SELECT * FROM budgets WHERE balance_id = ? ORDER BY name"),
+    budgetUses: db.query<{ name: string; keys: number }, [string, number]>(
+      `SELECT value AS name, count(*) AS keys FROM keys, json_each(keys.budgets)
+       WHERE balance_id = ? AND ${LIVE} GROUP BY value`,
+    ),
+    putBudget: db.query<never, [string, string, string, number, string]>(
+      `INSERT INTO budgets (id, balance_id, name, cap, window) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, window = excluded.window`,
+    ),
+    dropBudget: db.query<never, [string]>("DELETE FROM budgets WHERE id = ?"),
+  };
+}

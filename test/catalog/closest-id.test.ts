@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { closestId, suggestion } from "../../src/catalog/closest-id.ts";
+
+const IDS = [
+  "openai/gpt-4o",
+  "openai/gpt-4o-mini",
+  "openai/gpt-5.5",
+  "anthropic/claude-haiku-4-5",
+  "anthropic/claude-opus-5",
+  "meta-llama/llama-3.3-70b-instruct",
+  "groq/llama-3.3-70b-instruct",
+  "sim/echo",
+];
+
+describe("the closest published id", () => {
+  test.each([
+    ["the author was left out", "gpt-4o", "openai/gpt-4o"],
+    ["another author", "azure/gpt-4o-mini", "openai/gpt-4o-mini"],
+    ["the named author is preferred", "groq/llama-3.3-70b-instruct", "groq/llama-3.3-70b-instruct"],
+    ["dots for dashes", "claude-haiku-4.5", "anthropic/claude-haiku-4-5"],
+    ["capitals", "OpenAI/GPT-4o", "openai/gpt-4o"],
+    ["a dated name", "gpt-4o-2024-08-06", "openai/gpt-4o"],
+    ["a dated name of the longer model", "gpt-4o-mini-2024-07-18", "openai/gpt-4o-mini"],
+    ["a dated name of another provider", "claude-haiku-4-5-20251001", "anthropic/claude-haiku-4-5"],
+    ["a slip of the pen", "openai/gtp-4o", "openai/gpt-4o"],
+    ["a letter too few", "antropic/claude-opus", "anthropic/claude-opus-5"],
+    ["a version that is not there", "anthropic/claude-opus-7", "anthropic/claude-opus-5"],
+    ["only the family is right", "claude-instant-v1", "anthropic/claude-haiku-4-5"],
+    ["nothing is right", "zzz", "openai/gpt-4o"],
+    ["empty", "", "openai/gpt-4o"],
+    ["the simulated one", "echo", "sim/echo"],
+  ])("%s: %s → %s", (_what, wanted, id) => {
+    expect(closestId(wanted, IDS)).toBe(id);
+  });
+
+  test("an empty catalog has none", () => {
+    expect(closestId("gpt-4o", [])).toBeNull();
+  });
+
+  test("a megabyte for a name costs no more than a long name does", () => {
+    const ids = Array.from({ length: 2_000 }, (_, index) => `author${index}/${"a".repeat(60)}${index}`);
+    expect(closestId("a".repeat(1_000_000), ids)).toStartWith("author");
+  });
+});
+
+test("the sentence names the id and the catalog's address", () => {
+  expect(suggestion("gpt-4o", IDS, "http://localhost:8080")).toBe(
+    "Did you mean `openai/gpt-4o`? The catalog is at http://localhost:8080/v1/catalog.",
+  );
+  expect(suggestion("gpt-4o", [], "http://localhost:8080")).toBe(
+    "The catalog is at http://localhost:8080/v1/catalog.",
+  );
+});

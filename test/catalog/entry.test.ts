@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import type { Catalog, Host, Model, Price, Route } from "../../src/catalog/catalog.ts";
+import { catalogEntries, catalogEntry } from "../../src/catalog/entry.ts";
+
+const host: Host = {
+  id: "h",
+  baseUrl: "http://h/v1",
+  speaks: ["messages"],
+  apiKey: null,
+  auth: "bearer",
+  headers: {},
+  onDisconnect: "cancel",
+  quirks: {},
+};
+const PRICE = {
+  input: 150_000_000,
+  output: 600_000_000,
+  cacheRead: 75_000_000,
+  cacheWrite: 150_000_000,
+} as Price;
+const PAID: Route = { host, model: "m", price: PRICE, free: false };
+const UNPRICED: Route = { host, model: "m", price: null, free: false };
+const FREE: Route = { host, model: "m", price: null, free: true };
+const model = (routes: Route[], price: Price | null = null, id = "a/m"): Model => ({
+  id,
+  name: "M",
+  contextLength: 1000,
+  maxOutputTokens: 100,
+  price,
+  routes,
+});
+const roads = (up: boolean, verified: boolean) => ({
+  usable: () => up,
+  verifiedFree: () => verified,
+  joins: (client: string) => client === "responses",
+});
+
+test("an entry has the contract's fields, its price in USD per million tokens", () => {
+  expect(catalogEntry(model([PAID], PRICE), roads(true, false))).toEqual({
+    id: "a/m",
+    name: "M",
+    context_length: 1000,
+    max_output_tokens: 100,
+    price: { input: 0.15, output: 0.6, cache_read: 0.075, cache_write: 0.15 },
+    surfaces: ["responses", "messages"],
+    free: false,
+    available: true,
+  });
+});
+
+test.each([
+  ["a priced route that works", [PAID], true, false, { price: true, free: false, available: true }],
+  ["a priced route whose host is down", [PAID], false, false, { price: true, free: false, available: false }],
+  ["a route without a price", [UNPRICED], true, true, { price: false, free: false, available: false }],
+  ["a free route that is verified", [FREE], true, true, { price: false, free: true, available: true }],
+  ["a free route that is not", [FREE], true, false, { price: false, free: false, available: false }],
+  ["both", [FREE, PAID], true, true, { price: true, free: true, available: true }],
+] as const)("%s", (_what, routes, up, verified, expected) => {
+  const { price, free, available } = catalogEntry(model([...routes]), roads(up, verified));
+  expect({ price: price !== null, free, available }).toEqual(expected);
+});
+
+test("a key that may call some models is shown those", () => {
+  const models = new Map(["a/1", "a/2", "a/3"].map((id) => [id, model([PAID], PRICE, id)]));
+  const catalog: Catalog = { models, auto: new Map(), hosts: new Map() };
+  const ids = (allowed: string[] | null) =>
+    catalogEntries(catalog, roads(true, true), allowed).map(({ id }) => id);
+  expect(ids(null)).toEqual(["a/1", "a/2", "a/3"]);
+  expect(ids(["a/3", "a/1"])).toEqual(["a/1", "a/3"]);
+});

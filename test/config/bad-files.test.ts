@@ -1,0 +1,236 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file form of a reference is ${NAME}
+import { describe, expect, test } from "bun:test";
+import { GOOD, GOOD_ENV, problemsOf } from "./fixture.ts";
+
+/** The good file with one text of it replaced. */
+const spoilt = (from: string, to: string): string => {
+  expect(GOOD).toContain(from);
+  return GOOD.replace(from, to);
+};
+
+const CASES: [what: string, text: string, message: string][] = [
+  [
+    "an unknown key at the top",
+    `${GOOD}hostz: []\n`,
+    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, body_bytes, drain_ms, grace_ms, store, workers, durability, smtp",
+  ],
+  [
+    "an unknown key of a route",
+    spoilt("model: gpt-4o-mini-2024-07-18", "modle: gpt-4o-mini"),
+    [
+      "gateway.yaml:13:9: models[0].routes[0].model: found nothing, expected the model's name at the host",
+      "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected one of: host, model, price, free",
+    ].join("\n"),
+  ],
+  [
+    "a text where a number belongs",
+    spoilt("context_length: 128000", "context_length: 128k"),
+    'gateway.yaml:9:21: models[0].context_length: found "128k", expected a whole number from 1',
+  ],
+  [
+    "a missing key",
+    spoilt("    context_length: 128000\n", ""),
+    "gateway.yaml:7:5: models[0].context_length: found nothing, expected a whole number from 1",
+  ],
+  [
+    "a number out of range",
+    `${GOOD}workers: 0\n`,
+    "gateway.yaml:14:10: workers: found 0, expected a whole number from 1 to 256",
+  ],
+  [
+    "a fraction of a millisecond",
+    `${GOOD}drain_ms: 1.5\n`,
+    "gateway.yaml:14:11: drain_ms: found 1.5, expected a whole number of milliseconds from 0 to 2147483647",
+  ],
+  [
+    "an unknown wire language",
+    spoilt("[chat.completions, responses]", "[chat, responses]"),
+    'gateway.yaml:4:14: hosts[0].speaks[0]: found "chat", expected one of: chat.completions, responses, messages',
+  ],
+  [
+    "a host that speaks nothing",
+    spoilt("[chat.completions, responses]", "[]"),
+    "gateway.yaml:4:5: hosts[0].speaks: found an empty list, expected a list of at least one of: chat.completions, responses, messages",
+  ],
+  [
+    "a language said twice",
+    spoilt("[chat.completions, responses]", "[responses, responses]"),
+    "gateway.yaml:4:5: hosts[0].speaks: found responses, responses, expected every language once",
+  ],
+  [
+    "a variable that is not set",
+    spoilt("${OPENAI_API_KEY}", "${OPENAI_KEY}"),
+    "gateway.yaml:5:14: hosts[0].api_key: found ${OPENAI_KEY}, which is not set, expected the environment variable OPENAI_KEY",
+  ],
+  [
+    "a reference without its end",
+    spoilt("${OPENAI_API_KEY}", '"${OPENAI_API_KEY"'),
+    'gateway.yaml:5:14: hosts[0].api_key: found "${OPENAI_API_KEY", expected ${NAME}, or $${ for a literal ${',
+  ],
+  [
+    "a route to a host that is not there",
+    spoilt("host: openai, model", "host: opena, model"),
+    'gateway.yaml:13:17: models[0].routes[0].host: found "opena", expected the id of a host: openai',
+  ],
+  [
+    "an automatic route to a model that is not there",
+    `${GOOD}auto: { fast: [openai/gpt-4o] }\n`,
+    'gateway.yaml:14:16: auto.fast[0]: found "openai/gpt-4o", expected the id of a listed model',
+  ],
+  [
+    "a free variant of a model without a free route",
+    `${GOOD}auto:\n  free: [openai/gpt-4o-mini]\n`,
+    'gateway.yaml:15:10: auto.free[0]: found "openai/gpt-4o-mini", expected a model with a route that is `free: true`',
+  ],
+  [
+    "a model id without an author",
+    spoilt("id: openai/gpt-4o-mini", "id: gpt-4o-mini"),
+    'gateway.yaml:7:9: models[0].id: found "gpt-4o-mini", expected <author>/<name>, the author not `gateway`',
+  ],
+  [
+    "a model that takes the gateway's own name",
+    spoilt("id: openai/gpt-4o-mini", "id: gateway/auto"),
+    'gateway.yaml:7:9: models[0].id: found "gateway/auto", expected <author>/<name>, the author not `gateway`',
+  ],
+  [
+    "an address without a scheme",
+    spoilt("https://api.openai.com/v1", "api.openai.com/v1"),
+    'gateway.yaml:3:15: hosts[0].base_url: found "api.openai.com/v1", expected an http:// or https:// address without user, fragment or trailing slash',
+  ],
+  [
+    "an address with a trailing slash",
+    spoilt("https://api.openai.com/v1", "https://api.openai.com/v1/"),
+    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/", expected an http:// or https:// address without user, fragment or trailing slash',
+  ],
+  [
+    "a price with ten decimals",
+    spoilt("input: 0.15", "input: 0.0000000001"),
+    "gateway.yaml:11:21: models[0].price.input: found 1e-10, expected USD per million tokens, at most 1000000, with at most nine decimals",
+  ],
+  [
+    "a negative price",
+    spoilt("input: 0.15", "input: -1"),
+    "gateway.yaml:11:21: models[0].price.input: found -1, expected USD per million tokens, from 0, with at most nine decimals",
+  ],
+  [
+    "a price on a free route",
+    spoilt("2024-07-18 }", "2024-07-18, free: true, price: { input: 1, output: 1 } }"),
+    "gateway.yaml:13:68: models[0].routes[0].price: found a price on a free route, expected either `free: true` or a price",
+  ],
+  [
+    "an answer longer than the context",
+    spoilt("max_output_tokens: 16384", "max_output_tokens: 200000"),
+    "gateway.yaml:10:24: models[0].max_output_tokens: found 200000, expected at most context_length, 128000",
+  ],
+  [
+    "a header that belongs to the transport",
+    spoilt("    api_key:", "    headers: { Host: example.com }\n    api_key:"),
+    'gateway.yaml:5:22: hosts[0].headers.Host: found "Host", expected none of host, content-length, connection, transfer-encoding, expect, te, upgrade',
+  ],
+  [
+    "a header with a line break",
+    spoilt("    api_key:", '    headers: { x-a: "b\\r\\nx-c: d" }\n    api_key:'),
+    "gateway.yaml:5:21: hosts[0].headers.x-a: found a text with control characters, expected printable ASCII",
+  ],
+  [
+    "a cap with ten decimals",
+    `${GOOD}defaults: { account: { daily_limit_usd: 0.0000000001 } }\n`,
+    "gateway.yaml:14:41: defaults.account.daily_limit_usd: found 1e-10, expected an amount in USD, at most 9000000, with at most nine decimals",
+  ],
+  [
+    "a first token later than the whole",
+    `${GOOD}generation: { first_token_ms: 5000, total_ms: 1000 }\n`,
+    "gateway.yaml:14:31: generation.first_token_ms: found 5000, expected first_token_ms not above total_ms",
+  ],
+  [
+    "a store of an unknown kind",
+    `${GOOD}store: mysql://db\n`,
+    "gateway.yaml:14:8: store: found another text, expected sqlite, or an address that begins with postgres://",
+  ],
+  [
+    "hosts without models",
+    GOOD.slice(0, GOOD.indexOf("models:")),
+    "gateway.yaml:1:1: hosts: found hosts, but no `models`, expected a list of models with routes to these hosts",
+  ],
+  ["a list where a map belongs", "- hosts\n", "gateway.yaml:1:1: found a list, expected a map of settings"],
+  [
+    "a key said twice",
+    "drain_ms: 1\ndrain_ms: 2\n",
+    "gateway.yaml:2:1: found Map keys must be unique, expected well-formed YAML",
+  ],
+];
+
+describe("a bad file names the place, what was found and what was expected", () => {
+  test.each(CASES)("%s", (_what, text, message) => {
+    expect(problemsOf(text, GOOD_ENV)).toBe(message);
+  });
+});
+
+test("the good file, unspoilt, has no problem", () => {
+  expect(problemsOf(GOOD, GOOD_ENV)).toBe("");
+});
+
+test("duplicate ids of hosts and models are both reported", () => {
+  const [hosts, models] = GOOD.split("models:\n");
+  const doubled = `${hosts}${hosts!.replace("hosts:\n", "")}models:\n${models}${models}`;
+  expect(problemsOf(doubled, GOOD_ENV)).toBe(
+    [
+      'gateway.yaml:6:9: hosts[1].id: found "openai", expected an id that no other host has',
+      'gateway.yaml:18:9: models[1].id: found "openai/gpt-4o-mini", expected an id that no other model has',
+    ].join("\n"),
+  );
+});
+
+test("everything that is wrong is reported at once, in the order of the file", () => {
+  const text = "workers: many\ndrain_ms: soon\nsmtp: { host: mail.example.com }\nunknown: 1\n";
+  expect(
+    problemsOf(text)
+      .split("\n")
+      .map((line) => line.split(": found")[0]),
+  ).toEqual([
+    "gateway.yaml:1:10: workers",
+    "gateway.yaml:2:11: drain_ms",
+    "gateway.yaml:3:1: smtp.from",
+    "gateway.yaml:4:1: unknown",
+  ]);
+});
+
+test("all missing variables are reported at once", () => {
+  const text = `${GOOD.replace("api.openai.com", "${REGION}.openai.com")}`;
+  expect(problemsOf(text).split("\n")).toHaveLength(2);
+});
+
+test("a hundred problems are cut short", () => {
+  const text = Array.from({ length: 100 }, (_, index) => `key${index}: 1`).join("\n");
+  const lines = problemsOf(text).split("\n");
+  expect(lines).toHaveLength(51);
+  expect(lines.at(-1)).toBe("and 50 more");
+});
+
+describe("secrets stay out of messages", () => {
+  const secret = "sk-very-secret";
+  const cases: [what: string, text: string][] = [
+    ["a key of the wrong type", GOOD.replace("api_key: ${OPENAI_API_KEY}", `api_key: [${secret}]`)],
+    ["a key that no header can hold", GOOD.replace("${OPENAI_API_KEY}", `"${secret}\\n"`)],
+    ["a variable in the wrong place", GOOD.replace("https://api.openai.com/v1", "${SECRET}")],
+    ["a variable that should be a number", GOOD.replace("128000", "${SECRET}")],
+    ["a variable behind an alias", GOOD.replace("${OPENAI_API_KEY}", "&k ${SECRET}").replace("128000", "*k")],
+    ["a password in an address", GOOD.replace("https://api", `https://me:${secret}@api`)],
+    ["a store's address", `${GOOD}store: mysql://me:${secret}@db\n`],
+    ["a header", GOOD.replace("    api_key:", `    headers: { x-key: [${secret}] }\n    api_key:`)],
+  ];
+  test.each(cases)("%s", (_what, text) => {
+    const problems = problemsOf(text, { ...GOOD_ENV, SECRET: secret });
+    expect(problems).not.toBe("");
+    expect(problems).not.toContain(secret);
+  });
+});
+
+test("a bomb of aliases is refused, not unfolded", () => {
+  const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
+  for (let level = 0; level < 9; level++) {
+    const [from, to] = [String.fromCharCode(97 + level), String.fromCharCode(98 + level)];
+    bomb.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(", ")}]`);
+  }
+  expect(problemsOf(bomb.join("\n"))).toContain("well-formed YAML");
+});

@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import type { TSchema } from "@sinclair/typebox";
+import { PRESETS } from "../../src/config/presets.ts";
+import { FileSchema } from "../../src/config/schema.ts";
+import { goodConfig } from "./fixture.ts";
+
+const read = (path: string) => Bun.file(new URL(`../../${path}`, import.meta.url).pathname).text();
+
+test("the example file is good, and its simulated model needs no host of its own", async () => {
+  const { catalog } = goodConfig(await read("gateway.example.yaml"), {
+    OPENAI_API_KEY: "a",
+    ANTHROPIC_API_KEY: "b",
+  });
+  expect([...catalog.hosts.keys()]).toEqual(["openai", "anthropic", "vllm", "sim"]);
+  expect([...catalog.auto.keys()]).toEqual(["fast", "free"]);
+});
+
+test("docs/configuration.md names every key of the file and every variable of the presets", async () => {
+  const text = await read("docs/configuration.md");
+  const names = [...keysOf(FileSchema), ...PRESETS.map(({ env }) => env), "OLLAMA_HOST"];
+  expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+});
+
+/** Every property name in a schema, however deep. */
+function keysOf(schema: TSchema): string[] {
+  const properties: Record<string, TSchema> = schema.properties ?? {};
+  const inner = [schema.items, ...Object.values(schema.patternProperties ?? {})].filter(
+    (one) => one !== undefined,
+  );
+  return [
+    ...Object.keys(properties),
+    ...[...Object.values(properties), ...inner].flatMap((one) => keysOf(one as TSchema)),
+  ];
+}

@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { banner } from "../../src/config/banner.ts";
+import { type FoundConfig, findConfig } from "../../src/config/find-config.ts";
+import { usesSimulatedHost } from "../../src/config/found-hosts.ts";
+import { formatProblems } from "../../src/config/problem.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import { type Env, GOOD, GOOD_ENV, SIMULATED_URL } from "./fixture.ts";
+
+const NOW = Date.UTC(2026, 10, 21) as EpochMs;
+let cwd = "";
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "config-"));
+});
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+const find = (env: Env) => findConfig({ env, cwd, now: NOW, simulatedUrl: SIMULATED_URL });
+
+async function found(env: Env): Promise<FoundConfig> {
+  const result = await find(env);
+  if (Array.isArray(result)) throw new Error(formatProblems(result));
+  return result;
+}
+
+async function problems(env: Env): Promise<string> {
+  const result = await find(env);
+  return Array.isArray(result) ? formatProblems(result) : "";
+}
+
+describe("which file", () => {
+  test("none: the built-in defaults", async () => {
+    const { config, found: offer } = await found({});
+    expect(config.file).toBeNull();
+    expect([...config.catalog.models.keys()]).toEqual(["sim/echo"]);
+    expect(config.catalog.auto.get("free")).toEqual(["sim/echo"]);
+    expect(usesSimulatedHost(config.catalog, offer)).toBe(true);
+  });
+
+  test("gateway.yaml of the working folder", async () => {
+    writeFileSync(join(cwd, "gateway.yaml"), GOOD);
+    const { config, found: offer } = await found(GOOD_ENV);
+    expect(config.file).toBe(join(cwd, "gateway.yaml"));
+    expect(usesSimulatedHost(config.catalog, offer)).toBe(false);
+  });
+
+  test("the one that GATEWAY_CONFIG names, before that", async () => {
+    writeFileSync(join(cwd, "gateway.yaml"), "unknown: 1");
+    writeFileSync(join(cwd, "mine.yaml"), "drain_ms: 7");
+    expect((await found({ GATEWAY_CONFIG: "mine.yaml" })).config.drainMs).toBe(7);
+  });
+
+  test("GATEWAY_CONFIG names none: that is a problem, not the defaults", async () => {
+    expect(await problems({ GATEWAY_CONFIG: "gone.yaml" })).toBe(
+      `${join(cwd, "gone.yaml")}:1:1: found no such file, expected the file that GATEWAY_CONFIG names`,
+    );
+  });
+
+  test("a folder, or bytes that are no text, are problems", async () => {
+    expect(await problems({ GATEWAY_CONFIG: cwd })).toContain("EISDIR");
+    writeFileSync(join(cwd, "gateway.yaml"), new Uint8Array([0x61, 0xff]));
+    expect(await problems({})).toContain("found bytes that are no UTF-8, expected a text file");
+  });
+});
+
+describe("hosts of the environment", () => {
+  test("one model through several hosts has a route to each, its author first", async () => {
+    const { catalog } = (await found({ OPENROUTER_API_KEY: "a", ANTHROPIC_API_KEY: "b" })).config;
+    const routes = catalog.models.get("anthropic/claude-haiku-4-5")!.routes;
+    expect(routes.map(({ host, model }) => [host.id, model])).toEqual([
+      ["anthropic", "claude-haiku-4-5-20251001"],
+      ["openrouter", "anthropic/claude-haiku-4.5"],
+    ]);
+  });
+
+  test("a model keeps its id whichever hosts are there", async () => {
+    const direct = (await found({ ANTHROPIC_API_KEY: "b" })).config.catalog.models;
+    const resold = (await found({ OPENROUTER_API_KEY: "a" })).config.catalog.models;
+    expect(direct.has("anthropic/claude-haiku-4-5")).toBe(true);
+    expect(resold.has("anthropic/claude-haiku-4-5")).toBe(true);
+  });
+
+  test("automatic routes are made of what is there", async () => {
+    const { auto, models } = (await found({ OPENAI_API_KEY: "a", ANTHROPIC_API_KEY: "b" })).config.catalog;
+    expect([...auto.keys()]).toEqual(["fast", "best", "free"]);
+    const price = (id: string) => models.get(id)!.price!.output;
+    for (const [index, id] of auto.get("fast")!.entries()) {
+      expect(price(id)).toBeLessThan(price(auto.get("best")!.at(index)!));
+    }
+    expect(
+      auto
+        .get("fast")!
+        .map((id) => id.split("/")[0]!)
+        .sort(),
+    ).toEqual(["anthropic", "openai"]);
+  });
+
+  test("an empty variable is no host", async () => {
+    expect([...(await found({ OPENAI_API_KEY: " " })).config.catalog.hosts.keys()]).toEqual(["sim"]);
+  });
+});
+
+describe("Ollama is asked what it serves", () => {
+  test("its models are published on free routes", async () => {
+    using ollama = tags({
+      models: [{ name: "llama3.2:latest" }, { name: "qwen3:0.6b" }, { name: "hf.co/a/b:Q4" }],
+    });
+    const { catalog } = (await found({ OLLAMA_HOST: `127.0.0.1:${ollama.port}` })).config;
+    expect([...catalog.models.keys()]).toEqual([
+      "ollama/llama3.2",
+      "ollama/qwen3:0.6b",
+      "ollama/hf.co-a-b:Q4",
+      "sim/echo",
+    ]);
+    const model = catalog.models.get("ollama/llama3.2")!;
+    expect([model.price, model.contextLength]).toEqual([null, 4096]);
+    expect(model.routes.map(({ free, price, model: name }) => [free, price, name])).toEqual([
+      [true, null, "llama3.2:latest"],
+    ]);
+  });
+
+  test("its own variable tells the context that it was started with", async () => {
+    using ollama = tags({ models: [{ name: "llama3.2" }] });
+    const env = { OLLAMA_HOST: `http://127.0.0.1:${ollama.port}`, OLLAMA_CONTEXT_LENGTH: "32768" };
+    expect((await found(env)).config.catalog.models.get("ollama/llama3.2")?.contextLength).toBe(32_768);
+  });
+
+  test.each([
+    ["a list of nothing", { models: [null, { name: 3 }, {}] }],
+    ["no list", {}],
+    ["no object", null],
+  ])("%s: the host is found, and serves nothing", async (_what, answer) => {
+    using ollama = tags(answer);
+    const { catalog } = (await found({ OLLAMA_HOST: `127.0.0.1:${ollama.port}` })).config;
+    expect([...catalog.hosts.keys()]).toEqual(["ollama", "sim"]);
+    expect([...catalog.models.keys()]).toEqual(["sim/echo"]);
+  });
+
+  test("nobody answers: the gateway starts all the same", async () => {
+    const gone = tags({});
+    const { port } = gone;
+    gone[Symbol.dispose]();
+    expect((await found({ OLLAMA_HOST: `127.0.0.1:${port}` })).config.catalog.hosts.has("ollama")).toBe(true);
+  });
+});
+
+describe("the start's message", () => {
+  const lines = async (env: Env) => {
+    const facts = await found(env);
+    return banner({
+      ...facts,
+      listening: "http://127.0.0.1:8080",
+      adminTokenPath: "data/admin-token",
+      dataPath: "data",
+    }).join("\n");
+  };
+
+  test("says where it listens in the first line, and how to make and use a key in the last ones", async () => {
+    const text = await lines({ OPENAI_API_KEY: "sk-secret" });
+    expect(text.split("\n")[0]).toBe("listening on http://127.0.0.1:8080");
+    expect(text).toContain("openai (OPENAI_API_KEY), sim (built in, simulated)");
+    expect(text).toContain("data/admin-token");
+    expect(text).toContain("-X POST http://127.0.0.1:8080/v1/keys");
+    expect(text).toContain('"model":"gateway/auto:free","stream":true');
+    expect(text).not.toContain("sk-secret");
+  });
+
+  test("names a host whose models nobody knows", async () => {
+    expect(await lines({ TOGETHER_API_KEY: "k" })).toContain(
+      "together (TOGETHER_API_KEY) serves nothing yet",
+    );
+  });
+
+  test("is silent about found hosts that the file's models leave out", async () => {
+    writeFileSync(join(cwd, "gateway.yaml"), GOOD.slice(GOOD.indexOf("models:")));
+    expect(await lines({ ...GOOD_ENV, TOGETHER_API_KEY: "k" })).not.toContain("serves nothing");
+  });
+
+  test("shows the base address that clients use, where one is configured", async () => {
+    writeFileSync(join(cwd, "gateway.yaml"), "base_url: https://ai.example.com\n");
+    const text = await lines({});
+    expect(text).toContain("-X POST https://ai.example.com/v1/keys");
+    expect(text.split("\n")[0]).toBe("listening on http://127.0.0.1:8080");
+  });
+
+  test("shows a model of the file where nothing is free", async () => {
+    writeFileSync(join(cwd, "gateway.yaml"), GOOD);
+    expect(await lines(GOOD_ENV)).toContain('"model":"openai/gpt-4o-mini"');
+  });
+
+  test("its first command puts the key of the answer into the shell", async () => {
+    const text = await lines({});
+    const command = text
+      .split("\n")
+      .find((line) => line.includes("KEY="))!
+      .trim();
+    const answer = JSON.stringify({ id: "key_1", key: `or-live-${"a1".repeat(16)}`, prefix: "or-live-a1a1" });
+    const shell = command.replace(/curl -s -X POST [^\s)]+/, `printf %s '${answer}'`);
+    const { stdout } = Bun.spawnSync(["sh", "-c", `${shell} && printf %s "$KEY"`]);
+    expect(stdout.toString()).toBe(`${answer}\nor-live-${"a1".repeat(16)}`);
+  });
+});
+
+function tags(answer: unknown) {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) =>
+      url.endsWith("/api/tags") ? Response.json(answer) : new Response(null, { status: 404 }),
+  });
+  return { port: server.port, [Symbol.dispose]: () => void server.stop(true) };
+}

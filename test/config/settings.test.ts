@@ -1,0 +1,152 @@
+import { expect, test } from "bun:test";
+import { linksOf, listeningUrl } from "../../src/config/config.ts";
+import { GOOD, GOOD_ENV, goodConfig, SIMULATED_URL } from "./fixture.ts";
+
+test("an empty file means the defaults of the contract", () => {
+  const { catalog, ...settings } = goodConfig("# nothing yet\n");
+  expect(JSON.parse(JSON.stringify(settings))).toEqual({
+    file: "gateway.yaml",
+    baseUrl: null,
+    dashboardUrl: null,
+    statusUrl: null,
+    defaults: {
+      accountless: { rpmLimit: 60, tpmLimit: 400_000, dailyLimit: 5e9, monthlyLimit: 50e9 },
+      account: { rpmLimit: 300, tpmLimit: 1_000_000, dailyLimit: 25e9, monthlyLimit: 250e9 },
+    },
+    openTier: { requestsPerDay: 50, accountlessRequestsPerDay: 20, rpm: 20 },
+    setup: { accountlessKeysPerAddressPerHour: 60 },
+    generation: {
+      firstTokenMs: 30_000,
+      maxHosts: 3,
+      chunkGapMs: 120_000,
+      totalMs: 1_200_000,
+      writeOffTokens: 50,
+      defaultMaxOutputTokens: 16_384,
+    },
+    bodyBytes: 10_485_760,
+    drainMs: 30_000,
+    graceMs: 86_400_000,
+    store: { kind: "sqlite" },
+    workers: 1,
+    durability: "strict",
+    smtp: null,
+  });
+  expect([...catalog.models.keys()]).toEqual(["sim/echo"]);
+});
+
+test("a limit that is named wins, null lifts it, and the others keep their defaults", () => {
+  const { accountless, account } = goodConfig(
+    "defaults: { accountless: { rpm_limit: 5, daily_limit_usd: null, monthly_limit_usd: 0.000000001 } }",
+  ).defaults;
+  expect({ ...accountless }).toEqual({
+    rpmLimit: 5,
+    tpmLimit: 400_000,
+    dailyLimit: null,
+    monthlyLimit: 1 as never,
+  });
+  expect(account.rpmLimit).toBe(300);
+});
+
+test("a model's price is per million tokens, and its cache costs what its input costs unless named", () => {
+  const model = goodConfig(GOOD, GOOD_ENV).catalog.models.get("openai/gpt-4o-mini");
+  expect(model?.price).toEqual({
+    input: 150_000_000,
+    output: 600_000_000,
+    cacheRead: 75_000_000,
+    cacheWrite: 150_000_000,
+  } as never);
+});
+
+test("a route's own price comes before the model's; a free route has none", () => {
+  const text = `${GOOD}      - { host: openai, model: b, price: { input: 1, output: 2 } }
+      - { host: openai, model: c, free: true }
+`;
+  const routes = goodConfig(text, GOOD_ENV).catalog.models.get("openai/gpt-4o-mini")!.routes;
+  expect(routes.map(({ model, price, free }) => [model, price?.input ?? null, free])).toEqual([
+    ["gpt-4o-mini-2024-07-18", 150_000_000 as never, false],
+    ["b", 1_000_000_000 as never, false],
+    ["c", null, true],
+  ]);
+});
+
+test("a model without a price is published without one", () => {
+  const text = GOOD.replace(/ {4}price:.*\n/, "");
+  expect(goodConfig(text, GOOD_ENV).catalog.models.get("openai/gpt-4o-mini")?.routes[0]?.price).toBeNull();
+});
+
+test("a host's header names are lower-cased, its quirks and billing are taken over", () => {
+  const text = GOOD.replace(
+    "    api_key:",
+    "    headers: { X-Team: blue }\n    on_disconnect: drain\n    auth: x-api-key\n    quirks: { no_stream_options: true }\n    api_key:",
+  );
+  expect(goodConfig(text, GOOD_ENV).catalog.hosts.get("openai")).toEqual({
+    id: "openai",
+    baseUrl: "https://api.openai.com/v1",
+    speaks: ["chat.completions", "responses"],
+    apiKey: "sk-1",
+    auth: "x-api-key",
+    headers: { "x-team": "blue" },
+    onDisconnect: "drain",
+    quirks: { noStreamOptions: true },
+  });
+});
+
+test("a file that lists hosts gets exactly those, whatever the environment offers", () => {
+  const { catalog } = goodConfig(GOOD, { ...GOOD_ENV, ANTHROPIC_API_KEY: "k" });
+  expect([...catalog.hosts.keys()]).toEqual(["openai"]);
+  expect([...catalog.models.keys()]).toEqual(["openai/gpt-4o-mini"]);
+  expect(catalog.auto.size).toBe(0);
+});
+
+test("a file that lists models alone may route them to hosts of the environment", () => {
+  const text = GOOD.slice(GOOD.indexOf("models:"));
+  const { catalog } = goodConfig(text, GOOD_ENV);
+  expect(catalog.models.get("openai/gpt-4o-mini")?.routes[0]?.host.baseUrl).toBe("https://api.openai.com/v1");
+});
+
+test("a route to `sim` brings the simulated host along", () => {
+  const text = `${GOOD}      - { host: sim, model: echo, free: true }\nauto: { free: [openai/gpt-4o-mini] }\n`;
+  const { catalog } = goodConfig(text, GOOD_ENV);
+  expect([...catalog.hosts.values()].map(({ id, baseUrl }) => [id, baseUrl])).toEqual([
+    ["openai", "https://api.openai.com/v1"],
+    ["sim", SIMULATED_URL],
+  ]);
+});
+
+test("a file that tunes limits alone keeps the found hosts and the simulated one", () => {
+  const { catalog } = goodConfig("drain_ms: 5\n", { GROQ_API_KEY: "k" });
+  expect([...catalog.hosts.keys()]).toEqual(["groq", "sim"]);
+  expect(catalog.auto.get("free")).toEqual(["sim/echo"]);
+});
+
+test("links default beneath the base address, and that to the address listened on", () => {
+  expect(linksOf(goodConfig(""), "http://127.0.0.1:8080")).toEqual({
+    baseUrl: "http://127.0.0.1:8080",
+    dashboardUrl: "http://127.0.0.1:8080/dashboard",
+    statusUrl: "http://127.0.0.1:8080/status",
+  });
+  const text = "base_url: https://ai.example.com/gw\nstatus_url: https://status.example.com\n";
+  expect(linksOf(goodConfig(text), "http://127.0.0.1:8080")).toEqual({
+    baseUrl: "https://ai.example.com/gw",
+    dashboardUrl: "https://ai.example.com/gw/dashboard",
+    statusUrl: "https://status.example.com",
+  });
+});
+
+test.each([
+  ["127.0.0.1", "http://127.0.0.1:8080"],
+  ["0.0.0.0", "http://localhost:8080"],
+  ["::", "http://localhost:8080"],
+  ["::1", "http://[::1]:8080"],
+])("listening on %s is shown as %s", (hostname, url) => {
+  expect(listeningUrl(hostname, 8080)).toBe(url);
+});
+
+test("a PostgreSQL store and a mail server are taken over", () => {
+  const config = goodConfig(
+    "store: postgres://u:p@db/gw\nworkers: 4\ndurability: relaxed\nsmtp: { host: mail, from: a@b.c, user: u, password: p }\n",
+  );
+  expect(config.store).toEqual({ kind: "postgres", url: "postgres://u:p@db/gw" });
+  expect([config.workers, config.durability]).toEqual([4, "relaxed"]);
+  expect(config.smtp).toEqual({ host: "mail", port: 587, user: "u", password: "p", from: "a@b.c" });
+});

@@ -1,0 +1,286 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import type { Answer } from "../../src/generation/answer.ts";
+import { json, type SseOptions, sse } from "../fakes/behaviours.ts";
+import { gate } from "../fakes/gate.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import {
+  chatError,
+  chatText,
+  type HostAnswer,
+  messagesError,
+  messagesText,
+  responsesError,
+  responsesText,
+  type SseEvent,
+} from "../fakes/transcripts.ts";
+import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+
+const words = (count: number): string[] => Array.from({ length: count }, () => " word");
+const TEXT: Record<SurfaceName, (count: number) => HostAnswer> = {
+  "chat.completions": (count) => chatText(words(count), { input: 10 }),
+  responses: (count) => responsesText(words(count), { input: 10 }),
+  messages: (count) => messagesText(words(count), { input: 10 }),
+};
+const ERRORS: Record<SurfaceName, SseEvent[]> = {
+  "chat.completions": [chatError("died")],
+  responses: [responsesError("died")].flat(),
+  messages: [messagesError("died")],
+};
+/** Events before the host's usage report and end mark. */
+const UNFINISHED: Record<SurfaceName, number> = { "chat.completions": -3, responses: -4, messages: -3 };
+
+const hosts: FakeHost[] = [];
+const houses: TestHouse[] = [];
+afterAll(async () => {
+  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(hosts.map((host) => host.close()));
+});
+
+async function serving(
+  surface: SurfaceName,
+  behaviour: Behaviour,
+  options: HouseOptions = {},
+  drain = false,
+) {
+  const host = await startFakeHost(() => behaviour);
+  hosts.push(host);
+  const row = hostRow(host, { speaks: [surface], onDisconnect: drain ? "drain" : "cancel" });
+  const house = await openHouse([row], options);
+  houses.push(house);
+  return { host, house };
+}
+
+const cut = (surface: SurfaceName, count: number): SseEvent[] =>
+  TEXT[surface](count).events.slice(0, UNFINISHED[surface]);
+
+/** Each way in which a stream breaks after its first token. */
+const BREAKS: Record<string, (surface: SurfaceName, count: number) => Behaviour> = {
+  "is cut off": (surface, count) => sse(cut(surface, count), { end: "cut" }),
+  "is cut off inside a chunk": (surface, count) => sse(cut(surface, count), { end: "cut inside a chunk" }),
+  "is reset": (surface, count) => sse(cut(surface, count), { end: "reset" }),
+  "ends without its end mark": (surface, count) => sse(cut(surface, count)),
+  "ends with an error event": (surface, count) => sse([...cut(surface, count), ...ERRORS[surface]]),
+  "falls silent": (surface, count) => async (wire, request) => {
+    const silent: SseOptions = {
+      before: (n) => (n === cut(surface, count).length ? request.gone : undefined),
+    };
+    await sse(cut(surface, count), silent)(wire, request);
+  },
+};
+
+describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first token", (surface) => {
+  for (const [name, breaks] of Object.entries(BREAKS)) {
+    test.concurrent(`${name}: upstream_error in the client's language; under 50 tokens nothing is charged, from 50 what was delivered`, async () => {
+      for (const count of [5, 120]) {
+        const { host, house } = await serving(surface, breaks(surface, count), {
+          settings: { chunkGapMs: 150 },
+        });
+        const answer = await house.send(surface, ask(surface, { stream: true }));
+        const text = await read(answer);
+        expect(text).toContain('"code":"upstream_error"');
+        expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
+        if (surface === "chat.completions") expect(text).toContain('"finish_reason":"error"');
+        if (surface === "messages") expect(text).toContain("event: error\n");
+        if (surface === "responses") expect(text).toContain("event: response.failed\n");
+        const receipt = house.receipt(answer);
+        const writtenOff = count < 50;
+        expect(receipt).toMatchObject({
+          state: writtenOff ? "written_off" : "settled",
+          write_off: writtenOff,
+          error_code: "upstream_error",
+        });
+        if (writtenOff) expect(receipt.cost_usd).toBe(0);
+        else expect(receipt.cost_usd).toBeGreaterThan(0.001);
+        expect(host.requests.length).toBe(1);
+        expect(await heldNano(house)).toBe(0 as never);
+      }
+    });
+  }
+
+  test.concurrent("finished: the host's usage is charged, the end mark comes last", async () => {
+    const { house } = await serving(surface, sse(TEXT[surface](20).events));
+    const answer = await house.send(surface, ask(surface, { stream: true }));
+    const text = await read(answer);
+    const mark = { "chat.completions": "[DONE]", responses: "response.completed", messages: "message_stop" }[
+      surface
+    ];
+    expect(text.trimEnd().split("\n\n").at(-1)).toContain(mark);
+    const receipt = house.receipt(answer);
+    expect(receipt.tokens).toMatchObject({ input: 10, output: 20, source: "host" });
+    expect(receipt).toMatchObject({ state: "settled", cost_usd: (10 * 1 + 20 * 10) / 1e6, host: "fake" });
+  });
+
+  test.concurrent("the model is the public one on every event, and the host was asked for its own", async () => {
+    const { host, house } = await serving(surface, sse(TEXT[surface](3).events));
+    const text = await read(await house.send(surface, ask(surface, { stream: true })));
+    const models = [...text.matchAll(/"model":"([^"]*)"/g)].map(([, model]) => model);
+    expect(new Set(models)).toEqual(new Set(["test/model"]));
+    expect(host.requests[0]!.json().model).toBe("host-model");
+  });
+});
+
+describe("a client that leaves", () => {
+  for (const drain of [false, true]) {
+    test.concurrent(`${drain ? "drain" : "cancel"}: what was delivered is charged, and nothing stays held`, async () => {
+      const { events } = chatText(words(200), { input: 10 });
+      const left = gate();
+      const behaviour = sse(events, { before: (n) => (n === 101 ? left.opened : undefined) });
+      const { host, house } = await serving("chat.completions", behaviour, {}, drain);
+      const abort = new AbortController();
+      const answer = await house.send(
+        "chat.completions",
+        ask("chat.completions", { stream: true }),
+        abort.signal,
+      );
+      await leaveAfter(answer, 100, abort);
+      const gone = (await host.arrived(0)).gone;
+      if (!drain) await gone;
+      left.open();
+      await settled(house);
+      const receipt = house.receipt(answer);
+      expect(receipt.state).toBe("cancelled");
+      expect(receipt.tokens.output).toBeGreaterThan(50);
+      expect(receipt.tokens.output).toBeLessThan(150);
+      expect(receipt.cost_usd).toBeGreaterThan(0);
+    });
+  }
+
+  test("before the first token: nothing is charged, and the host is told", async () => {
+    const { host, house } = await serving("chat.completions", (_wire, request) => request.gone);
+    const abort = new AbortController();
+    const pending = house.send("chat.completions", ask("chat.completions", { stream: true }), abort.signal);
+    const request = await host.arrived(0);
+    abort.abort();
+    await request.gone;
+    const answer = await pending;
+    expect(house.receipt(answer)).toMatchObject({ state: "cancelled", cost_usd: 0 });
+    expect(await heldNano(house)).toBe(0 as never);
+  });
+
+  test("between the first token and the response: its hold is settled although nobody reads", async () => {
+    const { events } = chatText(words(100));
+    const { house } = await serving(
+      "chat.completions",
+      sse(events, { before: (n) => (n === 60 ? new Promise(() => {}) : undefined) }),
+    );
+    const abort = new AbortController();
+    const answer = await house.send(
+      "chat.completions",
+      ask("chat.completions", { stream: true }),
+      abort.signal,
+    );
+    abort.abort();
+    await settled(house);
+    expect(house.receipt(answer).state).toBe("cancelled");
+  });
+});
+
+describe("money", () => {
+  test("402 names the balance, the worst case and the largest max_tokens that fits, and sends nothing", async () => {
+    const { host, house } = await serving("chat.completions", json(chatText().whole), { creditUsd: 0.005 });
+    const answer = await house.send("chat.completions", ask("chat.completions", { max_tokens: 1_000 }));
+    const { error } = JSON.parse(await read(answer));
+    expect(answer.status).toBe(402);
+    expect(answer.headers["x-gateway-balance-usd"]).toBe("0.005");
+    expect(error.code).toBe("insufficient_credit");
+    expect(error.message).toContain("$0.005");
+    const [, fits] = /max_tokens to at most (\d+)/.exec(error.message)!;
+    expect(host.requests.length).toBe(0);
+    const second = await house.send(
+      "chat.completions",
+      ask("chat.completions", { max_tokens: Number(fits) }),
+    );
+    expect(second.status).toBe(200);
+    const third = await house.send(
+      "chat.completions",
+      ask("chat.completions", { max_tokens: Number(fits) + 1_000 }),
+    );
+    expect(third.status).toBe(402);
+  });
+
+  test("a stream without a ceiling grows its hold, and stops when the balance does not cover more", async () => {
+    const { events } = chatText(words(3_000), { input: 10 });
+    const { host, house } = await serving("chat.completions", sse(events), {
+      creditUsd: 0.012,
+      model: { maxOutputTokens: 100_000 },
+    });
+    const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+    const text = await read(answer);
+    expect(text).toContain('"code":"insufficient_credit"');
+    expect(text).not.toContain("[DONE]");
+    const receipt = house.receipt(answer);
+    expect(receipt.cost_usd).toBeLessThanOrEqual(receipt.held_usd);
+    expect(receipt.cost_usd).toBeGreaterThan(0.005);
+    expect(text).toContain("The tokens delivered cost $");
+    await (await host.arrived(0)).gone;
+  });
+
+  test("a long stream without a ceiling is served whole where the balance covers it", async () => {
+    const { events } = chatText(words(6_000), { input: 10 });
+    const { house } = await serving("chat.completions", sse(events), { model: { maxOutputTokens: 100_000 } });
+    const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+    expect(await read(answer)).toEndWith("data: [DONE]\n\n");
+    expect(house.receipt(answer).cost_usd).toBeCloseTo((10 + 60_000) / 1e6, 9);
+  });
+
+  test.each([
+    ["negative", { prompt_tokens: -1, completion_tokens: -100 }],
+    ["huge", { prompt_tokens: 1e18, completion_tokens: 1e18 }],
+    ["text", { prompt_tokens: "ten", completion_tokens: "twenty" }],
+    ["zero", { prompt_tokens: 0, completion_tokens: 0 }],
+    ["absent", undefined],
+  ])("a host that reports %s usage is not believed: the text is counted", async (_name, usage) => {
+    const whole = { ...(chatText(words(100)).whole as object), usage };
+    const { house } = await serving("chat.completions", json(whole));
+    const answer = await house.send("chat.completions", ask("chat.completions"));
+    const receipt = house.receipt(answer);
+    expect(receipt.tokens.source).toBe("counted");
+    expect(receipt.tokens.output).toBeGreaterThan(60);
+    expect(receipt.tokens.output).toBeLessThan(200);
+  });
+
+  test("cache reads, cache writes and reasoning are counted and priced", async () => {
+    const { whole } = messagesText(words(10), { input: 1_000, cached: 400, cacheWrite: 100, output: 10 });
+    const { house } = await serving("messages", json(whole));
+    const receipt = house.receipt(await house.send("messages", ask("messages")));
+    const { input, cache_read, cache_write, output } = receipt.tokens;
+    expect(cache_read).toBe(400);
+    expect(cache_write).toBe(100);
+    expect(receipt.cost_usd).toBeCloseTo((input * 1 + 400 * 0.1 + 100 * 1.25 + output * 10) / 1e6, 9);
+  });
+
+  test("nothing is served that cannot be recorded, and service resumes by itself", async () => {
+    const { house } = await serving("chat.completions", json(chatText().whole));
+    house.disk.mood = "full";
+    const first = await house.send("chat.completions", ask("chat.completions"));
+    expect(first.status).toBe(500);
+    expect(first.headers["retry-after"]).toBeDefined();
+    expect((await house.send("chat.completions", ask("chat.completions"))).status).toBe(500);
+    house.disk.mood = "fine";
+    while ((await house.send("chat.completions", ask("chat.completions"))).status !== 200)
+      await Bun.sleep(20);
+    expect(house.receipt(first)).toMatchObject({ state: "failed", cost_usd: 0 });
+  });
+});
+
+/** Reads until so many bytes' worth of words arrived, then leaves as a closed socket does. */
+async function leaveAfter(answer: Answer, count: number, abort: AbortController): Promise<void> {
+  if (answer.kind !== "stream") throw new Error("not a stream");
+  let text = "";
+  const { promise, resolve } = Promise.withResolvers<void>();
+  void answer.run({
+    write(bytes) {
+      text += new TextDecoder().decode(bytes);
+      if (text.split(" word").length > count - 1) resolve();
+      return !abort.signal.aborted;
+    },
+    close() {},
+  });
+  await promise;
+  abort.abort();
+}
+
+async function settled(house: TestHouse): Promise<void> {
+  while (house.ledger.openHolds > 0) await Bun.sleep(1);
+}
