@@ -14,7 +14,7 @@ const FLOORS = [
   ["hosts", "store"],
   ["generation"],
   ["http", "dashboard"],
-  ["config", "main.ts", "gateway.ts", "command"],
+  ["config", "main.ts", "gateway.ts", "counting.ts", "counting-thread.ts", "metrics.ts", "open-tier.ts"],
 ];
 /** I/O begins at floor 6: below it, only these may be imported from outside. */
 const PURE_PACKAGES = new Set(["lru-cache", "@sinclair/typebox", "@sinclair/typebox/value", "gpt-tokenizer"]);
@@ -24,12 +24,12 @@ const ELYSIA_FLOOR = 8;
 const floorOf = (room: string): number => FLOORS.findIndex((rooms) => rooms.includes(room)) + 1;
 const SRC = new URL("../src/", import.meta.url).pathname;
 const files = [...new Glob("**/*.{ts,tsx}").scanSync(SRC)];
-const IMPORT = /(?:from|import)\s*\(?\s*"([^"]+)"/g;
+const IMPORT = /^(?:import .*from |import |export .*from |\} from )"([^"]+)";$|\bimport\("([^"]+)"\)/gm;
 
 const imports = await Promise.all(
   files.map(async (file) => {
     const text = await Bun.file(SRC + file).text();
-    return [...text.matchAll(IMPORT)].map(([, target]) => ({ file, target: target! }));
+    return [...text.matchAll(IMPORT)].map(([, target, dynamic]) => ({ file, target: (target ?? dynamic)! }));
   }),
 ).then((lists) => lists.flat());
 

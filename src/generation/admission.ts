@@ -18,16 +18,16 @@ export async function admit(ask: Ask, desk: Desk): Promise<Admitted | Refusal> {
   if (first instanceof Reservation) return { reservation: first, ...sized };
   if (!isMoney(first)) return explain(first, ask, sized, desk);
   // Bytes bound tokens from above by a factor of three or four: count before refusing for money.
-  const counted = size(
-    ask,
-    desk.defaultMaxOutputTokens,
-    Math.min(ask.request.promptBound, await desk.countPrompt(ask.request)),
-  );
+  const tokens = Math.ceil((await desk.countPrompt(ask.request)) * COUNT_MARGIN);
+  const counted = size(ask, desk.defaultMaxOutputTokens, Math.min(ask.request.promptBound, tokens));
   const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
   return second instanceof Reservation
     ? { reservation: second, ...counted }
     : explain(second, ask, counted, desk);
 }
+
+/** Other vocabularies than the one that was counted with need up to half as many tokens again. */
+const COUNT_MARGIN = 1.5;
 
 /** One request at the desk. */
 export interface Ask {
@@ -46,7 +46,7 @@ export interface Desk {
   readonly dashboardUrl: string;
   readonly defaultMaxOutputTokens: number;
   readonly openTierRpm: number | null;
-  /** A count of the prompt's tokens that errs upwards; may take a while, off the event loop or not. */
+  /** A count of the prompt's tokens by a common vocabulary; may take a while. */
   countPrompt(request: GenerationRequest): Promise<number>;
 }
 

@@ -32,7 +32,7 @@ import {
 import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { GenerationRequest, Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
-import { newId, type ReceiptId } from "../units/id.ts";
+import { type BalanceId, newId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type Admitted, admit, checkContext, type Desk } from "./admission.ts";
@@ -76,7 +76,7 @@ export interface House {
   allowances(holder: Holder, call: Call): readonly Allowance[];
   countPrompt: Desk["countPrompt"];
   /** Keeps the receipt of a request that opened no hold, in memory. */
-  keepRefused(receipt: Receipt): void;
+  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void;
   onFault(error: unknown, receipt: ReceiptId): void;
 }
 
@@ -238,7 +238,14 @@ class Run {
   ): Promise<Answer> {
     const { tokens, from } = usedTokens(reply.usage, reply.countedTokens, request);
     const cost = costOf(tokens, stop.price);
-    const settlement = this.settle({ state: "settled", cost, tokens, from, stop, firstTokenMs: this.elapsedMs() });
+    const settlement = this.settle({
+      state: "settled",
+      cost,
+      tokens,
+      from,
+      stop,
+      firstTokenMs: this.elapsedMs(),
+    });
     const { durable } = settlement;
     if (durable === true || (await durable)) {
       return { kind: "whole", status: 200, headers: this.headers("application/json"), body: reply.body };
@@ -481,6 +488,7 @@ class Run {
         state: "refused",
         surface: this.surface.name,
         keyId: holder.key.id,
+        balanceId: holder.key.balanceId,
         modelRequested: request?.model ?? "",
         model: null,
         host: null,

@@ -23,8 +23,11 @@ function network64(address: string): string {
   const [before = "", after] = address.toLowerCase().split("%")[0]!.split("::");
   const head = before === "" ? [] : before.split(":");
   const tail = after === undefined || after === "" ? [] : after.split(":");
-  const zeros = after === undefined ? [] : Array<string>(Math.max(0, 8 - head.length - tail.length)).fill("0");
-  const groups = [...head, ...zeros, ...tail].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  const zeros =
+    after === undefined ? [] : Array<string>(Math.max(0, 8 - head.length - tail.length)).fill("0");
+  const groups = [...head, ...zeros, ...tail]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16));
   return `${groups.join(":")}::/64`;
 }
 
@@ -38,7 +41,8 @@ export class AddressThrottle {
   take(block: string, limit: number): number | null {
     const nowMs = this.clock.elapsedMs();
     const known = this.hours.get(block);
-    const hour = known !== undefined && nowMs - known.startedMs < HOUR_MS ? known : { startedMs: nowMs, taken: 0 };
+    const hour =
+      known !== undefined && nowMs - known.startedMs < HOUR_MS ? known : { startedMs: nowMs, taken: 0 };
     if (hour.taken >= limit) return Math.max(1, Math.ceil((hour.startedMs + HOUR_MS - nowMs) / 1_000));
     hour.taken += 1;
     if (hour !== known) this.hours.set(block, hour);

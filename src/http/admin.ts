@@ -17,7 +17,8 @@ import { ok, type Reply } from "./reply.ts";
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
 export function adminEndpoints(deps: HttpDeps): Endpoint[] {
   const guarded =
-    (handle: (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>) => async (exchange: Exchange) =>
+    (handle: (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>) =>
+    async (exchange: Exchange) =>
       notAdmin(exchange.request, deps) ?? handle(exchange, deps);
   return [
     { method: "POST", path: "/admin/credits", handle: guarded(credit) },
@@ -34,7 +35,10 @@ function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | null {
   if (token === null) return missingKey(request);
   return sameSecret(token, adminToken)
     ? null
-    : refuse("invalid_api_key", "The bearer token is not this gateway's admin token, which alone opens this endpoint.");
+    : refuse(
+        "invalid_api_key",
+        "The bearer token is not this gateway's admin token, which alone opens this endpoint.",
+      );
 }
 
 /** Compares digests, which have one length, so that time tells neither where two secrets differ nor how long they are. */

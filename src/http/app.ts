@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
-import type { HttpDeps } from "./deps.ts";
 import { adminEndpoints } from "./admin.ts";
 import { budgetEndpoints } from "./budgets.ts";
 import { catalogEndpoints } from "./catalog.ts";
+import type { HttpDeps } from "./deps.ts";
 import { answer, type Endpoint, Exchange, refusal } from "./endpoint.ts";
 import { generationEndpoints } from "./generation.ts";
 import { keyEndpoints } from "./keys.ts";
@@ -35,7 +35,8 @@ export function httpApp(deps: HttpDeps) {
     app.route(
       endpoint.method,
       endpoint.path,
-      ({ request, params, server }) => answer(endpoint, new Exchange(request, params, server, deps.desk.random), deps),
+      ({ request, params, server }) =>
+        answer(endpoint, new Exchange(request, params, server, deps.desk.random), deps),
       { parse: "none" },
     );
   }

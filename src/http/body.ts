@@ -4,7 +4,10 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
  * The request's body, at most `limit` bytes of it. The handler runs once the head has arrived: a length that is declared
  * too large is refused without reading anything, and a body of unknown length when it has grown too large.
  */
-export function readBody(request: Request, limit: number): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
+export function readBody(
+  request: Request,
+  limit: number,
+): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
   const declared = request.headers.get("content-length");
   if (declared !== null) {
     if (Number(declared) > limit) return tooLarge(limit);

@@ -1,5 +1,5 @@
-import { type CatalogEntry, catalogEntries, catalogEntry } from "../catalog/entry.ts";
 import { suggestion } from "../catalog/closest-id.ts";
+import { type CatalogEntry, catalogEntries, catalogEntry } from "../catalog/entry.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
@@ -13,7 +13,7 @@ export function catalogEndpoints(deps: HttpDeps): Endpoint[] {
     { method: "GET", path: "/v1/models", handle: (exchange) => models(exchange, deps) },
     { method: "GET", path: "/v1/models/:id", handle: (exchange) => model(exchange, deps) },
     // An id holds a slash, which some clients escape and others do not.
-    { method: "GET", path: "/v1/models/:author/:name", handle: (exchange) => model(exchange, deps) },
+    { method: "GET", path: "/v1/models/:id/:name", handle: (exchange) => model(exchange, deps) },
   ];
 }
 
@@ -34,8 +34,8 @@ async function models(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
 async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const stranger = await strangerTo(exchange, deps);
   if (stranger !== null) return stranger;
-  const { id, author, name } = exchange.params;
-  const wanted = id ?? `${author}/${name}`;
+  const { id, name } = exchange.params;
+  const wanted = name === undefined ? id! : `${id}/${name}`;
   const { models } = deps.catalog();
   const found = models.get(wanted);
   if (found !== undefined) return ok(modelView(catalogEntry(found, deps.roads)));

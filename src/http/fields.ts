@@ -2,7 +2,7 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import { Value, type ValueError } from "@sinclair/typebox/value";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
-import { nanoFromUsd, type NanoUsd } from "../units/usd.ts";
+import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 
 /**
  * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …", which is what a
@@ -46,18 +46,26 @@ export const wholeNumber = Type.Integer({
   description: "a whole number of 0 or more",
 });
 
-export const usd = Type.Number({ minimum: 0, description: "an amount in USD of 0 or more with at most 9 decimals" });
+export const usd = Type.Number({
+  minimum: 0,
+  description: "an amount in USD of 0 or more with at most 9 decimals",
+});
 
 /** An amount that has the form of `usd`, as money. */
 export function readUsd(param: string, amount: number): NanoUsd | Refusal {
-  return nanoFromUsd(amount) ?? invalidField(param, `\`${param}\` must be ${usd.description}, at most 9,000,000.`);
+  return (
+    nanoFromUsd(amount) ?? invalidField(param, `\`${param}\` must be ${usd.description}, at most 9,000,000.`)
+  );
 }
 
 /** An instant written in ISO 8601 with its zone. */
 export function readTime(param: string, value: string): EpochMs | Refusal {
   const at = ISO_8601.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(at)) {
-    return invalidField(param, `\`${param}\` must be a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z.`);
+    return invalidField(
+      param,
+      `\`${param}\` must be a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z.`,
+    );
   }
   return at as EpochMs;
 }

@@ -3,7 +3,7 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import { readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
-import { bearerOf, bearerOrApiKeyOf, identify, missingKey, keysOnly } from "./identity.ts";
+import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 import { answerResponse } from "./streaming.ts";
 

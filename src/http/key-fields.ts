@@ -72,10 +72,7 @@ function limitOf(
   return limit === undefined || limit === null ? limit : readUsd(field, limit);
 }
 
-function expiryOf(
-  value: string | null | undefined,
-  now: EpochMs,
-): EpochMs | null | undefined | Refusal {
+function expiryOf(value: string | null | undefined, now: EpochMs): EpochMs | null | undefined | Refusal {
   if (value === undefined || value === null) return value;
   const at = readTime("expires_at", value);
   if (refused(at) || at > now) return at;

@@ -1,5 +1,5 @@
-import type { Key } from "../keys/key.ts";
 import type { Minted } from "../keys/creation.ts";
+import type { Key } from "../keys/key.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 

@@ -32,7 +32,11 @@ export function keyEndpoints(deps: HttpDeps): Endpoint[] {
 /** The largest body of the control plane: 500 model ids of full length are 100 kB. */
 export const CONTROL_BODY_BYTES = 131_072;
 
-async function create(exchange: Exchange, deps: HttpDeps, throttle: AddressThrottle): Promise<Reply | Refusal> {
+async function create(
+  exchange: Exchange,
+  deps: HttpDeps,
+  throttle: AddressThrottle,
+): Promise<Reply | Refusal> {
   const { request } = exchange;
   const anonymous = !request.headers.has("authorization") && !request.headers.has("x-api-key");
   if (anonymous) {

@@ -1,3 +1,4 @@
+import { dashboardPage } from "./dashboard-page.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { errorsPage } from "./errors-page.ts";
@@ -22,10 +23,13 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 }
 
 const plainText = (text: string, status = 200): Response =>
-  new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" } });
+  new Response(text, {
+    status,
+    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+  });
 
-function greeting({ settings }: HttpDeps): string {
-  const { baseUrl, dashboardUrl } = settings();
+function greeting(deps: HttpDeps): string {
+  const { baseUrl, dashboardUrl } = deps.settings();
   return `Text generation gateway
 
 Create a key:   curl -X POST ${baseUrl}/v1/keys

@@ -1,4 +1,4 @@
-import { type Refusal, errorObject, refusalHeaders, refuse } from "../errors/refusal.ts";
+import { errorObject, type Refusal, refusalHeaders, refuse } from "../errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 
 /** What an endpoint answers with, before it becomes a response. */
@@ -30,7 +30,9 @@ export function refusalResponse(refusal: Refusal, receipt: ReceiptId, form: Erro
 
 export function refusalBody(refusal: Refusal, receipt: ReceiptId, form: ErrorForm): string {
   const error = errorObject(refusal, form.baseUrl);
-  return JSON.stringify(form.language === "messages" ? { type: "error", error, request_id: receipt } : { error });
+  return JSON.stringify(
+    form.language === "messages" ? { type: "error", error, request_id: receipt } : { error },
+  );
 }
 
 export interface ErrorForm {

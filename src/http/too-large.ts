@@ -9,7 +9,12 @@ import { directStream } from "./streaming.ts";
  * the reset before it has read the answer loses the answer (Node's fetch does). So the answer goes out whole, its length
  * declared, and the connection stays open for a moment, unread, until the client has seen it.
  */
-export function tooLargeResponse(refusal: Refusal, receipt: ReceiptId, form: ErrorForm, clock: Clock): Response {
+export function tooLargeResponse(
+  refusal: Refusal,
+  receipt: ReceiptId,
+  form: ErrorForm,
+  clock: Clock,
+): Response {
   const body = new TextEncoder().encode(refusalBody(refusal, receipt, form));
   const { headers, status } = refusalResponse(refusal, receipt, form);
   headers.set("connection", "close");

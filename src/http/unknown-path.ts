@@ -4,7 +4,9 @@ import { type Endpoint, pathOf } from "./endpoint.ts";
 /** Why no endpoint was found: another method would do, or the surface is not served. */
 export function unknownPath(request: Request, endpoints: readonly Endpoint[]): Misdirected {
   const path = pathOf(request);
-  const methods = new Set(endpoints.filter((endpoint) => matches(endpoint.path, path)).map(({ method }) => method));
+  const methods = new Set(
+    endpoints.filter((endpoint) => matches(endpoint.path, path)).map(({ method }) => method),
+  );
   if (methods.size > 0) {
     const allowed = [...methods].join(", ");
     const message = `${shown(path)} does not take ${request.method}; it takes ${allowed}.`;
@@ -22,9 +24,13 @@ export interface Misdirected {
 function matches(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const given = path.split("/");
-  return wanted.length === given.length && wanted.every((part, index) => part.startsWith(":") || part === given[index]);
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, index) => part.startsWith(":") || part === given[index])
+  );
 }
 
 const MAX_SHOWN = 100;
 
-const shown = (path: string): string => `\`${path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path}\``;
+const shown = (path: string): string =>
+  `\`${path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path}\``;

@@ -1,0 +1,389 @@
+import { join } from "node:path";
+import { LRUCache } from "lru-cache";
+import { suggestion } from "./catalog/closest-id.ts";
+import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
+import { type FoundConfig, findConfig } from "./config/find-config.ts";
+import type { FoundHosts } from "./config/found-hosts.ts";
+import { formatProblems } from "./config/problem.ts";
+import { Counting } from "./counting.ts";
+import { refused } from "./errors/refusal.ts";
+import type { Call } from "./generation/answer.ts";
+import { generator, type Holder, type Settings } from "./generation/generate.ts";
+import { formatReceipt, type Receipt, recoveredReceipt } from "./generation/receipt.ts";
+import type { Try } from "./hosts/attempt.ts";
+import { http1Transport } from "./hosts/http1-transport.ts";
+import { startSimulatedHost } from "./hosts/simulated.ts";
+import { httpApp, listen } from "./http/app.ts";
+import type { HttpDeps, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
+import type { Balance } from "./keys/key.ts";
+import { Keyring } from "./keys/keyring.ts";
+import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
+import { type Allowance, Ledger } from "./ledger/ledger.ts";
+import { Metrics } from "./metrics.ts";
+import { FreeRoutes } from "./open-tier.ts";
+import { Health } from "./routing/health.ts";
+import type { Stop } from "./routing/plan.ts";
+import { Books } from "./store/books.ts";
+import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
+import { folderDisk, probeSync } from "./store/disk.ts";
+import { SqliteKeyStore } from "./store/key-store.ts";
+import { LedgerStore, type StoredReceipt } from "./store/ledger-store.ts";
+import { openDatabase } from "./store/sqlite.ts";
+import { pairing, SURFACES } from "./surfaces/surfaces.ts";
+import { type Clock, systemClock } from "./units/clock.ts";
+import type { ReceiptId } from "./units/id.ts";
+import { type RandomBytes, systemRandom } from "./units/random.ts";
+
+/** The configuration cannot be used; the message lists every problem. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
+/**
+ * Builds the whole gateway and opens its port. Everything that any floor needs from another is handed over here and
+ * nowhere else.
+ */
+export async function openGateway(options: GatewayOptions): Promise<Gateway> {
+  const { env, cwd, log, clock = systemClock, random = systemRandom } = options;
+  const simulated = startSimulatedHost({ clock, random });
+  const find = async (): Promise<FoundConfig> => {
+    const found = await findConfig({ env, cwd, now: clock.now(), simulatedUrl: simulated.url });
+    if (Array.isArray(found)) throw new ConfigError(formatProblems(found));
+    return found;
+  };
+  let folder: DataFolder | null = null;
+  try {
+    const { config, found } = await find();
+    folder = openDataFolder(env.GATEWAY_DATA || join(cwd, "data"), env.GATEWAY_ADMIN_TOKEN, random);
+    return await assemble({
+      config,
+      found,
+      find,
+      folder,
+      clock,
+      random,
+      env,
+      log,
+      stopSimulated: () => simulated.stop(),
+    });
+  } catch (error) {
+    folder?.release();
+    await simulated.stop();
+    throw error;
+  }
+}
+
+export interface GatewayOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly random?: RandomBytes;
+}
+
+/** One event for the operator; `fields` never hold keys, hashes, prompts or answers. */
+export type Log = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
+
+export interface Gateway {
+  readonly url: string;
+  readonly folder: DataFolder;
+  readonly config: Config;
+  readonly found: FoundHosts;
+  /** Null when the new configuration is in force; otherwise why it was refused, and the old one stays. */
+  reload(): Promise<string | null>;
+  /** Refuses new requests, lets streams finish within `drain_ms`, closes the books. */
+  stop(): Promise<void>;
+}
+
+interface Parts {
+  readonly config: Config;
+  readonly found: FoundHosts;
+  readonly find: () => Promise<FoundConfig>;
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly env: GatewayOptions["env"];
+  readonly log: Log;
+  readonly stopSimulated: () => Promise<void>;
+}
+
+const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;
+/** With relaxed durability the journal is synced this often. */
+const RELAXED_SYNC_MS = 1_000;
+/** Receipts of refused requests, which opened no hold and are not written down. */
+const MAX_REFUSED_RECEIPTS = 10_000;
+const DRAIN_POLL_MS = 20;
+
+async function assemble(parts: Parts): Promise<Gateway> {
+  const { folder, clock, random, env, log, find } = parts;
+  let { config, found } = parts;
+  let links: Links;
+  let draining = false;
+
+  const controlDb = openDatabase(folder.databasePath);
+  const booksDb = openDatabase(folder.databasePath, "NORMAL");
+  const control = new LedgerStore(controlDb);
+  const relaxed = config.durability === "relaxed";
+  const { syncing, slowMs } = probeSync(folder.path);
+  log("disk", { sync_ms: Math.round(slowMs * 1_000) / 1_000, syncing, durability: config.durability });
+  const books = await Books.open({
+    disk: folderDisk(folder.path, syncing),
+    store: new LedgerStore(booksDb),
+    clock,
+    relaxed,
+    journalFileBytes: JOURNAL_FILE_BYTES,
+    writeOffTokens: config.generation.writeOffTokens,
+    defer: relaxed ? (run) => void clock.after(RELAXED_SYNC_MS, run) : (run) => void setImmediate(run),
+    recoveredBody: recoveredReceipt,
+    onRecovered: (orphans) => {
+      if (orphans > 0) log("recovered", { open_holds: orphans });
+    },
+    onFault: (error) => log("books", { error: String(error) }),
+  });
+  const ledger = new Ledger(clock, books.journal, control);
+  books.follow(ledger);
+
+  const store = new SqliteKeyStore(controlDb, clock);
+  const keyring = new Keyring(store);
+  const transport = http1Transport({ clock });
+  const health = new Health(clock);
+  const roads = {
+    usable: health.usable.bind(health),
+    verifiedFree: health.verifiedFree.bind(health),
+    joins: (client: Parameters<typeof pairing>[0], host: Parameters<typeof pairing>[1]) =>
+      pairing(client, host) !== null,
+  };
+  const freeRoutes = new FreeRoutes(
+    health,
+    { transport, clock, surfaces: SURFACES, pairing },
+    clock,
+    () => config.catalog,
+  );
+  const counting = new Counting();
+  const metrics = new Metrics(ledger, books.journal);
+  const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
+
+  const settings = (): Settings => ({
+    ...links,
+    attempts: config.generation,
+    chunkGapMs: config.generation.chunkGapMs,
+    totalMs: config.generation.totalMs,
+    writeOffTokens: config.generation.writeOffTokens,
+    defaultMaxOutputTokens: config.generation.defaultMaxOutputTokens,
+    openTierRpm: config.openTier.rpm,
+  });
+  const onFault = (error: unknown, receipt: ReceiptId) =>
+    log("fault", { receipt, error: error instanceof Error ? error.stack : String(error) });
+
+  const generate = generator({
+    clock,
+    random,
+    ledger,
+    journal: books.journal,
+    transport,
+    surfaces: SURFACES,
+    pairing,
+    roads,
+    observe,
+    catalog: () => config.catalog,
+    settings,
+    suggest: (id) => suggestion(id, config.catalog.models.keys(), links.baseUrl),
+    identify: (secret, at) => keyring.identify(secret, at),
+    allowances: ({ balance }: Holder) => [allowanceOf(balance, config)],
+    countPrompt: (request) => counting.count(request.body, request.promptBound),
+    keepRefused,
+    onFault,
+  });
+
+  function observe(stop: Stop, outcome: Try["outcome"]): void {
+    const { route } = stop;
+    metrics.tried(route.host.id, outcome);
+    // What the host thinks of a request, and a client that leaves, say nothing about the host.
+    if (outcome === "rejected" || outcome === "abandoned") return;
+    const served = outcome === "opened" || outcome === "answered";
+    health.observe(route.host, served ? "served" : "failed");
+    if (!served && route.free) freeRoutes.doubt(route);
+  }
+
+  function keepRefused(receipt: Receipt & { balanceId: StoredReceipt["balanceId"] }): void {
+    const { id, createdAt, keyId, balanceId } = receipt;
+    refusedReceipts.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
+  }
+
+  const receipts: ReceiptReader = {
+    async receipt(id) {
+      const kept = refusedReceipts.get(id);
+      if (kept !== undefined) return kept;
+      books.applyAll();
+      return control.receipt(id);
+    },
+    async receipts(of, limit, before) {
+      books.applyAll();
+      return control.receipts(of, limit, before);
+    },
+  };
+
+  const ledgerDesk: LedgerDesk = {
+    balance: (id) => ledger.balance(id),
+    keyUse: (key, at) => ledger.keyUse(key, at),
+    budgetUse: (budget, at) => ledger.use(budgetCounter(budget.id, budget.window, at)),
+    async openTier(balance, at) {
+      const { owner, limit } = allowanceOf(balance, config);
+      return { limit, used: (await ledger.use(allowanceCounter(owner, at))).spent };
+    },
+    async credit(credit) {
+      const { repeated } = control.credit(credit);
+      if (repeated !== null) return repeated;
+      ledger.credited(credit.balanceId, credit.amount);
+      return credit;
+    },
+    async audit() {
+      await books.journal.flushed();
+      books.applyAll();
+      return auditOf(control, ledger);
+    },
+  };
+
+  const deps: HttpDeps = {
+    desk: {
+      store,
+      keyring,
+      clock,
+      random,
+      settings: () => ({ defaults: config.defaults, graceMs: config.graceMs }),
+    },
+    adminToken: folder.adminToken,
+    settings: () => ({
+      ...links,
+      bodyBytes: config.bodyBytes,
+      accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
+    }),
+    async generate(surface, call: Call) {
+      const answer = await generate(surface, call);
+      metrics.answered(surface, answer.status);
+      return answer;
+    },
+    async countTokens(body) {
+      const request = SURFACES.messages.readRequest(withCeiling(body));
+      return refused(request) ? request : counting.count(request.body, request.promptEstimate);
+    },
+    catalog: () => config.catalog,
+    roads,
+    ledger: ledgerDesk,
+    receipts,
+    ready: () => !draining && books.journal.healthy,
+    reload: async () => ({ problem: await reload() }),
+    metrics: () => metrics.text(),
+    onFault,
+  };
+
+  const hostname = env.HOST || "127.0.0.1";
+  // Links are only read by requests, and none arrives before the port is known.
+  links = linksOf(config, "");
+  const app = httpApp(deps);
+  const server = listen(app, { hostname, port: portOf(env.PORT) });
+  const url = listeningUrl(hostname, server.port!);
+  links = linksOf(config, url);
+  await freeRoutes.verify();
+
+  async function reload(): Promise<string | null> {
+    try {
+      ({ config, found } = await find());
+      links = linksOf(config, url);
+      void freeRoutes.verify();
+      log("reloaded", { models: config.catalog.models.size, hosts: config.catalog.hosts.size });
+      return null;
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      log("reload refused", { problem: error.message });
+      return error.message;
+    }
+  }
+
+  return {
+    url,
+    folder,
+    get config() {
+      return config;
+    },
+    get found() {
+      return found;
+    },
+    reload,
+    async stop() {
+      draining = true;
+      freeRoutes.stop();
+      const stopped = server.stop();
+      const deadlineMs = clock.elapsedMs() + config.drainMs;
+      while (ledger.openHolds > 0 && clock.elapsedMs() < deadlineMs) await sleep(clock, DRAIN_POLL_MS);
+      // Streams that are still open now are cut; each settles for what it delivered.
+      void server.stop(true);
+      const cutMs = clock.elapsedMs() + CUT_MS;
+      while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
+      await Promise.race([stopped, sleep(clock, CUT_MS)]);
+      await books.close();
+      counting.stop();
+      transport.close();
+      controlDb.close();
+      booksDb.close();
+      await parts.stopSimulated();
+      folder.release();
+    },
+  };
+}
+
+/** Time for cut streams to settle. */
+const CUT_MS = 2_000;
+
+const sleep = (clock: Clock, ms: number): Promise<void> =>
+  new Promise((resolve) => void clock.after(ms, resolve));
+
+/** All keys of an account share one allowance; without an account, all keys of a balance. Specification, "Limits". */
+function allowanceOf({ id, accountId }: Balance, { openTier }: Config): Allowance {
+  return accountId === null
+    ? { owner: id, limit: openTier.accountlessRequestsPerDay }
+    : { owner: accountId, limit: openTier.requestsPerDay };
+}
+
+/** The store's recomputed books, held against memory. */
+function auditOf(store: LedgerStore, ledger: Ledger): LedgerAudit {
+  const { credits, charges, losses, writeOffs, drifts } = store.audit();
+  let held = 0n;
+  const all = [...drifts];
+  for (const { id, spent, held: holds } of ledger.booked()) {
+    if (id.startsWith("balance:")) held += BigInt(holds);
+    const drift = BigInt(store.spent(id)) - BigInt(spent);
+    if (drift !== 0n) all.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
+  }
+  return {
+    creditsNano: credits,
+    chargesNano: charges,
+    heldNano: held,
+    availableNano: credits - charges - held,
+    writeOffsNano: writeOffs,
+    lossesNano: losses,
+    drifts: all,
+  };
+}
+
+/** Anthropic's counting endpoint takes a request without a ceiling. */
+function withCeiling(body: Uint8Array): Uint8Array {
+  try {
+    const json = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
+    if (typeof json !== "object" || json === null || "max_tokens" in json) return body;
+    return new TextEncoder().encode(JSON.stringify({ ...json, max_tokens: 1 }));
+  } catch {
+    return body;
+  }
+}
+
+function portOf(text: string | undefined): number {
+  if (text === undefined || text === "") return DEFAULT_PORT;
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new ConfigError(`PORT is "${text}": expected a number from 0 to 65535.`);
+  }
+  return port;
+}
+
+const DEFAULT_PORT = 8080;

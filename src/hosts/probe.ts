@@ -1,0 +1,85 @@
+import type { Route, SurfaceName } from "../catalog/catalog.ts";
+import { refused } from "../errors/refusal.ts";
+import type { Pairing, Surface } from "../surfaces/surface.ts";
+import type { Clock } from "../units/clock.ts";
+import { HostFault, type Transport } from "./transport.ts";
+
+/**
+ * Asks a free route for one token: it is verified when it answers and its host reports no charge. Nothing is served on
+ * the Open Tier on the word of a configuration file alone.
+ */
+export async function probeFree(route: Route, tools: ProbeTools): Promise<boolean> {
+  const { transport, clock, surfaces, pairing } = tools;
+  const { host } = route;
+  const language = host.speaks[0]!;
+  const surface = surfaces[language];
+  const request = surface.readRequest(new TextEncoder().encode(JSON.stringify(PROBES[language])));
+  const pair = pairing(language, language);
+  if (refused(request) || pair === null) return false;
+  const body = pair.hostBody(request, {
+    model: route.model,
+    noStreamOptions: true,
+    maxOutputTokens: null,
+    ceilingField: "max_tokens",
+  });
+  if (refused(body)) return false;
+  const secret =
+    host.apiKey === null
+      ? {}
+      : host.auth === "bearer"
+        ? { authorization: `Bearer ${host.apiKey}` }
+        : { "x-api-key": host.apiKey };
+  const headers = {
+    ...host.headers,
+    ...secret,
+    "content-type": "application/json",
+    accept: "application/json",
+  };
+  const exchange = transport.open({ host, method: "POST", path: surface.path, headers, body });
+  const timer = clock.after(PROBE_MS, () => exchange.cancel());
+  try {
+    const reply = await exchange.reply;
+    if (reply instanceof HostFault || reply.status !== 200) return false;
+    const answer = await readWhole(reply.read.bind(reply));
+    return (
+      answer !== null && pair.readReply(answer, request, "probe").kind === "reply" && !reportsCharge(answer)
+    );
+  } finally {
+    timer.cancel();
+    exchange.cancel();
+  }
+}
+
+export interface ProbeTools {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
+  pairing(client: SurfaceName, host: SurfaceName): Pairing | null;
+}
+
+const PROBE_MS = 15_000;
+const MAX_PROBE_BYTES = 256 * 1024;
+
+const PROBES: Record<SurfaceName, object> = {
+  "chat.completions": { model: "probe", max_tokens: 1, messages: [{ role: "user", content: "Hi" }] },
+  responses: { model: "probe", max_output_tokens: 16, input: "Hi" },
+  messages: { model: "probe", max_tokens: 1, messages: [{ role: "user", content: "Hi" }] },
+};
+
+async function readWhole(read: () => unknown): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = [];
+  for (let length = 0; length <= MAX_PROBE_BYTES; ) {
+    const next = await read();
+    if (next === null) return Buffer.concat(chunks);
+    if (!(next instanceof Uint8Array)) return null;
+    chunks.push(next);
+    length += next.length;
+  }
+  return null;
+}
+
+/** OpenRouter and its like report `usage.cost` in USD. */
+function reportsCharge(answer: Uint8Array): boolean {
+  const { usage } = JSON.parse(Buffer.from(answer).toString("utf8")) as { usage?: { cost?: unknown } };
+  return typeof usage?.cost === "number" && usage.cost > 0;
+}

@@ -1,0 +1,50 @@
+import { ERROR_CODES, ERRORS, type ErrorCode } from "../errors/codes.ts";
+import { escapeHtml, makePage, type Page } from "./page.ts";
+
+/** The errors reference: every message's link lands on the anchor of its code here. Made from the table itself. */
+export const errorsPage = (): Page =>
+  makePage(
+    "Errors reference",
+    STYLE,
+    `<header>
+<h1>Errors reference</h1>
+<p class="lead">Every error is <code>{"error": {"message", "type", "code", "param"}}</code>. The code is stable; the message is for
+people and may change. <em>Retryable</em> means that the identical request may succeed later: wait for
+<code>Retry-After</code> where it is given, and back off otherwise. The header <code>x-gateway-receipt</code> carries the receipt id of
+every answer.</p>
+</header>
+<div class="scroll">
+<table>
+<thead><tr><th>Code</th><th>Status</th><th>Type</th><th>Retryable</th></tr></thead>
+<tbody>
+${ERROR_CODES.map(tableRow).join("\n")}
+</tbody>
+</table>
+</div>
+<main>
+${ERROR_CODES.map(section).join("\n")}
+</main>`,
+  );
+
+function tableRow(code: ErrorCode): string {
+  const { status, type, retryable } = ERRORS[code];
+  return `<tr><td><a href="#${code}"><code>${code}</code></a></td><td>${status}</td><td><code>${type}</code></td><td>${retryable ? "yes" : "no"}</td></tr>`;
+}
+
+function section(code: ErrorCode): string {
+  const { status, type, retryable, when, fix } = ERRORS[code];
+  return `<section id="${code}">
+<h2><a href="#${code}"><code>${code}</code></a></h2>
+<p class="facts"><span>HTTP ${status}</span><span>${type}</span><span>${retryable ? "retryable" : "not retryable"}</span></p>
+<p>${escapeHtml(when)}</p>
+<p><strong>What to do.</strong> ${escapeHtml(fix)}</p>
+</section>`;
+}
+
+const STYLE = `
+main { margin-top: 2.5rem; display: grid; gap: 1rem; }
+section { border: 1px solid var(--line); border-radius: .6rem; padding: 1.1rem 1.3rem; background: var(--tint); }
+section:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+section h2 a { color: inherit; text-decoration: none; }
+.facts { display: flex; flex-wrap: wrap; gap: .4rem 1.2rem; color: var(--soft); font-size: .88rem; margin: .2rem 0 .6rem; }
+`;

@@ -1,0 +1,193 @@
+import { openDatabase } from "../../src/store/sqlite.ts";
+import { SqliteKeyStore } from "../../src/store/key-store.ts";
+import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
+import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
+import type { Answer, Call } from "../../src/generation/answer.ts";
+import { httpApp, type HttpDeps, listen } from "../../src/http/app.ts";
+import { Keyring } from "../../src/keys/keyring.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import { systemRandom } from "../../src/units/random.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import type { NanoPerMillion, NanoUsd } from "../../src/units/usd.ts";
+
+export const ADMIN_TOKEN = "or-admin-of-the-tests";
+
+/** The HTTP floor and the keys on real sockets and a real database; generation and ledger are played. */
+export class TestHouse {
+  readonly db = openDatabase(":memory:");
+  readonly faults: { error: unknown; receipt: string }[] = [];
+  readonly calls: Call[] = [];
+  readonly credits = new Map<string, Credit>();
+  readonly receipts: StoredReceipt[] = [];
+  settings = {
+    baseUrl: "http://gateway.test",
+    dashboardUrl: "http://gateway.test/dashboard",
+    bodyBytes: 100_000,
+    accountlessKeysPerAddressPerHour: 1_000,
+  };
+  generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
+  ready = true;
+  reloadProblem: string | null = null;
+  readonly deps: HttpDeps = this.makeDeps();
+  private readonly app = httpApp(this.deps);
+  private readonly server = listen(this.app, { hostname: "127.0.0.1", port: 0 });
+
+  get port(): number {
+    return this.server.port!;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  async send(method: string, path: string, options: SendOptions = {}): Promise<Sent> {
+    const { bearer, body, headers = {} } = options;
+    const response = await fetch(this.url + path, {
+      method,
+      headers: { ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }), ...headers },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: parsed(text) };
+  }
+
+  /** An accountless balance with its first key. */
+  async setUp(body?: unknown): Promise<{ id: string; key: string; recovery_secret: string; balance_id: BalanceId }> {
+    const made = await this.send("POST", "/v1/keys", { body });
+    if (made.status !== 201) throw new Error(made.text);
+    return made.json;
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop(true);
+    this.db.close();
+  }
+
+  private makeDeps(): HttpDeps {
+    const store = new SqliteKeyStore(this.db, systemClock);
+    return {
+      desk: {
+        store,
+        keyring: new Keyring(store),
+        clock: systemClock,
+        random: systemRandom,
+        settings: () => ({ defaults: DEFAULTS, graceMs: 86_400_000 }),
+      },
+      adminToken: ADMIN_TOKEN,
+      settings: () => this.settings,
+      generate: (_surface, call) => {
+        this.calls.push(call);
+        return this.generate(call);
+      },
+      countTokens: async (body) => body.length,
+      catalog: () => CATALOG,
+      roads: { usable: () => true, verifiedFree: () => true, joins: () => false },
+      ledger: {
+        balance: async (id) => {
+          let total = 0;
+          for (const credit of this.credits.values()) if (credit.balanceId === id) total += credit.amount;
+          return { total: total as NanoUsd, held: 0 as NanoUsd, available: total as NanoUsd };
+        },
+        keyUse: async () => ({ day: 1_000_000 as NanoUsd, month: 2_000_000 as NanoUsd }),
+        budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, held: 4_000_000 as NanoUsd }),
+        openTier: async () => ({ limit: 20, used: 1 }),
+        credit: async (credit) => {
+          const before = this.credits.get(credit.idempotencyKey);
+          if (before === undefined) this.credits.set(credit.idempotencyKey, credit);
+          return before ?? credit;
+        },
+        audit: async () => ({
+          creditsNano: 10n,
+          chargesNano: 4n,
+          heldNano: 1n,
+          availableNano: 5n,
+          writeOffsNano: 0n,
+          lossesNano: 0n,
+          drifts: [],
+        }),
+      },
+      receipts: {
+        receipt: async (id) => this.receipts.find((one) => one.id === id) ?? null,
+        receipts: async (of, limit, before) => {
+          const mine = this.receipts.filter((one) =>
+            "keyId" in of ? one.keyId === of.keyId : one.balanceId === of.balanceId,
+          );
+          const from = before === null ? 0 : mine.findIndex((one) => one.id === before) + 1;
+          return mine.slice(from, from + limit);
+        },
+      },
+      ready: () => this.ready,
+      reload: async () => ({ problem: this.reloadProblem }),
+      metrics: () => "gateway_up 1\n",
+      onFault: (error, receipt) => this.faults.push({ error, receipt }),
+    };
+  }
+}
+
+export interface SendOptions {
+  readonly bearer?: string;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+export interface Sent {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the server said
+  readonly json: any;
+}
+
+export const wholeAnswer = (json: unknown, status = 200): Answer => ({
+  kind: "whole",
+  status,
+  headers: { "content-type": "application/json", "x-gateway-receipt": "rcpt_played" },
+  body: Buffer.from(JSON.stringify(json)),
+});
+
+export const DEFAULTS = {
+  accountless: {
+    rpmLimit: 60,
+    tpmLimit: 400_000,
+    dailyLimit: 5_000_000_000 as NanoUsd,
+    monthlyLimit: 50_000_000_000 as NanoUsd,
+  },
+  account: { rpmLimit: 300, tpmLimit: null, dailyLimit: null, monthlyLimit: null },
+};
+
+const host: Host = {
+  id: "h",
+  baseUrl: "http://127.0.0.1:1/v1",
+  speaks: ["chat.completions"],
+  apiKey: null,
+  auth: "bearer",
+  headers: {},
+  onDisconnect: "cancel",
+  quirks: {},
+};
+const perMillion = (usd: number) => (usd * 1e9) as NanoPerMillion;
+const price = { input: perMillion(1), output: perMillion(2), cacheRead: perMillion(1), cacheWrite: perMillion(1) };
+const model = (id: string): [string, Model] => [
+  id,
+  {
+    id,
+    name: `Model ${id}`,
+    contextLength: 1_000,
+    maxOutputTokens: 100,
+    price,
+    routes: [{ host, model: "m", price, free: false }],
+  },
+];
+const CATALOG: Catalog = {
+  models: new Map([model("test/one"), model("test/two")]),
+  auto: new Map(),
+  hosts: new Map([["h", host]]),
+};
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

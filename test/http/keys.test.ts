@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { TestHouse } from "./house.ts";
+
+let house: TestHouse;
+beforeAll(() => {
+  house = new TestHouse();
+});
+afterAll(() => house.stop());
+
+const DAY_MS = 86_400_000;
+
+describe("POST /v1/keys without a header", () => {
+  test("gives a key, a recovery secret and the accountless limits, each secret once", async () => {
+    const { status, json, headers } = await house.send("POST", "/v1/keys");
+    expect(status).toBe(201);
+    expect(json.key).toMatch(/^or-live-[1-9A-HJ-NP-Za-km-z]{32}$/);
+    expect(json.recovery_secret).toMatch(/^or-rec-[1-9A-HJ-NP-Za-km-z]{44}$/);
+    expect(json.recovery_url).toBe(`http://gateway.test/dashboard#recover=${json.recovery_secret}`);
+    expect(json.prefix).toBe(json.key.slice(0, 12));
+    expect(json).toMatchObject({
+      state: "active",
+      rpm_limit: 60,
+      tpm_limit: 400_000,
+      daily_limit_usd: 5,
+      monthly_limit_usd: 50,
+      allowed_models: null,
+      budget: null,
+      expires_at: null,
+    });
+    expect(headers.get("x-gateway-receipt")).toStartWith("rcpt_");
+    expect(headers.get("cache-control")).toBe("no-store");
+    const seen = await house.send("GET", `/v1/keys/${json.id}`, { bearer: json.recovery_secret });
+    expect(seen.text).not.toContain(json.key);
+    expect(seen.text).not.toContain("hash");
+  });
+
+  test("keeps no plaintext in the database", async () => {
+    const { key, recovery_secret } = await house.setUp();
+    const dump = Buffer.from(house.db.serialize()).toString("latin1");
+    expect(dump).not.toContain(key);
+    expect(dump).not.toContain(recovery_secret);
+    expect(dump).toContain(new Bun.CryptoHasher("sha256").update(key).digest("hex"));
+  });
+
+  test("takes limits of its own", async () => {
+    const { status, json } = await house.send("POST", "/v1/keys", { body: { daily_limit_usd: 1.25, rpm_limit: null } });
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ daily_limit_usd: 1.25, rpm_limit: null });
+  });
+});
+
+describe("limits that cannot be", () => {
+  const wrong: [unknown, string | null][] = [
+    [{ rpm_limit: "ten" }, "rpm_limit"],
+    [{ rpm_limit: -1 }, "rpm_limit"],
+    [{ rpm_limit: 1.5 }, "rpm_limit"],
+    [{ daily_limit_usd: -0.01 }, "daily_limit_usd"],
+    [{ daily_limit_usd: 0.00000000001 }, "daily_limit_usd"],
+    [{ monthly_limit_usd: 1e12 }, "monthly_limit_usd"],
+    [{ allowed_models: [] }, "allowed_models"],
+    [{ allowed_models: [1] }, "allowed_models"],
+    [{ budget: 7 }, "budget"],
+    [{ budget: "nowhere" }, "budget"],
+    [{ expires_at: "tomorrow" }, "expires_at"],
+    [{ expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
+    [{ name: "" }, "name"],
+    [{ spend: 1 }, "spend"],
+    [{ constructor: 1 }, "constructor"],
+    ['{"__proto__": {"rpm_limit": 1}}', "__proto__"],
+    ["{", null],
+    ["[]", null],
+    ["7", null],
+    ["null", null],
+  ];
+  test.each(wrong)("%p is refused by the name of the field", async (body, param) => {
+    const { status, json } = await house.send("POST", "/v1/keys", { body });
+    expect(status).toBe(400);
+    expect(json.error).toMatchObject({ code: "invalid_request", type: "invalid_request_error", param });
+    if (param !== null) expect(json.error.message).toContain(`\`${param}\``);
+    expect(json.error.message).toEndWith("See http://gateway.test/docs/errors#invalid_request");
+  });
+});
+
+describe("an owner", () => {
+  test("creates further keys on the balance, lists and changes them", async () => {
+    const { recovery_secret, id, balance_id } = await house.setUp();
+    const second = await house.send("POST", "/v1/keys", {
+      bearer: recovery_secret,
+      body: { name: "agent", allowed_models: ["test/one"] },
+    });
+    expect(second.status).toBe(201);
+    expect(second.json).toMatchObject({ name: "agent", balance_id, allowed_models: ["test/one"] });
+    expect(second.json.recovery_secret).toBeUndefined();
+
+    const list = await house.send("GET", "/v1/keys", { bearer: recovery_secret });
+    expect(list.json.data.map((key: { id: string }) => key.id).toSorted()).toEqual([id, second.json.id].toSorted());
+
+    const page = await house.send("GET", "/v1/keys?limit=1", { bearer: recovery_secret });
+    expect(page.json.has_more).toBe(true);
+    const rest = await house.send("GET", `/v1/keys?limit=1&before=${page.json.data[0].id}`, { bearer: recovery_secret });
+    expect(rest.json.has_more).toBe(false);
+    expect([page.json.data[0].id, rest.json.data[0].id].toSorted()).toEqual([id, second.json.id].toSorted());
+
+    const raised = await house.send("PATCH", `/v1/keys/${id}`, {
+      bearer: recovery_secret,
+      body: { rpm_limit: 1_000, daily_limit_usd: null },
+    });
+    expect(raised.json).toMatchObject({ rpm_limit: 1_000, daily_limit_usd: null, monthly_limit_usd: 50 });
+  });
+
+  test("does not see the keys of another balance", async () => {
+    const [mine, theirs] = [await house.setUp(), await house.setUp()];
+    for (const [method, path] of [
+      ["GET", ""],
+      ["PATCH", ""],
+      ["DELETE", ""],
+      ["POST", "/rotate"],
+      ["POST", "/revoke"],
+    ] as const) {
+      const { status, json } = await house.send(method, `/v1/keys/${theirs.id}${path}`, {
+        bearer: mine.recovery_secret,
+        ...(method === "PATCH" ? { body: {} } : {}),
+      });
+      expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", "id"]);
+    }
+    expect((await house.send("GET", "/v1/me", { bearer: theirs.key })).status).toBe(200);
+  });
+});
+
+describe("a key", () => {
+  const body = { rpm_limit: 60, allowed_models: ["test/one", "test/two"], expires_at: "2099-01-01T00:00:00Z" };
+  const changes: [unknown, number][] = [
+    [{ rpm_limit: 10 }, 200],
+    [{ rpm_limit: 60 }, 200],
+    [{ rpm_limit: 61 }, 400],
+    [{ rpm_limit: null }, 400],
+    [{ daily_limit_usd: 4.99 }, 200],
+    [{ daily_limit_usd: 5.01 }, 400],
+    [{ allowed_models: ["test/two"] }, 200],
+    [{ allowed_models: ["test/one", "other/model"] }, 400],
+    [{ allowed_models: null }, 400],
+    [{ expires_at: "2098-01-01T00:00:00Z" }, 200],
+    [{ expires_at: "2099-01-02T00:00:00Z" }, 400],
+    [{ expires_at: null }, 400],
+    [{ budget: "team" }, 400],
+    [{ name: "other" }, 400],
+    [{ rpm_limit: 10, daily_limit_usd: 6 }, 400],
+  ];
+  test.each(changes)("that changes itself by %p is answered %d: it may only tighten itself", async (change, status) => {
+    const { id, key } = await house.setUp(body);
+    const changed = await house.send("PATCH", `/v1/keys/${id}`, { bearer: key, body: change });
+    expect(changed.status).toBe(status);
+    const after = await house.send("GET", `/v1/keys/${id}`, { bearer: key });
+    if (status === 200) expect(after.json).toMatchObject(normal(change));
+    else expect(after.json).toMatchObject({ rpm_limit: 60, daily_limit_usd: 5, allowed_models: body.allowed_models });
+  });
+
+  test("lists itself and nothing else", async () => {
+    const { id, key, recovery_secret } = await house.setUp();
+    await house.send("POST", "/v1/keys", { bearer: recovery_secret });
+    const { json } = await house.send("GET", "/v1/keys", { bearer: key });
+    expect(json.data.map((one: { id: string }) => one.id)).toEqual([id]);
+  });
+});
+
+describe("rotation", () => {
+  test("by the key: a new id and secret, the same limits, 24 hours of grace for the old one", async () => {
+    const { id, key, recovery_secret } = await house.setUp({ rpm_limit: 7, name: "agent" });
+    const rotated = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: key });
+    expect(rotated.status).toBe(200);
+    expect(rotated.json).toMatchObject({ rpm_limit: 7, name: "agent", old_key: { id } });
+    expect(rotated.json.id).not.toBe(id);
+    const grace = Date.parse(rotated.json.old_key.expires_at) - Date.parse(rotated.json.created_at);
+    expect(grace).toBe(DAY_MS);
+
+    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
+    expect((await house.send("GET", "/v1/me", { bearer: rotated.json.key })).status).toBe(200);
+    const old = await house.send("GET", `/v1/keys/${id}`, { bearer: recovery_secret });
+    expect(old.json.state).toBe("rotated");
+
+    const again = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: key });
+    expect([again.status, again.json.error.code]).toEqual([400, "invalid_request"]);
+  });
+
+  test("by the recovery secret: the old key ends at once, and the secret goes on working", async () => {
+    const { id, key, recovery_secret } = await house.setUp();
+    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
+    const first = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: recovery_secret });
+    expect(first.status).toBe(200);
+    expect((await house.send("GET", "/v1/me", { bearer: key })).json.error.code).toBe("invalid_api_key");
+    const second = await house.send("POST", `/v1/keys/${first.json.id}/rotate`, { bearer: recovery_secret });
+    expect(second.status).toBe(200);
+    expect((await house.send("GET", "/v1/me", { bearer: second.json.key })).status).toBe(200);
+  });
+
+  test("twice at once: one wins, the other is refused", async () => {
+    const { id, key } = await house.setUp();
+    const both = await Promise.all([1, 2].map(() => house.send("POST", `/v1/keys/${id}/rotate`, { bearer: key })));
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+  });
+
+  test("never prolongs a key that was to expire sooner", async () => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { id, key } = await house.setUp({ expires_at });
+    const { json } = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: key });
+    expect([json.expires_at, json.old_key.expires_at]).toEqual([expires_at, expires_at]);
+  });
+});
+
+describe("revocation", () => {
+  test.each(["DELETE", "POST"])("by %s holds for the very next request", async (method) => {
+    const { id, key, recovery_secret } = await house.setUp();
+    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
+    const path = method === "DELETE" ? `/v1/keys/${id}` : `/v1/keys/${id}/revoke`;
+    const { status, json } = await house.send(method, path, { bearer: key });
+    expect([status, json]).toEqual([200, { id, state: "revoked" }]);
+    const after = await house.send("GET", "/v1/me", { bearer: key });
+    expect([after.status, after.json.error.code]).toEqual([401, "invalid_api_key"]);
+    const again = await house.send(method, path, { bearer: recovery_secret });
+    expect(again.json).toEqual({ id, state: "revoked" });
+    const revived = await house.send("PATCH", `/v1/keys/${id}`, { bearer: recovery_secret, body: { rpm_limit: 1 } });
+    expect(revived.status).toBe(400);
+  });
+
+  test("unknown, revoked and expired keys get one answer", async () => {
+    const revoked = await house.setUp();
+    await house.send("DELETE", `/v1/keys/${revoked.id}`, { bearer: revoked.key });
+    const expired = await house.setUp({ expires_at: "2099-01-01T00:00:00Z" });
+    house.db.run("UPDATE keys SET expires_at = 1 WHERE id = ?", [expired.id]);
+    const answers = await Promise.all(
+      [`or-live-${"1".repeat(32)}`, "nonsense", revoked.key, expired.key, `or-rec-${"1".repeat(44)}`].map((bearer) =>
+        house.send("GET", "/v1/me", { bearer }),
+      ),
+    );
+    expect(new Set(answers.map(({ text, status }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]!.json.error.message).toContain("or-live-");
+  });
+});
+
+test("creating keys without an account is throttled by address, and by the /64 behind a proxy on this machine", async () => {
+  house.settings = { ...house.settings, accountlessKeysPerAddressPerHour: 2 };
+  const from = (address: string) => house.send("POST", "/v1/keys", { headers: { "x-forwarded-for": `6.6.6.6, ${address}` } });
+  const statuses = [];
+  for (const address of ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3", "2001:db8:0:1::1", "192.0.2.1"]) {
+    statuses.push((await from(address)).status);
+  }
+  expect(statuses).toEqual([201, 201, 429, 201, 201]);
+  const { json, headers } = await from("2001:db8::9");
+  expect(json.error).toMatchObject({ code: "rate_limited", type: "rate_limit_error" });
+  expect(Number(headers.get("retry-after"))).toBeGreaterThan(3_000);
+  house.settings = { ...house.settings, accountlessKeysPerAddressPerHour: 1_000 };
+});
+
+const normal = (change: unknown): object =>
+  Object.fromEntries(
+    Object.entries(change as object).map(([field, value]) => [
+      field,
+      field === "expires_at" ? new Date(value as string).toISOString() : value,
+    ]),
+  );
