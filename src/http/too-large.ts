@@ -6,8 +6,8 @@ import { directStream } from "./streaming.ts";
 
 /**
  * The 413, to a client that is still sending. Closing a socket with unread bytes resets it, and a client that learns of
- * the reset before it has read the answer loses the answer (Node's fetch does). So the answer goes out whole, its length
- * declared, and the connection stays open for a moment, unread, until the client has seen it.
+ * the reset before it has read the answer loses the answer (Node's fetch does). So the answer goes out whole, and the
+ * connection stays open and unread for a moment, until the client has seen it.
  */
 export function tooLargeResponse(
   refusal: Refusal,
@@ -18,7 +18,6 @@ export function tooLargeResponse(
   const body = new TextEncoder().encode(refusalBody(refusal, receipt, form));
   const { headers, status } = refusalResponse(refusal, receipt, form);
   headers.set("connection", "close");
-  headers.set("content-length", String(body.length));
   const stream = directStream(async (controller) => {
     controller.write(body);
     controller.flush();
@@ -28,4 +27,5 @@ export function tooLargeResponse(
   return new Response(stream, { status, headers });
 }
 
-const LINGER_MS = 1_000;
+/** A round trip to the other side of the earth. The response's end mark waits for it, so it is no longer. */
+const LINGER_MS = 300;

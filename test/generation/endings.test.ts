@@ -84,14 +84,15 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
         if (surface === "messages") expect(text).toContain("event: error\n");
         if (surface === "responses") expect(text).toContain("event: response.failed\n");
         const receipt = house.receipt(answer);
-        const writtenOff = count < 50;
+        // A reset throws away what the host had sent and nobody had read yet.
+        const writtenOff = name === "is reset" ? receipt.tokens.output < 50 : count < 50;
         expect(receipt).toMatchObject({
           state: writtenOff ? "written_off" : "settled",
           write_off: writtenOff,
           error_code: "upstream_error",
         });
         if (writtenOff) expect(receipt.cost_usd).toBe(0);
-        else expect(receipt.cost_usd).toBeGreaterThan(0.001);
+        else expect(receipt.cost_usd).toBeGreaterThan(0.0005);
         expect(host.requests.length).toBe(1);
         expect(await heldNano(house)).toBe(0 as never);
       }
@@ -125,7 +126,7 @@ describe("a client that leaves", () => {
     test.concurrent(`${drain ? "drain" : "cancel"}: what was delivered is charged, and nothing stays held`, async () => {
       const { events } = chatText(words(200), { input: 10 });
       const left = gate();
-      const behaviour = sse(events, { before: (n) => (n === 101 ? left.opened : undefined) });
+      const behaviour = sse(events, { before: (n) => (n === 101 ? left.passed : undefined) });
       const { host, house } = await serving("chat.completions", behaviour, {}, drain);
       const abort = new AbortController();
       const answer = await house.send(

@@ -25,7 +25,12 @@ const MATRIX: [string, string, unknown, string[]][] = [
   ["POST", "/v1/keys/{key}/rotate", undefined, [MISSING, "200", BAD, BAD, BAD, INVALID]],
   ["GET", "/v1/me", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
   ["GET", "/v1/budgets", undefined, [MISSING, BAD, BAD, "200", "200", INVALID]],
-  ["POST", "/v1/budgets", { name: "b", cap_usd: 1, window: "day" }, [MISSING, BAD, BAD, "201", "201", INVALID]],
+  [
+    "POST",
+    "/v1/budgets",
+    { name: "b", cap_usd: 1, window: "day" },
+    [MISSING, BAD, BAD, "201", "201", INVALID],
+  ],
   ["GET", "/v1/budgets/team", undefined, [MISSING, BAD, BAD, "200", BAD, INVALID]],
   ["PATCH", "/v1/budgets/team", { cap_usd: 2 }, [MISSING, BAD, BAD, "200", BAD, INVALID]],
   ["DELETE", "/v1/budgets/team", undefined, [MISSING, BAD, BAD, "200", BAD, INVALID]],

@@ -1,13 +1,13 @@
-import { openDatabase } from "../../src/store/sqlite.ts";
-import { SqliteKeyStore } from "../../src/store/key-store.ts";
-import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
 import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
-import { httpApp, type HttpDeps, listen } from "../../src/http/app.ts";
+import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
+import { SqliteKeyStore } from "../../src/store/key-store.ts";
+import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
+import { openDatabase } from "../../src/store/sqlite.ts";
+import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
-import { systemClock } from "../../src/units/clock.ts";
 import type { NanoPerMillion, NanoUsd } from "../../src/units/usd.ts";
 
 export const ADMIN_TOKEN = "or-admin-of-the-tests";
@@ -52,7 +52,9 @@ export class TestHouse {
   }
 
   /** An accountless balance with its first key. */
-  async setUp(body?: unknown): Promise<{ id: string; key: string; recovery_secret: string; balance_id: BalanceId }> {
+  async setUp(
+    body?: unknown,
+  ): Promise<{ id: string; key: string; recovery_secret: string; balance_id: BalanceId }> {
     const made = await this.send("POST", "/v1/keys", { body });
     if (made.status !== 201) throw new Error(made.text);
     return made.json;
@@ -166,7 +168,12 @@ const host: Host = {
   quirks: {},
 };
 const perMillion = (usd: number) => (usd * 1e9) as NanoPerMillion;
-const price = { input: perMillion(1), output: perMillion(2), cacheRead: perMillion(1), cacheWrite: perMillion(1) };
+const price = {
+  input: perMillion(1),
+  output: perMillion(2),
+  cacheRead: perMillion(1),
+  cacheWrite: perMillion(1),
+};
 const model = (id: string): [string, Model] => [
   id,
   {

@@ -43,7 +43,9 @@ describe("POST /v1/keys without a header", () => {
   });
 
   test("takes limits of its own", async () => {
-    const { status, json } = await house.send("POST", "/v1/keys", { body: { daily_limit_usd: 1.25, rpm_limit: null } });
+    const { status, json } = await house.send("POST", "/v1/keys", {
+      body: { daily_limit_usd: 1.25, rpm_limit: null },
+    });
     expect(status).toBe(201);
     expect(json).toMatchObject({ daily_limit_usd: 1.25, rpm_limit: null });
   });
@@ -93,11 +95,15 @@ describe("an owner", () => {
     expect(second.json.recovery_secret).toBeUndefined();
 
     const list = await house.send("GET", "/v1/keys", { bearer: recovery_secret });
-    expect(list.json.data.map((key: { id: string }) => key.id).toSorted()).toEqual([id, second.json.id].toSorted());
+    expect(list.json.data.map((key: { id: string }) => key.id).toSorted()).toEqual(
+      [id, second.json.id].toSorted(),
+    );
 
     const page = await house.send("GET", "/v1/keys?limit=1", { bearer: recovery_secret });
     expect(page.json.has_more).toBe(true);
-    const rest = await house.send("GET", `/v1/keys?limit=1&before=${page.json.data[0].id}`, { bearer: recovery_secret });
+    const rest = await house.send("GET", `/v1/keys?limit=1&before=${page.json.data[0].id}`, {
+      bearer: recovery_secret,
+    });
     expect(rest.json.has_more).toBe(false);
     expect([page.json.data[0].id, rest.json.data[0].id].toSorted()).toEqual([id, second.json.id].toSorted());
 
@@ -128,7 +134,11 @@ describe("an owner", () => {
 });
 
 describe("a key", () => {
-  const body = { rpm_limit: 60, allowed_models: ["test/one", "test/two"], expires_at: "2099-01-01T00:00:00Z" };
+  const body = {
+    rpm_limit: 60,
+    allowed_models: ["test/one", "test/two"],
+    expires_at: "2099-01-01T00:00:00Z",
+  };
   const changes: [unknown, number][] = [
     [{ rpm_limit: 10 }, 200],
     [{ rpm_limit: 60 }, 200],
@@ -146,14 +156,22 @@ describe("a key", () => {
     [{ name: "other" }, 400],
     [{ rpm_limit: 10, daily_limit_usd: 6 }, 400],
   ];
-  test.each(changes)("that changes itself by %p is answered %d: it may only tighten itself", async (change, status) => {
-    const { id, key } = await house.setUp(body);
-    const changed = await house.send("PATCH", `/v1/keys/${id}`, { bearer: key, body: change });
-    expect(changed.status).toBe(status);
-    const after = await house.send("GET", `/v1/keys/${id}`, { bearer: key });
-    if (status === 200) expect(after.json).toMatchObject(normal(change));
-    else expect(after.json).toMatchObject({ rpm_limit: 60, daily_limit_usd: 5, allowed_models: body.allowed_models });
-  });
+  test.each(changes)(
+    "that changes itself by %p is answered %d: it may only tighten itself",
+    async (change, status) => {
+      const { id, key } = await house.setUp(body);
+      const changed = await house.send("PATCH", `/v1/keys/${id}`, { bearer: key, body: change });
+      expect(changed.status).toBe(status);
+      const after = await house.send("GET", `/v1/keys/${id}`, { bearer: key });
+      if (status === 200) expect(after.json).toMatchObject(normal(change));
+      else
+        expect(after.json).toMatchObject({
+          rpm_limit: 60,
+          daily_limit_usd: 5,
+          allowed_models: body.allowed_models,
+        });
+    },
+  );
 
   test("lists itself and nothing else", async () => {
     const { id, key, recovery_secret } = await house.setUp();
@@ -195,7 +213,9 @@ describe("rotation", () => {
 
   test("twice at once: one wins, the other is refused", async () => {
     const { id, key } = await house.setUp();
-    const both = await Promise.all([1, 2].map(() => house.send("POST", `/v1/keys/${id}/rotate`, { bearer: key })));
+    const both = await Promise.all(
+      [1, 2].map(() => house.send("POST", `/v1/keys/${id}/rotate`, { bearer: key })),
+    );
     expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
   });
 
@@ -218,7 +238,10 @@ describe("revocation", () => {
     expect([after.status, after.json.error.code]).toEqual([401, "invalid_api_key"]);
     const again = await house.send(method, path, { bearer: recovery_secret });
     expect(again.json).toEqual({ id, state: "revoked" });
-    const revived = await house.send("PATCH", `/v1/keys/${id}`, { bearer: recovery_secret, body: { rpm_limit: 1 } });
+    const revived = await house.send("PATCH", `/v1/keys/${id}`, {
+      bearer: recovery_secret,
+      body: { rpm_limit: 1 },
+    });
     expect(revived.status).toBe(400);
   });
 
@@ -228,8 +251,8 @@ describe("revocation", () => {
     const expired = await house.setUp({ expires_at: "2099-01-01T00:00:00Z" });
     house.db.run("UPDATE keys SET expires_at = 1 WHERE id = ?", [expired.id]);
     const answers = await Promise.all(
-      [`or-live-${"1".repeat(32)}`, "nonsense", revoked.key, expired.key, `or-rec-${"1".repeat(44)}`].map((bearer) =>
-        house.send("GET", "/v1/me", { bearer }),
+      [`or-live-${"1".repeat(32)}`, "nonsense", revoked.key, expired.key, `or-rec-${"1".repeat(44)}`].map(
+        (bearer) => house.send("GET", "/v1/me", { bearer }),
       ),
     );
     expect(new Set(answers.map(({ text, status }) => `${status} ${text}`)).size).toBe(1);
@@ -239,9 +262,16 @@ describe("revocation", () => {
 
 test("creating keys without an account is throttled by address, and by the /64 behind a proxy on this machine", async () => {
   house.settings = { ...house.settings, accountlessKeysPerAddressPerHour: 2 };
-  const from = (address: string) => house.send("POST", "/v1/keys", { headers: { "x-forwarded-for": `6.6.6.6, ${address}` } });
+  const from = (address: string) =>
+    house.send("POST", "/v1/keys", { headers: { "x-forwarded-for": `6.6.6.6, ${address}` } });
   const statuses = [];
-  for (const address of ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3", "2001:db8:0:1::1", "192.0.2.1"]) {
+  for (const address of [
+    "2001:db8::1",
+    "2001:db8::2",
+    "2001:db8:0:0:ffff::3",
+    "2001:db8:0:1::1",
+    "192.0.2.1",
+  ]) {
     statuses.push((await from(address)).status);
   }
   expect(statuses).toEqual([201, 201, 429, 201, 201]);

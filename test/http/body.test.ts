@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { TestHouse } from "./house.ts";
+import { RawClient, readResponse, whole } from "./raw-client.ts";
+
+let house: TestHouse;
+let key: string;
+beforeAll(async () => {
+  house = new TestHouse();
+  key = (await house.setUp()).key;
+});
+afterAll(() => house.stop());
+
+const LIMIT = 100_000;
+const head = (path: string, ...fields: string[]) =>
+  [`POST ${path} HTTP/1.1`, "Host: gateway.test", `Authorization: Bearer ${key}`, ...fields, "", ""].join(
+    "\r\n",
+  );
+const chunk = (bytes: Uint8Array) =>
+  Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+
+function expectTooLarge(text: string): void {
+  const { status, headers, body } = readResponse(text);
+  expect(status).toBe(413);
+  expect(headers["connection"]).toBe("close");
+  expect(headers["content-type"]).toBe("application/json");
+  expect(headers["x-gateway-receipt"]).toStartWith("rcpt_");
+  const { error } = JSON.parse(body);
+  expect(error).toMatchObject({ code: "payload_too_large", type: "invalid_request_error", param: null });
+  expect(error.message).toEndWith("/docs/errors#payload_too_large");
+}
+
+describe("a body", () => {
+  test.each(["/v1/chat/completions", "/v1/responses", "/v1/messages"])(
+    "of exactly the limit reaches %s",
+    async (path) => {
+      for (const framing of ["declared", "chunked"] as const) {
+        const before = house.calls.length;
+        const client = new RawClient(house.port);
+        const bytes = Buffer.alloc(LIMIT, "x");
+        if (framing === "declared") await client.write(head(path, `Content-Length: ${LIMIT}`) + bytes);
+        else {
+          await client.write(head(path, "Transfer-Encoding: chunked"));
+          for (let at = 0; at < LIMIT; at += 10_000)
+            await client.write(chunk(bytes.subarray(at, at + 10_000)));
+          await client.write("0\r\n\r\n");
+        }
+        expect(readResponse(await client.until(whole)).status).toBe(200);
+        expect(house.calls.at(-1)!.body.length).toBe(LIMIT);
+        expect(house.calls.length).toBe(before + 1);
+        client.leave();
+      }
+    },
+  );
+
+  test("declared one byte larger is refused before any of it is sent", async () => {
+    const before = house.calls.length;
+    const client = new RawClient(house.port);
+    await client.write(head("/v1/chat/completions", `Content-Length: ${LIMIT + 1}`));
+    expectTooLarge(await client.until(whole));
+    expect(house.calls.length).toBe(before);
+    await client.end();
+  });
+
+  test("chunked, that grows one byte too large, is refused while it is sent", async () => {
+    const client = new RawClient(house.port);
+    await client.write(head("/v1/chat/completions", "Transfer-Encoding: chunked"));
+    await client.write(chunk(Buffer.alloc(LIMIT, "x")));
+    await client.write(chunk(Buffer.alloc(1, "x")));
+    expectTooLarge(await client.until(whole));
+    await client.end();
+  });
+
+  test.each(["declared", "chunked"])(
+    "of 60 MB, %s: the client reads the 413 although it is still pushing",
+    async (framing) => {
+      const client = new RawClient(house.port);
+      const bytes = Buffer.alloc(1_000_000, "x");
+      await client.write(
+        head(
+          "/v1/messages",
+          framing === "declared" ? "Content-Length: 60000000" : "Transfer-Encoding: chunked",
+        ),
+      );
+      // Not waited for: whether all of it is ever taken is the point.
+      let pushed = 0;
+      const pushing = (async () => {
+        for (let sent = 0; sent < 60; sent++) {
+          if (!(await client.write(framing === "declared" ? bytes : chunk(bytes)))) return;
+          pushed += bytes.length;
+        }
+      })();
+      const text = await client.until(whole);
+      const { status, body } = readResponse(text);
+      expect(status).toBe(413);
+      expect(JSON.parse(body)).toMatchObject({ type: "error", error: { code: "payload_too_large" } });
+      await client.end();
+      await pushing;
+      expect(pushed).toBeLessThan(60_000_000);
+    },
+  );
+
+  test("of 60 MB sent by fetch, which reads nothing until all is sent, still ends in the 413", async () => {
+    const response = await fetch(`${house.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      body: Buffer.alloc(60_000_000),
+    });
+    expect(response.status).toBe(413);
+    expect((await response.json()).error.code).toBe("payload_too_large");
+  });
+
+  test("that is large is not read for a stranger", async () => {
+    const before = house.calls.length;
+    const client = new RawClient(house.port);
+    const stranger = head("/v1/chat/completions", "Content-Length: 90000").replace(
+      key,
+      `or-live-${"1".repeat(32)}`,
+    );
+    await client.write(stranger);
+    const { status, body } = readResponse(await client.until(whole));
+    expect([status, JSON.parse(body).error.code]).toEqual([401, "invalid_api_key"]);
+    expect(house.calls.length).toBe(before);
+    client.leave();
+  });
+
+  test("of any content type is taken as it is", async () => {
+    const { status } = await house.send("POST", "/v1/chat/completions", {
+      bearer: key,
+      body: "a=1&b=2",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(status).toBe(200);
+    expect(Buffer.from(house.calls.at(-1)!.body).toString()).toBe("a=1&b=2");
+  });
+
+  test("that never arrives because the client leaves is nobody's fault", async () => {
+    const before = house.calls.length;
+    const client = new RawClient(house.port);
+    await client.write(`${head("/v1/chat/completions", "Content-Length: 1000")}half`);
+    client.leave();
+    await client.end();
+    expect((await house.send("POST", "/v1/chat/completions", { bearer: key, body: "{}" })).status).toBe(200);
+    expect(house.calls.length).toBe(before + 1);
+    expect(house.faults).toEqual([]);
+  });
+
+  test("of the control plane is small", async () => {
+    const { status, json } = await house.send("POST", "/v1/keys", { body: { name: "x".repeat(200_000) } });
+    expect([status, json.error.code]).toEqual([413, "payload_too_large"]);
+  });
+
+  test("nested a hundred thousand deep is a bad request", async () => {
+    for (const body of ["[".repeat(100_000), `{"name":${"[".repeat(50_000)}${"]".repeat(50_000)}}`]) {
+      const { status, json } = await house.send("POST", "/v1/keys", { body });
+      expect([status, json.error.code]).toEqual([400, "invalid_request"]);
+    }
+    expect(house.faults).toEqual([]);
+  });
+});
+
+describe("a request that is not as it should be", () => {
+  const ask = async (text: string) => {
+    const client = new RawClient(house.port);
+    await client.write(text);
+    const answer = readResponse(await client.until(whole));
+    client.leave();
+    return answer;
+  };
+
+  test("with two Host headers is refused", async () => {
+    const { status, headers, body } = await ask(
+      `GET /v1/me HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    );
+    expect(status).toBe(400);
+    expect(headers["x-gateway-receipt"]).toStartWith("rcpt_");
+    expect(JSON.parse(body).error).toMatchObject({ code: "invalid_request", param: "Host" });
+  });
+
+  test.each(["gw", "a", "[::1]:80"])(
+    "from a client that calls the gateway %p finds its endpoint",
+    async (name) => {
+      for (const path of ["/v1/me", "/v1/models/test/one", "/v1/v1/me"]) {
+        const { status } = await ask(
+          `GET ${path} HTTP/1.1\r\nHost: ${name}\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+        );
+        expect([path, status]).toEqual([path, 200]);
+      }
+    },
+  );
+
+  test("without a host, as HTTP/1.0 allows, is served", async () => {
+    const { status } = await ask(`GET /v1/receipts?limit=1 HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+    expect(status).toBe(200);
+  });
+
+  const elsewhere: [string, string, string, string | null][] = [
+    ["POST", "/v1/embeddings", "unsupported_endpoint", null],
+    ["POST", "/v1/chat/completions/", "unsupported_endpoint", null],
+    ["GET", "/v1", "unsupported_endpoint", null],
+    ["GET", "/v1/%zz/%00", "unsupported_endpoint", null],
+    ["GET", "/nowhere", "unsupported_endpoint", null],
+    ["GET", "/v1/chat/completions", "invalid_request", "POST"],
+    ["PUT", "/v1/keys/key_x", "invalid_request", "GET, PATCH, DELETE"],
+    ["DELETE", "/v1/v1/responses", "invalid_request", "POST"],
+    ["OPTIONS", "/v1/messages", "invalid_request", "POST"],
+  ];
+  test.each(elsewhere)("%s %s is %s", async (method, path, code, allow) => {
+    const { status, headers, body } = await ask(
+      `${method} ${path} HTTP/1.1\r\nHost: gateway.test\r\nContent-Length: 0\r\n\r\n`,
+    );
+    expect(status).toBe(400);
+    expect(headers["x-gateway-receipt"]).toStartWith("rcpt_");
+    const { error } = JSON.parse(body);
+    expect(error.code).toBe(code);
+    if (allow !== null) {
+      expect(headers["allow"]).toBe(allow);
+      expect(error.message).toContain(method);
+    } else expect(error.message).toContain("/v1/chat/completions");
+  });
+
+  test("finds every surface under /v1/v1 too", async () => {
+    for (const path of ["/v1/v1/chat/completions", "/v1/v1/responses", "/v1/v1/messages"]) {
+      expect((await house.send("POST", path, { bearer: key, body: "{}" })).status).toBe(200);
+    }
+  });
+
+  test("HEAD / is answered without a body", async () => {
+    const client = new RawClient(house.port);
+    await client.write("HEAD / HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n");
+    expect(readResponse(await client.end())).toMatchObject({ status: 200, body: "" });
+  });
+
+  test("a failure of ours says nothing of its cause", async () => {
+    house.generate = () => Promise.reject(new Error("the database password is hunter2"));
+    const { status, text, json, headers } = await house.send("POST", "/v1/messages", {
+      bearer: key,
+      body: "{}",
+    });
+    expect(status).toBe(500);
+    expect(json).toMatchObject({ type: "error", error: { code: "internal_error", type: "api_error" } });
+    expect(text).not.toContain("hunter2");
+    expect(house.faults.map(({ receipt }) => receipt)).toEqual([headers.get("x-gateway-receipt")!]);
+  });
+});
