@@ -16,7 +16,8 @@ import {
   type Try,
 } from "../hosts/attempt.ts";
 import type { Transport } from "../hosts/transport.ts";
-import type { Balance, Budget, Key, SuspensionReason } from "../keys/key.ts";
+import type { Balance, Budget, Key } from "../keys/key.ts";
+import { suspension } from "../keys/suspension.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
 import { NO_OVERRIDES, namesOverrides, readOverrides } from "../routing/overrides.ts";
@@ -560,19 +561,6 @@ function admissible(holder: Holder): Holder | Refusal {
   const { suspended } = holder.balance;
   return suspended === null ? holder : suspension(suspended);
 }
-
-const SUSPENSIONS = {
-  chargeback: "a chargeback",
-  sanctions: "a sanctions-screening hit",
-  acceptable_use: "an acceptable-use breach",
-} as const satisfies Record<SuspensionReason, string>;
-
-/** Specification, "Errors": the reply names which of the three it was. */
-export const suspension = (reason: SuspensionReason): Refusal =>
-  refuse(
-    "account_suspended",
-    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator.`,
-  );
 
 const missingKey = (): Refusal =>
   refuse("missing_api_key", "No API key was sent. Send the header `Authorization: Bearer <API_KEY>`.");

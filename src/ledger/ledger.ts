@@ -4,7 +4,7 @@ import { RateWindow } from "../limits/rate-window.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
-import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
 import {
   allowanceCounter,
@@ -579,6 +579,3 @@ function touched(counter: Counter, clock: Clock): Counter {
   counter.usedAt = clock.elapsedMs();
   return counter;
 }
-
-/** The largest sum that one balance may be credited with in all. */
-export const MAX_CREDIT: NanoUsd = MAX_NANO_USD;

@@ -13,7 +13,11 @@ export class Health {
 
   usable({ host }: Route): boolean {
     const health = this.hosts.get(host.id);
-    return health === undefined || health.failures < FAILURES_TO_REST || this.clock.elapsedMs() >= health.restsUntilMs;
+    return (
+      health === undefined ||
+      health.failures < FAILURES_TO_REST ||
+      this.clock.elapsedMs() >= health.restsUntilMs
+    );
   }
 
   observe(host: Host, outcome: "served" | "failed"): void {
@@ -24,7 +28,8 @@ export class Health {
     const health = this.hosts.get(host.id) ?? { failures: 0, restsUntilMs: 0 };
     health.failures += 1;
     const rests = Math.max(0, health.failures - FAILURES_TO_REST);
-    health.restsUntilMs = this.clock.elapsedMs() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(rests, 10));
+    health.restsUntilMs =
+      this.clock.elapsedMs() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(rests, 10));
     this.hosts.set(host.id, health);
   }
 

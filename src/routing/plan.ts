@@ -1,4 +1,5 @@
 import type { Catalog, Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
+import { AUTO_PREFIX, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Overrides, ProviderWishes } from "./overrides.ts";
 
@@ -42,9 +43,7 @@ export interface Roads {
   joins(client: SurfaceName, host: SurfaceName): boolean;
 }
 
-const AUTO_PREFIX = "gateway/auto:";
-const FREE_SUFFIX = ":free";
-export const FREE_AUTO_MODEL = `${AUTO_PREFIX}free`;
+const FREE_AUTO_MODEL = `${AUTO_PREFIX}${FREE_VARIANT}`;
 
 export function makePlan(
   wish: Wish,

@@ -27,7 +27,9 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new DataFolderError(`cannot make the data folder ${path}: ${messageOf(error)}. Set GATEWAY_DATA to a folder that can be written.`);
+    throw new DataFolderError(
+      `cannot make the data folder ${path}: ${messageOf(error)}. Set GATEWAY_DATA to a folder that can be written.`,
+    );
   }
   const lock = lockFolder(path);
   try {
@@ -67,7 +69,10 @@ function adminToken(
   if (envToken !== undefined && envToken !== "") return { adminToken: envToken, adminTokenPath: null };
   const path = join(folder, "admin-token");
   if (!existsSync(path)) {
-    writeFileSync(path, `or-admin-${randomBase58(ADMIN_TOKEN_CHARACTERS, random)}\n`, { mode: 0o600, flush: true });
+    writeFileSync(path, `or-admin-${randomBase58(ADMIN_TOKEN_CHARACTERS, random)}\n`, {
+      mode: 0o600,
+      flush: true,
+    });
   }
   chmodSync(path, 0o600);
   return { adminToken: readFileSync(path, "utf8").trim(), adminTokenPath: path };

@@ -9,8 +9,3 @@ export class BrokenInvariant extends Error {
 export function assert(condition: unknown, invariant: string): asserts condition {
   if (!condition) throw new BrokenInvariant(invariant);
 }
-
-/** Proves to the compiler that a union was handled whole. */
-export function unreachable(value: never): never {
-  throw new BrokenInvariant(`unreachable: ${String(value)}`);
-}

@@ -34,12 +34,9 @@ export class RawClient {
     });
   }
 
+  /** One character a byte: chunks may be cut inside a character. */
   get text(): string {
-    return this.received.toString("utf8");
-  }
-
-  get bytes(): Buffer {
-    return this.received;
+    return this.received.toString("latin1");
   }
 
   /** Waits for what was received to satisfy the condition; throws when the connection ends before it does. */
@@ -75,7 +72,7 @@ export class RawClient {
   }
 }
 
-/** A response that came whole: its status, its lower-case headers, its body with chunks joined. */
+/** A response that came whole: its status, its lower-case headers, its body as UTF-8 with chunks joined. */
 export function readResponse(text: string) {
   const at = text.indexOf("\r\n\r\n");
   const [statusLine, ...fields] = text.slice(0, at).split("\r\n");
@@ -87,18 +84,18 @@ export function readResponse(text: string) {
   );
   const rest = text.slice(at + 4);
   const body = headers["transfer-encoding"] === "chunked" ? joinChunks(rest) : rest;
-  return { status: Number(statusLine!.split(" ")[1]), headers, body };
+  return { status: Number(statusLine!.split(" ")[1]), headers, body: Buffer.from(body, "latin1").toString() };
 }
 
 function joinChunks(text: string): string {
-  let rest = Buffer.from(text);
+  let rest = text;
   let body = "";
   for (;;) {
     const end = rest.indexOf("\r\n");
-    const size = Number.parseInt(rest.toString("latin1", 0, end), 16);
+    const size = Number.parseInt(rest.slice(0, end), 16);
     if (end < 0 || !(size > 0)) return body;
-    body += rest.toString("utf8", end + 2, end + 2 + size);
-    rest = rest.subarray(end + 2 + size + 2);
+    body += rest.slice(end + 2, end + 2 + size);
+    rest = rest.slice(end + 2 + size + 2);
   }
 }
 

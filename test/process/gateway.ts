@@ -58,17 +58,25 @@ export class GatewayProcess {
   }
 
   /** A key on a balance of its own, with so much credit. */
-  async keyWith(usd: number): Promise<{ id: string; key: string; recovery_secret: string; balance_id: string }> {
+  async keyWith(
+    usd: number,
+  ): Promise<{ id: string; key: string; recovery_secret: string; balance_id: string }> {
     const made = await this.post("/v1/keys", undefined);
-    if (made.status !== 201) throw new Error(`POST /v1/keys answered ${made.status}: ${JSON.stringify(made.json)}`);
+    if (made.status !== 201)
+      throw new Error(`POST /v1/keys answered ${made.status}: ${JSON.stringify(made.json)}`);
     if (usd > 0) await this.credit(made.json.balance_id, usd);
     return made.json;
   }
 
   async credit(balance: string, usd: number): Promise<void> {
     const idempotency_key = crypto.randomUUID();
-    const credit = await this.post("/admin/credits", { balance_id: balance, amount_usd: usd, idempotency_key }, ADMIN);
-    if (credit.status !== 200) throw new Error(`POST /admin/credits answered ${credit.status}: ${JSON.stringify(credit.json)}`);
+    const credit = await this.post(
+      "/admin/credits",
+      { balance_id: balance, amount_usd: usd, idempotency_key },
+      ADMIN,
+    );
+    if (credit.status !== 200)
+      throw new Error(`POST /admin/credits answered ${credit.status}: ${JSON.stringify(credit.json)}`);
   }
 
   audit(): Promise<Reply> {
@@ -144,10 +152,9 @@ ${extra}
 /** Providers' keys of whoever runs the tests must not become hosts. */
 function cleanEnvironment(): Record<string, string> {
   const { PATH, HOME, TMPDIR } = process.env;
-  return Object.fromEntries(Object.entries({ PATH, HOME, TMPDIR }).filter(([, value]) => value !== undefined)) as Record<
-    string,
-    string
-  >;
+  return Object.fromEntries(
+    Object.entries({ PATH, HOME, TMPDIR }).filter(([, value]) => value !== undefined),
+  ) as Record<string, string>;
 }
 
 async function readyLine(stdout: ReadableStream<Uint8Array>): Promise<string | null> {

@@ -10,21 +10,32 @@ import { Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 export async function storm(kills: number, progress: (line: string) => void): Promise<StormReport> {
   const host = await start([process.execPath, "bench/mock-host.ts", "5", "64", "3"]);
   const folder = new Folder(simpleConfig([host.port]));
-  const report = { kills, requests: 0, acknowledged: 0, lost: 0, wrong: 0, driftNano: "0", slowestStartMs: 0 };
+  const report = {
+    kills,
+    requests: 0,
+    acknowledged: 0,
+    lost: 0,
+    wrong: 0,
+    driftNano: "0",
+    slowestStartMs: 0,
+  };
   try {
     let gateway = await GatewayProcess.start(folder);
     const { key, id, balance_id } = await gateway.keyWith(1_000);
     const owner = await ownerOf(gateway, id, key);
     const acknowledged = new Set<string>();
     for (let kill = 0; kill < kills; kill++) {
-      const clients = Array.from({ length: STREAMS }, () => streamUntilDead(gateway, key, acknowledged, report));
+      const clients = Array.from({ length: STREAMS }, () =>
+        streamUntilDead(gateway, key, acknowledged, report),
+      );
       await Bun.sleep(100 + ((kill * 37) % 400));
       await gateway.kill();
       await Promise.all(clients);
       const started = performance.now();
       gateway = await GatewayProcess.start(folder);
       report.slowestStartMs = Math.max(report.slowestStartMs, Math.round(performance.now() - started));
-      if ((kill + 1) % 20 === 0) progress(`${kill + 1} of ${kills} kills, ${acknowledged.size} answers acknowledged`);
+      if ((kill + 1) % 20 === 0)
+        progress(`${kill + 1} of ${kills} kills, ${acknowledged.size} answers acknowledged`);
     }
     for (const receipt of acknowledged) {
       const { status, json } = await gateway.get(`/v1/receipts/${receipt}`, owner);
