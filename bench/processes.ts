@@ -28,6 +28,12 @@ export async function start(command: string[], env: Record<string, string> = {})
   };
 }
 
+/** What the kernel counts of any process. */
+export const processOf = (pid: number): Pick<Measured, "cpuUs" | "residentBytes"> => ({
+  cpuUs: () => cpuUs(pid),
+  residentBytes: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) * 1_024,
+});
+
 async function portOf(stdout: ReadableStream<Uint8Array>): Promise<number> {
   let text = "";
   for await (const chunk of stdout) {

@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { ERROR_CODES, ERRORS } from "../../src/errors/codes.ts";
+import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+
+let house: TestHouse;
+beforeAll(() => {
+  house = new TestHouse();
+});
+afterAll(() => house.stop());
+
+describe("GET /v1/me", () => {
+  test("for a key: balance, limits, use, Open Tier, no account", async () => {
+    const { id, key, balance_id } = await house.setUp();
+    const { json } = await house.send("GET", "/v1/me", { bearer: key });
+    expect(json).toMatchObject({
+      balance_id,
+      balance_usd: 0,
+      available_usd: 0,
+      held_usd: 0,
+      suspended: null,
+      key: { id, rpm_limit: 60, daily_limit_usd: 5, used_day_usd: 0.001, used_month_usd: 0.002 },
+      open_tier: { limit: 20, used: 1 },
+      account: null,
+    });
+    expect(json.open_tier.resets_at).toEndWith("T00:00:00.000Z");
+  });
+
+  test("for the recovery secret: the balance, and no key", async () => {
+    const { recovery_secret, balance_id } = await house.setUp();
+    const { json } = await house.send("GET", "/v1/me", { bearer: recovery_secret });
+    expect(json).toMatchObject({ balance_id, key: null });
+  });
+});
+
+describe("budgets", () => {
+  test("are created, named by keys, changed, and dropped once no key draws from them", async () => {
+    const { id, recovery_secret: bearer } = await house.setUp();
+    const body = { name: "team", cap_usd: 12.5, window: "week" };
+    const made = await house.send("POST", "/v1/budgets", { bearer, body });
+    expect(made.json).toMatchObject({ ...body, used_usd: 0.003, held_usd: 0.004 });
+    expect(new Date(made.json.resets_at).getUTCDay()).toBe(1);
+    expect((await house.send("POST", "/v1/budgets", { bearer, body })).json.error.param).toBe("name");
+
+    const drawing = await house.send("PATCH", `/v1/keys/${id}`, { bearer, body: { budget: "team" } });
+    expect(drawing.json.budget).toBe("team");
+    const inUse = await house.send("DELETE", "/v1/budgets/team", { bearer });
+    expect(inUse.json.error).toMatchObject({ code: "invalid_request", param: "name" });
+
+    const changed = await house.send("PATCH", "/v1/budgets/team", { bearer, body: { cap_usd: 3 } });
+    expect(changed.json).toMatchObject({ id: made.json.id, cap_usd: 3, window: "week" });
+
+    await house.send("PATCH", `/v1/keys/${id}`, { bearer, body: { budget: null } });
+    expect((await house.send("DELETE", "/v1/budgets/team", { bearer })).json).toEqual({ name: "team", deleted: true });
+    expect((await house.send("GET", "/v1/budgets", { bearer })).json.data).toEqual([]);
+  });
+
+  test("a key may draw from several, in its own order", async () => {
+    const { id, recovery_secret: bearer } = await house.setUp();
+    for (const name of ["a", "b"]) {
+      await house.send("POST", "/v1/budgets", { bearer, body: { name, cap_usd: 1, window: "total" } });
+    }
+    const { json } = await house.send("PATCH", `/v1/keys/${id}`, { bearer, body: { budget: ["b", "a", "b"] } });
+    expect(json.budget).toEqual(["b", "a"]);
+  });
+
+  const wrong: [unknown, string][] = [
+    [{ cap_usd: 1, window: "day" }, "name"],
+    [{ name: "a b", cap_usd: 1, window: "day" }, "name"],
+    [{ name: "../x", cap_usd: 1, window: "day" }, "name"],
+    [{ name: "x", window: "day" }, "cap_usd"],
+    [{ name: "x", cap_usd: -1, window: "day" }, "cap_usd"],
+    [{ name: "x", cap_usd: 1, window: "year" }, "window"],
+    [{ name: "x", cap_usd: 1, window: "day", color: "red" }, "color"],
+  ];
+  test.each(wrong)("%p is refused", async (body, param) => {
+    const { recovery_secret: bearer } = await house.setUp();
+    const { status, json } = await house.send("POST", "/v1/budgets", { bearer, body });
+    expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
+  });
+});
+
+describe("credit", () => {
+  const credit = (body: object) => house.send("POST", "/admin/credits", { bearer: ADMIN_TOKEN, body });
+
+  test("is given once for each idempotency key, by balance or by key", async () => {
+    const { id, key, balance_id } = await house.setUp();
+    const body = { balance_id, amount_usd: 12.5, idempotency_key: "first", note: "invoice 7" };
+    const [first, second] = [await credit(body), await credit(body)];
+    expect(first.status).toBe(200);
+    expect(second.text).toBe(first.text);
+    expect((await credit({ key_id: id, amount_usd: 1, idempotency_key: "second" })).json.balance_id).toBe(balance_id);
+    expect((await house.send("GET", "/v1/me", { bearer: key })).json.balance_usd).toBe(13.5);
+  });
+
+  test("under a key that was used for another credit is refused", async () => {
+    const { balance_id } = await house.setUp();
+    await credit({ balance_id, amount_usd: 1, idempotency_key: "mine" });
+    const { status, json } = await credit({ balance_id, amount_usd: 2, idempotency_key: "mine" });
+    expect([status, json.error.param]).toEqual([400, "idempotency_key"]);
+  });
+
+  const wrong: [object, string][] = [
+    [{ amount_usd: 1 }, "balance_id"],
+    [{ balance_id: "bal_x", key_id: "key_x", amount_usd: 1 }, "balance_id"],
+    [{ balance_id: "bal_x", amount_usd: 1 }, "balance_id"],
+    [{ key_id: "key_x", amount_usd: 1 }, "key_id"],
+    [{ balance_id: "bal_x", amount_usd: 0 }, "amount_usd"],
+    [{ balance_id: "bal_x", amount_usd: -5 }, "amount_usd"],
+    [{ balance_id: "bal_x", amount_usd: 1e10 }, "amount_usd"],
+    [{ balance_id: "bal_x", amount_usd: 1, idempotency_key: "" }, "idempotency_key"],
+  ];
+  test.each(wrong)("%p is refused", async (body, param) => {
+    const { status, json } = await credit({ idempotency_key: "k", ...body });
+    expect([status, json.error.param]).toEqual([400, param]);
+  });
+});
+
+describe("suspension", () => {
+  test.each(["chargeback", "sanctions", "acceptable_use"])("for %s holds from the next request until it is lifted", async (reason) => {
+    const { key, recovery_secret, balance_id } = await house.setUp();
+    await house.send("GET", "/v1/me", { bearer: key });
+    const path = `/admin/accounts/${balance_id}`;
+    const done = await house.send("POST", `${path}/suspend`, { bearer: ADMIN_TOKEN, body: { reason } });
+    expect(done.json).toEqual({ id: balance_id, suspended: reason, balance_ids: [balance_id] });
+
+    expect((await house.send("GET", "/v1/me", { bearer: key })).json.suspended).toBe(reason);
+    const holder = await house.deps.desk.keyring.identify(key, house.deps.desk.clock.now());
+    expect(holder!.balance.suspended).toBe(reason as never);
+    const create = await house.send("POST", "/v1/keys", { bearer: recovery_secret });
+    expect([create.status, create.json.error.code]).toEqual([403, "account_suspended"]);
+    expect(create.json.error.message).toContain(reason);
+
+    await house.send("POST", `${path}/unsuspend`, { bearer: ADMIN_TOKEN });
+    expect((await house.send("POST", "/v1/keys", { bearer: recovery_secret })).status).toBe(201);
+  });
+
+  test("of nobody, or for no reason of the three, is refused", async () => {
+    const suspend = (id: string, body: unknown) =>
+      house.send("POST", `/admin/accounts/${id}/suspend`, { bearer: ADMIN_TOKEN, body });
+    expect((await suspend("bal_none", { reason: "sanctions" })).json.error.param).toBe("id");
+    expect((await suspend("bal_none", { reason: "dislike" })).json.error.param).toBe("reason");
+    expect((await suspend("bal_none", undefined)).json.error.param).toBe("reason");
+  });
+});
+
+test("the audit shows the invariant, and its drift", async () => {
+  const { json } = await house.send("GET", "/admin/ledger/audit", { bearer: ADMIN_TOKEN });
+  expect(json).toMatchObject({ ok: true, drift_nano: "0", credits_nano: "10", available_nano: "5", drifts: [] });
+});
+
+test("a reload with a bad file names the problem and keeps the old one", async () => {
+  expect((await house.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN })).json).toEqual({ reloaded: true });
+  house.reloadProblem = "gateway.yaml: `hosts` is missing";
+  const { status, json } = await house.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN });
+  expect([status, json.error.code]).toEqual([400, "invalid_request"]);
+  expect(json.error.message).toContain("`hosts` is missing");
+});
+
+test("receipts come in pages, newest first", async () => {
+  const { id, key, balance_id, recovery_secret } = await house.setUp();
+  for (const number of [3, 2, 1]) {
+    house.receipts.push({
+      id: `rcpt_page${number}`,
+      at: number as never,
+      balanceId: balance_id,
+      keyId: id as never,
+      body: JSON.stringify({ id: `rcpt_page${number}` }),
+    });
+  }
+  const page = await house.send("GET", "/v1/receipts?limit=2", { bearer: recovery_secret });
+  expect(page.json).toMatchObject({ data: [{ id: "rcpt_page3" }, { id: "rcpt_page2" }], has_more: true });
+  const rest = await house.send("GET", "/v1/receipts?limit=2&before=rcpt_page2", { bearer: key });
+  expect(rest.json).toMatchObject({ data: [{ id: "rcpt_page1" }], has_more: false });
+  for (const query of ["limit=0", "limit=x", "limit=101", "before=rcpt_other"]) {
+    expect((await house.send("GET", `/v1/receipts?${query}`, { bearer: key })).json.error.param).toBe(query.split("=")[0]);
+  }
+});
+
+describe("the catalog", () => {
+  test("lists models with prices in USD per million tokens", async () => {
+    const { key } = await house.setUp();
+    const { json } = await house.send("GET", "/v1/catalog", { bearer: key });
+    expect(json.object).toBe("list");
+    expect(json.data[0]).toEqual({
+      id: "test/one",
+      name: "Model test/one",
+      context_length: 1_000,
+      max_output_tokens: 100,
+      price: { input: 1, output: 2, cache_read: 1, cache_write: 1 },
+      surfaces: ["chat.completions"],
+      free: false,
+      available: true,
+    });
+  });
+
+  test("is read by OpenAI's client", async () => {
+    const { key } = await house.setUp();
+    const client = new OpenAI({ apiKey: key, baseURL: `${house.url}/v1`, maxRetries: 0 });
+    const ids = [];
+    for await (const model of client.models.list()) ids.push(`${model.object} ${model.id} ${model.owned_by}`);
+    expect(ids).toEqual(["model test/one test", "model test/two test"]);
+    expect((await client.models.retrieve("test/two")).id).toBe("test/two");
+    expect(client.models.retrieve("test/twoo")).rejects.toMatchObject({ status: 404, code: "unknown_model" });
+  });
+
+  test("is read by Anthropic's client, with either of its headers", async () => {
+    const { key } = await house.setUp();
+    for (const credentials of [{ apiKey: key }, { apiKey: null, authToken: key }]) {
+      const client = new Anthropic({ ...credentials, baseURL: house.url, maxRetries: 0 });
+      const ids = [];
+      for await (const model of client.models.list()) ids.push(`${model.type} ${model.id} ${model.display_name}`);
+      expect(ids).toEqual(["model test/one Model test/one", "model test/two Model test/two"]);
+      expect((await client.models.retrieve("test/two")).id).toBe("test/two");
+    }
+  });
+});
+
+describe("pages", () => {
+  test("the errors reference has an anchor for every code, and needs nothing from outside", async () => {
+    const { text, headers } = await house.send("GET", "/docs/errors");
+    for (const code of ERROR_CODES) {
+      expect(text).toContain(`<section id="${code}">`);
+      expect(text).toContain(`HTTP ${ERRORS[code].status}`);
+    }
+    expect(text).not.toMatch(/<script|(src|href)="(https?:)?\/\//);
+    const style = /<style>([^]*)<\/style>/.exec(text)![1]!;
+    const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
+    expect(headers.get("content-security-policy")).toContain(`default-src 'none'; style-src 'sha256-${hash}'`);
+  });
+
+  test("the status page names models and hosts", async () => {
+    const { text } = await house.send("GET", "/status");
+    expect(text).toContain("All models are available.");
+    expect(text).toContain("<code>test/one</code>");
+  });
+
+  test("readiness follows the gateway; health does not", async () => {
+    house.ready = false;
+    expect((await house.send("GET", "/readyz")).status).toBe(503);
+    expect((await house.send("GET", "/healthz")).status).toBe(200);
+    house.ready = true;
+    expect((await house.send("GET", "/readyz")).status).toBe(200);
+  });
+});

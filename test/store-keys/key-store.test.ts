@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { refuse, refused } from "../../src/errors/refusal.ts";
+import { createBudget } from "../../src/keys/budgets.ts";
+import { createKey, setUp } from "../../src/keys/creation.ts";
+import type { KeyDesk } from "../../src/keys/desk.ts";
+import { Keyring } from "../../src/keys/keyring.ts";
+import { revoke, rotate } from "../../src/keys/rotation.ts";
+import { hashSecret } from "../../src/keys/secret.ts";
+import { SqliteKeyStore } from "../../src/store/key-store.ts";
+import { openDatabase } from "../../src/store/sqlite.ts";
+import { systemRandom } from "../../src/units/random.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { ManualClock } from "../fakes/clock.ts";
+
+const LIMITS = { rpmLimit: 1, tpmLimit: 2, dailyLimit: 3 as NanoUsd, monthlyLimit: null };
+const DAY_MS = 86_400_000;
+
+let folder: string;
+let clock: ManualClock;
+let close: () => void;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "keys-"));
+  clock = new ManualClock();
+});
+afterEach(() => {
+  close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A process's view of the database: opened anew, it knows only what is on disk. */
+function openDesk(): KeyDesk {
+  const db = openDatabase(join(folder, "gateway.sqlite"));
+  close = () => db.close();
+  const store = new SqliteKeyStore(db, clock);
+  const settings = () => ({ defaults: { accountless: LIMITS, account: LIMITS }, graceMs: DAY_MS });
+  return { store, keyring: new Keyring(store), clock, random: systemRandom, settings };
+}
+
+/** The value where no refusal is expected. */
+async function done<Value>(outcome: Promise<Value>): Promise<Exclude<Value, { code: unknown; details: unknown }>> {
+  const value = await outcome;
+  if (refused(value)) throw new Error(value.message);
+  return value as never;
+}
+
+describe("what was answered is on disk", () => {
+  test("keys, balances and budgets come back as they were", async () => {
+    const desk = openDesk();
+    const made = await done(setUp(desk, { name: "first", allowedModels: ["a/b"] }));
+    const budget = await done(createBudget(desk, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }));
+    const balance = (await desk.store.balanceByRecovery(hashSecret(made.recovery)))!;
+    const second = await done(createKey(desk, balance, { budgets: ["team"], dailyLimit: null }));
+    close();
+
+    const again = openDesk();
+    expect(await again.store.keyById(made.key.id)).toEqual(made.key);
+    expect(await again.store.keyByHash(hashSecret(second.secret))).toEqual(second.key);
+    expect(await again.store.estate(balance.id)).toEqual({ balance, budgets: [budget] });
+    expect((await again.keyring.identify(second.secret, clock.now()))!.budgets).toEqual([budget]);
+  });
+
+  test("a rotation is whole: both keys or neither", async () => {
+    const desk = openDesk();
+    const { key } = await done(setUp(desk, {}));
+    const other = await done(setUp(desk, {}));
+    const clash = desk.store.changeKey(key.id, (present) => ({
+      key: { ...present, state: "rotated" },
+      successor: { ...present, id: "key_new", hash: other.key.hash },
+    }));
+    expect(clash).rejects.toThrow("UNIQUE");
+    expect(await desk.store.keyById(key.id)).toEqual(key);
+  });
+
+  test("a refused change writes nothing", async () => {
+    const desk = openDesk();
+    const { key } = await done(setUp(desk, {}));
+    const no = refuse("invalid_request", "no");
+    expect(await desk.store.changeKey(key.id, () => no)).toBe(no);
+    expect(await desk.store.addKey(key.balanceId, () => no)).toBe(no);
+    expect(await desk.store.changeBudgets(key.balanceId, () => no)).toBe(no);
+    expect(await desk.store.keysOf(key.balanceId, 10, null)).toEqual([key]);
+  });
+});
+
+describe("rotation over time", () => {
+  test("the old key works until the 24th hour, then it does not", async () => {
+    const desk = openDesk();
+    const { key, secret } = await done(setUp(desk, {}));
+    const rotated = await done(rotate(desk, key.id, "key"));
+    clock.advance(DAY_MS - 1);
+    expect(await desk.keyring.identify(secret, clock.now())).not.toBeNull();
+    clock.advance(1);
+    expect(await desk.keyring.identify(secret, clock.now())).toBeNull();
+    expect(await desk.keyring.identify(rotated.secret, clock.now())).not.toBeNull();
+  });
+
+  test("a chain keeps the first key's lineage, so no cap begins anew", async () => {
+    const desk = openDesk();
+    const { key } = await done(setUp(desk, {}));
+    const second = await done(rotate(desk, key.id, "key"));
+    const third = await done(rotate(desk, second.key.id, "recovery"));
+    expect([second.key.lineage, third.key.lineage]).toEqual([key.id, key.id]);
+    expect([third.key.rpmLimit, third.key.dailyLimit as number]).toEqual([1, 3]);
+  });
+
+  test("of two at once by different ways, one wins", async () => {
+    const desk = openDesk();
+    const { key } = await done(setUp(desk, {}));
+    const outcomes = await Promise.all([rotate(desk, key.id, "key"), rotate(desk, key.id, "recovery")]);
+    expect(outcomes.filter(refused)).toHaveLength(1);
+    expect(await desk.store.keysOf(key.balanceId, 10, null)).toHaveLength(2);
+  });
+
+  test("a loop that rotates without end is stopped", async () => {
+    const desk = openDesk();
+    let { key } = await done(setUp(desk, {}));
+    for (let turn = 0; turn < 16; turn++) ({ key } = await done(rotate(desk, key.id, "key")));
+    const stopped = await rotate(desk, key.id, "key");
+    expect(stopped).toMatchObject({ code: "rate_limited", details: { shouldRetry: false } });
+    clock.advance(DAY_MS);
+    expect(refused(await rotate(desk, key.id, "key"))).toBe(false);
+  });
+
+  test("a revoked or expired key cannot be rotated", async () => {
+    const desk = openDesk();
+    const revoked = await done(setUp(desk, {}));
+    await done(revoke(desk, revoked.key.id));
+    const expiring = await done(setUp(desk, { expiresAt: (clock.now() + 5) as never }));
+    clock.advance(5);
+    for (const { key } of [revoked, expiring]) {
+      for (const by of ["key", "recovery", "session"] as const) {
+        expect(await rotate(desk, key.id, by)).toMatchObject({ code: "invalid_request" });
+      }
+    }
+  });
+});
+
+test("a suspension reaches all balances of an account, and says which", async () => {
+  const desk = openDesk();
+  const made = await Promise.all([1, 2, 3].map(() => done(setUp(desk, {}))));
+  const ids = made.map(({ key }) => key.balanceId);
+  const db = openDatabase(join(folder, "gateway.sqlite"));
+  db.run("UPDATE balances SET account_id = 'acct_1' WHERE id IN (?, ?)", [ids[0]!, ids[1]!]);
+  db.close();
+  expect((await desk.store.suspend("acct_1", "chargeback")).toSorted()).toEqual([ids[0]!, ids[1]!].toSorted());
+  expect((await desk.store.estate(ids[0]!))!.balance.suspended).toBe("chargeback");
+  expect((await desk.store.estate(ids[2]!))!.balance.suspended).toBeNull();
+  expect(await desk.store.suspend(ids[2]!, "sanctions")).toEqual([ids[2]!]);
+  expect(await desk.store.suspend("acct_none", "sanctions")).toEqual([]);
+});
