@@ -69,6 +69,14 @@ export interface TerminalRecord {
 }
 
 /** Parses one journal line; it was checksummed, so its form is believed. */
-export const parseRecord = (text: string): LedgerRecord => JSON.parse(text) as LedgerRecord;
+export function parseRecord(text: string): LedgerRecord {
+  const record = JSON.parse(text) as LedgerRecord;
+  return record.kind === "terminal" ? { ...record, body: JSON.stringify(record.body) } : record;
+}
 
-export const formatRecord = (record: LedgerRecord): string => JSON.stringify(record);
+/** The receipt is JSON already and goes in as it is: quoting it again would cost as much as writing it did. */
+export function formatRecord(record: LedgerRecord): string {
+  if (record.kind !== "terminal") return JSON.stringify(record);
+  const { body, ...rest } = record;
+  return `${JSON.stringify(rest).slice(0, -1)},"body":${body}}`;
+}

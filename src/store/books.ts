@@ -1,4 +1,5 @@
 import type { Ledger } from "../ledger/ledger.ts";
+import { formatRecord } from "../ledger/record.ts";
 import { type Recovered, Replay, recoveredEnd } from "../ledger/recovery.ts";
 import type { Clock, Timer } from "../units/clock.ts";
 import type { Disk } from "./disk.ts";
@@ -79,7 +80,7 @@ export class Books {
     const { writeOffTokens, recoveredBody } = this.options;
     for (const orphan of replay.orphans.values()) {
       const record = recoveredEnd(orphan, writeOffTokens, recoveredBody);
-      this.journal.append(JSON.stringify(record), record);
+      this.journal.append(formatRecord(record), record);
     }
     if (!(await this.journal.flushed())) {
       throw new Error(

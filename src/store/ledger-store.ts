@@ -64,19 +64,9 @@ export class LedgerStore implements Sums {
     return this.db.transaction((): { repeated: Credit | null } => {
       const known = this.statements.creditByKey.get(credit.idempotencyKey);
       if (known !== null) return { repeated: { ...known, idempotencyKey: credit.idempotencyKey } };
-      const account = balanceCounter(credit.balanceId);
-      this.statements.entry.run(
-        credit.at,
-        "credit",
-        credit.idempotencyKey,
-        credit.balanceId,
-        "funding",
-        account,
-        credit.amount,
-        credit.note,
-        null,
-      );
-      this.statements.credit.run(account, credit.amount);
+      const { at, idempotencyKey, balanceId, amount, note } = credit;
+      this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note);
+      this.statements.credit.run(balanceCounter(balanceId), amount);
       return { repeated: null };
     })();
   }
@@ -91,34 +81,32 @@ export class LedgerStore implements Sums {
     limit: number,
     before: ReceiptId | null,
   ): StoredReceipt[] {
-    const from = before === null ? null : this.receipt(before);
-    const at = from?.at ?? Number.MAX_SAFE_INTEGER;
-    const id = from?.id ?? "";
+    const from = before === null ? null : this.statements.sequence.get(before);
+    const below = from?.seq ?? Number.MAX_SAFE_INTEGER;
     return "keyId" in of
-      ? this.statements.receiptsOfKey.all(of.keyId, at, id, limit)
-      : this.statements.receiptsOfBalance.all(of.balanceId, at, id, limit);
+      ? this.statements.receiptsOfKey.all(of.keyId, of.keyId, below, limit)
+      : this.statements.receiptsOfBalance.all(of.balanceId, below, limit);
   }
 
   /**
-   * Recomputes every sum from the entries. Rows are those whose running sum is not what the entries say; none, when the
-   * books are right.
+   * Recomputes every sum from the credits and ends. `drifts` are the accounts whose running sum is not what those say;
+   * none, when the books are right.
    */
   audit(): StoreAudit {
     const credited = new Map<string, bigint>();
     const spent = new Map<string, bigint>();
     const totals = { credits: 0n, charges: 0n, losses: 0n, writeOffs: 0n };
-    for (const row of this.statements.entries.iterate()) {
-      const amount = BigInt(row.amount);
-      if (row.kind === "credit") {
-        totals.credits += amount;
-        add(credited, row.credit, amount);
-      } else if (row.kind === "terminal") {
-        totals.charges += amount;
-        for (const counter of row.counters?.split(" ") ?? []) add(spent, counter, amount);
-      } else if (row.kind === "allowance") {
-        for (const counter of row.counters?.split(" ") ?? []) add(spent, counter, amount);
-      } else if (row.kind === "loss") totals.losses += amount;
-      else totals.writeOffs += amount;
+    for (const { balanceId, amount } of this.statements.credits.iterate()) {
+      totals.credits += BigInt(amount);
+      add(credited, balanceCounter(balanceId as BalanceId), BigInt(amount));
+    }
+    for (const end of this.statements.ends.iterate()) {
+      totals.charges += BigInt(end.charged);
+      totals.losses += BigInt(end.lost);
+      totals.writeOffs += BigInt(end.writtenOff);
+      add(spent, balanceCounter(end.balanceId as BalanceId), BigInt(end.charged));
+      for (const counter of split(end.counters)) add(spent, counter, BigInt(end.charged));
+      for (const allowance of split(end.allowances)) add(spent, allowance, 1n);
     }
     const drifts: Drift[] = [];
     for (const row of this.statements.totals.iterate()) {
@@ -134,65 +122,24 @@ export class LedgerStore implements Sums {
     return { ...totals, drifts };
   }
 
-  /** Every balance's stored sums. */
-  *balances(): Generator<{ id: BalanceId; credited: NanoUsd; spent: NanoUsd }> {
-    for (const row of this.statements.totals.iterate()) {
-      if (!row.account.startsWith("balance:")) continue;
-      yield {
-        id: row.account.slice("balance:".length) as BalanceId,
-        credited: row.credited as NanoUsd,
-        spent: row.spent as NanoUsd,
-      };
-    }
-  }
-
   private book(end: TerminalRecord): boolean {
-    const { receipt, at, balance, key, charged, writtenOff, lost } = end;
+    const { receipt, at, balance, key, state, charged, writtenOff, lost, counters, allowances, body } = end;
     const account = balanceCounter(balance);
-    const counters = end.counters.join(" ");
-    const { changes } = this.statements.entry.run(
-      at,
-      "terminal",
+    const { changes } = this.statements.end.run(
       receipt,
+      at,
       balance,
-      account,
-      "revenue",
+      key,
+      state,
       charged,
-      end.state,
-      counters,
+      writtenOff,
+      lost,
+      // The balance is a column of its own.
+      counters.filter((counter) => counter !== account).join(" "),
+      allowances.join(" "),
+      body,
     );
-    if (changes === 0) return false;
-    if (writtenOff > 0) {
-      this.statements.entry.run(
-        at,
-        "write_off",
-        receipt,
-        balance,
-        "write_offs",
-        "revenue",
-        writtenOff,
-        null,
-        null,
-      );
-    }
-    if (lost > 0)
-      this.statements.entry.run(at, "loss", receipt, balance, "losses", "revenue", lost, null, null);
-    if (end.allowances.length > 0) {
-      const allowances = end.allowances.join(" ");
-      this.statements.entry.run(
-        at,
-        "allowance",
-        receipt,
-        balance,
-        "allowance",
-        "served",
-        1,
-        null,
-        allowances,
-      );
-    }
-    this.statements.addReceipt.run(receipt, at, balance, key, end.body);
-    return true;
+    return changes > 0;
   }
 }
 
@@ -240,11 +187,15 @@ const difference = (recomputed: bigint | undefined, stored: number): bigint => {
   return by < 0n ? -by : by;
 };
 
-interface EntryRow {
-  kind: string;
-  credit: string;
-  amount: number;
-  counters: string | null;
+const split = (list: string): string[] => (list === "" ? [] : list.split(" "));
+
+interface EndRow {
+  balanceId: string;
+  charged: number;
+  writtenOff: number;
+  lost: number;
+  counters: string;
+  allowances: string;
 }
 
 interface TotalRow {
@@ -253,42 +204,50 @@ interface TotalRow {
   spent: number;
 }
 
-const RECEIPT_COLUMNS = "id, at, balance_id AS balanceId, key_id AS keyId, body";
+const RECEIPT_COLUMNS = "receipt AS id, at, balance_id AS balanceId, key_id AS keyId, body";
 
 function prepare(db: Database) {
   return {
-    entry: db.query<
+    end: db.query<
       never,
-      [number, string, string, string, string, string, number, string | null, string | null]
+      [string, number, string, string, string, number, number, number, string, string, string]
     >(
-      `INSERT OR IGNORE INTO entries (at, kind, reference, balance_id, debit, credit, amount, note, counters)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR IGNORE INTO ends
+         (receipt, at, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     spend: db.query<never, [string, number]>(
       `INSERT INTO totals (account, spent) VALUES (?, ?)
        ON CONFLICT (account) DO UPDATE SET spent = spent + excluded.spent`,
+    ),
+    addCredit: db.query<never, [number, string, string, number, string | null]>(
+      "INSERT INTO credits (at, idempotency_key, balance_id, amount, note) VALUES (?, ?, ?, ?, ?)",
     ),
     credit: db.query<never, [string, number]>(
       `INSERT INTO totals (account, credited) VALUES (?, ?)
        ON CONFLICT (account) DO UPDATE SET credited = credited + excluded.credited`,
     ),
     creditByKey: db.query<Omit<Credit, "idempotencyKey">, [string]>(
-      "SELECT balance_id AS balanceId, amount, note, at FROM entries WHERE kind = 'credit' AND reference = ?",
+      "SELECT balance_id AS balanceId, amount, note, at FROM credits WHERE idempotency_key = ?",
     ),
     total: db.query<TotalRow, [string]>("SELECT account, credited, spent FROM totals WHERE account = ?"),
     totals: db.query<TotalRow, []>("SELECT account, credited, spent FROM totals"),
-    entries: db.query<EntryRow, []>("SELECT kind, credit, amount, counters FROM entries"),
-    addReceipt: db.query<never, [string, number, string, string, string]>(
-      "INSERT OR IGNORE INTO receipts (id, at, balance_id, key_id, body) VALUES (?, ?, ?, ?, ?)",
+    credits: db.query<{ balanceId: string; amount: number }, []>(
+      "SELECT balance_id AS balanceId, amount FROM credits",
     ),
-    receipt: db.query<StoredReceipt, [string]>(`SELECT ${RECEIPT_COLUMNS} FROM receipts WHERE id = ?`),
-    receiptsOfBalance: db.query<StoredReceipt, [string, number, string, number]>(
-      `SELECT ${RECEIPT_COLUMNS} FROM receipts WHERE balance_id = ? AND (at, id) < (?, ?)
-       ORDER BY at DESC, id DESC LIMIT ?`,
+    ends: db.query<EndRow, []>(
+      "SELECT balance_id AS balanceId, charged, written_off AS writtenOff, lost, counters, allowances FROM ends",
     ),
-    receiptsOfKey: db.query<StoredReceipt, [string, number, string, number]>(
-      `SELECT ${RECEIPT_COLUMNS} FROM receipts WHERE key_id = ? AND (at, id) < (?, ?)
-       ORDER BY at DESC, id DESC LIMIT ?`,
+    receipt: db.query<StoredReceipt, [string]>(`SELECT ${RECEIPT_COLUMNS} FROM ends WHERE receipt = ?`),
+    sequence: db.query<{ seq: number }, [string]>("SELECT seq FROM ends WHERE receipt = ?"),
+    receiptsOfBalance: db.query<StoredReceipt, [string, number, number]>(
+      `SELECT ${RECEIPT_COLUMNS} FROM ends WHERE balance_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`,
+    ),
+    // By the balance's index: an index of its own would be paid for by every request.
+    receiptsOfKey: db.query<StoredReceipt, [string, string, number, number]>(
+      `SELECT ${RECEIPT_COLUMNS} FROM ends
+       WHERE balance_id = (SELECT balance_id FROM keys WHERE id = ?) AND key_id = ? AND seq < ?
+       ORDER BY seq DESC LIMIT ?`,
     ),
     reached: db.query<never, [number, number]>(
       `INSERT INTO applied (file, bytes) VALUES (?, ?)

@@ -42,42 +42,48 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // 2: the ledger
   `
-  -- Append-only double entry: amount moves from debit to credit. Accounts: funding, balance:<id>, revenue, losses,
-  -- write_offs. Kinds: credit, terminal (one for each receipt), write_off, loss, allowance (in requests).
-  CREATE TABLE entries (
+  CREATE TABLE credits (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    -- the receipt of a terminal entry, the idempotency key of a credit
-    reference TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL UNIQUE,
     balance_id TEXT NOT NULL,
-    debit TEXT NOT NULL,
-    credit TEXT NOT NULL,
     amount INTEGER NOT NULL,
-    -- of a credit: what it was for; of a terminal entry: its state
-    note TEXT,
-    -- the counters that the amount was spent on, separated by spaces
-    counters TEXT
+    note TEXT
   ) STRICT;
-  CREATE UNIQUE INDEX entries_once ON entries (kind, reference);
-  CREATE INDEX entries_by_balance ON entries (balance_id, seq);
+  CREATE INDEX credits_by_balance ON credits (balance_id);
 
-  -- Running sums of the entries and of capped windows; the audit recomputes them.
+  -- The end of each request, once: one row, because it is written for every one of them. Append-only.
+  CREATE TABLE ends (
+    seq INTEGER PRIMARY KEY,
+    receipt TEXT NOT NULL UNIQUE,
+    at INTEGER NOT NULL,
+    balance_id TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    charged INTEGER NOT NULL,
+    written_off INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    -- what the charge was counted on besides the balance, and allowances (in requests), separated by spaces
+    counters TEXT NOT NULL,
+    allowances TEXT NOT NULL,
+    -- the receipt as it is answered, JSON
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX ends_by_balance ON ends (balance_id);
+
+  -- The books as an accountant reads them: every amount leaves one account and enters another.
+  CREATE VIEW entries (at, kind, reference, debit, credit, amount) AS
+    SELECT at, 'credit', idempotency_key, 'funding', 'balance:' || balance_id, amount FROM credits
+    UNION ALL SELECT at, 'charge', receipt, 'balance:' || balance_id, 'revenue', charged FROM ends WHERE charged > 0
+    UNION ALL SELECT at, 'write_off', receipt, 'write_offs', 'revenue', written_off FROM ends WHERE written_off > 0
+    UNION ALL SELECT at, 'loss', receipt, 'losses', 'revenue', lost FROM ends WHERE lost > 0;
+
+  -- Running sums of credits and of everything that is counted; the audit recomputes them.
   CREATE TABLE totals (
     account TEXT PRIMARY KEY,
     credited INTEGER NOT NULL DEFAULT 0,
     spent INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE receipts (
-    id TEXT PRIMARY KEY,
-    at INTEGER NOT NULL,
-    balance_id TEXT NOT NULL,
-    key_id TEXT NOT NULL,
-    body TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX receipts_by_balance ON receipts (balance_id, at, id);
-  CREATE INDEX receipts_by_key ON receipts (key_id, at, id);
 
   -- Where the journal has been applied up to: see store/journal.
   CREATE TABLE applied (file INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;

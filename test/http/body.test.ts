@@ -21,7 +21,7 @@ const chunk = (bytes: Uint8Array) =>
 function expectTooLarge(text: string): void {
   const { status, headers, body } = readResponse(text);
   expect(status).toBe(413);
-  expect(headers["connection"]).toBe("close");
+  expect(headers.connection).toBe("close");
   expect(headers["content-type"]).toBe("application/json");
   expect(headers["x-gateway-receipt"]).toStartWith("rcpt_");
   const { error } = JSON.parse(body);
@@ -213,7 +213,7 @@ describe("a request that is not as it should be", () => {
     const { error } = JSON.parse(body);
     expect(error.code).toBe(code);
     if (allow !== null) {
-      expect(headers["allow"]).toBe(allow);
+      expect(headers.allow).toBe(allow);
       expect(error.message).toContain(method);
     } else expect(error.message).toContain("/v1/chat/completions");
   });

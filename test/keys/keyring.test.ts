@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Balance, Key, SecretHash } from "../../src/keys/key.ts";
+import type { Balance, Budget, Key, SecretHash } from "../../src/keys/key.ts";
 import type { Estate } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { hashSecret, newApiKey, newRecoverySecret, shownPrefix } from "../../src/keys/secret.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { systemRandom } from "../../src/units/random.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 
 const NOW = 1_000_000 as EpochMs;
@@ -110,15 +111,21 @@ describe("the keyring", () => {
   test("keys that change without end are an error and not an endless loop", async () => {
     const { shelf, secret, key, ring } = shelfWith();
     shelf.meanwhile = () => ring.forgetKey(key);
-    expect(ring.identify(secret, NOW)).rejects.toThrow("kept changing");
+    await expect(ring.identify(secret, NOW)).rejects.toThrow("kept changing");
   });
 
   test("a suspension, and a budget's new cap, reach every key of the balance", async () => {
-    const budget = { id: "bud_1", balanceId: "bal_1", name: "team", cap: 5, window: "day" } as Estate["budgets"][number];
+    const budget: Budget = {
+      id: "bud_1",
+      balanceId: "bal_1",
+      name: "team",
+      cap: 5 as NanoUsd,
+      window: "day",
+    };
     const { shelf, secret, ring } = shelfWith({ budgets: ["team"] });
     shelf.estateNow = { balance, budgets: [budget] };
     expect((await ring.identify(secret, NOW))!.budgets).toEqual([budget]);
-    const raised = { ...budget, cap: 7 as typeof budget.cap };
+    const raised = { ...budget, cap: 7 as NanoUsd };
     shelf.estateNow = { balance: { ...balance, suspended: "sanctions" }, budgets: [raised] };
     ring.forgetEstate("bal_1");
     const holder = (await ring.identify(secret, NOW))!;
@@ -129,7 +136,7 @@ describe("the keyring", () => {
 
   test("a key whose budget is gone is never served without its cap", async () => {
     const { secret, ring } = shelfWith({ budgets: ["gone"] });
-    expect(ring.identify(secret, NOW)).rejects.toThrow("does not exist");
+    await expect(ring.identify(secret, NOW)).rejects.toThrow("does not exist");
   });
 });
 
@@ -170,5 +177,7 @@ test("secrets have their documented forms, and a key shows 12 characters", () =>
   expect(newApiKey(systemRandom)).toMatch(/^or-live-[1-9A-HJ-NP-Za-km-z]{32}$/);
   expect(newRecoverySecret(systemRandom)).toMatch(/^or-rec-[1-9A-HJ-NP-Za-km-z]{44}$/);
   expect(shownPrefix("or-live-abcdefgh")).toBe("or-live-abcd");
-  expect(hashSecret("abc") as string).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  expect(hashSecret("abc") as string).toBe(
+    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+  );
 });

@@ -40,7 +40,9 @@ function openDesk(): KeyDesk {
 }
 
 /** The value where no refusal is expected. */
-async function done<Value>(outcome: Promise<Value>): Promise<Exclude<Value, { code: unknown; details: unknown }>> {
+async function done<Value>(
+  outcome: Promise<Value>,
+): Promise<Exclude<Value, { code: unknown; details: unknown }>> {
   const value = await outcome;
   if (refused(value)) throw new Error(value.message);
   return value as never;
@@ -50,7 +52,9 @@ describe("what was answered is on disk", () => {
   test("keys, balances and budgets come back as they were", async () => {
     const desk = openDesk();
     const made = await done(setUp(desk, { name: "first", allowedModels: ["a/b"] }));
-    const budget = await done(createBudget(desk, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }));
+    const budget = await done(
+      createBudget(desk, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }),
+    );
     const balance = (await desk.store.balanceByRecovery(hashSecret(made.recovery)))!;
     const second = await done(createKey(desk, balance, { budgets: ["team"], dailyLimit: null }));
     close();
@@ -70,7 +74,7 @@ describe("what was answered is on disk", () => {
       key: { ...present, state: "rotated" },
       successor: { ...present, id: "key_new", hash: other.key.hash },
     }));
-    expect(clash).rejects.toThrow("UNIQUE");
+    await expect(clash).rejects.toThrow("UNIQUE");
     expect(await desk.store.keyById(key.id)).toEqual(key);
   });
 
@@ -145,7 +149,9 @@ test("a suspension reaches all balances of an account, and says which", async ()
   const db = openDatabase(join(folder, "gateway.sqlite"));
   db.run("UPDATE balances SET account_id = 'acct_1' WHERE id IN (?, ?)", [ids[0]!, ids[1]!]);
   db.close();
-  expect((await desk.store.suspend("acct_1", "chargeback")).toSorted()).toEqual([ids[0]!, ids[1]!].toSorted());
+  expect((await desk.store.suspend("acct_1", "chargeback")).toSorted()).toEqual(
+    [ids[0]!, ids[1]!].toSorted(),
+  );
   expect((await desk.store.estate(ids[0]!))!.balance.suspended).toBe("chargeback");
   expect((await desk.store.estate(ids[2]!))!.balance.suspended).toBeNull();
   expect(await desk.store.suspend(ids[2]!, "sanctions")).toEqual([ids[2]!]);

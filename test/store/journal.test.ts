@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
 import { DurableJournal, journalFiles, readJournal } from "../../src/store/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
@@ -40,7 +40,7 @@ const end = (name: string) =>
     allowances: [],
   }) as unknown as LedgerRecord;
 const append = (journal: DurableJournal, record: LedgerRecord) =>
-  journal.append(JSON.stringify(record), record);
+  journal.append(formatRecord(record), record);
 const receiptsOn = (disk: SimulatedDisk) =>
   [...readJournal(disk)].map(({ record }) => (record.kind === "terminal" ? record.receipt : record.kind));
 
