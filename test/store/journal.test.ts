@@ -38,6 +38,7 @@ const end = (name: string) =>
     charged: 1,
     counters: [],
     allowances: [],
+    body: "{}",
   }) as unknown as LedgerRecord;
 const append = (journal: DurableJournal, record: LedgerRecord) =>
   journal.append(formatRecord(record), record);
