@@ -24,7 +24,10 @@ export function keyView(key: Key, now: EpochMs) {
 }
 
 /** The one answer that holds the plaintext. */
-export const mintedView = ({ key, secret }: Minted, now: EpochMs) => ({ ...keyView(key, now), key: secret });
+export function mintedView({ key, secret }: Minted, now: EpochMs) {
+  const { id, object, ...rest } = keyView(key, now);
+  return { id, object, key: secret, ...rest };
+}
 
 function stateOf({ state, expiresAt }: Key, now: EpochMs): "active" | "rotated" | "expired" | "revoked" {
   return state !== "revoked" && expiresAt !== null && expiresAt <= now ? "expired" : state;

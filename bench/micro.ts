@@ -1,0 +1,191 @@
+/**
+ * The hot pieces, each beside a baseline that does the least that anything could, and each with its result checked: a
+ * bench that computes the wrong thing is worthless however fast.
+ *
+ *     bun run bench/micro.ts
+ */
+
+import { LRUCache } from "lru-cache";
+import { bench, do_not_optimize, group, run } from "mitata";
+import type { Key } from "../src/keys/key.ts";
+import { Keyring } from "../src/keys/keyring.ts";
+import { hashSecret } from "../src/keys/secret.ts";
+import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
+import { RateWindow } from "../src/limits/rate-window.ts";
+import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
+import { estimateTokens } from "../src/tokens/estimate.ts";
+import { systemClock } from "../src/units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../src/units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../src/units/usd.ts";
+import { DELTA } from "./mock-host.ts";
+
+export interface Piece {
+  readonly name: string;
+  /** The least work that could give the same answer. */
+  readonly baseline: () => unknown;
+  readonly ours: () => unknown;
+  /** Throws when either computes the wrong thing. */
+  check(): void;
+}
+
+export async function pieces(): Promise<Piece[]> {
+  return [await keyLookup(), rateWindow(), await admission(), eventScan(), requestRead(), estimate()];
+}
+
+const SECRET = "or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY";
+const NOW = systemClock.now();
+
+const key: Key = {
+  id: "key_bench" as KeyId,
+  hash: hashSecret(SECRET),
+  prefix: SECRET.slice(0, 12),
+  name: null,
+  balanceId: "bal_bench" as BalanceId,
+  lineage: "key_bench" as KeyId,
+  state: "active",
+  createdAt: NOW,
+  expiresAt: null,
+  rpmLimit: Number.MAX_SAFE_INTEGER,
+  tpmLimit: Number.MAX_SAFE_INTEGER,
+  dailyLimit: MAX_NANO_USD,
+  monthlyLimit: MAX_NANO_USD,
+  allowedModels: null,
+  budgets: [],
+};
+const balance = { id: key.balanceId, accountId: null, suspended: null, createdAt: NOW };
+
+async function keyLookup(): Promise<Piece> {
+  const keyring = new Keyring({ keyByHash: async () => key, estate: async () => ({ balance, budgets: [] }) });
+  await keyring.identify(SECRET, NOW);
+  const map = new Map([[SECRET, key]]);
+  return {
+    name: "key lookup: bearer token → SHA-256 → key (a Map of plaintexts)",
+    baseline: () => map.get(SECRET),
+    ours: () => keyring.identify(SECRET, NOW),
+    check: () => equal((keyring.identify(SECRET, NOW) as { key: Key }).key, map.get(SECRET)),
+  };
+}
+
+function rateWindow(): Piece {
+  const window = new RateWindow();
+  let [count, now] = [0, 0];
+  return {
+    name: "rate window: look and take (a counter)",
+    baseline: () => ++count,
+    ours: () => (window.taken((now += 0.01)) < 1e9 ? window.take(1, now) : 0),
+    check() {
+      const fresh = new RateWindow();
+      fresh.take(2, 0);
+      equal(fresh.taken(59_000), 2);
+      equal(fresh.taken(61_000), 0);
+    },
+  };
+}
+
+async function admission(): Promise<Piece> {
+  const journal = { append: () => 1, withdraw: () => false };
+  const ledger = new Ledger(systemClock, journal, { spent: () => ZERO_USD, credited: () => MAX_NANO_USD });
+  const lane = await ledger.lane(key, [], [], NOW);
+  const want: Want = {
+    receipt: "rcpt_bench" as ReceiptId,
+    at: NOW,
+    key,
+    budgets: [],
+    allowances: [],
+    rpmLimit: key.rpmLimit,
+    tpmLimit: key.tpmLimit,
+    amount: 1_000 as NanoUsd,
+    rateTokens: 100,
+    promptTokens: 10,
+    price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Want["price"],
+    about: { surface: "chat.completions", model: "bench/model", stream: false },
+  };
+  const end = {
+    state: "settled",
+    cost: ZERO_USD,
+    writeOff: false,
+    rateTokens: 100,
+    allowanceUsed: false,
+  } as const;
+  let held = 0;
+  const admit = () => {
+    const reservation = ledger.admit(lane, want);
+    if (!(reservation instanceof Reservation)) throw new Error("refused");
+    ledger.settle(reservation, end, () => "{}");
+    return reservation.held;
+  };
+  return {
+    name: "admission and settlement: every limit, both journal records (an addition and a subtraction)",
+    baseline: () => (held += 1_000) && (held -= 1_000),
+    ours: admit,
+    check: () => equal([admit(), ledger.openHolds].join(), "1000,0"),
+  };
+}
+
+function eventScan(): Piece {
+  const request = SURFACES["chat.completions"].readRequest(BODY);
+  const bytes = new TextEncoder().encode(DELTA);
+  const text = DELTA.slice("data: ".length).trim();
+  const open = () =>
+    pairing("chat.completions", "chat.completions")!.openStream(request as never, "bench/model");
+  const judge = open();
+  return {
+    name: "one SSE event: cut, judged, counted, model put back (JSON.parse of its data)",
+    baseline: () => JSON.parse(text),
+    ours: () => judge.push(bytes),
+    check() {
+      const given = new TextDecoder().decode(open().push(bytes));
+      equal(given, DELTA.replace("bench-model", "bench/model"));
+    },
+  };
+}
+
+const BODY = new TextEncoder().encode(
+  JSON.stringify({
+    model: "bench/model",
+    stream: true,
+    max_tokens: 100,
+    messages: Array.from({ length: 8 }, (_, turn) => ({
+      role: turn % 2 === 0 ? "user" : "assistant",
+      content: "The quick brown fox jumps over the lazy dog, and then it does so again. ".repeat(4),
+    })),
+  }),
+);
+
+function requestRead(): Piece {
+  const { readRequest } = SURFACES["chat.completions"];
+  const decoder = new TextDecoder();
+  return {
+    name: `a request of ${BODY.length} bytes: scanned, parsed, sized (decode and JSON.parse)`,
+    baseline: () => JSON.parse(decoder.decode(BODY)),
+    ours: () => readRequest(BODY),
+    check: () => equal((readRequest(BODY) as { model: string }).model, "bench/model"),
+  };
+}
+
+function estimate(): Piece {
+  const text = " token";
+  const cache = new LRUCache<string, number>({ max: 10 });
+  cache.set(text, 2);
+  return {
+    name: "tokens of a delta (a cache hit)",
+    baseline: () => cache.get(text),
+    ours: () => estimateTokens(text),
+    check: () => equal(estimateTokens(text), 1.5),
+  };
+}
+
+function equal(actual: unknown, expected: unknown): void {
+  if (actual !== expected) throw new Error(`computed ${String(actual)}, expected ${String(expected)}`);
+}
+
+if (import.meta.main) {
+  for (const piece of await pieces()) {
+    piece.check();
+    group(piece.name, () => {
+      bench("baseline", () => do_not_optimize(piece.baseline()));
+      bench("ours", () => do_not_optimize(piece.ours()));
+    });
+  }
+  await run();
+}

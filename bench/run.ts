@@ -1,0 +1,17 @@
+/** `bun run bench [micro|failover|macro|transport]`: one suite, or all of them. Each is described at the top of its file. */
+const SUITES = ["micro", "failover", "macro", "transport"] as const;
+
+const [wanted] = process.argv.slice(2);
+const chosen = SUITES.filter((suite) => wanted === undefined || suite === wanted);
+if (chosen.length === 0) {
+  console.error(`There is no suite "${wanted}": ${SUITES.join(", ")}.`);
+  process.exit(1);
+}
+for (const suite of chosen) {
+  console.log(`\n## ${suite}\n`);
+  const child = Bun.spawn([process.execPath, `${import.meta.dir}/${suite}.ts`, ...process.argv.slice(3)], {
+    stdout: "inherit",
+    stderr: "inherit",
+  });
+  if ((await child.exited) !== 0) process.exit(1);
+}
