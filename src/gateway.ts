@@ -24,6 +24,7 @@ import { FreeRoutes } from "./open-tier.ts";
 import { Health } from "./routing/health.ts";
 import type { Stop } from "./routing/plan.ts";
 import { Books } from "./store/books.ts";
+import { startCheckpointer } from "./store/checkpointer.ts";
 import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
 import { folderDisk, probeSync } from "./store/disk.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
@@ -142,6 +143,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
   });
   const ledger = new Ledger(clock, books.journal, control);
   books.follow(ledger);
+  const checkpointer = startCheckpointer(folder.databasePath, clock, (error) =>
+    log("books", { error: String(error) }),
+  );
 
   const store = new SqliteKeyStore(controlDb, clock);
   const keyring = new Keyring(store);
@@ -321,6 +325,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       const cutMs = clock.elapsedMs() + CUT_MS;
       while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
       await Promise.race([stopped, sleep(clock, CUT_MS)]);
+      checkpointer.stop();
       await books.close();
       counting.stop();
       transport.close();

@@ -1,0 +1,184 @@
+/**
+ * What durability costs: requests admitted and settled at a steady rate on a real disk, the way they are in production, with
+ * the database following. Reported: how long a last frame waits for its settlement, and how late the event loop runs.
+ *
+ *     bun run bench/settle.ts [--rate 2000] [--seconds 10] [--folder /path]
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { recoveredReceipt } from "../src/generation/receipt.ts";
+import type { Key } from "../src/keys/key.ts";
+import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
+import { Books } from "../src/store/books.ts";
+import { startCheckpointer } from "../src/store/checkpointer.ts";
+import { folderDisk, probeSync } from "../src/store/disk.ts";
+import { LedgerStore } from "../src/store/ledger-store.ts";
+import { openDatabase } from "../src/store/sqlite.ts";
+import { systemClock } from "../src/units/clock.ts";
+import { type BalanceId, type KeyId, newId } from "../src/units/id.ts";
+import { systemRandom } from "../src/units/random.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../src/units/usd.ts";
+import { percentile } from "./load.ts";
+
+export interface SettleReport {
+  readonly syncing: string;
+  readonly settled: number;
+  readonly perSecond: number;
+  /** ms from settlement to its durability. */
+  readonly waitP50: number;
+  readonly waitP99: number;
+  /** ms by which the loop is late for a timer. */
+  readonly lagP50: number;
+  readonly lagP99: number;
+  readonly syncs: number;
+}
+
+export async function benchSettle(rate: number, seconds: number, parent = tmpdir()): Promise<SettleReport> {
+  const folder = mkdtempSync(join(parent, "settle-"));
+  const { syncing } = probeSync(folder);
+  const clock = systemClock;
+  const store = new LedgerStore(openDatabase(join(folder, "gateway.sqlite"), "NORMAL"));
+  store.credit({
+    balanceId: BALANCE,
+    amount: MAX_NANO_USD,
+    idempotencyKey: "bench",
+    note: null,
+    at: clock.now(),
+  });
+  const books = await Books.open({
+    disk: folderDisk(folder, syncing),
+    store,
+    clock,
+    relaxed: false,
+    journalFileBytes: 64 * 1024 * 1024,
+    writeOffTokens: 50,
+    defer: (run) => void setImmediate(run),
+    recoveredBody: recoveredReceipt,
+    onFault(error) {
+      throw error;
+    },
+  });
+  const ledger = new Ledger(clock, books.journal, store);
+  books.follow(ledger);
+  const checkpointer = startCheckpointer(join(folder, "gateway.sqlite"), clock, (error) => {
+    throw error;
+  });
+  const waits: number[] = [];
+  const lag = watchLoop();
+  const startedMs = performance.now();
+  let begun = 0;
+  const pending: Promise<void>[] = [];
+  while (performance.now() - startedMs < seconds * 1_000) {
+    const due = Math.floor(((performance.now() - startedMs) / 1_000) * rate);
+    // Requests do not end in step: each settles in a turn of its own.
+    for (; begun < due; begun++) pending.push(oneRequest(ledger, books, waits));
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  await Promise.all(pending);
+  const lags = lag.stop();
+  const syncs = books.journal.syncs;
+  checkpointer.stop();
+  await books.close();
+  rmSync(folder, { recursive: true, force: true });
+  if (waits.length !== begun) throw new Error(`${begun - waits.length} settlements never became durable`);
+  waits.sort((a, b) => a - b);
+  return {
+    syncing,
+    settled: begun,
+    perSecond: Math.round(begun / seconds),
+    waitP50: percentile(waits, 0.5),
+    waitP99: percentile(waits, 0.99),
+    lagP50: percentile(lags, 0.5),
+    lagP99: percentile(lags, 0.99),
+    syncs,
+  };
+}
+
+const BALANCE = "bal_bench" as BalanceId;
+const BODY = JSON.stringify({ filler: "x".repeat(600) });
+
+async function oneRequest(ledger: Ledger, books: Books, waits: number[]): Promise<void> {
+  const at = systemClock.now();
+  const lane = await ledger.lane(KEY, [], [], at);
+  const want: Want = { ...WANT, receipt: newId("rcpt", systemRandom), at };
+  const reservation = ledger.admit(lane, want);
+  if (!(reservation instanceof Reservation)) throw new Error(`refused for ${reservation.what}`);
+  await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
+  const end = {
+    state: "settled",
+    cost: 100 as NanoUsd,
+    writeOff: false,
+    rateTokens: 10,
+    allowanceUsed: false,
+  } as const;
+  const settledMs = performance.now();
+  const { sequence } = ledger.settle(reservation, end, () => BODY);
+  if (!(await books.journal.durable(sequence))) throw new Error("the disk refused");
+  waits.push(performance.now() - settledMs);
+}
+
+const KEY: Key = {
+  id: "key_bench" as KeyId,
+  hash: "" as Key["hash"],
+  prefix: "",
+  name: null,
+  balanceId: BALANCE,
+  lineage: "key_bench" as KeyId,
+  state: "active",
+  createdAt: systemClock.now(),
+  expiresAt: null,
+  rpmLimit: null,
+  tpmLimit: null,
+  dailyLimit: MAX_NANO_USD,
+  monthlyLimit: MAX_NANO_USD,
+  allowedModels: null,
+  budgets: [],
+};
+
+const WANT: Omit<Want, "receipt" | "at"> = {
+  key: KEY,
+  budgets: [],
+  allowances: [],
+  rpmLimit: null,
+  tpmLimit: null,
+  amount: 1_000 as NanoUsd,
+  rateTokens: 10,
+  promptTokens: 5,
+  price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Want["price"],
+  about: { surface: "chat.completions", model: "bench/model", stream: true },
+};
+
+/** How late the loop is for something that is due every 5 ms: sampled by time, so that long turns weigh as they should. */
+function watchLoop(): { stop(): number[] } {
+  const lags: number[] = [];
+  let dueMs = performance.now() + SAMPLE_MS;
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    lags.push(Math.max(0, nowMs - dueMs));
+    dueMs = nowMs + SAMPLE_MS;
+  }, SAMPLE_MS);
+  return {
+    stop() {
+      clearInterval(timer);
+      return lags.sort((a, b) => a - b);
+    },
+  };
+}
+
+const SAMPLE_MS = 5;
+
+if (import.meta.main) {
+  const option = (name: string, fallback: number) => {
+    const at = process.argv.indexOf(`--${name}`);
+    return at === -1 ? fallback : Number(process.argv[at + 1]);
+  };
+  const at = process.argv.indexOf("--folder");
+  console.log(
+    await benchSettle(
+      option("rate", 2_000),
+      option("seconds", 10),
+      at === -1 ? undefined : process.argv[at + 1],
+    ),
+  );
+}
