@@ -8,6 +8,8 @@ import { isoTime, systemClock } from "./units/clock.ts";
 const log: Log = (event, fields = {}) =>
   console.error(JSON.stringify({ at: isoTime(systemClock.now()), event, ...fields }));
 
+const PARENT_CHECK_MS = 50;
+
 const gateway = await start();
 console.log(
   banner({
@@ -21,6 +23,15 @@ console.log(
 
 process.on("SIGHUP", () => void gateway.reload());
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void end());
+
+// `npm start` and `bun run start` put a process between the operator and this one. When it is killed, this one must not
+// live on unseen, holding the port and the data folder; being crash-safe, it may end as abruptly.
+if (process.env.npm_lifecycle_event !== undefined) {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+  }, PARENT_CHECK_MS).unref();
+}
 
 let ending = false;
 async function end(): Promise<void> {

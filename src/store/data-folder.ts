@@ -45,7 +45,7 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
 function lockFolder(path: string): Database {
   const lock = new Database(join(path, "lock"), { create: true });
   try {
-    lock.run("PRAGMA busy_timeout = 0");
+    lock.run(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
     lock.run("BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {
@@ -58,6 +58,9 @@ function lockFolder(path: string): Database {
     );
   }
 }
+
+/** A predecessor that was just killed may need a moment to be gone. */
+const LOCK_WAIT_MS = 1_500;
 
 const ADMIN_TOKEN_CHARACTERS = 44;
 
