@@ -1,0 +1,106 @@
+import { type Gateway, openGateway } from "../../src/gateway.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import type { Reply } from "../process/gateway.ts";
+import { ADMIN, Folder } from "../process/gateway.ts";
+
+/** The whole gateway in this process, on a port and a data folder of its own. */
+export async function open(config: string, env: Record<string, string> = {}): Promise<OpenGateway> {
+  const folder = new Folder(config);
+  const logged: string[] = [];
+  const gateway = await openGateway({
+    env: { ...folder.env, ...env },
+    cwd: folder.path,
+    clock: systemClock,
+    log: (event, fields) => logged.push(JSON.stringify({ event, ...fields })),
+  });
+  return new OpenGateway(gateway, folder, logged);
+}
+
+export class OpenGateway {
+  constructor(
+    readonly gateway: Gateway,
+    readonly folder: Folder,
+    readonly logged: string[],
+  ) {}
+
+  get url(): string {
+    return this.gateway.url;
+  }
+
+  async send(method: string, path: string, options: SendOptions = {}): Promise<Reply> {
+    const { bearer, json, bytes, headers = {} } = options;
+    const body = bytes ?? (json === undefined ? undefined : JSON.stringify(json));
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+        ...(json === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: body as BodyInit }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, json: parse(text), text };
+  }
+
+  /** A chat request. */
+  chat(bearer: string, more: object = {}): Promise<Reply> {
+    return this.send("POST", "/v1/chat/completions", {
+      bearer,
+      json: { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...more },
+    });
+  }
+
+  admin(path: string, json?: object): Promise<Reply> {
+    return this.send(json === undefined ? "GET" : "POST", path, {
+      bearer: ADMIN,
+      ...(json === undefined ? {} : { json }),
+    });
+  }
+
+  /** A key on a balance of its own, with credit and limits. */
+  async key(usd: number, limits: object = {}): Promise<Made> {
+    const made = (await this.send("POST", "/v1/keys")).json;
+    if (usd > 0) await this.credit(made.balance_id, usd);
+    if (Object.keys(limits).length === 0) return made;
+    const patched = await this.send("PATCH", `/v1/keys/${made.id}`, {
+      bearer: made.recovery_secret,
+      json: limits,
+    });
+    if (patched.status !== 200) throw new Error(`PATCH answered ${patched.status}: ${patched.text}`);
+    return made;
+  }
+
+  async credit(balance: string, usd: number): Promise<void> {
+    const credit = { balance_id: balance, amount_usd: usd, idempotency_key: crypto.randomUUID() };
+    const { status, text } = await this.admin("/admin/credits", credit);
+    if (status !== 200) throw new Error(`POST /admin/credits answered ${status}: ${text}`);
+  }
+
+  async close(): Promise<void> {
+    await this.gateway.stop();
+    this.folder.remove();
+  }
+}
+
+export interface SendOptions {
+  readonly bearer?: string;
+  readonly json?: unknown;
+  readonly bytes?: Uint8Array | string;
+  readonly headers?: Record<string, string>;
+}
+
+export interface Made {
+  readonly id: string;
+  readonly key: string;
+  readonly recovery_secret: string;
+  readonly balance_id: string;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
