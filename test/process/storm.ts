@@ -21,8 +21,7 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
   };
   try {
     let gateway = await GatewayProcess.start(folder);
-    const { key, id, balance_id } = await gateway.keyWith(1_000);
-    const owner = await ownerOf(gateway, id, key);
+    const { key, balance_id } = await gateway.keyWith(1_000);
     const acknowledged = new Set<string>();
     for (let kill = 0; kill < kills; kill++) {
       const clients = Array.from({ length: STREAMS }, () =>
@@ -38,7 +37,7 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
         progress(`${kill + 1} of ${kills} kills, ${acknowledged.size} answers acknowledged`);
     }
     for (const receipt of acknowledged) {
-      const { status, json } = await gateway.get(`/v1/receipts/${receipt}`, owner);
+      const { status, json } = await gateway.get(`/v1/receipts/${receipt}`, key);
       if (status !== 200) report.lost += 1;
       else if (json.state !== "settled" || Math.round(json.cost_usd * 1e9) !== ANSWER_NANO) report.wrong += 1;
     }
@@ -70,9 +69,6 @@ export interface StormReport {
 const STREAMS = 16;
 /** 10 prompt tokens at $1 and 64 output tokens at $10 per million. */
 const ANSWER_NANO = 10 * 1_000 + 64 * 10_000;
-
-/** The key reads its own receipts. */
-const ownerOf = async (_gateway: GatewayProcess, _id: string, key: string): Promise<string> => key;
 
 async function streamUntilDead(
   gateway: GatewayProcess,

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { json, sse } from "../fakes/behaviours.ts";
+import { gate } from "../fakes/gate.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
+import { recovery } from "./recovery.ts";
+import { storm } from "./storm.ts";
+
+/** The gateway as a process: how it starts, stops, and what it remembers when it is killed. */
+const WORDS = Array.from({ length: 200 }, () => " word");
+let host: FakeHost;
+let pause = gate();
+
+beforeAll(async () => {
+  host = await startFakeHost((request) => {
+    const { stream } = request.json();
+    const { events, whole } = chatText(WORDS, { input: 10 });
+    return stream === true
+      ? sse(events, { before: (n) => (n === 120 ? pause.passed : undefined) })
+      : json(whole);
+  });
+});
+afterAll(() => host.close());
+
+const CHAT = { model: "test/model", max_tokens: 300, messages: [{ role: "user", content: "Hello" }] };
+
+async function openStream(
+  gateway: GatewayProcess,
+  key: string,
+): Promise<{ readRest(): Promise<string>; receipt: string }> {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ ...CHAT, stream: true }),
+  });
+  const reader = response.body!.getReader();
+  let text = "";
+  const decoder = new TextDecoder();
+  while (text.split(" word").length <= 100)
+    text += decoder.decode((await reader.read()).value, { stream: true });
+  return {
+    receipt: response.headers.get("x-gateway-receipt")!,
+    async readRest() {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return text;
+        text += decoder.decode(value, { stream: true });
+      }
+    },
+  };
+}
+
+async function withFolder(
+  run: (folder: Folder) => Promise<void>,
+  config = simpleConfig([host.port]),
+): Promise<void> {
+  const folder = new Folder(config);
+  pause = gate();
+  try {
+    await run(folder);
+  } finally {
+    pause.open();
+    folder.remove();
+  }
+}
+
+test("SIGTERM drains: the stream finishes, nothing new is taken, the exit code is 0, and everything is there afterwards", () =>
+  withFolder(async (folder) => {
+    const gateway = await GatewayProcess.start(folder);
+    const { key, id } = await gateway.keyWith(1);
+    const stream = await openStream(gateway, key);
+    const ended = gateway.stop();
+    for (;;) {
+      const ready = await fetch(`${gateway.url}/readyz`).then(
+        ({ status }) => status,
+        () => 503,
+      );
+      if (ready === 503) break;
+    }
+    pause.open();
+    expect(await stream.readRest()).toEndWith("data: [DONE]\n\n");
+    expect(await ended).toBe(0);
+
+    const again = await GatewayProcess.start(folder);
+    expect((await again.get(`/v1/receipts/${stream.receipt}`, key)).json).toMatchObject({
+      state: "settled",
+      key_id: id,
+    });
+    expect((await again.get("/v1/me", key)).json.balance_usd).toBeCloseTo(1 - (10 + 200 * 10) / 1e6, 9);
+    await again.stop();
+  }));
+
+test("killed while it streams: what was delivered is billed, nothing is held, the books are right", () =>
+  withFolder(async (folder) => {
+    const gateway = await GatewayProcess.start(folder);
+    const { key } = await gateway.keyWith(1);
+    const stream = await openStream(gateway, key);
+    const settled = (await gateway.post("/v1/chat/completions", CHAT, key)).headers.get("x-gateway-receipt");
+    // The next checkpoint has seen what this client has seen.
+    await Bun.sleep(1_300);
+    await gateway.kill();
+
+    const again = await GatewayProcess.start(folder);
+    const { json: receipt } = await again.get(`/v1/receipts/${stream.receipt}`, key);
+    expect(receipt).toMatchObject({ state: "recovered", write_off: false });
+    expect(receipt.tokens.output).toBeGreaterThan(50);
+    expect(receipt.tokens.output).toBeLessThan(200);
+    expect((await again.get(`/v1/receipts/${settled}`, key)).json.state).toBe("settled");
+    expect((await again.get("/v1/me", key)).json.held_usd).toBe(0);
+    expect((await again.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    await again.stop();
+  }));
+
+test("a second gateway on the same data folder refuses to start, and says why", () =>
+  withFolder(async (folder) => {
+    const first = await GatewayProcess.start(folder);
+    const second = await GatewayProcess.start(folder).then(
+      () => "started",
+      (error: Error) => error.message,
+    );
+    expect(second).toContain("in use by another gateway");
+    expect(second).toContain(folder.env.GATEWAY_DATA!);
+    expect((await first.get("/healthz")).status).toBe(200);
+    await first.stop();
+  }));
+
+describe("the configuration", () => {
+  test("SIGHUP takes a good file; a bad one is refused whole, and the old one stays", () =>
+    withFolder(async (folder) => {
+      const gateway = await GatewayProcess.start(folder);
+      const { key } = await gateway.keyWith(0);
+      const models = async () =>
+        (await gateway.get("/v1/models", key)).json.data.map(({ id }: { id: string }) => id);
+      folder.configure(simpleConfig([host.port]).replaceAll("test/model", "test/renamed"));
+      gateway.signal("SIGHUP");
+      while ((await models())[0] !== "test/renamed") await Bun.sleep(10);
+
+      folder.configure(simpleConfig([host.port]).replace("context_length: 100000", "context_length: many"));
+      const refused = await gateway.post("/admin/reload", {}, ADMIN);
+      expect(refused.status).toBe(400);
+      expect(refused.json.error.message).toContain("models[0].context_length");
+      expect(await models()).toEqual(["test/renamed"]);
+      await gateway.stop();
+    }));
+
+  test("a mistake stops the start with file, place, what was found and what was expected", () =>
+    withFolder(async (folder) => {
+      folder.configure("hosts: 7\nmodels: []\n");
+      const message = await GatewayProcess.start(folder).then(
+        () => "started",
+        (error: Error) => error.message,
+      );
+      expect(message).toContain(folder.env.GATEWAY_CONFIG!);
+      expect(message).toContain("hosts: found 7, expected");
+    }));
+
+  test("without any, it serves a streamed answer offline", async () => {
+    const folder = new Folder("");
+    rmSync(folder.env.GATEWAY_CONFIG!);
+    const gateway = await GatewayProcess.start(folder, { GATEWAY_CONFIG: "" });
+    const { key } = await gateway.keyWith(0);
+    const free = { ...CHAT, model: "gateway/auto:free", stream: true };
+    const { text, headers } = await gateway.post("/v1/chat/completions", free, key);
+    expect(text).toContain("Hello");
+    expect(text).toEndWith("data: [DONE]\n\n");
+    expect(headers.get("content-type")).toContain("text/event-stream");
+    expect(await gateway.stop()).toBe(0);
+    folder.remove();
+  });
+});
+
+/** A disk of its own, so small that it can be filled. */
+function mountSmallDisk(path: string): boolean {
+  mkdirSync(path, { recursive: true });
+  return Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", path]).exitCode === 0;
+}
+
+/** Leaves no byte of the disk free. */
+function fill(data: string): void {
+  for (const size of [4_000_000, 64_000, 4_096, 512]) {
+    try {
+      writeFileSync(join(data, `filler-${size}`), Buffer.alloc(size));
+    } catch {
+      // Whatever fitted is what was to be taken.
+    }
+  }
+}
+
+describe("a disk that refuses", () => {
+  const onSmallDisk = (run: (folder: Folder, data: string) => Promise<void>) =>
+    withFolder(async (folder) => {
+      const data = folder.env.GATEWAY_DATA!;
+      if (!mountSmallDisk(data)) return console.warn("not tested: this machine does not let us mount a disk");
+      try {
+        await run(folder, data);
+      } finally {
+        Bun.spawnSync(["umount", "-l", data]);
+      }
+    });
+
+  test("because it is full: paid requests get a retryable error, nothing acknowledged is lost, service resumes by itself", () =>
+    onSmallDisk(async (folder, data) => {
+      const gateway = await GatewayProcess.start(folder);
+      const { key } = await gateway.keyWith(1);
+      const acknowledged: string[] = [];
+      const chat = async () => {
+        const reply = await gateway.post("/v1/chat/completions", CHAT, key);
+        if (reply.status === 200) acknowledged.push(reply.headers.get("x-gateway-receipt")!);
+        return reply;
+      };
+      expect((await chat()).status).toBe(200);
+      fill(data);
+      // What is left of a block of the disk may take a few more records.
+      let refused = await chat();
+      for (let tries = 0; tries < 40 && refused.status === 200; tries++) refused = await chat();
+      expect(refused.status).toBe(500);
+      expect(refused.json.error).toMatchObject({ code: "internal_error", type: "api_error" });
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect((await gateway.get("/readyz")).status).toBe(503);
+      Bun.spawnSync(["sh", "-c", `rm -f ${data}/filler-*`]);
+      while ((await chat()).status !== 200) await Bun.sleep(50);
+      for (const receipt of acknowledged) {
+        expect((await gateway.get(`/v1/receipts/${receipt}`, key)).json.state).toBe("settled");
+      }
+      expect((await gateway.audit()).json).toMatchObject({ drift_nano: "0", held_nano: "0" });
+      expect(await gateway.stop()).toBe(0);
+    }));
+
+  test("because it is read-only: the start refuses, and names the folder", () =>
+    onSmallDisk(async (folder, data) => {
+      Bun.spawnSync(["mount", "-o", "remount,ro", data]);
+      const message = await GatewayProcess.start(folder).then(
+        () => "started",
+        (error: Error) => error.message,
+      );
+      expect(message).toContain("The gateway did not start");
+      expect(message).toContain(data);
+    }));
+});
+
+test("a short storm of kills under streaming load: no acknowledged answer is lost or doubled", async () => {
+  const report = await storm(5, () => {});
+  expect(report).toMatchObject({ lost: 0, wrong: 0, driftNano: "0" });
+  expect(report.acknowledged).toBeGreaterThan(0);
+});
+
+test("a start replays a journal with many receipts and open holds, to the nano-dollar", async () => {
+  const report = await recovery(5_000, 500);
+  expect(report).toMatchObject({ heldUsd: 0, driftNano: "0", chargedNano: report.expectedNano });
+});
