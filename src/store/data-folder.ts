@@ -43,18 +43,19 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
 
 /** SQLite's exclusive transaction is a portable way to hold a lock of the operating system. */
 function lockFolder(path: string): Database {
-  const lock = new Database(join(path, "lock"), { create: true });
+  let lock: Database | null = null;
   try {
+    lock = new Database(join(path, "lock"), { create: true });
     lock.run(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
     lock.run("BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {
-    lock.close();
+    lock?.close();
     const busy = /locked|busy/i.test(messageOf(error));
     throw new DataFolderError(
       busy
         ? `the data folder ${path} is in use by another gateway. Stop that one, or set GATEWAY_DATA to another folder.`
-        : `cannot lock the data folder ${path}: ${messageOf(error)}. Is it writable?`,
+        : `the data folder ${path} cannot be written: ${messageOf(error)}. Set GATEWAY_DATA to a folder that can.`,
     );
   }
 }
