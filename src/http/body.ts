@@ -56,7 +56,7 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
   return whole;
 }
 
-export const tooLarge = (limit: number): Refusal =>
+const tooLarge = (limit: number): Refusal =>
   refuse("payload_too_large", `The body is larger than ${limit} bytes and was not read to its end.`);
 
 const NO_BYTES = new Uint8Array(0);

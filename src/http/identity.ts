@@ -59,7 +59,7 @@ export function missingKey(request: Request): Refusal {
   return refuse("missing_api_key", `${sent} Send the header \`Authorization: Bearer <API_KEY>\`.`);
 }
 
-export const invalidKey = (dashboardUrl: string): Refusal =>
+const invalidKey = (dashboardUrl: string): Refusal =>
   refuse(
     "invalid_api_key",
     `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,

@@ -13,7 +13,7 @@ export interface BudgetWish {
   readonly window: WindowKind;
 }
 
-export const MAX_BUDGETS = 200;
+const MAX_BUDGETS = 200;
 
 export function createBudget(desk: KeyDesk, balance: BalanceId, wish: BudgetWish): Promise<Budget | Refusal> {
   const id = newId("bud", desk.random);

@@ -6,8 +6,8 @@ import type { SecretHash } from "./key.ts";
  * Bearer secrets. Both kinds carry more than 180 random bits, so a plain SHA-256 is enough to store them by: there is
  * nothing to guess, and a slow hash would only slow every request down.
  */
-export const KEY_PREFIX = "or-live-";
-export const RECOVERY_PREFIX = "or-rec-";
+const KEY_PREFIX = "or-live-";
+const RECOVERY_PREFIX = "or-rec-";
 
 const KEY_CHARACTERS = 32;
 const RECOVERY_CHARACTERS = 44;

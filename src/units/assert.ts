@@ -2,7 +2,7 @@
  * A broken invariant: a bug of ours, never a caller's mistake. It ends as `internal_error` at the edge, where the
  * message is dropped; expected refusals are returned as values instead (see errors/refusal).
  */
-export class BrokenInvariant extends Error {
+class BrokenInvariant extends Error {
   override name = "BrokenInvariant";
 }
 

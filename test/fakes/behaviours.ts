@@ -126,14 +126,6 @@ export const drip =
   (wire, request) =>
     behaviour({ ...wire, write: (bytes) => writeByteByByte(wire, bytes) }, request);
 
-/** A good answer, after which the host closes the connection without having said so: a stale socket in the making. */
-export const thenClose =
-  (behaviour: Behaviour): Behaviour =>
-  async (wire, request) => {
-    await behaviour(wire, request);
-    wire.close();
-  };
-
 /** Waits for the gate before it does anything. */
 export const after =
   (passed: Promise<unknown>, behaviour: Behaviour): Behaviour =>

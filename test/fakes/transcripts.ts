@@ -89,7 +89,7 @@ export const chatError = (message = "The server had an error while processing yo
   data: JSON.stringify({ error: { message, type: "server_error", param: null, code: null } }),
 });
 
-export const CHAT_DONE: SseEvent = { data: "[DONE]" };
+const CHAT_DONE: SseEvent = { data: "[DONE]" };
 
 /** The stream has a usage chunk, as when `stream_options.include_usage` was asked for. */
 function chatAnswer(

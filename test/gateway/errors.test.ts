@@ -394,9 +394,7 @@ describe("bad input: an error with a receipt, nothing held, and the server goes 
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}` },
-        body: chunked
-          ? new ReadableStream({ start: (controller) => (controller.enqueue(bytes), controller.close()) })
-          : bytes,
+        body: chunked ? oneChunk(bytes) : bytes,
       });
       expect(response.status).toBe(status);
       const { error } = (await response.json()) as { error: { code: string } };
@@ -434,3 +432,12 @@ test("the books are right after all of it, and the log told no secret", async ()
 });
 
 const literal = (text: string): RegExp => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+
+/** A body of unknown length. */
+const oneChunk = (bytes: Uint8Array): ReadableStream =>
+  new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });

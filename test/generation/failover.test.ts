@@ -129,6 +129,20 @@ for (const surface of SURFACE_NAMES) {
         }
       }
 
+      test.concurrent("a pooled connection that the host had closed costs nothing: the same host serves", async () => {
+        const { row, host } = await hostThat(fine(), { id: "h1", speaks: [surface] });
+        const house = await openHouse([row]);
+        for (const how of ["close", "reset"] as const) {
+          await read(await house.send(surface, ask(surface, { stream })));
+          host!.dropConnections(how);
+          const answer = await house.send(surface, ask(surface, { stream }));
+          expect(answer.status).toBe(200);
+          await read(answer);
+          expect(house.receipt(answer).attempts).toHaveLength(1);
+        }
+        await house.close();
+      });
+
       test.concurrent("a fourth host is never tried", async () => {
         const parts = await Promise.all(
           [1, 2, 3, 4].map((at) =>

@@ -126,12 +126,12 @@ export interface TestHouse {
   close(): Promise<void>;
 }
 
-export const SECRET = "or-live-test";
-export const MODEL = "test/model";
+const SECRET = "or-live-test";
+const MODEL = "test/model";
 const BALANCE = "bal_test" as BalanceId;
 
 /** $1 and $10 per million: 1,000 and 10,000 nano-dollars a token. */
-export const PRICE: Price = {
+const PRICE: Price = {
   input: pricePerMillion(1)!,
   output: pricePerMillion(10)!,
   cacheRead: pricePerMillion(0.1)!,

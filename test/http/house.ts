@@ -140,14 +140,14 @@ export interface Sent {
   readonly json: any;
 }
 
-export const wholeAnswer = (json: unknown, status = 200): Answer => ({
+const wholeAnswer = (json: unknown, status = 200): Answer => ({
   kind: "whole",
   status,
   headers: { "content-type": "application/json", "x-gateway-receipt": "rcpt_played" },
   body: Buffer.from(JSON.stringify(json)),
 });
 
-export const DEFAULTS = {
+const DEFAULTS = {
   accountless: {
     rpmLimit: 60,
     tpmLimit: 400_000,

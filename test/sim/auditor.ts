@@ -113,7 +113,7 @@ export class Auditor {
   }
 }
 
-export class AuditFailure extends Error {
+class AuditFailure extends Error {
   override name = "AuditFailure";
 }
 

@@ -96,7 +96,7 @@ function writeScript(random: Random, trouble: number, most: number): Script {
 }
 
 /** What the wire says of the usage. */
-export function reportedUsage({ usage, words }: Script): Record<string, unknown> | null {
+function reportedUsage({ usage, words }: Script): Record<string, unknown> | null {
   switch (usage.kind) {
     case "honest":
       return { prompt_tokens: usage.prompt, completion_tokens: words, total_tokens: usage.prompt + words };
