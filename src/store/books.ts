@@ -16,6 +16,7 @@ export class Books {
   /** A rotation is done with once everything before this file is applied. */
   private retiring: number | null = null;
   private ledger: Ledger | null = null;
+  private applying: Timer | null = null;
 
   private constructor(private readonly options: BooksOptions) {
     const { disk, clock, relaxed } = options;
@@ -25,6 +26,7 @@ export class Books {
       fileBytes: options.journalFileBytes,
       relaxed,
       defer: options.defer,
+      onUnapplied: () => this.applySoon(),
       after: (ms, run) => void clock.after(ms, run),
     });
   }
@@ -49,7 +51,6 @@ export class Books {
   /** Starts following the ledger: applies, checkpoints delivered tokens, turns the journal's page, forgets the idle. */
   follow(ledger: Ledger): void {
     this.ledger = ledger;
-    this.every(APPLY_EVERY_MS, () => this.applySlice());
     this.every(CHECKPOINT_EVERY_MS, () => {
       ledger.checkpoint();
       this.journal.schedule();
@@ -60,12 +61,13 @@ export class Books {
 
   /** Books everything that is durable, now: for readers who must see their own writes. */
   applyAll(): void {
-    while (this.journal.unappliedCount > 0) this.applySlice();
+    while (this.journal.unappliedCount > 0) if (!this.applySlice()) return;
   }
 
   async close(): Promise<void> {
     for (const timer of this.timers) timer.cancel();
     await this.journal.close();
+    this.applying?.cancel();
     this.applyAll();
     this.options.store.checkpoint();
   }
@@ -91,15 +93,27 @@ export class Books {
     this.options.onRecovered?.(replay.orphans.size);
   }
 
-  private applySlice(): void {
+  /** Collects the ends of some milliseconds into one transaction. */
+  private applySoon(): void {
+    if (this.applying !== null) return;
+    this.applying = this.options.clock.after(APPLY_AFTER_MS, () => {
+      this.applying = null;
+      this.applySlice();
+      if (this.journal.unappliedCount > 0) this.applySoon();
+    });
+  }
+
+  /** False when the database refused. */
+  private applySlice(): boolean {
     const slice = this.journal.unapplied(APPLY_SLICE);
-    if (slice.length === 0) return;
     try {
       this.options.store.apply(slice);
       this.journal.applied(slice.length);
+      return true;
     } catch (error) {
       // The ends are safe in the journal; the next slice tries again.
       this.options.onFault(error);
+      return false;
     }
   }
 
@@ -151,7 +165,7 @@ export type EndStore = Pick<LedgerStore, "apply" | "reached" | "forgetReachedBef
 
 /** At some 10 µs an end, a slice stays near a millisecond. */
 const APPLY_SLICE = 128;
-const APPLY_EVERY_MS = 20;
+const APPLY_AFTER_MS = 20;
 const RECOVERY_SLICE = 2_000;
 const CHECKPOINT_EVERY_MS = 1_000;
 const FORGET_EVERY_MS = 60_000;

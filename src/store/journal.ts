@@ -191,6 +191,7 @@ export class DurableJournal implements Journal {
     this.bytes = ends.at(-1) ?? this.bytes;
     this.state = "idle";
     this.answer(true, this.durableThrough);
+    if (this.queue.length > 0) this.options.onUnapplied?.();
     this.schedule();
   }
 
@@ -234,6 +235,8 @@ export interface JournalOptions {
   /** Runs once everything of this turn of the loop has been appended. */
   readonly defer: (run: () => void) => void;
   readonly after: (ms: number, run: () => void) => void;
+  /** There are durable ends that SQLite does not know yet. */
+  readonly onUnapplied?: () => void;
 }
 
 export interface Unapplied {
