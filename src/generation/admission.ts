@@ -79,7 +79,7 @@ async function take(
   { ledger, clock, openTierRpm }: Desk,
 ): Promise<Reservation | Shortfall> {
   const { key, budgets, request, plan, allowances } = ask;
-  // A lane that arrives late may be yesterday's by then.
+  // A lane that arrives late may be yesterday's by then, and a grant may have gone to another request.
   for (let round = 0; round < MAX_LANE_ROUNDS; round++) {
     const at = clock.now();
     const loading = ledger.lane(key, budgets, allowances, at);
@@ -101,9 +101,11 @@ async function take(
       price: dearestOf(plan),
       about: { surface: request.surface, model: request.model, stream: request.stream },
     };
-    return ledger.admit(loading, want);
+    const outcome = ledger.admit(loading, want);
+    if (outcome instanceof Reservation || !isMoney(outcome) || !(await ledger.replenish(loading, want)))
+      return outcome;
   }
-  throw new Error("the day kept changing while a lane was loaded");
+  throw new Error("lanes and grants kept changing while a request was admitted");
 }
 
 const MAX_LANE_ROUNDS = 8;

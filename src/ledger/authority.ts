@@ -48,10 +48,10 @@ export class MemoryAuthority implements Authority {
     if (known.closed || number <= known.number) return { counter, number, granted: known.granted };
     assert(used <= known.granted, `${name} used ${used} of ${counter}, granted ${known.granted}`);
     const free = limit - (this.granted(counter) - known.granted);
-    // Giving back stops at what is in use. A limit that was lowered takes nothing back by force.
-    const granted = Math.max(
-      wanted < known.granted ? used : known.granted,
-      Math.min(wanted, free),
+    // Less than before is always granted as it is wanted: the ledger has lowered its own bound before it said so. More is
+    // granted as far as it is free, and a limit that was lowered meanwhile takes nothing back by force.
+    const granted = (
+      wanted <= known.granted ? Math.max(wanted, used) : Math.max(known.granted, Math.min(wanted, free))
     ) as NanoUsd;
     standings.set(name, { granted, number, closed: false });
     return { counter, number, granted };

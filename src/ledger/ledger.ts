@@ -4,7 +4,7 @@ import { RateWindow } from "../limits/rate-window.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
-import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
 import {
   allowanceCounter,
@@ -14,6 +14,7 @@ import {
   type CounterId,
   keyCounter,
 } from "./counter.ts";
+import type { Grants } from "./grants.ts";
 import {
   formatRecord,
   type HoldRecord,
@@ -42,6 +43,8 @@ export class Ledger {
     private readonly clock: Clock,
     private readonly journal: Journal,
     private readonly sums: Sums,
+    /** Null when this ledger is the only one: it may then use everything. */
+    private readonly grants: Grants | null = null,
   ) {}
 
   /**
@@ -72,6 +75,29 @@ export class Ledger {
     this.open.set(want.receipt, reservation);
     reservation.sequence = this.append(holdRecord(reservation));
     return reservation;
+  }
+
+  /**
+   * Where other ledgers share the limits: asks for what this one lacks for the request. True when there is room now, and
+   * `admit` is worth another try.
+   */
+  async replenish(lane: Lane, want: Want): Promise<boolean> {
+    if (this.grants === null) return false;
+    const { key, budgets, at } = want;
+    const limits: [Counter, NanoUsd | null][] = [
+      [lane.balance.counter, lane.balance.credited],
+      [lane.day, key.dailyLimit],
+      [lane.month, key.monthlyLimit],
+      ...budgets.map((budget): [Counter, NanoUsd] => [
+        this.counters.get(budgetCounter(budget.id, budget.window, at))!,
+        budget.cap,
+      ]),
+    ];
+    const asked = limits.map(([counter, limit]) =>
+      // What has no limit is not shared either: each ledger counts what it spent.
+      limit === null ? unlimited(counter) : this.grants!.ask(counter, want.amount, limit),
+    );
+    return (await Promise.all(asked)).every((room) => room);
   }
 
   /** Holds `amount` more, on everything that the reservation holds on, if there is room on all of it. */
@@ -363,8 +389,10 @@ export class Ledger {
     const known = this.counters.get(id);
     if (known !== undefined) return touched(known, this.clock);
     const counter = new Counter(id);
-    const spent = this.sums.spent(id);
-    counter.spent = spent instanceof Promise ? await spent : spent;
+    if (this.grants === null) {
+      const spent = this.sums.spent(id);
+      counter.spent = spent instanceof Promise ? await spent : spent;
+    } else counter.granted = ZERO_USD;
     return touched(remember(this.counters, id, counter), this.clock);
   }
 }
@@ -566,6 +594,11 @@ const capShortfall = (
   amount: NanoUsd,
   resetsAt: EpochMs | null,
 ): CapShortfall => ({ what, cap, spent, held, amount, resetsAt });
+
+function unlimited(counter: Counter): true {
+  counter.granted = MAX_NANO_USD;
+  return true;
+}
 
 /** Two loads of the same thing may cross; the first to arrive is the one that everybody counts with. */
 function remember<K, V>(map: Map<K, V>, id: K, value: V): V {

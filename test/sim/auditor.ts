@@ -35,12 +35,13 @@ export class Auditor {
         check(receipt.state === "settled", `an acknowledged answer is not settled: ${about}`);
         const { kind, prompt } = last!.script.usage;
         const words = last!.script.words;
+        check(receipt.charged <= receipt.held, `more was charged than was held: ${about}`);
         if (kind === "honest") {
           check(
             receipt.charged === cost(ask.prices, receipt.host, prompt, words),
             `a wrong charge: ${about}`,
           );
-        } else {
+        } else if (kind !== "beyond") {
           this.judgeCounted(ask, receipt, words, about);
         }
         return;
@@ -143,6 +144,7 @@ export interface BookedReceipt {
   readonly state: string;
   readonly host: string | null;
   readonly charged: number;
+  readonly held: number;
 }
 
 /** A count by the text may be off, but not by more than this. */

@@ -76,9 +76,7 @@ class SimulatedFile implements DiskFile {
   crash(random: Random, kind: "process" | "power"): void {
     for (const { bytes, at } of this.dirty) {
       if (kind === "process") this.durable = overlay(this.durable, bytes, at);
-      else if (random.chance(0.5)) {
-        this.durable = overlay(this.durable, bytes.slice(0, random.below(bytes.length + 1)), at);
-      }
+      else if (random.chance(0.7)) this.durable = overlay(this.durable, survived(bytes, random), at);
     }
     this.dirty = [];
   }
@@ -88,6 +86,16 @@ class SimulatedFile implements DiskFile {
     this.dirty = [];
   }
 }
+
+/** What of an unsynced write reached the disk: its beginning, or all of it but for some sectors. */
+function survived(bytes: Uint8Array, random: Random): Uint8Array {
+  if (random.chance(0.5)) return bytes.slice(0, random.below(bytes.length + 1));
+  const holed = bytes.slice();
+  const from = random.below(holed.length);
+  return holed.fill(0, from, Math.min(holed.length, from + 1 + random.below(SECTOR_BYTES)));
+}
+
+const SECTOR_BYTES = 512;
 
 function overlay(content: Uint8Array, bytes: Uint8Array, at: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(Math.max(content.length, at + bytes.length));

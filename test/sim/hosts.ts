@@ -66,7 +66,7 @@ export interface Script {
 
 /** As reported on the wire: honest, or one of the lies that hosts have told. */
 type Usage = {
-  readonly kind: "honest" | "absent" | "negative" | "huge" | "zero" | "text";
+  readonly kind: "honest" | "absent" | "negative" | "huge" | "zero" | "text" | "beyond";
   readonly prompt: number;
 };
 
@@ -88,7 +88,7 @@ function writeScript(random: Random, trouble: number, most: number): Script {
   const words = random.chance(0.3) ? random.below(60) : 1 + random.below(Math.min(most, 400));
   const kind = random.chance(0.7)
     ? "honest"
-    : random.pick(["absent", "negative", "huge", "zero", "text"] as const);
+    : random.pick(["absent", "negative", "huge", "zero", "text", "beyond"] as const);
   const death = random.chance(trouble)
     ? random.pick(["truncated", "error_event", "stalls", "no_end_mark"] as const)
     : "none";
@@ -108,6 +108,13 @@ function reportedUsage({ usage, words }: Script): Record<string, unknown> | null
       return { prompt_tokens: 9e15, completion_tokens: 9e15, total_tokens: 9e15 };
     case "zero":
       return { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    case "beyond":
+      // Possible, but more than was asked for and held.
+      return {
+        prompt_tokens: usage.prompt,
+        completion_tokens: 100_000,
+        total_tokens: usage.prompt + 100_000,
+      };
     case "text":
       return { prompt_tokens: "many", completion_tokens: null, total_tokens: {} };
   }

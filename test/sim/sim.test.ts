@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
+import { simulateNodes } from "./nodes.ts";
 import { simulate } from "./world.ts";
 
 const SEEDS = 400;
 const STEPS = 20;
+const NODE_SEEDS = 60;
+const NODE_STEPS = 1_500;
 
 test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, nothing acknowledged lost, drift 0`, async () => {
   const totals = { requests: 0, complete: 0, broken: 0, crashes: 0 };
@@ -16,4 +19,19 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, not
   expect(totals.complete).toBeGreaterThan(SEEDS);
   expect(totals.broken).toBeGreaterThan(SEEDS / 4);
   expect(totals.crashes).toBeGreaterThanOrEqual(SEEDS);
+});
+
+test("five ledgers share one Authority: in every step, no limit is crossed, and the credit can be used", async () => {
+  const totals = { admitted: 0, refused: 0, crashes: 0, drained: 0 };
+  for (let seed = 1; seed <= NODE_SEEDS; seed++) {
+    const summary = await simulateNodes(seed, NODE_STEPS).catch((error: Error) => {
+      throw new Error(`replay it with: simulateNodes(${seed}, ${NODE_STEPS})\n${error.stack}`);
+    });
+    for (const name of Object.keys(totals) as (keyof typeof totals)[]) totals[name] += summary[name];
+  }
+  expect(totals.admitted).toBeGreaterThan(NODE_SEEDS * 20);
+  expect(totals.crashes).toBeGreaterThan(NODE_SEEDS / 10);
+  // Limits are near enough to be reached, or the test would prove nothing.
+  expect(totals.refused).toBeGreaterThan(NODE_SEEDS);
+  expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.3);
 });

@@ -44,7 +44,8 @@ export interface Summary {
 
 /** Just before a month ends, so that short runs cross midnight and month too. */
 const START = epochMs(Date.UTC(2026, 10, 30, 23, 58));
-const JOURNAL_FILE_BYTES = 40_000;
+/** Small enough that even a short run turns pages. */
+const JOURNAL_FILE_BYTES = [2_000, 40_000];
 const WRITE_OFF_TOKENS = 50;
 
 class World {
@@ -132,7 +133,7 @@ class World {
       store: this.database.store,
       clock,
       relaxed: false,
-      journalFileBytes: JOURNAL_FILE_BYTES,
+      journalFileBytes: this.random.pick(JOURNAL_FILE_BYTES),
       writeOffTokens: WRITE_OFF_TOKENS,
       defer: (run) => void clock.after(0, run),
       recoveredBody: recoveredReceipt,
@@ -244,8 +245,14 @@ class World {
   private receipts(): BookedReceipt[] {
     return [...new Set(this.keys.map(({ balanceId }) => balanceId))].flatMap((balanceId) =>
       this.database.store.receipts({ balanceId }, 1_000_000, null).map((stored) => {
-        const body = JSON.parse(stored.body) as { state: string; host: string | null; cost_usd: number };
+        const body = JSON.parse(stored.body) as {
+          state: string;
+          host: string | null;
+          cost_usd: number;
+          held_usd: number;
+        };
         const charged = Math.round(body.cost_usd * NANO_PER_USD);
+        const held = Math.round(body.held_usd * NANO_PER_USD);
         return {
           id: stored.id,
           at: stored.at,
@@ -254,6 +261,7 @@ class World {
           state: body.state,
           host: body.host,
           charged,
+          held,
         };
       }),
     );
@@ -452,8 +460,8 @@ function makeKeys(random: Random): readonly Key[] {
       expiresAt: null,
       rpmLimit: maybe(20),
       tpmLimit: maybe(20_000),
-      dailyLimit: maybe(800_000 as NanoUsd),
-      monthlyLimit: maybe(1_500_000 as NanoUsd),
+      dailyLimit: maybe((20_000 + random.below(200_000)) as NanoUsd),
+      monthlyLimit: maybe((40_000 + random.below(300_000)) as NanoUsd),
       allowedModels: null,
       budgets: index % 2 === 0 && random.chance(0.5) ? ["day", "total"] : [],
     };
