@@ -13,10 +13,9 @@ import type { Random } from "./random.ts";
  * auditor can work out what the answer was worth without asking the gateway.
  */
 export class SimulatedHosts implements Transport {
-  /** By the request's `user` field, which carries the client's name for it. */
-  readonly served = new Map<string, Served[]>();
-
   constructor(
+    /** By the request's `user` field, which carries the client's name for it. */
+    private readonly served: Map<string, Served[]>,
     private readonly clock: Clock,
     private readonly random: Random,
     private readonly trouble: () => number,

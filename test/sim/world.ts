@@ -14,7 +14,7 @@ import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./
 import { VirtualClock } from "./clock.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedDisk } from "./disk.ts";
-import { SimulatedHosts, WORD } from "./hosts.ts";
+import { type Served, SimulatedHosts, WORD } from "./hosts.ts";
 import { Random } from "./random.ts";
 
 /**
@@ -54,7 +54,9 @@ class World {
   private readonly disk = new SimulatedDisk();
   private readonly database = new SimulatedDatabase();
   private readonly auditor = new Auditor();
-  private readonly hostHistory: SimulatedHosts[] = [];
+  private readonly served = new Map<string, Served[]>();
+  /** Asks that may still be open. */
+  private readonly asking = new Set<Asked>();
   private readonly keys: readonly Key[];
   private readonly trouble: number;
   private life: Life | null = null;
@@ -124,8 +126,7 @@ class World {
 
   private async start(): Promise<void> {
     const { clock, end } = this.time.life();
-    const hosts = new SimulatedHosts(clock, this.random, () => this.trouble);
-    this.hostHistory.push(hosts);
+    const hosts = new SimulatedHosts(this.served, clock, this.random, () => this.trouble);
     let books: Books | null = null;
     let failed: unknown = null;
     void Books.open({
@@ -169,7 +170,8 @@ class World {
       await this.pass(this.random.below(50));
     }
     this.life!.end();
-    for (const ask of this.auditor.asks) if (ask.outcome === "open") ask.outcome = "unknown";
+    for (const ask of this.asking) if (ask.outcome === "open") ask.outcome = "unknown";
+    this.asking.clear();
     this.disk.crash(this.random, kind);
     this.disk.syncing = true;
     this.disk.mood = "fine";
@@ -216,6 +218,7 @@ class World {
       words: 0,
     };
     auditor.asks.push(ask);
+    this.asking.add(ask);
     const body = JSON.stringify({
       model: model.id,
       messages: [{ role: "user", content: "x".repeat(40 + random.below(PROMPT_BYTES - 200)) }],
