@@ -104,9 +104,7 @@ class World {
     check(ledger.openHolds === 0, `${ledger.openHolds} holds are open at the end`);
     const audit = this.database.store.audit();
     check(audit.drifts.length === 0, `the running sums drifted: ${JSON.stringify(audit.drifts, bigints)}`);
-    this.auditor.judge(this.receipts(), (name) =>
-      this.hostHistory.flatMap(({ served }) => served.get(name) ?? []),
-    );
+    this.auditor.judge(this.receipts(), (name) => this.served.get(name) ?? []);
   }
 
   summary(): Summary {
