@@ -1,0 +1,260 @@
+import { describe, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import type { ErrorObject } from "../../src/errors/refusal.ts";
+import type { GenerationRequest, StreamJudge } from "../../src/surfaces/surface.ts";
+import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import {
+  chatReasoning,
+  chatText,
+  chatToolCall,
+  type HostAnswer,
+  messagesText,
+  messagesThinking,
+  messagesToolUse,
+  responsesCustomToolCall,
+  responsesReasoning,
+  responsesText,
+  responsesToolCall,
+  type SseEvent,
+  sseText,
+} from "../fakes/transcripts.ts";
+
+/** The host speaks the client's own language: what passes, what is changed, what is withheld. */
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+const MULTIBYTE = ["Grüße ", "🌍", " こんにちは", " — ok"];
+const FIXTURES: Record<SurfaceName, Record<string, HostAnswer>> = {
+  "chat.completions": { text: chatText(MULTIBYTE), tools: chatToolCall(), reasoning: chatReasoning() },
+  responses: {
+    text: responsesText(MULTIBYTE),
+    tools: responsesToolCall(),
+    custom: responsesCustomToolCall(),
+    reasoning: responsesReasoning(),
+  },
+  messages: { text: messagesText(MULTIBYTE), tools: messagesToolUse(), thinking: messagesThinking() },
+};
+
+function request(surface: SurfaceName, more: object = {}): GenerationRequest {
+  const said = surface === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+  const body = {
+    model: "test/model",
+    stream: true,
+    ...(surface === "messages" ? { max_tokens: 9 } : {}),
+    ...said,
+    ...more,
+  };
+  return SURFACES[surface].readRequest(encode(JSON.stringify(body))) as GenerationRequest;
+}
+
+const judgeFor = (surface: SurfaceName, more: object = {}): StreamJudge =>
+  pairing(surface, surface)!.openStream(request(surface, more), "test/model");
+
+/** Everything that the client gets, and what was learnt on the way. */
+function run(judge: StreamJudge, chunks: Iterable<Uint8Array>) {
+  const given: Uint8Array[] = [];
+  for (const chunk of chunks) given.push(judge.push(chunk).slice());
+  given.push(judge.end());
+  const text = decode(Buffer.concat(given)) + (judge.terminal === null ? "" : decode(judge.terminal));
+  return {
+    text,
+    usage: judge.usage,
+    counted: judge.countedTokens,
+    fault: judge.fault,
+    tokenSeen: judge.tokenSeen,
+  };
+}
+
+const inPieces = (bytes: Uint8Array, size: number): Uint8Array[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.slice(index * size, (index + 1) * size),
+  );
+
+describe.each([...SURFACE_NAMES])("%s", (surface) => {
+  for (const [name, { events }] of Object.entries(FIXTURES[surface])) {
+    for (const eol of ["\n", "\r\n"] as const) {
+      const bytes = encode(sseText(events, eol));
+      const whole = run(judgeFor(surface), [bytes]);
+
+      test(`${name}, lines ending in ${JSON.stringify(eol)}: cut at every byte, the client gets the same`, () => {
+        for (let at = 0; at <= bytes.length; at++) {
+          expect(run(judgeFor(surface), [bytes.slice(0, at), bytes.slice(at)])).toEqual(whole);
+        }
+        for (const size of [1, 2, 3, 7, 64])
+          expect(run(judgeFor(surface), inPieces(bytes, size))).toEqual(whole);
+      });
+
+      test(`${name}, lines ending in ${JSON.stringify(eol)}: nothing but the model and withheld usage differs`, () => {
+        expect(whole.fault).toBeNull();
+        expect(whole.tokenSeen).toBe(true);
+        const [given, sent] = [dataOf(whole.text), dataOf(decode(bytes))];
+        const withheld = surface === "chat.completions" ? 1 : 0;
+        expect(given.length).toBe(sent.length - withheld);
+        for (const [index, data] of given.slice(0, -1).entries()) {
+          expect(forgetful(data)).toEqual(forgetful(sent[index]!));
+        }
+        expect(whole.text).not.toContain("\ufffd");
+      });
+    }
+  }
+
+  test("a stream is not complete without its end mark", () => {
+    const { events } = FIXTURES[surface].text!;
+    const cut = run(judgeFor(surface), [encode(sseText(events.slice(0, -4)))]);
+    expect(cut.fault).not.toBeNull();
+  });
+
+  test("bytes behind the end mark are nobody's", () => {
+    const text = sseText(FIXTURES[surface].text!.events);
+    const more = run(judgeFor(surface), [encode(text), encode(text)]);
+    expect(more.text).toBe(run(judgeFor(surface), [encode(text)]).text);
+  });
+
+  test("comments, pings and roles are no token; they pass", () => {
+    const judge = judgeFor(surface);
+    expect(decode(judge.push(encode(": PROCESSING\n\n")))).toBe(": PROCESSING\n\n");
+    const opening = FIXTURES[surface].text!.events[0] as SseEvent;
+    judge.push(encode(sseText([opening])));
+    expect(judge.tokenSeen).toBe(false);
+    expect(judge.countedTokens).toBe(0);
+  });
+
+  test("a byte order mark before the first event is dropped", () => {
+    const bytes = encode(`\ufeff${sseText(FIXTURES[surface].text!.events)}`);
+    const plain = run(judgeFor(surface), [encode(sseText(FIXTURES[surface].text!.events))]);
+    for (const size of [1, 2, bytes.length])
+      expect(run(judgeFor(surface), inPieces(bytes, size))).toEqual(plain);
+  });
+
+  test("a giant event passes whole; one that never ends is a fault", () => {
+    const big = "x".repeat(3_000_000);
+    const { events } =
+      surface === "chat.completions"
+        ? chatText([big])
+        : surface === "responses"
+          ? responsesText([big])
+          : messagesText([big]);
+    const given = run(judgeFor(surface), inPieces(encode(sseText(events)), 65_536));
+    expect(given.fault).toBeNull();
+    expect(given.text).toContain(big);
+    const endless = judgeFor(surface);
+    for (let mebibytes = 0; mebibytes < 20 && endless.fault === null; mebibytes++) {
+      endless.push(encode(`data: ${"x".repeat(1_048_576)}`));
+    }
+    expect(endless.fault?.message).toContain("larger than");
+  });
+
+  test("an error ends the client's stream in its own language, without an end mark", () => {
+    const judge = judgeFor(surface);
+    judge.push(encode(sseText(FIXTURES[surface].text!.events.slice(0, 4))));
+    const error: ErrorObject = {
+      message: "It broke.",
+      type: "api_error",
+      code: "upstream_error",
+      param: null,
+    };
+    const text = decode(judge.fail(error));
+    expect(text).toContain("It broke.");
+    expect(text).toContain("upstream_error");
+    expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
+    for (const data of dataOf(text)) expect(() => JSON.parse(data)).not.toThrow();
+  });
+
+  test("the request reaches the host byte for byte, but for the model and what is the gateway's own", () => {
+    const odd = '{ "model" : "test/model", "temperature":1.0,"big":12345678901234567890,"esc":"\\u00e9\\/", ';
+    const tail =
+      surface === "responses" ? '"input":"Hi"' : '"messages":[{"role":"user","content":"Hi"}],"max_tokens":5';
+    const read = SURFACES[surface].readRequest(
+      encode(`${odd}${tail},"provider":{"only":["a"]},"route":"fallback"}`),
+    );
+    const target = {
+      model: 'host "model"',
+      noStreamOptions: false,
+      maxOutputTokens: null,
+      ceilingField: "max_tokens",
+    } as const;
+    const sent = decode(pairing(surface, surface)!.hostBody(read as GenerationRequest, target) as Uint8Array);
+    for (const kept of ['"temperature":1.0', '"big":12345678901234567890', '"esc":"\\u00e9\\/"'])
+      expect(sent).toContain(kept);
+    const parsed = JSON.parse(sent);
+    expect(parsed.model).toBe('host "model"');
+    expect("provider" in parsed || "route" in parsed).toBe(false);
+    expect((read as GenerationRequest).overrides.provider).toEqual({ only: ["a"] });
+  });
+
+  test("a nested `model` in an answer stays what it was", () => {
+    const input = { model: "nested", deep: { model: "deeper" } };
+    const whole = {
+      id: "x",
+      model: "host-model",
+      choices: [
+        { index: 0, message: { role: "assistant", content: JSON.stringify(input) }, finish_reason: "stop" },
+      ],
+      content: [{ type: "tool_use", id: "t", name: "n", input }],
+      output: [{ type: "message", content: [{ type: "output_text", text: "x" }], input }],
+    };
+    const reply = pairing(surface, surface)!.readReply(
+      encode(JSON.stringify(whole)),
+      request(surface),
+      "test/model",
+    );
+    expect(reply.kind).toBe("reply");
+    expect(JSON.parse(decode((reply as { body: Uint8Array }).body))).toEqual({
+      ...whole,
+      model: "test/model",
+    });
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["no JSON", "<html>"],
+    ["an error", '{"error":{"message":"overloaded"}}'],
+    ["an array", "[]"],
+  ])("an answer that is %s is the host's fault", (_name, body) => {
+    expect(pairing(surface, surface)!.readReply(encode(body), request(surface), "m").kind).toBe("fault");
+  });
+});
+
+describe("usage of a chat stream", () => {
+  const { events } = chatText(["Hello"], { input: 7, output: 3 });
+
+  test("is withheld, and still known here, when the client did not ask for it", () => {
+    const { text, usage } = run(judgeFor("chat.completions"), [encode(sseText(events))]);
+    expect(text).not.toContain('"usage"');
+    expect(usage).toMatchObject({ input: 7, output: 3 });
+  });
+
+  test("passes when the client asked", () => {
+    const { text } = run(judgeFor("chat.completions", { stream_options: { include_usage: true } }), [
+      encode(sseText(events)),
+    ]);
+    expect(text).toContain('"prompt_tokens":7');
+  });
+});
+
+describe("what a language does not allow", () => {
+  test.each<[SurfaceName, object, string]>([
+    ["messages", { max_tokens: undefined }, "max_tokens"],
+    ["messages", { messages: [] }, "messages"],
+    ["responses", { input: [] }, "input"],
+    ["responses", { previous_response_id: "resp_1" }, "previous_response_id"],
+    ["responses", { background: true }, "background"],
+    ["responses", { store: true }, "store"],
+    ["chat.completions", { stream_options: [] }, "stream_options"],
+    ["chat.completions", { n: 0 }, "n"],
+  ])("%s: %p is refused, naming %s", (surface, more, param) => {
+    expect(request(surface, more)).toMatchObject({ code: "invalid_request", details: { param } } as never);
+  });
+});
+
+const dataOf = (text: string): string[] =>
+  text
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice("data:".length).trim());
+
+/** An event without what the gateway may change. */
+function forgetful(data: string): unknown {
+  if (data === "[DONE]") return data;
+  return JSON.parse(data, (name, value) => (name === "model" || name === "usage" ? undefined : value));
+}
