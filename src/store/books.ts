@@ -133,15 +133,20 @@ export class Books {
     this.retiring = null;
   }
 
+  /** Whatever fails, for instance on a full disk, is tried again the next time. */
   private every(ms: number, run: () => void): void {
-    let timer = this.options.clock.after(ms, again);
     const { timers, options } = this;
+    let timer = options.clock.after(ms, again);
     timers.add(timer);
     function again(): void {
       timers.delete(timer);
       timer = options.clock.after(ms, again);
       timers.add(timer);
-      run();
+      try {
+        run();
+      } catch (error) {
+        options.onFault(error);
+      }
     }
   }
 }

@@ -130,6 +130,20 @@ test("a new file begins with the open holds, and the old one can then be forgott
   expect(receiptsOn(disk)).toEqual(["hold", "rcpt_new"]);
 });
 
+test("a disk that refuses a new file leaves the old one in use", async () => {
+  const disk = new SimulatedDisk();
+  const { journal, written } = journalOn(disk);
+  append(journal, end("a"));
+  await written();
+  disk.mood = "read-only";
+  expect(() => journal.rotate([])).toThrow("EROFS");
+  disk.mood = "fine";
+  append(journal, end("b"));
+  await written();
+  expect(journalFiles(disk)).toEqual([1]);
+  expect(receiptsOn(disk)).toEqual(["rcpt_a", "rcpt_b"]);
+});
+
 test("a line that was altered on the disk is not believed, and neither is what follows it in that file", async () => {
   const disk = new SimulatedDisk();
   const { journal, written } = journalOn(disk);
