@@ -54,12 +54,18 @@ export class Auditor {
         if (ask.words < SURELY_WRITTEN_OFF && ask.error === "upstream_error") {
           check(receipt.charged === 0, `fewer than 50 tokens were charged: ${about}`);
         }
-        check(receipt.charged <= this.most(ask, hosts), `more was charged than was delivered: ${about}`);
+        check(
+          receipt.charged <= this.most(ask, hosts, receipt),
+          `more was charged than was delivered: ${about}`,
+        );
         return;
       }
       case "left":
       case "unknown":
-        check((receipt?.charged ?? 0) <= this.most(ask, hosts), `more was charged than was sent: ${about}`);
+        check(
+          receipt === undefined || receipt.charged <= this.most(ask, hosts, receipt),
+          `more was charged than was sent: ${about}`,
+        );
         return;
       case "open":
         throw new AuditFailure(`a request never ended: ${about}`);
@@ -76,7 +82,9 @@ export class Auditor {
     );
   }
 
-  private most(ask: Asked, hosts: readonly Served[]): number {
+  /** Of an answer that its host ended, the host's own word may be billed, as far as the hold goes. */
+  private most(ask: Asked, hosts: readonly Served[], { held }: BookedReceipt): number {
+    if (hosts.some(({ ended, script }) => ended && script.usage.kind === "beyond")) return held;
     const words = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
     return Math.max(
       ...[...ask.prices.keys()].map((host) => cost(ask.prices, host, PROMPT_BYTES, words * COUNT_FACTOR)),
