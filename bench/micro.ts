@@ -15,8 +15,9 @@ import { RateWindow } from "../src/limits/rate-window.ts";
 import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
 import { estimateTokens } from "../src/tokens/estimate.ts";
 import { systemClock } from "../src/units/clock.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../src/units/id.ts";
+import type { ReceiptId } from "../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../src/units/usd.ts";
+import { keyOf } from "../test/fakes/key.ts";
 import { DELTA } from "./mock-host.ts";
 
 export interface Piece {
@@ -35,23 +36,13 @@ export async function pieces(): Promise<Piece[]> {
 const SECRET = "or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY";
 const NOW = systemClock.now();
 
-const key: Key = {
-  id: "key_bench" as KeyId,
+const key = keyOf({
   hash: hashSecret(SECRET),
-  prefix: SECRET.slice(0, 12),
-  name: null,
-  balanceId: "bal_bench" as BalanceId,
-  lineage: "key_bench" as KeyId,
-  state: "active",
-  createdAt: NOW,
-  expiresAt: null,
   rpmLimit: Number.MAX_SAFE_INTEGER,
   tpmLimit: Number.MAX_SAFE_INTEGER,
   dailyLimit: MAX_NANO_USD,
   monthlyLimit: MAX_NANO_USD,
-  allowedModels: null,
-  budgets: [],
-};
+});
 const balance = { id: key.balanceId, accountId: null, suspended: null, createdAt: NOW };
 
 async function keyLookup(): Promise<Piece> {

@@ -8,7 +8,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { recoveredReceipt } from "../src/generation/receipt.ts";
-import type { Key } from "../src/keys/key.ts";
 import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
 import { Books } from "../src/store/books.ts";
 import { startCheckpointer } from "../src/store/checkpointer.ts";
@@ -16,9 +15,10 @@ import { folderDisk, probeSync } from "../src/store/disk.ts";
 import { LedgerStore } from "../src/store/ledger-store.ts";
 import { openDatabase } from "../src/store/sqlite.ts";
 import { systemClock } from "../src/units/clock.ts";
-import { type BalanceId, type KeyId, newId } from "../src/units/id.ts";
+import { type BalanceId, newId } from "../src/units/id.ts";
 import { systemRandom } from "../src/units/random.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../src/units/usd.ts";
+import { keyOf } from "../test/fakes/key.ts";
 import { percentile } from "./load.ts";
 
 export interface SettleReport {
@@ -118,23 +118,7 @@ async function oneRequest(ledger: Ledger, books: Books, waits: number[]): Promis
   waits.push(performance.now() - settledMs);
 }
 
-const KEY: Key = {
-  id: "key_bench" as KeyId,
-  hash: "" as Key["hash"],
-  prefix: "",
-  name: null,
-  balanceId: BALANCE,
-  lineage: "key_bench" as KeyId,
-  state: "active",
-  createdAt: systemClock.now(),
-  expiresAt: null,
-  rpmLimit: null,
-  tpmLimit: null,
-  dailyLimit: MAX_NANO_USD,
-  monthlyLimit: MAX_NANO_USD,
-  allowedModels: null,
-  budgets: [],
-};
+const KEY = keyOf({ balanceId: BALANCE, dailyLimit: MAX_NANO_USD, monthlyLimit: MAX_NANO_USD });
 
 const WANT: Omit<Want, "receipt" | "at"> = {
   key: KEY,

@@ -252,10 +252,13 @@ const notAllowed = ({ allowedModels }: Wish, id: string): Refusal =>
   });
 
 function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal {
-  const others = workingAlternatives(model.id, catalog, roads, wish);
+  const free = model.routes.some((route) => route.free && roads.verifiedFree(route));
+  const next = free
+    ? `It is free on the Open Tier: name it ${model.id}${FREE_SUFFIX}.`
+    : alternativesSentence(workingAlternatives(model.id, catalog, roads, wish));
   return refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: none was tried, because none has a price or speaks a language that this endpoint can be served in. ${alternativesSentence(others)}`,
+    `No host can serve ${model.id}: none was tried, because none has a price and speaks a language that this endpoint can be served in. ${next}`,
     { param: "model" },
   );
 }

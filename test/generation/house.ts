@@ -12,9 +12,10 @@ import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type EpochMs, systemClock } from "../../src/units/clock.ts";
-import type { BalanceId, KeyId } from "../../src/units/id.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
+import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
 /** The conductor and everything beneath it, without the HTTP floor: real sockets to hosts, a disk that can be broken. */
@@ -167,24 +168,7 @@ function catalogOf(hosts: readonly Host[], { model, free, auto }: HouseOptions):
 }
 
 const holderOf = (limits: Partial<Key> = {}): Holder => ({
-  key: {
-    id: "key_test" as KeyId,
-    hash: "" as Key["hash"],
-    prefix: "or-live-test",
-    name: null,
-    balanceId: BALANCE,
-    lineage: "key_test" as KeyId,
-    state: "active",
-    createdAt: 0 as EpochMs,
-    expiresAt: null,
-    rpmLimit: null,
-    tpmLimit: null,
-    dailyLimit: null,
-    monthlyLimit: null,
-    allowedModels: null,
-    budgets: [],
-    ...limits,
-  },
+  key: keyOf({ balanceId: BALANCE, ...limits }),
   balance: { id: BALANCE, accountId: null, suspended: null, createdAt: 0 as EpochMs },
   budgets: [],
 });

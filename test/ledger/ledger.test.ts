@@ -6,6 +6,7 @@ import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { keyOf as anyKey } from "../fakes/key.ts";
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
 const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
@@ -23,24 +24,8 @@ function open(credited = 1_000) {
   return { ledger: new Ledger(clock, journal, sums), records, time };
 }
 
-const keyOf = (limits: Partial<Key> = {}): Key => ({
-  id: "key_a" as KeyId,
-  hash: "" as Key["hash"],
-  prefix: "or-live-aaaa",
-  name: null,
-  balanceId: "bal_a" as BalanceId,
-  lineage: "key_a" as KeyId,
-  state: "active",
-  createdAt: NOON,
-  expiresAt: null,
-  rpmLimit: null,
-  tpmLimit: null,
-  dailyLimit: null,
-  monthlyLimit: null,
-  allowedModels: null,
-  budgets: [],
-  ...limits,
-});
+const keyOf = (limits: Partial<Key> = {}): Key =>
+  anyKey({ id: "key_a" as KeyId, lineage: "key_a" as KeyId, balanceId: "bal_a" as BalanceId, ...limits });
 
 const budgetOf = (name: string, cap: number, window: Budget["window"] = "day"): Budget => ({
   id: `bud_${name}`,

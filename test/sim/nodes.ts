@@ -8,6 +8,7 @@ import { Replay } from "../../src/ledger/recovery.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { Random } from "./random.ts";
@@ -44,23 +45,15 @@ const BUDGET: Budget = {
 };
 const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
 
-const KEYS: readonly Key[] = [0, 1, 2].map((index) => ({
-  id: `key_${index}` as KeyId,
-  hash: "" as Key["hash"],
-  prefix: "",
-  name: null,
-  balanceId: BALANCE,
-  lineage: `key_${index}` as KeyId,
-  state: "active",
-  createdAt: START,
-  expiresAt: null,
-  rpmLimit: null,
-  tpmLimit: null,
-  dailyLimit: index === 0 ? (300_000 as NanoUsd) : null,
-  monthlyLimit: index === 1 ? (400_000 as NanoUsd) : null,
-  allowedModels: null,
-  budgets: index === 2 ? ["team"] : [],
-}));
+const KEYS: readonly Key[] = [0, 1, 2].map((index) =>
+  keyOf({
+    id: `key_${index}` as KeyId,
+    balanceId: BALANCE,
+    dailyLimit: index === 0 ? (300_000 as NanoUsd) : null,
+    monthlyLimit: index === 1 ? (400_000 as NanoUsd) : null,
+    budgets: index === 2 ? ["team"] : [],
+  }),
+);
 
 class Fleet {
   private readonly random: Random;

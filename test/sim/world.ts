@@ -10,6 +10,7 @@ import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
 import { NANO_PER_USD, type NanoPerMillion, type NanoUsd } from "../../src/units/usd.ts";
+import { keyOf } from "../fakes/key.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { SimulatedDatabase } from "./database.ts";
@@ -453,23 +454,15 @@ function makeKeys(random: Random): readonly Key[] {
   return Array.from({ length: 6 }, (_, index) => {
     const maybe = <T>(value: T): T | null => (random.chance(0.5) ? value : null);
     const id = `key_${index}` as KeyId;
-    return {
+    return keyOf({
       id,
-      hash: "" as Key["hash"],
-      prefix: "",
-      name: null,
       balanceId: `bal_${index % 2}` as BalanceId,
-      lineage: id,
-      state: "active",
-      createdAt: 0 as EpochMs,
-      expiresAt: null,
       rpmLimit: maybe(20),
       tpmLimit: maybe(20_000),
       dailyLimit: maybe((20_000 + random.below(200_000)) as NanoUsd),
       monthlyLimit: maybe((40_000 + random.below(300_000)) as NanoUsd),
-      allowedModels: null,
       budgets: index % 2 === 0 && random.chance(0.5) ? ["day", "total"] : [],
-    };
+    });
   });
 }
 

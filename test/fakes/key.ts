@@ -1,0 +1,26 @@
+import type { Key } from "../../src/keys/key.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
+
+/** A live key without limits. Its lineage is itself, unless said otherwise. */
+export function keyOf(more: Partial<Key> = {}): Key {
+  const id = more.id ?? ("key_test" as KeyId);
+  return {
+    id,
+    hash: "" as Key["hash"],
+    prefix: "or-live-test",
+    name: null,
+    balanceId: "bal_test" as BalanceId,
+    lineage: id,
+    state: "active",
+    createdAt: 0 as EpochMs,
+    expiresAt: null,
+    rpmLimit: null,
+    tpmLimit: null,
+    dailyLimit: null,
+    monthlyLimit: null,
+    allowedModels: null,
+    budgets: [],
+    ...more,
+  };
+}
