@@ -62,6 +62,11 @@ export class Auditor {
       }
       case "left":
       case "unknown":
+        // A stream is only answered once its hold is on the disk, so whatever happens then, it ends in a receipt.
+        check(
+          receipt !== undefined || ask.receipt === null || (ask.outcome === "left" && ask.words === 0),
+          `a stream that had begun has no receipt: ${about}`,
+        );
         check(
           receipt === undefined || receipt.charged <= this.most(ask, hosts, receipt),
           `more was charged than was sent: ${about}`,

@@ -60,6 +60,8 @@ class World {
   private readonly asking = new Set<Asked>();
   private readonly keys: readonly Key[];
   private readonly trouble: number;
+  /** Chance of a crash in each step. */
+  private readonly crashing: number;
   private life: Life | null = null;
   private crashes = 0;
   private credits = 0;
@@ -67,6 +69,7 @@ class World {
   constructor(seed: number) {
     this.random = new Random(seed);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
+    this.crashing = this.random.pick([0.005, 0.04]);
     this.keys = makeKeys(this.random);
   }
 
@@ -78,9 +81,9 @@ class World {
   async step(): Promise<void> {
     const { random } = this;
     const dice = random.next();
-    if (dice < 0.35) this.ask();
+    if (random.chance(this.crashing)) await this.crash(random.chance(0.5) ? "power" : "process");
+    else if (dice < 0.35) this.ask();
     else if (dice < 0.36) this.credit(random.pick(this.keys).balanceId);
-    else if (dice < 0.365) await this.crash(random.chance(0.5) ? "power" : "process");
     else if (dice < 0.37) this.disk.mood = random.pick(["full", "read-only"] as const);
     else if (dice < 0.4) this.disk.mood = "fine";
     else if (dice < 0.402) this.time.setBack(random.below(3_600_000));
