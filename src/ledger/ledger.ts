@@ -5,7 +5,7 @@ import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { windowAt } from "../units/window.ts";
+import { type Window, windowAt } from "../units/window.ts";
 import {
   allowanceCounter,
   balanceCounter,
@@ -369,8 +369,9 @@ export class Ledger {
     const month = await this.loadCounter(keyCounter("month", key.lineage, at));
     for (const budget of budgets) await this.loadCounter(budgetCounter(budget.id, budget.window, at));
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
-    const lane = this.lanes.get(key.lineage) ?? new Lane(balance, day, month, windowAt("day", at).resetsAt!);
-    lane.enterDay(balance, day, month, windowAt("day", at).resetsAt!);
+    const today = windowAt("day", at);
+    const lane = this.lanes.get(key.lineage) ?? new Lane(balance, day, month, today);
+    lane.enterDay(balance, day, month, today);
     lane.usedAt = this.clock.elapsedMs();
     this.lanes.set(key.lineage, lane);
     return lane;
@@ -517,19 +518,19 @@ export class Lane {
     public balance: BalanceBook,
     public day: Counter,
     public month: Counter,
-    private dayEndsAt: EpochMs,
+    private today: Window,
   ) {}
 
-  /** Whether day and month are those of `at`; a wall clock set back stays on the later day, which only counts more. */
+  /** Whether day and month are those of `at`; a wall clock that is set back makes it an earlier day again. */
   covers(at: EpochMs): boolean {
-    return at < this.dayEndsAt;
+    return at >= this.today.startsAt && at < this.today.resetsAt!;
   }
 
-  enterDay(balance: BalanceBook, day: Counter, month: Counter, endsAt: EpochMs): void {
+  enterDay(balance: BalanceBook, day: Counter, month: Counter, today: Window): void {
     this.balance = balance;
     this.day = day;
     this.month = month;
-    this.dayEndsAt = endsAt;
+    this.today = today;
   }
 }
 

@@ -211,6 +211,22 @@ describe("settling", () => {
     admitted(await ask(books, 100, key));
   });
 
+  test("a clock that is set back over midnight counts on the day that it then is", async () => {
+    const books = open(1_000);
+    const key = keyOf({ dailyLimit: 100 as NanoUsd });
+    const evening = epochMs(Date.UTC(2026, 10, 21, 23, 59));
+    const spend = async (at: EpochMs) => {
+      books.time.now = at;
+      const reservation = await ask(books, 60, key);
+      if (reservation instanceof Reservation) books.ledger.settle(reservation, ending(60), () => "{}");
+      return shortOf(reservation);
+    };
+    expect(await spend(evening)).toBe("nothing");
+    expect(await spend(epochMs(evening + 120_000))).toBe("nothing");
+    expect(await spend(evening)).toBe("daily_limit_usd");
+    expect(await books.ledger.use(keyCounter("day", key.lineage, evening))).toMatchObject({ spent: 60 });
+  });
+
   test("the token rate is charged with what was really used", async () => {
     const books = open();
     const key = keyOf({ tpmLimit: 100 });
