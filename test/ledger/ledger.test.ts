@@ -215,16 +215,18 @@ describe("settling", () => {
     const books = open(1_000);
     const key = keyOf({ dailyLimit: 100 as NanoUsd });
     const evening = epochMs(Date.UTC(2026, 10, 21, 23, 59));
-    const spend = async (at: EpochMs) => {
+    const spend = async (at: EpochMs, amount: number) => {
       books.time.now = at;
-      const reservation = await ask(books, 60, key);
-      if (reservation instanceof Reservation) books.ledger.settle(reservation, ending(60), () => "{}");
+      const reservation = await ask(books, amount, key);
+      if (reservation instanceof Reservation) books.ledger.settle(reservation, ending(amount), () => "{}");
       return shortOf(reservation);
     };
-    expect(await spend(evening)).toBe("nothing");
-    expect(await spend(epochMs(evening + 120_000))).toBe("nothing");
-    expect(await spend(evening)).toBe("daily_limit_usd");
-    expect(await books.ledger.use(keyCounter("day", key.lineage, evening))).toMatchObject({ spent: 60 });
+    expect(await spend(evening, 90)).toBe("nothing");
+    expect(await spend(epochMs(evening + 120_000), 10)).toBe("nothing");
+    // Back in the evening, of which only 10 are left.
+    expect(await spend(evening, 60)).toBe("daily_limit_usd");
+    expect(await spend(evening, 10)).toBe("nothing");
+    expect(await books.ledger.use(keyCounter("day", key.lineage, evening))).toMatchObject({ spent: 100 });
   });
 
   test("the token rate is charged with what was really used", async () => {
