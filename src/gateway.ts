@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
-import { suggestion } from "./catalog/closest-id.ts";
+import { nameableIds, suggestion } from "./catalog/closest-id.ts";
 import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
 import { type FoundConfig, findConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
@@ -211,7 +211,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     observe,
     catalog: () => config.catalog,
     settings,
-    suggest: (id) => suggestion(id, config.catalog.models.keys(), links.baseUrl),
+    suggest: (id) => suggestion(id, nameableIds(config.catalog), links.baseUrl),
     identify: (secret, at) => keyring.identify(secret, at),
     allowances: ({ balance }: Holder) => [allowanceOf(balance, config)],
     countPrompt: (request) => counting.count(request.body, request.promptBound),

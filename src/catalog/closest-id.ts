@@ -1,3 +1,6 @@
+import type { Catalog } from "./catalog.ts";
+import { AUTO_PREFIX } from "./model-name.ts";
+
 /**
  * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs for requests that
  * are refused before any rate limit is looked at, so its cost is bounded: the wanted text is cut, and the edit distance is
@@ -14,6 +17,12 @@ export function closestId(wanted: string, ids: Iterable<string>): string | null 
     if (best === null || nearer(candidate, best)) best = candidate;
   }
   return best === null ? null : best.id;
+}
+
+/** What a request may name: models, in the catalog's order, and then the automatic routes. */
+export function* nameableIds({ models, auto }: Catalog): Generator<string> {
+  yield* models.keys();
+  for (const variant of auto.keys()) yield `${AUTO_PREFIX}${variant}`;
 }
 
 /** The sentence for `unknown_model`: the suggestion and the address of the catalog. */

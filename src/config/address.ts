@@ -1,7 +1,7 @@
 import type { Path, Report } from "./problem.ts";
 import { describe } from "./validate.ts";
 
-/** Whatever is appended to it begins with a slash. */
+/** Whatever is appended begins with a slash, so one at the end, with which `URL` prints an address, is dropped. */
 export function readAddress(text: string | undefined, path: Path, report: Report): string | null {
   if (text === undefined) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -11,10 +11,17 @@ export function readAddress(text: string | undefined, path: Path, report: Report
     url.username === "" &&
     url.password === "" &&
     url.hash === "" &&
-    !text.split("?")[0]!.endsWith("/") &&
     !/\s/.test(text);
-  if (fine) return text;
+  if (fine) return withoutEndSlash(text);
   const shown = url !== null && url.password !== "" ? "an address that holds a password" : describe(text);
-  report(path, shown, "an http:// or https:// address without user, fragment or trailing slash");
+  report(path, shown, "an http:// or https:// address without user or fragment");
   return null;
+}
+
+function withoutEndSlash(address: string): string {
+  const query = address.indexOf("?");
+  const end = query === -1 ? address.length : query;
+  let length = end;
+  while (address[length - 1] === "/") length--;
+  return address.slice(0, length) + address.slice(end);
 }

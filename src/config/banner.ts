@@ -18,6 +18,7 @@ export function banner({ config, found, listening, adminTokenPath, dataPath }: B
       ["models", modelsLine(config)],
     ]),
     ...unlisted(config, found),
+    ...unused(config),
     "",
     "Create a key:",
     `  ${createKeyCommand(links)}`,
@@ -75,6 +76,14 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
       ({ host, env }) =>
         `  ${host} (${env}) serves nothing yet: its models are not known here. List them in gateway.yaml.`,
     );
+}
+
+/** What the file may say already but no part of this version reads: silence would pass for consent. */
+function unused({ workers, smtp }: Config): string[] {
+  return [
+    ...(workers > 1 ? [`  workers: ${workers} is not used yet: one process serves.`] : []),
+    ...(smtp !== null ? ["  smtp is not used yet: there are no sign-in mails."] : []),
+  ];
 }
 
 /** Free where there is something free, so that the first request needs no credit. */

@@ -1,4 +1,4 @@
-import type { Catalog, Host, Model, Route } from "../catalog/catalog.ts";
+import type { Host, Model, Route } from "../catalog/catalog.ts";
 import { FREE_VARIANT } from "../catalog/model-name.ts";
 import type { KnownModel } from "./model-catalogue.ts";
 import { hostOf, type Preset, presentPresets } from "./presets.ts";
@@ -43,7 +43,7 @@ export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: Found
   }));
   const merged = mergeModels(served);
   const sim = simulatedHost(simulatedUrl);
-  const echo = simulatedModel(sim);
+  const echo = simulatedModel(sim, merged.size === 0);
   return {
     simulatedUrl,
     hosts: [...served.map(({ host }) => host), ...asked.map(({ host }) => host), sim],
@@ -55,10 +55,6 @@ export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: Found
     ],
   };
 }
-
-/** Where nothing routes to it, the simulated host need not run. */
-export const usesSimulatedHost = (catalog: Catalog, { simulatedUrl }: FoundHosts): boolean =>
-  [...catalog.hosts.values()].some(({ baseUrl }) => baseUrl === simulatedUrl);
 
 interface Served {
   readonly preset: Preset;

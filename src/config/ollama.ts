@@ -51,7 +51,8 @@ export function ollamaOrigin(text: string | undefined): string | null {
 const ollamaHost = (origin: string): Host => ({
   id: "ollama",
   baseUrl: `${origin}/v1`,
-  speaks: ["chat.completions"],
+  // Responses since 0.13.3, messages since 0.14: docs.ollama.com, "OpenAI compatibility", "Anthropic compatibility".
+  speaks: ["chat.completions", "responses", "messages"],
   apiKey: null,
   auth: "bearer",
   headers: {},

@@ -25,6 +25,7 @@ export interface Preset {
   readonly modelPrefix?: string;
 }
 
+const ALL: readonly SurfaceName[] = ["chat.completions", "responses", "messages"];
 const CHAT: readonly SurfaceName[] = ["chat.completions"];
 const BOTH_OF_OPENAI: readonly SurfaceName[] = ["chat.completions", "responses"];
 
@@ -131,7 +132,7 @@ export const PRESETS: readonly Preset[] = [
     env: "OPENROUTER_API_KEY",
     id: "openrouter",
     baseUrl: "https://openrouter.ai/api/v1",
-    speaks: CHAT,
+    speaks: ALL,
     auth: "bearer",
     prices: "openrouter",
     namesAuthors: true,

@@ -5,7 +5,7 @@ import { readAddress } from "./address.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 import type { Path, Report } from "./problem.ts";
 import type { ConfigFile, HostRow, ModelRow, PriceRow, RouteRow } from "./schema.ts";
-import { simulatedHost } from "./simulated-model.ts";
+import { SIMULATED_ADDRESS, SIMULATED_MODEL_ID, simulatedHost, simulatedModel } from "./simulated-model.ts";
 import { describe } from "./validate.ts";
 
 /**
@@ -17,7 +17,7 @@ export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report)
   for (const [index, row] of (rows.hosts ?? []).entries()) {
     const path: Path = ["hosts", index];
     if (hosts.has(row.id)) report([...path, "id"], describe(row.id), "an id that no other host has");
-    hosts.set(row.id, readHost(row, path, report));
+    hosts.set(row.id, readHost(row, found, path, report));
   }
   if (rows.hosts === undefined) for (const host of found.hosts) hosts.set(host.id, host);
   if (rows.hosts !== undefined && rows.models === undefined) {
@@ -27,17 +27,20 @@ export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report)
     rows.models === undefined
       ? new Map(found.models.map((model) => [model.id, model]))
       : readModels(rows.models, hosts, found, report);
-  const auto = readAuto(rows, models, found, report);
+  const auto = readAuto(rows, models, hosts, found, report);
   return { hosts, models, auto };
 }
 
-function readHost(row: HostRow, path: Path, report: Report): Host {
+function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report: Report): Host {
   if (new Set(row.speaks).size < row.speaks.length) {
     report([...path, "speaks"], row.speaks.join(", "), "every language once");
   }
   return {
     id: row.id,
-    baseUrl: readAddress(row.base_url, [...path, "base_url"], report) ?? "",
+    baseUrl:
+      row.base_url === SIMULATED_ADDRESS
+        ? simulatedUrl
+        : (readAddress(row.base_url, [...path, "base_url"], report) ?? ""),
     speaks: row.speaks,
     apiKey: secretOf(row, path, report),
     auth: row.auth ?? "bearer",
@@ -88,7 +91,7 @@ function readHeaders(
       report([...path, name], describe(name), `none of ${[...TRANSPORT_HEADERS].join(", ")}`);
     else if (!HEADER_TEXT.test(value))
       report([...path, name], "a text with control characters", "printable ASCII");
-    else if (lower in headers)
+    else if (Object.hasOwn(headers, lower))
       report([...path, name], describe(name), "every header once, whatever its case");
     else headers[lower] = value;
   }
@@ -141,7 +144,7 @@ function readRoute(
   const free = row.free ?? false;
   if (free && own !== null)
     report([...path, "price"], "a price on a free route", "either `free: true` or a price");
-  const host = hosts.get(row.host) ?? namedSimulated(row.host, hosts, found);
+  const host = hosts.get(row.host) ?? namedSimulatedHost(row.host, hosts, found);
   if (host === null) {
     const known = [...hosts.keys()].join(", ") || "none is listed or found in the environment";
     report([...path, "host"], describe(row.host), `the id of a host: ${known}`);
@@ -151,7 +154,7 @@ function readRoute(
 }
 
 /** A route to `sim` brings the simulated host into a file that does not list it. */
-function namedSimulated(id: string, hosts: Map<string, Host>, { simulatedUrl }: FoundHosts): Host | null {
+function namedSimulatedHost(id: string, hosts: Map<string, Host>, { simulatedUrl }: FoundHosts): Host | null {
   const host = simulatedHost(simulatedUrl);
   if (id !== host.id) return null;
   hosts.set(host.id, host);
@@ -160,7 +163,8 @@ function namedSimulated(id: string, hosts: Map<string, Host>, { simulatedUrl }: 
 
 function readAuto(
   rows: ConfigFile,
-  models: ReadonlyMap<string, Model>,
+  models: Map<string, Model>,
+  hosts: Map<string, Host>,
   found: FoundHosts,
   report: Report,
 ): ReadonlyMap<string, readonly string[]> {
@@ -169,7 +173,7 @@ function readAuto(
     if (!VARIANT.test(variant))
       report(["auto", variant], describe(variant), "letters, digits, dots, dashes or underscores");
     for (const [index, id] of ids.entries()) {
-      const model = models.get(id);
+      const model = models.get(id) ?? namedSimulatedModel(id, models, hosts, found);
       const path: Path = ["auto", variant, index];
       if (model === undefined) report(path, describe(id), "the id of a listed model");
       else if (ids.indexOf(id) < index) report(path, describe(id), "every model once");
@@ -180,6 +184,22 @@ function readAuto(
     auto.set(variant, ids);
   }
   return auto;
+}
+
+/** `sim/echo` in an automatic route brings itself, and its host, into a file that does not list it. */
+function namedSimulatedModel(
+  id: string,
+  models: Map<string, Model>,
+  hosts: Map<string, Host>,
+  { simulatedUrl }: FoundHosts,
+): Model | undefined {
+  if (id !== SIMULATED_MODEL_ID) return undefined;
+  const host = simulatedHost(simulatedUrl);
+  // The file may have given the id to a host of its own, or lack the host.
+  if (!hosts.has(host.id)) hosts.set(host.id, host);
+  const model = simulatedModel(host, false);
+  models.set(id, model);
+  return model;
 }
 
 const VARIANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

@@ -14,11 +14,11 @@ import { describe } from "./validate.ts";
  */
 export function readConfig(file: string | null, rows: ConfigFile, found: FoundHosts, report: Report): Config {
   const { generation = {}, open_tier = {}, setup = {}, defaults = {}, smtp } = rows;
-  const firstTokenMs = generation.first_token_ms ?? DEFAULTS.generation.firstTokenMs;
   const totalMs = generation.total_ms ?? DEFAULTS.generation.totalMs;
+  const firstTokenMs = generation.first_token_ms ?? Math.min(DEFAULTS.generation.firstTokenMs, totalMs);
   if (firstTokenMs > totalMs) {
-    const where = generation.first_token_ms === undefined ? "total_ms" : "first_token_ms";
-    report(["generation", where], describe(generation[where]), "first_token_ms not above total_ms");
+    const path: Path = ["generation", "first_token_ms"];
+    report(path, describe(firstTokenMs), `not above total_ms, ${totalMs}`);
   }
   return {
     file,
@@ -98,8 +98,12 @@ function amount(
 
 function store(text: string | undefined, report: Report): StoreConfig {
   if (text === undefined || text === "sqlite") return { kind: "sqlite" };
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
-    report(["store"], "another text", "sqlite, or an address that begins with postgres://");
-  }
+  // Taken for SQLite, two processes would keep a book each, and every cap would hold twice.
+  const postgres = /^postgres(ql)?:\/\//.test(text) && URL.canParse(text);
+  report(
+    ["store"],
+    postgres ? "a postgres:// address" : "another text",
+    "sqlite, the one store of this version",
+  );
   return { kind: "postgres", url: text };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { closestId, suggestion } from "../../src/catalog/closest-id.ts";
+import type { Model } from "../../src/catalog/catalog.ts";
+import { closestId, nameableIds, suggestion } from "../../src/catalog/closest-id.ts";
 
 const IDS = [
   "openai/gpt-4o",
@@ -31,6 +32,22 @@ describe("the closest published id", () => {
     ["the simulated one", "echo", "sim/echo"],
   ])("%s: %s → %s", (_what, wanted, id) => {
     expect(closestId(wanted, IDS)).toBe(id);
+  });
+
+  test.each([
+    ["a slip in the variant", "gateway/auto:fsat", "gateway/auto:fast"],
+    ["the variant alone", "auto:free", "gateway/auto:free"],
+    ["no variant", "gateway/auto", "gateway/auto:fast"],
+    ["another separator", "gateway/auto-free", "gateway/auto:free"],
+    ["a variant that is not there", "gateway/auto:cheapest-of-all", "gateway/auto:fast"],
+    ["a model is still a model", "gpt-4o", "openai/gpt-4o"],
+  ])("%s: %s → %s", (_what, wanted, id) => {
+    const models = new Map(IDS.map((one) => [one, {} as Model]));
+    const auto = new Map([
+      ["fast", ["openai/gpt-4o"]],
+      ["free", ["sim/echo"]],
+    ]);
+    expect(closestId(wanted, nameableIds({ models, auto, hosts: new Map() }))).toBe(id);
   });
 
   test("an empty catalog has none", () => {

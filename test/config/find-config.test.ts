@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { banner } from "../../src/config/banner.ts";
 import { type FoundConfig, findConfig } from "../../src/config/find-config.ts";
-import { usesSimulatedHost } from "../../src/config/found-hosts.ts";
 import { formatProblems } from "../../src/config/problem.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { type Env, GOOD, GOOD_ENV, SIMULATED_URL } from "./fixture.ts";
@@ -31,18 +30,18 @@ async function problems(env: Env): Promise<string> {
 
 describe("which file", () => {
   test("none: the built-in defaults", async () => {
-    const { config, found: offer } = await found({});
+    const { config } = await found({});
     expect(config.file).toBeNull();
     expect([...config.catalog.models.keys()]).toEqual(["sim/echo"]);
     expect(config.catalog.auto.get("free")).toEqual(["sim/echo"]);
-    expect(usesSimulatedHost(config.catalog, offer)).toBe(true);
+    expect(config.catalog.hosts.get("sim")?.baseUrl).toBe(SIMULATED_URL);
   });
 
   test("gateway.yaml of the working folder", async () => {
     writeFileSync(join(cwd, "gateway.yaml"), GOOD);
-    const { config, found: offer } = await found(GOOD_ENV);
+    const { config } = await found(GOOD_ENV);
     expect(config.file).toBe(join(cwd, "gateway.yaml"));
-    expect(usesSimulatedHost(config.catalog, offer)).toBe(false);
+    expect(config.catalog.hosts.has("sim")).toBe(false);
   });
 
   test("the one that GATEWAY_CONFIG names, before that", async () => {
@@ -175,6 +174,15 @@ describe("the start's message", () => {
   test("is silent about found hosts that the file's models leave out", async () => {
     writeFileSync(join(cwd, "gateway.yaml"), GOOD.slice(GOOD.indexOf("models:")));
     expect(await lines({ ...GOOD_ENV, TOGETHER_API_KEY: "k" })).not.toContain("serves nothing");
+  });
+
+  test("names settings that nothing reads yet", async () => {
+    writeFileSync(join(cwd, "gateway.yaml"), "workers: 4\nsmtp: { host: mail, from: a@b.c }\n");
+    const text = await lines({});
+    expect(text).toContain("workers: 4 is not used yet");
+    expect(text).toContain("smtp is not used yet");
+    writeFileSync(join(cwd, "gateway.yaml"), "workers: 1\n");
+    expect(await lines({})).not.toContain("not used yet");
   });
 
   test("shows the base address that clients use, where one is configured", async () => {

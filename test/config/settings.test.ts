@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
+import type { Price } from "../../src/catalog/catalog.ts";
 import { linksOf, listeningUrl } from "../../src/config/config.ts";
+import { foundHosts } from "../../src/config/found-hosts.ts";
+import type { KnownModel } from "../../src/config/model-catalogue.ts";
 import { GOOD, GOOD_ENV, goodConfig, SIMULATED_URL } from "./fixture.ts";
 
 test("an empty file means the defaults of the contract", () => {
@@ -113,6 +116,55 @@ test("a route to `sim` brings the simulated host along", () => {
   ]);
 });
 
+test("`sim/echo` in an automatic route brings itself and its host along, free only", () => {
+  const { catalog } = goodConfig(`${GOOD}auto: { free: [sim/echo] }\n`, GOOD_ENV);
+  expect([...catalog.hosts.keys()]).toEqual(["openai", "sim"]);
+  expect(catalog.models.get("sim/echo")?.routes.map(({ host, free }) => [host.baseUrl, free])).toEqual([
+    [SIMULATED_URL, true],
+  ]);
+});
+
+test("an automatic route to a `sim/echo` that the file lists leaves it as listed", () => {
+  const text = GOOD.replace("openai/gpt-4o-mini", "sim/echo");
+  const { catalog } = goodConfig(`${text}auto: { fast: [sim/echo] }\n`, GOOD_ENV);
+  expect([...catalog.hosts.keys()]).toEqual(["openai"]);
+  expect(catalog.models.get("sim/echo")?.routes[0]?.host.id).toBe("openai");
+});
+
+test("`base_url: simulated` makes any host a simulated one", () => {
+  const { catalog } = goodConfig(GOOD.replace("https://api.openai.com/v1", "simulated"), GOOD_ENV);
+  expect(catalog.hosts.get("openai")).toMatchObject({ id: "openai", baseUrl: SIMULATED_URL });
+});
+
+test("the simulated model is sold only where nothing else is", () => {
+  const known = { id: "a/m", name: "M", wireName: "m", contextLength: 100, maxOutputTokens: 10 };
+  const price = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Price;
+  const echo = (models: KnownModel[]) =>
+    foundHosts({ env: { OPENAI_API_KEY: "k" }, simulatedUrl: SIMULATED_URL, knownModels: () => models })
+      .models.find(({ id }) => id === "sim/echo")!
+      .routes.map((route) => [route.free, route.price === null]);
+  expect(echo([])).toEqual([
+    [true, true],
+    [false, false],
+  ]);
+  expect(echo([{ ...known, price, current: true }])).toEqual([[true, true]]);
+});
+
+test.each([
+  ["https://api.openai.com/v1/", "https://api.openai.com/v1"],
+  ["http://127.0.0.1:9/", "http://127.0.0.1:9"],
+  ["https://h/v1//", "https://h/v1"],
+  ["https://h/v1/?api-version=1/", "https://h/v1?api-version=1/"],
+])("an address %s is read as %s", (written, read) => {
+  const { catalog } = goodConfig(GOOD.replace("https://api.openai.com/v1", written), GOOD_ENV);
+  expect(catalog.hosts.get("openai")?.baseUrl).toBe(read);
+});
+
+test("a short total_ms alone shortens the wait for the first token too", () => {
+  const { generation } = goodConfig("generation: { total_ms: 2000 }\n");
+  expect([generation.firstTokenMs, generation.totalMs]).toEqual([2_000, 2_000]);
+});
+
 test("a file that tunes limits alone keeps the found hosts and the simulated one", () => {
   const { catalog } = goodConfig("drain_ms: 5\n", { GROQ_API_KEY: "k" });
   expect([...catalog.hosts.keys()]).toEqual(["groq", "sim"]);
@@ -142,11 +194,11 @@ test.each([
   expect(listeningUrl(hostname, 8080)).toBe(url);
 });
 
-test("a PostgreSQL store and a mail server are taken over", () => {
+test("workers, durability and a mail server are taken over", () => {
   const config = goodConfig(
-    "store: postgres://u:p@db/gw\nworkers: 4\ndurability: relaxed\nsmtp: { host: mail, from: a@b.c, user: u, password: p }\n",
+    "store: sqlite\nworkers: 4\ndurability: relaxed\nsmtp: { host: mail, from: a@b.c, user: u, password: p }\n",
   );
-  expect(config.store).toEqual({ kind: "postgres", url: "postgres://u:p@db/gw" });
+  expect(config.store).toEqual({ kind: "sqlite" });
   expect([config.workers, config.durability]).toEqual([4, "relaxed"]);
   expect(config.smtp).toEqual({ host: "mail", port: 587, user: "u", password: "p", from: "a@b.c" });
 });
