@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { newId } from "../units/id.ts";
 import { adminEndpoints } from "./admin.ts";
 import { budgetEndpoints } from "./budgets.ts";
 import { catalogEndpoints } from "./catalog.ts";
@@ -9,7 +10,7 @@ import { keyEndpoints } from "./keys.ts";
 import { meEndpoints } from "./me.ts";
 import { pageEndpoints } from "./pages.ts";
 import { receiptEndpoints } from "./receipts.ts";
-import { internalError } from "./reply.ts";
+import { internalError, refusalResponse } from "./reply.ts";
 import { unknownPath } from "./unknown-path.ts";
 
 export type { HttpDeps } from "./deps.ts";
@@ -19,7 +20,7 @@ export type { HttpDeps } from "./deps.ts";
  * http/body, and responses are built whole, because touching `set.headers` beside a streamed response makes Elysia
  * re-encode the stream and break characters that are split across chunks.
  */
-export function httpApp(deps: HttpDeps) {
+export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
   const endpoints = [
     ...generationEndpoints(deps),
     ...keyEndpoints(deps),
@@ -30,27 +31,49 @@ export function httpApp(deps: HttpDeps) {
     ...adminEndpoints(deps),
     ...pageEndpoints(deps),
   ].flatMap(withAlias);
-  const app = new Elysia({ strictPath: true });
+  const app = new Elysia({
+    strictPath: true,
+    serve: { development: false, error: (failure) => lastResort(failure, deps) },
+  });
+  // Before the endpoints: Elysia's hooks hold for what is added after them.
+  app.onError(({ request, code, error }) => {
+    try {
+      const exchange = new Exchange(request, {}, app.server, deps.desk.random, untakenSeconds);
+      if (code !== "NOT_FOUND") throw error;
+      const { why, headers } = unknownPath(request, endpoints);
+      return refusal(why, exchange, deps, headers);
+    } catch (failure) {
+      return lastResort(failure, deps);
+    }
+  });
   for (const endpoint of endpoints) {
     app.route(
       endpoint.method,
       endpoint.path,
       ({ request, params, server }) =>
-        answer(endpoint, new Exchange(request, params, server, deps.desk.random), deps),
+        answer(endpoint, new Exchange(request, params, server, deps.desk.random, untakenSeconds), deps),
       { parse: "none" },
     );
   }
-  app.onError(({ request, code, error }) => {
-    const exchange = new Exchange(request, {}, app.server, deps.desk.random);
-    if (code !== "NOT_FOUND") {
-      deps.onFault(error, exchange.receipt);
-      return refusal(internalError(), exchange, deps);
-    }
-    const { why, headers } = unknownPath(request, endpoints);
-    return refusal(why, exchange, deps, headers);
-  });
   return app;
 }
+
+/**
+ * For a failure outside an endpoint, or while another failure is being answered. Elysia would answer with its message, and
+ * Bun with a page that shows our source; so nothing may get that far, and nothing that could fail is used here.
+ */
+function lastResort(failure: unknown, deps: HttpDeps): Response {
+  const receipt = newId("rcpt", deps.desk.random);
+  deps.onFault(failure, receipt);
+  return refusalResponse(internalError(), receipt, { baseUrl: "", language: "plain", headers: {} });
+}
+
+/**
+ * How long a client may leave bytes of a generation untaken. A stream that nobody reads holds credit, a host's connection
+ * and memory. Any progress starts the time anew, but Bun notices it only by the third of a socket buffer, which a slow
+ * line takes many seconds for.
+ */
+const UNTAKEN_SECONDS = 60;
 
 /** Clients whose base address must not hold `/v1` put one more before the path. */
 const withAlias = (endpoint: Endpoint): Endpoint[] =>

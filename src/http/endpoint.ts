@@ -21,6 +21,7 @@ export class Exchange {
     readonly params: Readonly<Record<string, string>>,
     private readonly server: Bun.Server<unknown> | null,
     private readonly random: RandomBytes,
+    private readonly untakenSeconds: number,
   ) {}
 
   /** Made when first asked for: a generation request has one of its own. */
@@ -34,9 +35,17 @@ export class Exchange {
     return this.server?.requestIP(this.request)?.address ?? null;
   }
 
-  /** No idle limit from here on: the endpoint has deadlines of its own. */
-  holdOpen(): void {
+  /** No limit to the client's silence: it waits for the gateway, which has deadlines of its own. */
+  gatewaysTurn(): void {
     this.server?.timeout(this.request, 0);
+  }
+
+  /**
+   * Now the client has to do something: take bytes, or send its next request. Bun keeps what `gatewaysTurn` set for as long
+   * as the connection is open, so whoever calls that must call this when it is done.
+   */
+  clientsTurn(): void {
+    this.server?.timeout(this.request, this.untakenSeconds);
   }
 }
 
@@ -82,11 +91,12 @@ function severalHosts(request: Request): Refusal | null {
     : null;
 }
 
-/** Requests of HTTP/1.0 may have no host, and then their URL is a path. */
-export function pathOf(request: Request): string {
-  return urlOf(request).pathname;
-}
+export const pathOf = ({ url }: Request): string => PARTS.exec(url)![1]!;
 
-export const queryOf = (request: Request): URLSearchParams => urlOf(request).searchParams;
+export const queryOf = ({ url }: Request): URLSearchParams => new URLSearchParams(PARTS.exec(url)![2]);
 
-const urlOf = ({ url }: Request): URL => new URL(url, "http://gateway");
+/**
+ * Path and query. Not read with `URL`, which throws where the host is no host: clients may send any, or none at all, and
+ * then the URL is a path.
+ */
+const PARTS = /^(?:https?:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/;

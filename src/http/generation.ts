@@ -37,9 +37,13 @@ function surface(
       if (secret === null) return missingKey(request);
       const body = await readWanted(request, secret, deps);
       if (refused(body)) return body;
-      exchange.holdOpen();
       const { headers, signal } = request;
-      return answerResponse(await deps.generate(name, { secret, headers, body, signal }));
+      exchange.gatewaysTurn();
+      try {
+        return answerResponse(await deps.generate(name, { secret, headers, body, signal }), exchange);
+      } finally {
+        exchange.clientsTurn();
+      }
     },
   };
 }

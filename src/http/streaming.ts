@@ -5,19 +5,31 @@ import type { Answer, Sink, StreamedAnswer } from "../generation/answer.ts";
  * not read, `write` returns a promise that settles when it has, or when it is gone. Measured against pull streams and
  * TransformStream: the cheapest for each event, and the only one whose writes say that the client left.
  */
-export function answerResponse(answer: Answer): Response {
+export function answerResponse(answer: Answer, turns: Turns): Response {
   const { status, headers } = answer;
-  const body = answer.kind === "whole" ? (answer.body as Uint8Array<ArrayBuffer>) : streamOf(answer);
+  const body = answer.kind === "whole" ? (answer.body as Uint8Array<ArrayBuffer>) : streamOf(answer, turns);
   return new Response(body, { status, headers });
 }
 
-const streamOf = (answer: StreamedAnswer): ReadableStream =>
-  directStream((controller) => answer.run(new ClientSink(controller)));
+/** Whose turn it is to go on, which decides whether the client's silence is limited. */
+export interface Turns {
+  gatewaysTurn(): void;
+  clientsTurn(): void;
+}
+
+const streamOf = (answer: StreamedAnswer, turns: Turns): ReadableStream =>
+  directStream((controller) => {
+    turns.gatewaysTurn();
+    return answer.run(new ClientSink(controller, turns));
+  });
 
 class ClientSink implements Sink {
   private closed = false;
 
-  constructor(private readonly controller: DirectController) {}
+  constructor(
+    private readonly controller: DirectController,
+    private readonly turns: Turns,
+  ) {}
 
   write(bytes: Uint8Array): boolean | Promise<boolean> {
     if (this.closed) return false;
@@ -31,16 +43,24 @@ class ClientSink implements Sink {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.turns.clientsTurn();
     this.controller.end();
   }
 
   private async awaitTaken(taken: Promise<number>): Promise<boolean> {
-    return (await taken) > 0 && this.flush();
+    return (await this.untilTaken(taken)) > 0 && this.flush();
   }
 
   private flush(): boolean | Promise<boolean> {
     const flushed = this.controller.flush();
-    return typeof flushed === "number" ? true : flushed.then(() => true);
+    return typeof flushed === "number" ? true : this.untilTaken(flushed).then(() => true);
+  }
+
+  private async untilTaken(taken: Promise<number>): Promise<number> {
+    this.turns.clientsTurn();
+    const count = await taken;
+    this.turns.gatewaysTurn();
+    return count;
   }
 }
 

@@ -149,8 +149,8 @@ describe("a body", () => {
     expect([status, json.error.code]).toEqual([413, "payload_too_large"]);
   });
 
-  test("nested a hundred thousand deep is a bad request", async () => {
-    for (const body of ["[".repeat(100_000), `{"name":${"[".repeat(50_000)}${"]".repeat(50_000)}}`]) {
+  test("nested tens of thousands deep is a bad request", async () => {
+    for (const body of ["[".repeat(60_000), `{"name":${"[".repeat(30_000)}${"]".repeat(30_000)}}`]) {
       const { status, json } = await house.send("POST", "/v1/keys", { body });
       expect([status, json.error.code]).toEqual([400, "invalid_request"]);
     }
@@ -188,6 +188,22 @@ describe("a request that is not as it should be", () => {
     },
   );
 
+  test.each(["[", "a:b", "a:99999", "%", "1.2.3.4.5", "xn--", "a/b", "a?b"])(
+    "from a client that calls the gateway %p, which is no name, is answered like any other",
+    async (name) => {
+      const get = (path: string) =>
+        ask(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+      expect((await get("/v1/receipts?limit=1")).status).toBe(200);
+      for (const path of ["/nowhere", "/v1/embeddings", "/v1/receipts?limit=x"]) {
+        const { status, headers, body } = await get(path);
+        expect([path, status]).toEqual([path, 400]);
+        expect(headers["x-gateway-receipt"]).toStartWith("rcpt_");
+        expect(JSON.parse(body).error.type).toBe("invalid_request_error");
+      }
+      expect(house.faults).toEqual([]);
+    },
+  );
+
   test("without a host, as HTTP/1.0 allows, is served", async () => {
     const { status } = await ask(`GET /v1/receipts?limit=1 HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`);
     expect(status).toBe(200);
@@ -198,6 +214,7 @@ describe("a request that is not as it should be", () => {
     ["POST", "/v1/chat/completions/", "unsupported_endpoint", null],
     ["GET", "/v1", "unsupported_endpoint", null],
     ["GET", "/v1/%zz/%00", "unsupported_endpoint", null],
+    ["GET", "/v1/v1", "unsupported_endpoint", null],
     ["GET", "/nowhere", "unsupported_endpoint", null],
     ["GET", "/v1/chat/completions", "invalid_request", "POST"],
     ["PUT", "/v1/keys/key_x", "invalid_request", "GET, PATCH, DELETE"],
@@ -240,5 +257,30 @@ describe("a request that is not as it should be", () => {
     expect(json).toMatchObject({ type: "error", error: { code: "internal_error", type: "api_error" } });
     expect(text).not.toContain("hunter2");
     expect(house.faults.map(({ receipt }) => receipt)).toEqual([headers.get("x-gateway-receipt")!]);
+  });
+
+  test("not even one while a failure is answered", async () => {
+    const { settings } = house;
+    house.faults.length = 0;
+    Object.defineProperty(house, "settings", {
+      configurable: true,
+      get() {
+        throw new Error("the database password is hunter2");
+      },
+    });
+    for (const path of ["/v1/embeddings", "/v1/me", "/"]) {
+      const { status, headers, body } = await ask(
+        `GET ${path} HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+      );
+      expect([path, status]).toEqual([path, 500]);
+      expect(JSON.parse(body).error).toMatchObject({
+        code: "internal_error",
+        type: "api_error",
+        param: null,
+      });
+      expect(body).not.toContain("hunter2");
+      expect(house.faults.map(({ receipt }) => receipt)).toContain(headers["x-gateway-receipt"]!);
+    }
+    Object.defineProperty(house, "settings", { value: settings, writable: true, configurable: true });
   });
 });

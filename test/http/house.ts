@@ -29,8 +29,11 @@ export class TestHouse {
   ready = true;
   reloadProblem: string | null = null;
   readonly deps: HttpDeps = this.makeDeps();
-  private readonly app = httpApp(this.deps);
-  private readonly server = listen(this.app, { hostname: "127.0.0.1", port: 0 });
+  private readonly server: Bun.Server<unknown>;
+
+  constructor({ untakenSeconds }: { untakenSeconds?: number } = {}) {
+    this.server = listen(httpApp(this.deps, untakenSeconds), { hostname: "127.0.0.1", port: 0 });
+  }
 
   get port(): number {
     return this.server.port!;

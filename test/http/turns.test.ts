@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Answer, Call, Sink } from "../../src/generation/answer.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { TestHouse } from "./house.ts";
+import { RawClient } from "./raw-client.ts";
+
+/**
+ * Who is waited for. While the gateway works, a client may be silent for as long as that takes; when it is the client's
+ * turn, to take bytes or to send its next request, it has a limit, here the shortest that Bun's clock knows.
+ */
+let house: TestHouse;
+let key: string;
+beforeAll(async () => {
+  house = new TestHouse({ untakenSeconds: 1 });
+  key = (await house.setUp()).key;
+});
+afterAll(() => house.stop());
+
+interface Opened {
+  readonly sink: Sink;
+  readonly call: Call;
+  readonly finish: () => void;
+}
+
+const streamInto =
+  (opened: Gate<Opened>) =>
+  async (call: Call): Promise<Answer> => ({
+    kind: "stream",
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    run(sink) {
+      const done = gate();
+      opened.open({ sink, call, finish: () => done.open() });
+      return done.passed;
+    },
+  });
+
+async function ask(answer: (call: Call) => Promise<Answer>): Promise<RawClient> {
+  house.generate = answer;
+  const client = new RawClient(house.port);
+  await client.write(
+    `POST /v1/responses HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer ${key}\r\nContent-Length: 2\r\n\r\n{}`,
+  );
+  return client;
+}
+
+async function askForStream() {
+  const opened = gate<Opened>();
+  const client = await ask(streamInto(opened));
+  return { client, ...(await opened.passed) };
+}
+
+const EVENT = new TextEncoder().encode("data: 1\n\n");
+
+test("a silent host costs no client its stream; a client that takes or sends nothing more is let go", async () => {
+  const silent = await askForStream();
+  expect(await silent.sink.write(EVENT)).toBe(true);
+  await silent.client.until((text) => text.includes("data: 1"));
+
+  const stalled = await askForStream();
+  stalled.client.pause();
+  const left = new Promise<void>((abort) => stalled.call.signal.addEventListener("abort", () => abort()));
+  const block = new Uint8Array(65_536);
+  const untaken = (async () => {
+    // Far more than the kernel holds for a connection.
+    for (let blocks = 0; blocks < 1_000; blocks++) if (!(await stalled.sink.write(block))) return "gone";
+    return "taken";
+  })();
+
+  const streamed = await askForStream();
+  await streamed.sink.write(EVENT);
+  streamed.sink.close();
+  streamed.finish();
+  const answered = await ask(async () => ({
+    kind: "whole",
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: EVENT,
+  }));
+  await answered.until((text) => text.endsWith("data: 1\n\n"));
+  const failed = await ask(() => Promise.reject(new Error("broken")));
+  await failed.until((text) => text.includes("internal_error"));
+
+  expect(await untaken).toBe("gone");
+  await left;
+  expect(await streamed.client.end()).toEndWith("0\r\n\r\n");
+  expect(await answered.end()).toContain("data: 1");
+  await failed.end();
+
+  expect(silent.call.signal.aborted).toBe(false);
+  expect(await silent.sink.write(EVENT)).toBe(true);
+  silent.sink.close();
+  silent.finish();
+  await silent.client.until((text) => text.endsWith("0\r\n\r\n"));
+  stalled.finish();
+  stalled.client.leave();
+});
