@@ -22,7 +22,7 @@ import { type Allowance, Ledger } from "./ledger/ledger.ts";
 import { Metrics } from "./metrics.ts";
 import { FreeRoutes } from "./open-tier.ts";
 import { Health } from "./routing/health.ts";
-import type { Stop } from "./routing/plan.ts";
+import type { Stop } from "./routing/stop.ts";
 import { Books } from "./store/books.ts";
 import { startCheckpointer } from "./store/checkpointer.ts";
 import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
@@ -174,6 +174,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const roads = {
     usable: health.usable.bind(health),
     verifiedFree: health.verifiedFree.bind(health),
+    speed: health.speed.bind(health),
     joins: (client: Parameters<typeof pairing>[0], host: Parameters<typeof pairing>[1]) =>
       pairing(client, host) !== null,
   };
@@ -209,6 +210,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     pairing,
     roads,
     observe,
+    ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => config.catalog,
     settings,
     suggest: (id) => suggestion(id, nameableIds(config.catalog), links.baseUrl),
@@ -219,13 +221,14 @@ async function assemble(parts: Parts): Promise<Gateway> {
     onFault,
   });
 
-  function observe(stop: Stop, outcome: Try["outcome"]): void {
+  function observe(stop: Stop, outcome: Try["outcome"], ms: number): void {
     const { route } = stop;
     metrics.tried(route.host.id, outcome);
     // What the host thinks of a request, and a client that leaves, say nothing about the host.
     if (outcome === "rejected" || outcome === "abandoned") return;
     const served = outcome === "opened" || outcome === "answered";
     health.observe(route.host, served ? "served" : "failed");
+    if (outcome === "opened") health.firstToken(route, ms);
     if (!served && route.free) freeRoutes.doubt(route);
   }
 

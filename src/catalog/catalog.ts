@@ -18,6 +18,16 @@ export interface Host {
   /** How the host bills a call that its caller leaves: stop it, or read it to its end. */
   readonly onDisconnect: "cancel" | "drain";
   readonly quirks: Quirks;
+  /** What the operator knows of the host's handling of prompts; absent means that nothing is known. */
+  readonly privacy?: Privacy;
+}
+
+/** Each is only true where the operator says so. */
+export interface Privacy {
+  /** The host neither keeps prompts for itself nor trains on them. */
+  readonly collectsNothing: boolean;
+  /** Zero data retention: nothing of a request is kept at all. */
+  readonly retainsNothing: boolean;
 }
 
 /** What a host does differently from the documented form of its language. */
@@ -43,7 +53,25 @@ export interface Route {
   readonly price: Price | null;
   /** Open Tier only, and only while verified. */
   readonly free: boolean;
+  /** Absent: `unknown`. */
+  readonly quantization?: Quantization;
+  /** The request members that the host obeys here; absent: all that its language has. */
+  readonly parameters?: ReadonlySet<string>;
 }
+
+/** Of a model's weights at a host; OpenRouter's names. */
+export const QUANTIZATIONS = [
+  "int4",
+  "int8",
+  "fp4",
+  "fp6",
+  "fp8",
+  "fp16",
+  "bf16",
+  "fp32",
+  "unknown",
+] as const;
+export type Quantization = (typeof QUANTIZATIONS)[number];
 
 export interface Model {
   /** `<author>/<name>` */

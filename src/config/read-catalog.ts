@@ -46,6 +46,11 @@ function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report
     auth: row.auth ?? "bearer",
     headers: readHeaders(row.headers ?? {}, [...path, "headers"], report),
     onDisconnect: row.on_disconnect ?? "cancel",
+    ...(row.data_collection === undefined && row.zdr === undefined
+      ? {}
+      : {
+          privacy: { collectsNothing: row.data_collection === "deny", retainsNothing: row.zdr ?? false },
+        }),
     quirks: {
       ...(row.quirks?.no_stream_options === true ? { noStreamOptions: true } : {}),
       ...(row.quirks?.max_completion_tokens === true ? { maxCompletionTokens: true } : {}),
@@ -150,7 +155,14 @@ function readRoute(
     report([...path, "host"], describe(row.host), `the id of a host: ${known}`);
     return null;
   }
-  return { host, model: row.model, price: free ? null : (own ?? modelPrice), free };
+  return {
+    host,
+    model: row.model,
+    price: free ? null : (own ?? modelPrice),
+    free,
+    ...(row.quantization === undefined ? {} : { quantization: row.quantization }),
+    ...(row.parameters === undefined ? {} : { parameters: new Set(row.parameters) }),
+  };
 }
 
 /** A route to `sim` brings the simulated host into a file that does not list it. */

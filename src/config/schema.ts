@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { SURFACE_NAMES } from "../catalog/catalog.ts";
+import { QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
 
 /**
  * The configuration file as its author writes it (contract §2; docs/configuration.md). `expected` is what a problem
@@ -68,6 +68,8 @@ const Host = Type.Object(
       ),
     ),
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
+    data_collection: Type.Optional(oneOf(["allow", "deny"])),
+    zdr: Type.Optional(Type.Boolean({ expected: "true or false" })),
     quirks: Type.Optional(
       Type.Object(
         {
@@ -87,8 +89,12 @@ const Route = Type.Object(
     model: text("the model's name at the host"),
     price: Type.Optional(Price),
     free: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    quantization: Type.Optional(oneOf(QUANTIZATIONS)),
+    parameters: Type.Optional(
+      list(text("the name of a request parameter"), "a list of at least one request parameter"),
+    ),
   },
-  { ...strict, expected: "a route: { host, model, price?, free? }" },
+  { ...strict, expected: "a route: { host, model, price?, free?, … }" },
 );
 
 const Model = Type.Object(

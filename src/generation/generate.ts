@@ -20,16 +20,16 @@ import type { Balance, Budget, Key } from "../keys/key.ts";
 import { suspension } from "../keys/suspension.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
-import { NO_OVERRIDES, namesOverrides, readOverrides } from "../routing/overrides.ts";
+import { namesOverrides, readOverrides } from "../routing/overrides.ts";
 import {
   alternativesSentence,
   asksOpenTier,
   makePlan,
   type Plan,
-  type Roads,
-  type Stop,
   workingAlternatives,
 } from "../routing/plan.ts";
+import type { StreamEnd } from "../routing/speed.ts";
+import type { Roads, Stop } from "../routing/stop.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { GenerationRequest, Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
@@ -69,6 +69,8 @@ export interface House {
   pairing(client: SurfaceName, host: SurfaceName): Pairing | null;
   readonly roads: Roads;
   observe(stop: Stop, outcome: Try["outcome"], ms: number): void;
+  /** Told of each relayed stream's end, for health. */
+  ended(stop: Stop, end: StreamEnd): void;
   catalog(): Catalog;
   settings(): Settings;
   /** The sentence that suggests the closest published id, and where the catalog is. */
@@ -194,8 +196,12 @@ class Run {
     }
     const overrides = readOverrides(request.overrides, request.surface);
     if (refused(overrides)) return overrides;
-    const { model, surface, promptEstimate } = request;
-    const wish = { model, surface, overrides, allowedModels: key.allowedModels, promptEstimate };
+    const { model, surface, promptEstimate, json } = request;
+    const { maxHosts } = this.settings.attempts;
+    const { allowedModels } = key;
+    // Members are only looked at where the client asks for hosts that obey all of them.
+    const members = overrides.provider.requireParameters ? Object.keys(json) : [];
+    const wish = { model, surface, overrides, allowedModels, promptEstimate, members, maxHosts };
     return makePlan(wish, catalog, house.roads, house.suggest);
   }
 
@@ -312,6 +318,11 @@ class Run {
         meter: meter(house.ledger, reservation, request, stop, outputCeiling),
         cancel: () => opened.cancel(),
       });
+      house.ended(stop, {
+        kind: end.kind,
+        tokens: judge.countedTokens,
+        ms: this.elapsedMs() - firstTokenMs,
+      });
       const settled = this.settle(this.streamEnd(end, opened, request, firstTokenMs));
       const durable = settled.durable === true || (await settled.durable);
       const last = this.lastFrames(end, opened, settled, durable);
@@ -415,14 +426,8 @@ class Run {
       const models = [...new Set(this.tries.map((one) => one.model))].join(", ");
       return refuse("auto_unresolvable", `Every candidate of ${model} failed (${models}); ${tried}.`);
     }
-    const { surface, promptEstimate } = this.request!;
-    const wish = {
-      model,
-      surface,
-      promptEstimate,
-      overrides: NO_OVERRIDES,
-      allowedModels: this.holder!.key.allowedModels,
-    };
+    const { surface } = this.request!;
+    const wish = { surface, allowedModels: this.holder!.key.allowedModels };
     const others = workingAlternatives(model, this.catalog, this.house.roads, wish);
     return refuse(
       "model_unavailable",

@@ -1,6 +1,6 @@
 import { type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Ledger, Reservation } from "../ledger/ledger.ts";
-import type { Stop } from "../routing/plan.ts";
+import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 
 /** The hold grows by this many output tokens at a time, this many before they are needed. */

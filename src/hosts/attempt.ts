@@ -1,6 +1,7 @@
 import type { Host, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
-import type { Plan, Stop } from "../routing/plan.ts";
+import type { Plan } from "../routing/plan.ts";
+import type { Stop } from "../routing/stop.ts";
 import type {
   GenerationRequest,
   HostError,
@@ -26,14 +27,17 @@ export async function attempt(
   const { clock, limits } = ways;
   const startedMs = clock.elapsedMs();
   const deadlineMs = startedMs + limits.firstTokenMs;
-  const stops = plan.stops.slice(0, limits.maxHosts);
   const tries: Try[] = [];
   let unsayable: Refusal | null = null;
-  for (const [index, stop] of stops.entries()) {
+  /** Verdicts on the request by hosts of models that it then moved on from. */
+  const verdicts: Rejected[] = [];
+  for (const [index, stop] of plan.stops.entries()) {
+    if (tries.length === limits.maxHosts) break;
+    if (verdicts.some(({ stop: { model } }) => model === stop.model)) continue;
     if (signal.aborted) return { kind: "abandoned", tries };
     const nowMs = clock.elapsedMs();
     if (nowMs >= deadlineMs) break;
-    const share = (deadlineMs - nowMs) / (stops.length - index);
+    const share = (deadlineMs - nowMs) / Math.min(limits.maxHosts - tries.length, plan.stops.length - index);
     const outcome = await tryStop(request, stop, ways, signal, share);
     if (refused(outcome)) {
       unsayable ??= outcome;
@@ -48,10 +52,16 @@ export async function attempt(
       detail: detailOf(outcome),
     });
     ways.observe(stop, outcome.kind, ms);
-    if (outcome.kind === "opened" || outcome.kind === "answered" || outcome.kind === "rejected")
-      return { ...outcome, tries };
+    if (outcome.kind === "opened" || outcome.kind === "answered") return { ...outcome, tries };
     if (outcome.kind === "abandoned") return { kind: "abandoned", tries };
+    if (outcome.kind === "rejected") {
+      const { movesOn } = plan;
+      const next = movesOn === "always" || (movesOn === "too_long" && outcome.error.contextTooLong);
+      if (!next) return { ...outcome, tries };
+      verdicts.push(outcome);
+    }
   }
+  if (tries.at(-1)?.outcome === "rejected") return { ...verdicts.at(-1)!, tries };
   if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
   const waitedMs = clock.elapsedMs() - startedMs;
   // Timers fire a little early or late: the last share is over when the whole is, give or take.

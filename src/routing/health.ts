@@ -1,5 +1,6 @@
 import type { Host, Route } from "../catalog/catalog.ts";
 import type { Clock } from "../units/clock.ts";
+import { Speed, type StreamEnd } from "./speed.ts";
 
 /**
  * What past attempts say about a host: after a few failures in a row it is tried last for a while, longer each time, and
@@ -8,6 +9,7 @@ import type { Clock } from "../units/clock.ts";
 export class Health {
   private readonly hosts = new Map<string, HostHealth>();
   private readonly verified = new Set<string>();
+  private readonly speeds = new Map<string, Speed>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -33,6 +35,23 @@ export class Health {
     this.hosts.set(host.id, health);
   }
 
+  speed(route: Route): Speed | null {
+    return this.speeds.get(routeName(route)) ?? null;
+  }
+
+  firstToken(route: Route, ms: number): void {
+    const name = routeName(route);
+    const speed = this.speeds.get(name) ?? new Speed();
+    speed.firstToken(ms);
+    this.speeds.set(name, speed);
+  }
+
+  streamEnded(route: Route, { kind, tokens, ms }: StreamEnd): void {
+    // Short answers come in one piece, and say how fast the network is.
+    if (kind === "complete" && tokens >= LEAST_TOKENS && ms > 0)
+      this.speed(route)?.rate((tokens * 1_000) / ms);
+  }
+
   verifiedFree(route: Route): boolean {
     return this.verified.has(routeName(route));
   }
@@ -49,6 +68,8 @@ interface HostHealth {
 }
 
 const FAILURES_TO_REST = 3;
+/** Output tokens below which an answer says nothing about throughput. */
+const LEAST_TOKENS = 16;
 const FIRST_REST_MS = 2_000;
 const LONGEST_REST_MS = 60_000;
 

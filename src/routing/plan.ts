@@ -1,7 +1,8 @@
-import type { Catalog, Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { Catalog, Model } from "../catalog/catalog.ts";
 import { AUTO_PREFIX, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import type { Overrides, ProviderWishes } from "./overrides.ts";
+import { acrossModels, preferredStops } from "./preferences.ts";
+import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.ts";
 
 /**
  * Which hosts a request is tried on, in order. A plan is made before money is held, because the hold is the dearest of
@@ -13,52 +14,30 @@ export interface Plan {
   readonly stops: readonly Stop[];
   /** Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`. */
   readonly auto: boolean;
-}
-
-export interface Stop {
-  readonly model: Model;
-  readonly route: Route;
-  /** Zero on the Open Tier. */
-  readonly price: Price;
-  /** The language that the host is spoken to in: the client's own where it can be. */
-  readonly hostSurface: SurfaceName;
-}
-
-/** What a request asks of routing. */
-export interface Wish {
-  readonly model: string;
-  readonly surface: SurfaceName;
-  readonly overrides: Overrides;
-  readonly allowedModels: readonly string[] | null;
-  readonly promptEstimate: number;
-}
-
-/** What is known of the hosts right now. */
-export interface Roads {
-  /** False while the host is known to fail. */
-  usable(route: Route): boolean;
-  /** A free route answers, and its host reports no charge. */
-  verifiedFree(route: Route): boolean;
-  /** Whether a client of the one language can be served by a host of the other. */
-  joins(client: SurfaceName, host: SurfaceName): boolean;
+  /**
+   * What a host's verdict on the request itself leads to. With `models`, every failure moves on to the next model; Auto
+   * moves on from a model that the prompt turns out not to fit; otherwise the client hears the verdict.
+   */
+  readonly movesOn: "always" | "too_long" | "never";
 }
 
 const FREE_AUTO_MODEL = `${AUTO_PREFIX}${FREE_VARIANT}`;
 
-export function makePlan(
-  wish: Wish,
-  catalog: Catalog,
-  roads: Roads,
-  suggest: (id: string) => string,
-): Plan | Refusal {
+export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
   if (asksOpenTier(wish.model, catalog)) return planFree(wish, catalog, roads, suggest);
-  const variant = autoVariant(wish.model);
-  const first =
-    variant === null
-      ? planDirect(wish.model, wish, catalog, roads, suggest)
-      : planAuto(variant, wish, catalog, roads, suggest);
-  if (wish.overrides.moreModels.length === 0) return first;
-  return planMore(first, wish, catalog, roads, suggest);
+  const more = wish.overrides.moreModels.filter((id, at, ids) => id !== wish.model && ids.indexOf(id) === at);
+  const found =
+    more.length === 0
+      ? stopsOf(wish.model, wish, catalog, roads, suggest)
+      : stopsOfAll([wish.model, ...more], wish, catalog, roads, suggest);
+  if (refused(found)) return found;
+  const auto = autoVariant(wish.model) !== null;
+  return {
+    tier: "paid",
+    stops: everyModelOnce(healthyFirst(acrossModels(found, wish, roads), roads), wish),
+    auto: auto && more.length === 0,
+    movesOn: more.length > 0 ? "always" : auto ? "too_long" : "never",
+  };
 }
 
 /** Open Tier: `gateway/auto:free`, or `<author>/<name>:free` where that is not itself a published id. */
@@ -73,82 +52,105 @@ function autoVariant(model: string): string | null {
   return model.startsWith(AUTO_PREFIX) ? model.slice(AUTO_PREFIX.length) : null;
 }
 
-function planDirect(
-  id: string,
+function stopsOf(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
+  const variant = autoVariant(id);
+  return variant === null
+    ? directStops(id, wish, catalog, roads, suggest)
+    : autoStops(variant, wish, catalog, roads, suggest);
+}
+
+type Found = readonly Stop[] | Refusal;
+
+/** `models` and `fallbacks`: whatever keeps one model from being planned, the next is. */
+function stopsOfAll(
+  ids: readonly string[],
   wish: Wish,
   catalog: Catalog,
   roads: Roads,
   suggest: Suggest,
-): Plan | Refusal {
+): Found {
+  const found = ids.map((id) => stopsOf(id, wish, catalog, roads, suggest));
+  const unknown = found.find((one) => refused(one) && one.code === "unknown_model");
+  if (unknown !== undefined) return unknown;
+  const stops = found.flatMap((one) => (refused(one) ? [] : one));
+  // A model may be a candidate of an automatic route as well.
+  const once = stops.filter((stop, at) => stops.findIndex(({ route }) => route === stop.route) === at);
+  return once.length === 0 ? found[0]! : once;
+}
+
+function directStops(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
   const model = catalog.models.get(id);
   if (model === undefined) return unknownModel(id, suggest);
   if (!allows(wish, id)) return notAllowed(wish, id);
-  const priced = paidStops(model, wish, roads);
-  if (priced.length === 0) return noPrice(model, catalog, roads, wish);
-  const stops = wishedStops(priced, wish.overrides.provider);
-  return refused(stops) ? stops : { tier: "paid", stops: healthyFirst(stops, roads), auto: false };
+  const stops = paidStops(model, wish, roads);
+  return stops.length === 0 ? noPrice(model, catalog, roads, wish) : preferredStops(stops, wish, roads);
 }
 
-function planAuto(
-  variant: string,
-  wish: Wish,
-  catalog: Catalog,
-  roads: Roads,
-  suggest: Suggest,
-): Plan | Refusal {
+function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
   const candidates = catalog.auto.get(variant);
   if (candidates === undefined) return unknownModel(`${AUTO_PREFIX}${variant}`, suggest);
   const stops: Stop[] = [];
   const skipped: string[] = [];
+  const filtered: Refusal[] = [];
   for (const id of candidates) {
     const judged = judgeCandidate(id, wish, catalog, roads);
-    if (typeof judged === "string") skipped.push(`${id} (${judged})`);
-    else stops.push(...judged);
+    if (Array.isArray(judged)) stops.push(...judged);
+    else {
+      const why = judged as string | Refusal;
+      if (refused(why)) filtered.push(why);
+      skipped.push(`${id} (${refused(why) ? `no host left by ${why.details.param}` : why})`);
+    }
   }
-  if (stops.length === 0) {
-    return refuse(
-      "auto_unresolvable",
-      `No candidate of ${AUTO_PREFIX}${variant} can serve this request: ${skipped.join(", ")}.`,
-    );
-  }
-  return { tier: "paid", stops, auto: true };
+  if (stops.length > 0) return stops;
+  if (filtered.length === candidates.length) return filtered[0]!;
+  return refuse(
+    "auto_unresolvable",
+    `No candidate of ${AUTO_PREFIX}${variant} can serve this request: ${skipped.join(", ")}.`,
+  );
 }
 
-/** The candidate's stops, or why it is skipped. */
-function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads): Stop[] | string {
+/** The candidate's stops, or why it is skipped; a refusal when `provider` leaves none of its hosts. */
+function judgeCandidate(
+  id: string,
+  wish: Wish,
+  catalog: Catalog,
+  roads: Roads,
+): readonly Stop[] | Refusal | string {
   const model = catalog.models.get(id);
   if (model === undefined) return "not in the catalog";
   if (!allows(wish, id)) return "not allowed on this key";
   if (wish.promptEstimate > model.contextLength) return "context too small for the prompt";
   const priced = paidStops(model, wish, roads);
-  if (priced.length === 0) return "cannot price the request";
-  const stops = wishedStops(priced, wish.overrides.provider);
-  if (refused(stops)) return "no host left by provider";
+  if (priced.length === 0) {
+    return model.routes.some(({ free, price }) => !free && price !== null)
+      ? "no host speaks a language that this endpoint can be served in"
+      : "cannot price the request";
+  }
+  const stops = preferredStops(priced, wish, roads);
+  if (refused(stops)) return stops;
   const usable = stops.filter(({ route }) => roads.usable(route));
   return usable.length === 0 ? "unavailable" : usable;
 }
 
-/** `models` and `fallbacks`: whatever keeps one model from being planned, the next is tried. */
-function planMore(
-  first: Plan | Refusal,
-  wish: Wish,
-  catalog: Catalog,
-  roads: Roads,
-  suggest: Suggest,
-): Plan | Refusal {
-  const plans = [first];
-  for (const id of wish.overrides.moreModels) {
-    const variant = autoVariant(id);
-    plans.push(
-      variant === null
-        ? planDirect(id, wish, catalog, roads, suggest)
-        : planAuto(variant, wish, catalog, roads, suggest),
-    );
+/** A host that is known to fail is not left out, only tried last: the knowledge may be old. */
+function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
+  if (stops.every(({ route }) => roads.usable(route))) return stops;
+  return [
+    ...stops.filter(({ route }) => roads.usable(route)),
+    ...stops.filter(({ route }) => !roads.usable(route)),
+  ];
+}
+
+/** Only so many hosts are tried: each model gets one of the tries before a model gets its second. */
+function everyModelOnce(stops: readonly Stop[], { maxHosts, overrides }: Wish): readonly Stop[] {
+  const one = stops[0]!.model;
+  if (stops.every(({ model }) => model === one) || overrides.provider.sort?.acrossModels) return stops;
+  const tried = new Set<Stop>();
+  for (const model of new Set(stops.map(({ model }) => model))) {
+    if (tried.size < maxHosts) tried.add(stops.find((stop) => stop.model === model)!);
   }
-  const unknown = plans.find((plan) => refused(plan) && plan.code === "unknown_model");
-  if (unknown !== undefined) return unknown;
-  const stops = plans.flatMap((plan) => (refused(plan) ? [] : plan.stops));
-  return stops.length === 0 ? first : { tier: "paid", stops, auto: false };
+  for (const stop of stops) if (tried.size < maxHosts) tried.add(stop);
+  return [...stops.filter((stop) => tried.has(stop)), ...stops.filter((stop) => !tried.has(stop))];
 }
 
 function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
@@ -165,7 +167,7 @@ function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest):
       `No verified free route serves ${wish.model} right now. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
     );
   }
-  return { tier: "open", stops, auto: false };
+  return { tier: "open", stops, auto: false, movesOn: "never" };
 }
 
 /** The operator's list, or every model with a free route. */
@@ -173,80 +175,16 @@ const freeCandidates = (catalog: Catalog): readonly string[] =>
   catalog.auto.get("free") ??
   [...catalog.models.values()].filter(({ routes }) => routes.some(({ free }) => free)).map(({ id }) => id);
 
-const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price;
-
-function freeStops(model: Model, wish: Wish, roads: Roads): Stop[] {
-  return model.routes.flatMap((route) => {
-    const hostSurface = speakTo(route, wish.surface, roads);
-    const serves = route.free && hostSurface !== null && roads.verifiedFree(route) && roads.usable(route);
-    return serves ? [{ model, route, price: FREE_PRICE, hostSurface }] : [];
-  });
-}
-
-/** Routes that can be billed: never a free one, never one without a price. */
-function paidStops(model: Model, wish: Wish, roads: Roads): Stop[] {
-  return model.routes.flatMap((route) => {
-    const hostSurface = speakTo(route, wish.surface, roads);
-    return route.free || route.price === null || hostSurface === null
-      ? []
-      : [{ model, route, price: route.price, hostSurface }];
-  });
-}
-
-function speakTo({ host }: Route, client: SurfaceName, roads: Roads): SurfaceName | null {
-  if (host.speaks.includes(client)) return client;
-  return host.speaks.find((surface) => roads.joins(client, surface)) ?? null;
-}
-
-function wishedStops(stops: readonly Stop[], wishes: ProviderWishes): readonly Stop[] | Refusal {
-  const { only, ignore, order, allowFallbacks, sort, maxPrice } = wishes;
-  const filters: [string, (stop: Stop) => boolean][] = [
-    ["only", ({ route }) => only === null || only.includes(route.host.id)],
-    ["ignore", ({ route }) => !ignore.includes(route.host.id)],
-    [
-      "max_price",
-      ({ price }) =>
-        price.input <= (maxPrice.prompt ?? Infinity) && price.output <= (maxPrice.completion ?? Infinity),
-    ],
-    ["allow_fallbacks", ({ route }) => allowFallbacks || order.length === 0 || order.includes(route.host.id)],
-  ];
-  let left = stops;
-  for (const [name, keeps] of filters) {
-    left = left.filter(keeps);
-    if (left.length === 0) {
-      return refuse(
-        "invalid_request",
-        `\`provider.${name}\` leaves no host that serves ${stops[0]!.model.id}.`,
-        { param: `provider.${name}` },
-      );
-    }
-  }
-  if (sort === "price")
-    left = [...left].sort((a, b) => a.price.input + a.price.output - b.price.input - b.price.output);
-  const ordered = [...left].sort((a, b) => rank(order, a) - rank(order, b));
-  return allowFallbacks || order.length > 0 ? ordered : ordered.slice(0, 1);
-}
-
-function rank(order: readonly string[], { route }: Stop): number {
-  const at = order.indexOf(route.host.id);
-  return at === -1 ? order.length : at;
-}
-
-/** A host that is known to fail is not left out, only tried last: the knowledge may be old. */
-const healthyFirst = (stops: readonly Stop[], roads: Roads): Stop[] => [
-  ...stops.filter(({ route }) => roads.usable(route)),
-  ...stops.filter(({ route }) => !roads.usable(route)),
-];
-
-const allows = ({ allowedModels }: Wish, id: string): boolean =>
+const allows = ({ allowedModels }: Allowed, id: string): boolean =>
   allowedModels === null || allowedModels.includes(id);
 
+type Allowed = Pick<Wish, "allowedModels">;
 type Suggest = (id: string) => string;
 
 const unknownModel = (id: string, suggest: Suggest): Refusal =>
   refuse("unknown_model", `The model \`${id}\` is not in the catalog. ${suggest(id)}`, { param: "model" });
 
-const notAllowed = ({ allowedModels }: Wish, id: string): Refusal =>
+const notAllowed = ({ allowedModels }: Allowed, id: string): Refusal =>
   refuse("invalid_request", `This key may not call \`${id}\`. It may call: ${allowedModels!.join(", ")}.`, {
     param: "model",
   });
@@ -267,7 +205,12 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
 const MAX_ALTERNATIVES = 3;
 
 /** Models that a request could be sent to instead: allowed, priced, and on a host that works. */
-export function workingAlternatives(except: string, catalog: Catalog, roads: Roads, wish: Wish): string[] {
+export function workingAlternatives(
+  except: string,
+  catalog: Catalog,
+  roads: Roads,
+  wish: Pick<Wish, "surface" | "allowedModels">,
+): string[] {
   const ids: string[] = [];
   for (const model of catalog.models.values()) {
     if (ids.length === MAX_ALTERNATIVES) break;

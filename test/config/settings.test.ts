@@ -94,6 +94,23 @@ test("a host's header names are lower-cased, its quirks and billing are taken ov
   });
 });
 
+test("what is known of a host's privacy and of a route's weights and parameters is taken over", () => {
+  const text = `${GOOD}      - { host: openai, model: b, quantization: fp8, parameters: [temperature, tools] }
+`;
+  const stated = goodConfig(
+    text.replace("    api_key:", "    zdr: true\n    data_collection: deny\n    api_key:"),
+    GOOD_ENV,
+  );
+  expect(stated.catalog.hosts.get("openai")?.privacy).toEqual({
+    collectsNothing: true,
+    retainsNothing: true,
+  });
+  const [plain, known] = stated.catalog.models.get("openai/gpt-4o-mini")!.routes;
+  expect([plain?.quantization, plain?.parameters]).toEqual([undefined, undefined]);
+  expect([known?.quantization, known?.parameters]).toEqual(["fp8", new Set(["temperature", "tools"])]);
+  expect(goodConfig(GOOD, GOOD_ENV).catalog.hosts.get("openai")?.privacy).toBeUndefined();
+});
+
 test("a file that lists hosts gets exactly those, whatever the environment offers", () => {
   const { catalog } = goodConfig(GOOD, { ...GOOD_ENV, ANTHROPIC_API_KEY: "k" });
   expect([...catalog.hosts.keys()]).toEqual(["openai"]);

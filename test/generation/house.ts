@@ -61,10 +61,12 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     pairing,
     roads: {
       usable: (route) => health.usable(route),
+      speed: (route) => health.speed(route),
       verifiedFree: () => true,
       joins: (client, host) => pairing(client, host) !== null,
     },
     observe() {},
+    ended() {},
     catalog: () => catalog,
     settings: () => ({ ...SETTINGS, ...options.settings }),
     suggest: (id) => `The closest is not ${id}.`,
@@ -113,6 +115,8 @@ export interface HouseOptions {
   readonly model?: Partial<Model>;
   readonly free?: boolean;
   readonly auto?: ReadonlyMap<string, readonly string[]>;
+  /** Beside `test/model`. */
+  readonly models?: readonly Model[];
 }
 
 export interface TestHouse {
@@ -150,7 +154,7 @@ const SETTINGS: Settings = {
   openTierRpm: 20,
 };
 
-function catalogOf(hosts: readonly Host[], { model, free, auto }: HouseOptions): Catalog {
+function catalogOf(hosts: readonly Host[], { model, free, auto, models = [] }: HouseOptions): Catalog {
   const whole: Model = {
     id: MODEL,
     name: "Test",
@@ -161,7 +165,7 @@ function catalogOf(hosts: readonly Host[], { model, free, auto }: HouseOptions):
     ...model,
   };
   return {
-    models: new Map([[whole.id, whole]]),
+    models: new Map([whole, ...models].map((one) => [one.id, one])),
     auto: auto ?? new Map(),
     hosts: new Map(hosts.map((host) => [host.id, host])),
   };

@@ -313,6 +313,7 @@ function openHouse(parts: {
     pairing,
     roads: {
       usable: (route) => health.usable(route),
+      speed: (route) => health.speed(route),
       verifiedFree: () => true,
       joins: (client, host) => client === host,
     },
@@ -321,6 +322,7 @@ function openHouse(parts: {
         health.observe(stop.route.host, outcome === "opened" || outcome === "answered" ? "served" : "failed");
       }
     },
+    ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => CATALOG,
     settings: () => SETTINGS,
     suggest: () => "",

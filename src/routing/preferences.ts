@@ -1,0 +1,148 @@
+import type { Price } from "../catalog/catalog.ts";
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { Cutoff, ProviderWishes, Sort } from "./provider-wishes.ts";
+import { NO_WISHES } from "./provider-wishes.ts";
+import type { Roads, Stop, Wish } from "./stop.ts";
+
+/**
+ * One model's stops as `provider` wants them: filtered, then in its order. Where a filter leaves none, the refusal names
+ * that filter.
+ */
+export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] | Refusal {
+  const wishes = wish.overrides.provider;
+  if (wishes === NO_WISHES) return stops;
+  let left = stops;
+  for (const { name, applies, keeps } of FILTERS) {
+    if (!applies(wishes)) continue;
+    left = left.filter((stop) => keeps(stop, wishes, wish));
+    if (left.length === 0) return noHostLeft(name, stops[0]!.model.id);
+  }
+  if (wishes.sort !== null) left = sorted(left, wishes.sort, roads);
+  if (wishes.order.length > 0) {
+    return left.toSorted((a, b) => rank(wishes.order, a) - rank(wishes.order, b));
+  }
+  return wishes.allowFallbacks ? left : left.slice(0, 1);
+}
+
+/** Wishes that compare the stops of all models with each other: sorting without partition, and preferred speeds. */
+export function acrossModels(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] {
+  const { sort, minThroughput, maxLatency } = wish.overrides.provider;
+  const all = sort?.acrossModels ? sorted(stops, sort, roads) : stops;
+  if (minThroughput.length === 0 && maxLatency.length === 0) return all;
+  const fast = (stop: Stop) => meets(stop, minThroughput, maxLatency, roads);
+  return [...all.filter(fast), ...all.filter((stop) => !fast(stop))];
+}
+
+interface Filter {
+  /** As the client spells it, below `provider`. */
+  readonly name: string;
+  applies(wishes: ProviderWishes): boolean;
+  keeps(stop: Stop, wishes: ProviderWishes, wish: Wish): boolean;
+}
+
+const FILTERS: readonly Filter[] = [
+  {
+    name: "only",
+    applies: ({ only }) => only !== null,
+    keeps: ({ route }, { only }) => only!.includes(route.host.id.toLowerCase()),
+  },
+  {
+    name: "ignore",
+    applies: ({ ignore }) => ignore.length > 0,
+    keeps: ({ route }, { ignore }) => !ignore.includes(route.host.id.toLowerCase()),
+  },
+  {
+    name: "data_collection",
+    applies: ({ dataCollection }) => dataCollection === "deny",
+    keeps: ({ route: { host } }) =>
+      host.privacy !== undefined && (host.privacy.collectsNothing || host.privacy.retainsNothing),
+  },
+  {
+    name: "zdr",
+    applies: ({ zdr }) => zdr,
+    keeps: ({ route: { host } }) => host.privacy?.retainsNothing === true,
+  },
+  {
+    name: "quantizations",
+    applies: ({ quantizations }) => quantizations !== null,
+    keeps: ({ route }, { quantizations }) => quantizations!.includes(route.quantization ?? "unknown"),
+  },
+  {
+    name: "require_parameters",
+    applies: ({ requireParameters }) => requireParameters,
+    keeps: ({ route: { parameters } }, _, { members }) =>
+      parameters === undefined || members.every((name) => UNIVERSAL.has(name) || parameters.has(name)),
+  },
+  {
+    name: "max_price",
+    applies: ({ maxPrice }) => maxPrice.prompt !== null || maxPrice.completion !== null,
+    keeps: ({ price }, { maxPrice }) =>
+      price.input <= (maxPrice.prompt ?? Infinity) && price.output <= (maxPrice.completion ?? Infinity),
+  },
+  {
+    name: "order",
+    applies: ({ order, allowFallbacks }) => order.length > 0 && !allowFallbacks,
+    keeps: ({ route }, { order }) => order.includes(route.host.id.toLowerCase()),
+  },
+];
+
+/** Every host takes these, or the gateway reads them itself. */
+const UNIVERSAL = new Set([
+  "model",
+  "messages",
+  "input",
+  "instructions",
+  "system",
+  "stream",
+  "stream_options",
+  "max_tokens",
+  "max_completion_tokens",
+  "max_output_tokens",
+  "models",
+  "provider",
+  "route",
+  "fallbacks",
+]);
+
+const noHostLeft = (filter: string, model: string): Refusal =>
+  refuse("invalid_request", `\`provider.${filter}\` leaves no host that serves ${model}.`, {
+    param: `provider.${filter}`,
+  });
+
+function rank(order: readonly string[], { route }: Stop): number {
+  const at = order.indexOf(route.host.id.toLowerCase());
+  return at === -1 ? order.length : at;
+}
+
+/** What was not measured yet comes last, in the order that it had. */
+function sorted(stops: readonly Stop[], { by }: Sort, roads: Roads): Stop[] {
+  const cost = ({ route, price }: Stop): number => {
+    if (by === "price") return plainPrice(price);
+    const speed = roads.speed(route);
+    if (by === "latency") return speed?.firstTokenMs ?? Infinity;
+    return -(speed?.tokensPerSecond ?? -Infinity);
+  };
+  const costs = new Map(stops.map((stop) => [stop, cost(stop)]));
+  // Two infinities have no difference.
+  return stops.toSorted((a, b) => compare(costs.get(a)!, costs.get(b)!));
+}
+
+const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** One number for a price, as OpenRouter sorts by: a prompt token and an answer token. */
+export const plainPrice = ({ input, output }: Price): number => input + output;
+
+/** Nothing is held against a route that was not measured. */
+function meets(
+  { route }: Stop,
+  minThroughput: readonly Cutoff[],
+  maxLatency: readonly Cutoff[],
+  roads: Roads,
+): boolean {
+  const speed = roads.speed(route);
+  if (speed === null) return true;
+  return (
+    minThroughput.every(({ share, bound }) => (speed.tokensPerSecondReached(share) ?? Infinity) >= bound) &&
+    maxLatency.every(({ share, bound }) => (speed.firstTokenMsWithin(share) ?? 0) <= bound)
+  );
+}

@@ -1,0 +1,196 @@
+import { QUANTIZATIONS, type Quantization } from "../catalog/catalog.ts";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
+
+/**
+ * The `provider` object of a request, with OpenRouter's meaning; a provider is a host of this gateway, named by its id.
+ * https://openrouter.ai/docs/guides/routing/provider-selection. A member that cannot be understood is refused, never
+ * ignored; null is as good as absent.
+ */
+export interface ProviderWishes {
+  /** Host ids in lower case; these come first, in this order. */
+  readonly order: readonly string[];
+  readonly only: readonly string[] | null;
+  readonly ignore: readonly string[];
+  /** False: only the hosts of `order`, or, without one, the first host alone. */
+  readonly allowFallbacks: boolean;
+  /** Only routes that are known to take every parameter of the request. */
+  readonly requireParameters: boolean;
+  /** `deny`: only hosts that are known not to collect prompts. */
+  readonly dataCollection: "allow" | "deny";
+  /** Only hosts that are known to retain nothing. */
+  readonly zdr: boolean;
+  readonly quantizations: readonly Quantization[] | null;
+  readonly sort: Sort | null;
+  /** Routes that miss these come later; they are not left out. */
+  readonly minThroughput: readonly Cutoff[];
+  readonly maxLatency: readonly Cutoff[];
+  readonly maxPrice: { readonly prompt: NanoPerMillion | null; readonly completion: NanoPerMillion | null };
+}
+
+export interface Sort {
+  readonly by: "price" | "throughput" | "latency";
+  /** Sorts all hosts of all named models together instead of each model's own. */
+  readonly acrossModels: boolean;
+}
+
+/** A bound on a percentile: `share` 0.9 is `p90`. Throughput in tokens a second, latency in milliseconds. */
+export interface Cutoff {
+  readonly share: number;
+  readonly bound: number;
+}
+
+export const NO_WISHES: ProviderWishes = {
+  order: [],
+  only: null,
+  ignore: [],
+  allowFallbacks: true,
+  requireParameters: false,
+  dataCollection: "allow",
+  zdr: false,
+  quantizations: null,
+  sort: null,
+  minThroughput: [],
+  maxLatency: [],
+  maxPrice: { prompt: null, completion: null },
+};
+
+export function readProvider(value: unknown): ProviderWishes | Refusal {
+  if (!isObject(value)) return invalid("provider", "must be an object");
+  const wishes = { ...NO_WISHES };
+  for (const [name, wish] of Object.entries(value)) {
+    if (!Object.hasOwn(READERS, name)) {
+      return invalid(
+        `provider.${shown(name)}`,
+        `is not a routing wish that this gateway knows: ${Object.keys(READERS).join(", ")}`,
+      );
+    }
+    if (wish === null) continue;
+    const read = READERS[name as keyof typeof READERS](`provider.${name}`, wish);
+    if (refused(read)) return read;
+    Object.assign(wishes, read);
+  }
+  return wishes;
+}
+
+const MAX_HOSTS = 64;
+/** Of a name that the client made up, what a message repeats. */
+const SHOWN_CHARACTERS = 64;
+
+type Reader = (path: string, value: unknown) => Partial<ProviderWishes> | Refusal;
+
+const READERS = {
+  order: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ order: lower(names) })),
+  only: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ only: lower(names) })),
+  ignore: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ ignore: lower(names) })),
+  allow_fallbacks: (path, value) => into(readFlag(path, value), (allowFallbacks) => ({ allowFallbacks })),
+  require_parameters: (path, value) =>
+    into(readFlag(path, value), (requireParameters) => ({ requireParameters })),
+  data_collection: (path, value) =>
+    into(readOneOf(path, value, ["allow", "deny"]), (dataCollection) => ({ dataCollection })),
+  zdr: (path, value) => into(readFlag(path, value), (zdr) => ({ zdr })),
+  quantizations: (path, value) =>
+    into(readQuantizations(path, value), (quantizations) => ({ quantizations })),
+  sort: (path, value) => into(readSort(path, value), (sort) => ({ sort })),
+  preferred_min_throughput: (path, value) =>
+    into(readCutoffs(path, value, 1), (minThroughput) => ({ minThroughput })),
+  // OpenRouter gives latency in seconds.
+  preferred_max_latency: (path, value) =>
+    into(readCutoffs(path, value, 1_000), (maxLatency) => ({ maxLatency })),
+  max_price: (path, value) => into(readMaxPrice(path, value), (maxPrice) => ({ maxPrice })),
+} satisfies Record<string, Reader>;
+
+const into = <T, R>(read: T | Refusal, use: (value: T) => R): R | Refusal =>
+  refused(read) ? read : use(read);
+
+const lower = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase());
+
+const readFlag = (path: string, value: unknown): boolean | Refusal =>
+  typeof value === "boolean" ? value : invalid(path, "must be true or false");
+
+function readOneOf<const T extends string>(path: string, value: unknown, known: readonly T[]): T | Refusal {
+  return known.includes(value as T)
+    ? (value as T)
+    : invalid(path, `must be one of ${known.map((one) => `"${one}"`).join(", ")}`);
+}
+
+function readQuantizations(path: string, value: unknown): readonly Quantization[] | Refusal {
+  const names = readNames(path, value, QUANTIZATIONS.length);
+  if (refused(names)) return names;
+  const unknown = names.find((name) => !QUANTIZATIONS.includes(name as Quantization));
+  return unknown === undefined
+    ? (names as Quantization[])
+    : invalid(path, `holds "${shown(unknown)}"; known are ${QUANTIZATIONS.join(", ")}`);
+}
+
+const SORTS = ["price", "throughput", "latency"] as const;
+
+function readSort(path: string, value: unknown): Sort | Refusal {
+  if (!isObject(value)) {
+    return into(readOneOf(path, value, SORTS), (by) => ({ by, acrossModels: false }));
+  }
+  const stranger = Object.keys(value).find((name) => name !== "by" && name !== "partition");
+  if (stranger !== undefined) return invalid(`${path}.${shown(stranger)}`, "is not known: by, partition");
+  const by = readOneOf(`${path}.by`, value.by, SORTS);
+  if (refused(by)) return by;
+  const partition = readOneOf(`${path}.partition`, value.partition ?? "model", ["model", "none"]);
+  return into(partition, (kind) => ({ by, acrossModels: kind === "none" }));
+}
+
+const SHARES = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 } as const;
+
+/** A number bounds the median. */
+function readCutoffs(path: string, value: unknown, unit: number): readonly Cutoff[] | Refusal {
+  const bounds = typeof value === "number" ? { p50: value } : value;
+  if (!isObject(bounds))
+    return invalid(path, "must be a number, or an object {p50, p75, p90, p99} of numbers");
+  const cutoffs: Cutoff[] = [];
+  for (const [name, bound] of Object.entries(bounds)) {
+    if (!Object.hasOwn(SHARES, name))
+      return invalid(`${path}.${shown(name)}`, "is not known: p50, p75, p90, p99");
+    if (bound === null) continue;
+    if (typeof bound !== "number" || !(bound > 0) || !Number.isFinite(bound)) {
+      return invalid(path, "must be a number above 0");
+    }
+    cutoffs.push({ share: SHARES[name as keyof typeof SHARES], bound: bound * unit });
+  }
+  return cutoffs;
+}
+
+function readMaxPrice(path: string, value: unknown): ProviderWishes["maxPrice"] | Refusal {
+  if (!isObject(value))
+    return invalid(path, "must be an object {prompt, completion} in USD per million tokens");
+  const bounds: { prompt: NanoPerMillion | null; completion: NanoPerMillion | null } = {
+    prompt: null,
+    completion: null,
+  };
+  for (const [name, usd] of Object.entries(value)) {
+    if (name !== "prompt" && name !== "completion") {
+      return invalid(`${path}.${shown(name)}`, "is not known: prompt, completion");
+    }
+    if (usd === null) continue;
+    const price = pricePerMillion(
+      typeof usd === "string" && usd.trim() !== "" ? Number(usd) : (usd as number),
+    );
+    if (price === null) return invalid(`${path}.${name}`, "must be USD per million tokens, 0 or more");
+    bounds[name] = price;
+  }
+  return bounds;
+}
+
+export function readNames(path: string, value: unknown, most: number): readonly string[] | Refusal {
+  const fine =
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.length <= most &&
+    value.every((name) => typeof name === "string" && name !== "");
+  return fine ? (value as string[]) : invalid(path, `must be an array of 1 to ${most} names`);
+}
+
+const shown = (name: string): string => name.slice(0, SHOWN_CHARACTERS);
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const invalid = (param: string, what: string): Refusal =>
+  refuse("invalid_request", `\`${param}\` ${what}.`, { param });

@@ -1,0 +1,67 @@
+import type { Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { Overrides } from "./overrides.ts";
+import type { Speed } from "./speed.ts";
+
+/** One route that a request may be tried on, and how. */
+export interface Stop {
+  readonly model: Model;
+  readonly route: Route;
+  /** Zero on the Open Tier. */
+  readonly price: Price;
+  /** The language that the host is spoken to in: the client's own where it can be. */
+  readonly hostSurface: SurfaceName;
+}
+
+/** What a request asks of routing. */
+export interface Wish {
+  readonly model: string;
+  readonly surface: SurfaceName;
+  readonly overrides: Overrides;
+  readonly allowedModels: readonly string[] | null;
+  readonly promptEstimate: number;
+  /** The members of its body, for `provider.require_parameters`. */
+  readonly members: readonly string[];
+  /** Hosts that one request is tried on at most. */
+  readonly maxHosts: number;
+}
+
+/** What is known of the hosts right now. */
+export interface Roads {
+  /** False while the route is known to fail. */
+  usable(route: Route): boolean;
+  /** A free route answers, and its host reports no charge. */
+  verifiedFree(route: Route): boolean;
+  /** Whether a client of the one language can be served by a host of the other. */
+  joins(client: SurfaceName, host: SurfaceName): boolean;
+  /** What was measured of the route; null before anything was. */
+  speed(route: Route): Speed | null;
+}
+
+/** Routes that can be billed: never a free one, never one without a price. */
+export function paidStops(model: Model, wish: Pick<Wish, "surface">, roads: Roads): Stop[] {
+  const stops: Stop[] = [];
+  for (const route of model.routes) {
+    if (route.free || route.price === null) continue;
+    const hostSurface = speakTo(route, wish.surface, roads);
+    if (hostSurface !== null) stops.push({ model, route, price: route.price, hostSurface });
+  }
+  return stops;
+}
+
+const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price;
+
+/** Routes that cost nothing and were shown to. */
+export function freeStops(model: Model, wish: Pick<Wish, "surface">, roads: Roads): Stop[] {
+  const stops: Stop[] = [];
+  for (const route of model.routes) {
+    if (!(route.free && roads.verifiedFree(route) && roads.usable(route))) continue;
+    const hostSurface = speakTo(route, wish.surface, roads);
+    if (hostSurface !== null) stops.push({ model, route, price: FREE_PRICE, hostSurface });
+  }
+  return stops;
+}
+
+function speakTo({ host }: Route, client: SurfaceName, roads: Roads): SurfaceName | null {
+  if (host.speaks.includes(client)) return client;
+  return host.speaks.find((surface) => roads.joins(client, surface)) ?? null;
+}

@@ -1,0 +1,124 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import type { Model } from "../../src/catalog/catalog.ts";
+import { json, status } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText, messagesText } from "../fakes/transcripts.ts";
+import { model, priceOf, route } from "../routing/world.ts";
+import { ask, openHouse, read, type TestHouse } from "./house.ts";
+
+const hosts: FakeHost[] = [];
+afterAll(() => Promise.all(hosts.map((host) => host.close())));
+
+async function hostThat(behaviour: Behaviour): Promise<FakeHost> {
+  const host = await startFakeHost(() => behaviour);
+  hosts.push(host);
+  return host;
+}
+
+/** `test/model` on one host, and `test/other`, at $2 and $2 per million, on another. */
+async function twoModels(
+  first: Behaviour,
+  second: Behaviour,
+): Promise<{ house: TestHouse; other: FakeHost }> {
+  const speaks = ["chat.completions", "messages"] as const;
+  const own = await hostThat(first);
+  const other = await hostThat(second);
+  const price = priceOf(2);
+  const models: Model[] = [
+    model("test/other", [{ ...route("second"), host: hostRow(other, { id: "second", speaks }), price }], {
+      contextLength: 100_000,
+    }),
+  ];
+  const auto = new Map([["both", ["test/model", "test/other"]]]);
+  return { house: await openHouse([hostRow(own, { id: "first", speaks })], { models, auto }), other };
+}
+
+const TOO_LONG = json(
+  { error: { message: "This model's maximum context length is 8 tokens", code: "context_length_exceeded" } },
+  400,
+);
+const REFUSED = json({ error: { message: "temperature must be at most 2" } }, 400);
+const FINE = json(chatText().whole);
+
+describe("models: any failure moves on, and what served is billed and reported", () => {
+  const failures: [string, Behaviour][] = [
+    ["a host that fails", status(503)],
+    ["a rate limit", status(429)],
+    ["a prompt that the host finds too long", TOO_LONG],
+    ["a host's verdict on the request", REFUSED],
+  ];
+  for (const [name, behaviour] of failures) {
+    test(name, async () => {
+      const { house } = await twoModels(behaviour, FINE);
+      const answer = await house.send(
+        "chat.completions",
+        ask("chat.completions", { models: ["test/other"] }),
+      );
+      expect(answer.status).toBe(200);
+      expect(JSON.parse(await read(answer)).model).toBe("test/other");
+      const receipt = house.receipt(answer);
+      expect(receipt).toMatchObject({
+        state: "settled",
+        model_requested: "test/model",
+        model: "test/other",
+        host: "second",
+      });
+      expect(receipt.price).toMatchObject({ input: 2, output: 2 });
+      expect(receipt.attempts).toHaveLength(2);
+      await house.close();
+    });
+  }
+
+  test("the last model's verdict is what the client hears", async () => {
+    const { house } = await twoModels(status(503), REFUSED);
+    const answer = await house.send("chat.completions", ask("chat.completions", { models: ["test/other"] }));
+    expect(answer.status).toBe(400);
+    expect(await read(answer)).toContain("temperature must be at most 2");
+    await house.close();
+  });
+
+  test("without it, a verdict is final", async () => {
+    const { house, other } = await twoModels(REFUSED, FINE);
+    expect((await house.send("chat.completions", ask("chat.completions"))).status).toBe(400);
+    expect(other.requests).toHaveLength(0);
+    await house.close();
+  });
+
+  test("neither member reaches a host", async () => {
+    const { house, other } = await twoModels(status(503), FINE);
+    const wishes = { models: ["test/other"], route: "fallback", provider: { sort: "price" } };
+    expect((await house.send("chat.completions", ask("chat.completions", wishes))).status).toBe(200);
+    expect(Object.keys(other.requests[0]!.json())).not.toContainAnyValues(["models", "route", "provider"]);
+    await house.close();
+  });
+});
+
+test("fallbacks on messages do the same", async () => {
+  const { house } = await twoModels(status(529), json(messagesText().whole));
+  const answer = await house.send("messages", ask("messages", { fallbacks: [{ model: "test/other" }] }));
+  expect(answer.status).toBe(200);
+  expect(house.receipt(answer)).toMatchObject({ model: "test/other", host: "second" });
+  await house.close();
+});
+
+describe("Auto", () => {
+  const auto = (): object => ask("chat.completions", { model: "gateway/auto:both" });
+
+  test("moves on from a model whose host says that the prompt is too long", async () => {
+    const { house } = await twoModels(TOO_LONG, FINE);
+    const answer = await house.send("chat.completions", auto());
+    expect(JSON.parse(await read(answer)).model).toBe("test/other");
+    expect(house.receipt(answer)).toMatchObject({
+      model_requested: "gateway/auto:both",
+      model: "test/other",
+    });
+    await house.close();
+  });
+
+  test("does not repeat a request elsewhere that a host refused for what it asks", async () => {
+    const { house, other } = await twoModels(REFUSED, FINE);
+    expect((await house.send("chat.completions", auto())).status).toBe(400);
+    expect(other.requests).toHaveLength(0);
+    await house.close();
+  });
+});

@@ -1,0 +1,281 @@
+import { describe, expect, test } from "bun:test";
+import { Refusal } from "../../src/errors/refusal.ts";
+import { readOverrides } from "../../src/routing/overrides.ts";
+import { makePlan, type Plan } from "../../src/routing/plan.ts";
+import { Speed } from "../../src/routing/speed.ts";
+import type { Roads, Wish } from "../../src/routing/stop.ts";
+import { catalogOf, model, priceOf, roadsOf, route, tries, wishFor } from "./world.ts";
+
+const SUGGEST = () => "";
+const CATALOG = catalogOf(
+  [
+    model("a/one", [
+      route("dear", { price: priceOf(9), on: { privacy: { collectsNothing: true, retainsNothing: false } } }),
+      route("cheap", { price: priceOf(1), quantization: "fp8", parameters: new Set(["temperature"]) }),
+      route("middle", {
+        price: priceOf(5, 3),
+        on: { privacy: { collectsNothing: false, retainsNothing: true } },
+      }),
+      route("spare", { free: true, price: null }),
+    ]),
+    model("a/two", [route("middle", { price: priceOf(2) }), route("far", { price: priceOf(2) })], {
+      contextLength: 100_000,
+    }),
+    model("a/unpriced", [route("cheap", { price: null })]),
+    model("a/foreign", [route("claude", { on: { speaks: ["messages"] } })]),
+    model("a/free", [route("spare", { free: true, price: null })]),
+  ],
+  {
+    both: ["a/one", "a/two"],
+    none: ["a/unpriced", "a/foreign", "a/free"],
+    one: ["a/one"],
+  },
+);
+
+function plan(wish: Wish, roads: Roads = roadsOf()): Plan {
+  const made = makePlan(wish, CATALOG, roads, SUGGEST);
+  if (made instanceof Refusal) throw new Error(made.message);
+  return made;
+}
+function refusal(wish: Wish, roads: Roads = roadsOf()): Refusal {
+  const made = makePlan(wish, CATALOG, roads, SUGGEST);
+  if (!(made instanceof Refusal)) throw new Error(`a plan: ${tries(made).join(" ")}`);
+  return made;
+}
+const asking = (name: string, overrides: object, more: Partial<Wish> = {}): Wish => {
+  const read = readOverrides(overrides, "chat.completions");
+  if (read instanceof Refusal) throw new Error(read.message);
+  return wishFor(name, { overrides: read, ...more });
+};
+const hosts = (provider: object, more: Partial<Wish> = {}, roads?: Roads): string =>
+  tries(plan(asking("a/one", { provider }, more), roads))
+    .map((name) => name.split("@")[1])
+    .join(" ");
+
+/** As if each of the named hosts had answered 20 streams so. */
+const measured = (speeds: Record<string, { firstTokenMs: number; rate: number }>) =>
+  roadsOf({
+    speed({ host }) {
+      const known = speeds[host.id];
+      if (known === undefined) return null;
+      const speed = new Speed();
+      for (let index = 0; index < 20; index++) {
+        speed.firstToken(known.firstTokenMs);
+        speed.rate(known.rate);
+      }
+      return speed;
+    },
+  });
+const SPEEDS = measured({
+  dear: { firstTokenMs: 900, rate: 10 },
+  cheap: { firstTokenMs: 200, rate: 30 },
+  middle: { firstTokenMs: 400, rate: 90 },
+});
+
+describe("provider orders and filters the hosts", () => {
+  const table: [string, object, string][] = [
+    ["nothing: the operator's order, free routes never", {}, "dear cheap middle"],
+    ["order comes first, the others after it", { order: ["middle", "nobody", "CHEAP"] }, "middle cheap dear"],
+    ["order without fallbacks is all there is", { order: ["middle"], allow_fallbacks: false }, "middle"],
+    ["no fallbacks: the first host alone", { allow_fallbacks: false }, "dear"],
+    ["only", { only: ["middle", "cheap"] }, "cheap middle"],
+    ["ignore", { ignore: ["dear"] }, "cheap middle"],
+    ["sort by price, prompt and completion together", { sort: "price" }, "cheap middle dear"],
+    ["order wins over sort", { sort: "price", order: ["dear"] }, "dear cheap middle"],
+    ["at most this price", { max_price: { prompt: 5 } }, "cheap middle"],
+    ["at most these prices", { max_price: { prompt: 5, completion: 2 } }, "cheap"],
+    ["quantization", { quantizations: ["fp8"] }, "cheap"],
+    ["an unstated quantization is unknown", { quantizations: ["unknown"] }, "dear middle"],
+    ["hosts that are known not to collect, or to retain nothing", { data_collection: "deny" }, "dear middle"],
+    ["zero data retention", { zdr: true }, "middle"],
+    ["allow is no filter", { data_collection: "allow", zdr: false }, "dear cheap middle"],
+    ["sort by latency", { sort: "latency" }, "cheap middle dear"],
+    ["sort by throughput", { sort: "throughput" }, "middle cheap dear"],
+    ["slower than preferred: later, not left out", { preferred_max_latency: 0.5 }, "cheap middle dear"],
+    [
+      "both preferences",
+      { preferred_max_latency: 0.5, preferred_min_throughput: { p90: 50 } },
+      "middle dear cheap",
+    ],
+  ];
+  for (const [name, provider, expected] of table) {
+    test(name, () => expect(hosts(provider, {}, SPEEDS)).toBe(expected));
+  }
+
+  test("hosts that were not measured come last in a sort, and meet every preference", () => {
+    const roads = measured({ cheap: { firstTokenMs: 700, rate: 5 } });
+    expect(hosts({ sort: "latency" }, {}, roads)).toBe("cheap dear middle");
+    expect(hosts({ preferred_max_latency: 0.5 }, {}, roads)).toBe("dear middle cheap");
+  });
+
+  test("require_parameters leaves hosts that obey every parameter; what all hosts take is not asked for", () => {
+    const members = ["model", "messages", "max_tokens", "stream", "temperature"];
+    expect(hosts({ require_parameters: true }, { members })).toBe("dear cheap middle");
+    expect(hosts({ require_parameters: true }, { members: [...members, "tools"] })).toBe("dear middle");
+  });
+
+  const leavingNone: [string, object][] = [
+    ["only", { only: ["nobody"] }],
+    ["ignore", { ignore: ["dear", "cheap", "middle"] }],
+    ["zdr", { zdr: true, only: ["cheap"] }],
+    ["data_collection", { data_collection: "deny", only: ["cheap"] }],
+    ["quantizations", { quantizations: ["int4"] }],
+    ["max_price", { max_price: { completion: 0.5 } }],
+    ["order", { order: ["nobody"], allow_fallbacks: false }],
+  ];
+  for (const [filter, provider] of leavingNone) {
+    test(`a filter that leaves no host is named: ${filter}`, () => {
+      for (const name of ["a/one", "gateway/auto:one"]) {
+        const { code, message, details } = refusal(asking(name, { provider }));
+        expect(code).toBe("invalid_request");
+        expect(details.param).toBe(`provider.${filter}`);
+        expect(message).toContain(`\`provider.${filter}\` leaves no host that serves a/one`);
+      }
+    });
+  }
+});
+
+describe("several models", () => {
+  test("each gets one of the tries before one gets its second", () => {
+    expect(tries(plan(asking("a/one", { models: ["a/two"] })))).toEqual([
+      "a/one@dear",
+      "a/one@cheap",
+      "a/two@middle",
+      "a/one@middle",
+      "a/two@far",
+    ]);
+  });
+  test("a model that is named twice is planned once", () => {
+    expect(
+      tries(plan(asking("a/two", { models: ["a/two", "gateway/auto:both", "a/two"] }))).toSorted(),
+    ).toEqual(["a/one@cheap", "a/one@dear", "a/one@middle", "a/two@far", "a/two@middle"]);
+  });
+  test("whatever keeps one from being planned, the next is", () => {
+    for (const name of ["a/unpriced", "a/foreign", "gateway/auto:none"]) {
+      expect(tries(plan(asking(name, { models: ["a/two"] })))).toEqual(["a/two@middle", "a/two@far"]);
+    }
+    const allowed = asking("a/one", { models: ["a/two"] }, { allowedModels: ["a/two"] });
+    expect(tries(plan(allowed))).toEqual(["a/two@middle", "a/two@far"]);
+  });
+  test("hosts that are known to fail come after the next model", () => {
+    expect(
+      tries(plan(asking("a/one", { models: ["a/two"] }), roadsOf({ down: ["dear", "cheap", "middle"] })))[0],
+    ).toBe("a/two@far");
+  });
+  test("a filter counts against a model only if it leaves none of them", () => {
+    expect(tries(plan(asking("a/two", { models: ["a/one"], provider: { only: ["cheap"] } })))).toEqual([
+      "a/one@cheap",
+    ]);
+    expect(
+      refusal(asking("a/two", { models: ["a/one"], provider: { only: ["nobody"] } })).details.param,
+    ).toBe("provider.only");
+  });
+  test("an unknown one is said, wherever it stands", () => {
+    expect(refusal(asking("a/one", { models: ["a/nothing"] })).code).toBe("unknown_model");
+  });
+  test("a sort without partition compares the hosts of all models", () => {
+    const { stops } = plan(
+      asking("a/one", { models: ["a/two"], provider: { sort: { by: "price", partition: "none" } } }),
+    );
+    expect(stops.map(({ price }) => price.input / 1e9)).toEqual([1, 2, 2, 5, 9]);
+  });
+  test("a fallback model may come first because it meets the preference", () => {
+    const roads = measured({
+      dear: { firstTokenMs: 900, rate: 1 },
+      cheap: { firstTokenMs: 900, rate: 1 },
+      middle: { firstTokenMs: 900, rate: 1 },
+    });
+    expect(
+      tries(plan(asking("a/one", { models: ["a/two"], provider: { preferred_max_latency: 0.5 } }), roads))[0],
+    ).toBe("a/two@far");
+  });
+  test("any failure moves on, a host's verdict on the request too; otherwise the client hears it", () => {
+    expect(plan(asking("a/one", { models: ["a/two"] })).movesOn).toBe("always");
+    expect(plan(asking("a/one", { models: ["a/one"] })).movesOn).toBe("never");
+    expect(plan(wishFor("a/one")).movesOn).toBe("never");
+    expect(plan(wishFor("gateway/auto:both")).movesOn).toBe("too_long");
+  });
+});
+
+describe("Auto", () => {
+  const auto = (more: Partial<Wish> = {}) => wishFor("gateway/auto:both", more);
+
+  test("tries the candidates in the operator's order", () => {
+    const made = plan(auto());
+    expect(made.auto).toBe(true);
+    expect(tries(made).slice(0, 3)).toEqual(["a/one@dear", "a/one@cheap", "a/two@middle"]);
+  });
+
+  const skips: [string, Wish, Roads][] = [
+    ["is unavailable", auto(), roadsOf({ down: ["dear", "cheap", "middle"] })],
+    ["is not allowed on the key", auto({ allowedModels: ["a/two"] }), roadsOf()],
+    ["is too small for the prompt", auto({ promptEstimate: 1_001 }), roadsOf()],
+  ];
+  for (const [name, wish, roads] of skips) {
+    test(`skips a candidate that ${name}`, () => {
+      const models = new Set(plan(wish, roads).stops.map(({ model: { id } }) => id));
+      expect([...models]).toEqual(["a/two"]);
+    });
+  }
+
+  const unresolvable: [string, Wish, Roads, string][] = [
+    ["unavailable", auto(), roadsOf({ usable: () => false }), "a/one (unavailable), a/two (unavailable)"],
+    [
+      "not allowed",
+      auto({ allowedModels: [] }),
+      roadsOf(),
+      "a/one (not allowed on this key), a/two (not allowed on this key)",
+    ],
+    [
+      "too small",
+      auto({ promptEstimate: 1_000_000 }),
+      roadsOf(),
+      "a/one (context too small for the prompt), a/two (context too small for the prompt)",
+    ],
+    [
+      "cannot price, cannot be joined, only free",
+      wishFor("gateway/auto:none"),
+      roadsOf(),
+      "a/unpriced (cannot price the request), a/foreign (no host speaks a language that this endpoint can be served in), a/free (cannot price the request)",
+    ],
+    [
+      "a mixture",
+      asking("gateway/auto:both", { provider: { only: ["dear"] } }, { promptEstimate: 1_001 }),
+      roadsOf(),
+      "a/one (context too small for the prompt), a/two (no host left by provider.only)",
+    ],
+  ];
+  for (const [name, wish, roads, reasons] of unresolvable) {
+    test(`says why each candidate was skipped: ${name}`, () => {
+      const { code, message } = refusal(wish, roads);
+      expect(code).toBe("auto_unresolvable");
+      expect(message).toContain(reasons);
+    });
+  }
+
+  test("a model that is named directly bypasses it: its failing hosts are tried all the same", () => {
+    expect(tries(plan(wishFor("a/one"), roadsOf({ usable: () => false })))).toHaveLength(3);
+  });
+  test("an unknown variant is an unknown model", () => {
+    expect(refusal(wishFor("gateway/auto:nothing")).code).toBe("unknown_model");
+  });
+});
+
+describe("the Open Tier", () => {
+  test("only verified free routes, at no price, and never a paid one", () => {
+    const { tier, stops } = plan(wishFor("a/one:free"));
+    expect([tier, stops.map(({ route: { host } }) => host.id), stops[0]!.price.input as number]).toEqual([
+      "open",
+      ["spare"],
+      0,
+    ]);
+    for (const roads of [roadsOf({ verifiedFree: () => false }), roadsOf({ down: ["spare"] })]) {
+      expect(refusal(wishFor("a/one:free"), roads).code).toBe("no_free_route");
+      expect(refusal(wishFor("gateway/auto:free"), roads).code).toBe("no_free_route");
+    }
+  });
+  test("a paid plan never holds a free route", () => {
+    expect(plan(wishFor("a/one")).stops.every(({ route }) => !route.free)).toBe(true);
+    expect(refusal(wishFor("a/free")).message).toContain("a/free:free");
+  });
+});

@@ -1,0 +1,63 @@
+import type { Catalog, Host, Model, Price, Route } from "../../src/catalog/catalog.ts";
+import { NO_OVERRIDES } from "../../src/routing/overrides.ts";
+import type { Plan } from "../../src/routing/plan.ts";
+import type { Roads, Stop, Wish } from "../../src/routing/stop.ts";
+import { pricePerMillion } from "../../src/units/usd.ts";
+import { hostRow } from "../fakes/host.ts";
+
+export const priceOf = (input: number, output = input): Price => ({
+  input: pricePerMillion(input)!,
+  output: pricePerMillion(output)!,
+  cacheRead: pricePerMillion(input)!,
+  cacheWrite: pricePerMillion(input)!,
+});
+
+export const host = (id: string, row: Partial<Host> = {}): Host =>
+  hostRow({ url: `http://${id}` }, { id, ...row });
+
+export const route = (id: string, more: Partial<Route> & { readonly on?: Partial<Host> } = {}): Route => {
+  const { on, ...rest } = more;
+  return { host: host(id, on), model: `${id}-name`, price: priceOf(1), free: false, ...rest };
+};
+
+export const model = (id: string, routes: readonly Route[], more: Partial<Model> = {}): Model => ({
+  id,
+  name: id,
+  contextLength: 1_000,
+  maxOutputTokens: 500,
+  price: routes[0]?.price ?? null,
+  routes,
+  ...more,
+});
+
+export const catalogOf = (
+  models: readonly Model[],
+  auto: Record<string, readonly string[]> = {},
+): Catalog => ({
+  models: new Map(models.map((one) => [one.id, one])),
+  auto: new Map(Object.entries(auto)),
+  hosts: new Map(models.flatMap(({ routes }) => routes.map((one) => [one.host.id, one.host] as const))),
+});
+
+export const roadsOf = (more: Partial<Roads> & { readonly down?: readonly string[] } = {}): Roads => ({
+  usable: (one) => more.down?.includes(one.host.id) !== true,
+  verifiedFree: () => true,
+  joins: (client, spoken) => client === spoken,
+  speed: () => null,
+  ...more,
+});
+
+export const wishFor = (name: string, more: Partial<Wish> = {}): Wish => ({
+  model: name,
+  surface: "chat.completions",
+  overrides: NO_OVERRIDES,
+  allowedModels: null,
+  promptEstimate: 10,
+  members: [],
+  maxHosts: 3,
+  ...more,
+});
+
+/** `author/model@host`, in the order of the tries. */
+export const tries = ({ stops }: Plan): string[] =>
+  stops.map(({ model: { id }, route: { host } }: Stop) => `${id}@${host.id}`);
