@@ -130,7 +130,7 @@ function sorted(stops: readonly Stop[], { by }: Sort, roads: Roads): Stop[] {
 const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** One number for a price, as OpenRouter sorts by: a prompt token and an answer token. */
-export const plainPrice = ({ input, output }: Price): number => input + output;
+const plainPrice = ({ input, output }: Price): number => input + output;
 
 /** Nothing is held against a route that was not measured. */
 function meets(

@@ -46,7 +46,7 @@ export interface StreamEnd {
 
 const SAMPLES = 128;
 /** Fewer say nothing about a distribution. */
-export const LEAST_SAMPLES = 16;
+const LEAST_SAMPLES = 16;
 /** Percentiles may be this many streams old. */
 const SORT_EVERY = 8;
 /** Of the average, what each new sample makes up. */

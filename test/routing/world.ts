@@ -12,8 +12,7 @@ export const priceOf = (input: number, output = input): Price => ({
   cacheWrite: pricePerMillion(input)!,
 });
 
-export const host = (id: string, row: Partial<Host> = {}): Host =>
-  hostRow({ url: `http://${id}` }, { id, ...row });
+const host = (id: string, row: Partial<Host> = {}): Host => hostRow({ url: `http://${id}` }, { id, ...row });
 
 export const route = (id: string, more: Partial<Route> & { readonly on?: Partial<Host> } = {}): Route => {
   const { on, ...rest } = more;
