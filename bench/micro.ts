@@ -118,7 +118,10 @@ function eventScan(): Piece {
   const bytes = new TextEncoder().encode(DELTA);
   const text = DELTA.slice("data: ".length).trim();
   const open = () =>
-    pairing("chat.completions", "chat.completions")!.openStream(request as never, "bench/model");
+    pairing("chat.completions", "chat.completions").openStream(request as never, {
+      publicModel: "bench/model",
+      atS: 0,
+    });
   const judge = open();
   return {
     name: "one SSE event: cut, judged, counted, model put back (JSON.parse of its data)",

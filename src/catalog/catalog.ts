@@ -36,6 +36,18 @@ export interface Quirks {
   readonly noStreamOptions?: boolean;
   /** Its chat knows the output ceiling under OpenAI's newer name only. */
   readonly maxCompletionTokens?: boolean;
+  /** Its chat refuses fields that only OpenAI has, such as `prompt_cache_key`. */
+  readonly coreFieldsOnly?: boolean;
+  /** Its chat wants texts as one string, not as a list of parts. */
+  readonly plainContent?: boolean;
+  /** Its chat takes Anthropic's `cache_control` on parts. */
+  readonly cacheControl?: boolean;
+  /** Its chat wants earlier thoughts back as `reasoning_content`. */
+  readonly takesReasoning?: boolean;
+  /** Its models think by effort (`thinking: adaptive`), not by a budget of tokens. */
+  readonly adaptiveThinking?: boolean;
+  /** Refuses to show summaries of thoughts. */
+  readonly noReasoningSummary?: boolean;
 }
 
 export interface Price {

@@ -66,7 +66,7 @@ export interface House {
   readonly journal: Durability;
   readonly transport: Transport;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
-  pairing(client: SurfaceName, host: SurfaceName): Pairing | null;
+  pairing(client: SurfaceName, host: SurfaceName): Pairing;
   readonly roads: Roads;
   observe(stop: Stop, outcome: Try["outcome"], ms: number): void;
   /** Told of each relayed stream's end, for health. */
@@ -212,10 +212,10 @@ class Run {
       clock: house.clock,
       limits: settings.attempts,
       surfaces: house.surfaces,
-      // A plan only holds stops whose language can be joined.
-      pairing: (client: SurfaceName, host: SurfaceName) => house.pairing(client, host)!,
+      pairing: house.pairing,
       clientHeaders: clientHeaders(call.headers),
       outputCeiling: this.imposedCeiling(request, plan, admitted),
+      defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
       observe: house.observe,
     };
     return attempt(request, plan, ways, call.signal);
@@ -239,7 +239,7 @@ class Run {
   }
 
   private async whole(
-    { reply, stop }: Extract<Outcome, { kind: "answered" }>,
+    { reply, stop, omitted }: Extract<Outcome, { kind: "answered" }>,
     request: GenerationRequest,
     { reservation }: Admitted,
   ): Promise<Answer> {
@@ -255,7 +255,8 @@ class Run {
     });
     const { durable } = settlement;
     if (durable === true || (await durable)) {
-      return { kind: "whole", status: 200, headers: this.headers("application/json"), body: reply.body };
+      const headers = { ...this.headers("application/json"), ...omission(omitted) };
+      return { kind: "whole", status: 200, headers, body: reply.body };
     }
     // The answer is not given, so it must not cost anything either.
     const failed: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };
@@ -278,6 +279,7 @@ class Run {
       status: 200,
       headers: {
         ...this.headers("text/event-stream"),
+        ...omission(opened.omitted),
         "cache-control": "no-cache",
         "x-accel-buffering": "no",
       },
@@ -559,6 +561,10 @@ interface End {
   readonly firstTokenMs?: number;
   readonly errorCode?: Refusal["code"];
 }
+
+/** What the host was not sent is never dropped in silence. */
+const omission = (omitted: readonly string[]): Record<string, string> =>
+  omitted.length === 0 ? {} : { "x-gateway-omitted": omitted.join(", ") };
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 

@@ -3,7 +3,9 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
 import type {
+  Asked,
   GenerationRequest,
+  HostBody,
   HostError,
   Pairing,
   Reply,
@@ -79,6 +81,8 @@ export interface Ways {
   readonly clientHeaders: Readonly<Record<string, string>>;
   /** Stops a host at this many output tokens although the client named no ceiling; null does not. */
   readonly outputCeiling: number | null;
+  /** Named to hosts whose language wants a ceiling, when the client named none. */
+  readonly defaultMaxOutputTokens: number;
   /** Told of each try, for health. */
   observe(stop: Stop, outcome: Try["outcome"], ms: number): void;
 }
@@ -116,6 +120,8 @@ export type Outcome = { readonly tries: readonly Try[] } & (
 export interface Opened {
   readonly kind: "opened";
   readonly stop: Stop;
+  /** Fields of the request that the host was not sent: see Pairing. */
+  readonly omitted: readonly string[];
   readonly source: HostReply;
   readonly judge: StreamJudge;
   readonly first: Uint8Array;
@@ -125,6 +131,7 @@ export interface Opened {
 export interface Answered {
   readonly kind: "answered";
   readonly stop: Stop;
+  readonly omitted: readonly string[];
   readonly reply: Extract<Reply, { kind: "reply" }>;
 }
 
@@ -159,15 +166,12 @@ async function tryStop(
   signal: AbortSignal,
   shareMs: number,
 ): Promise<TryOutcome | Refusal> {
-  const pairing = ways.pairing(request.surface, stop.hostSurface);
-  const { host, model } = stop.route;
-  const body = pairing.hostBody(request, {
-    model,
-    noStreamOptions: host.quirks.noStreamOptions === true,
-    maxOutputTokens: ways.outputCeiling,
-    ceilingField: host.quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens",
-  });
-  if (refused(body)) return body;
+  const { host } = stop.route;
+  const said = sayTo(request, stop, ways);
+  if (refused(said)) return said;
+  const { spoken, pairing, body } = said;
+  const { bytes, omitted } = body;
+  const asked = { publicModel: stop.model.id, atS: Math.floor(ways.clock.now() / 1_000) };
   const limit = new TimeLimit(ways.clock, shareMs, signal);
   try {
     const outcome = await once(false);
@@ -178,13 +182,13 @@ async function tryStop(
   }
 
   async function once(fresh: boolean): Promise<TryOutcome | "stale"> {
-    const path = ways.surfaces[stop.hostSurface].path;
+    const path = ways.surfaces[spoken].path;
     const exchange = ways.transport.open({
       host,
       method: "POST",
       path,
-      headers: hostHeaders(host, request.stream, ways.clientHeaders),
-      body: body as Uint8Array,
+      headers: hostHeaders(host, request, spoken, ways.clientHeaders),
+      body: bytes,
       fresh,
     });
     limit.guard(exchange);
@@ -196,10 +200,39 @@ async function tryStop(
   }
 
   async function judge(reply: HostReply, exchange: Exchange): Promise<TryOutcome> {
-    if (reply.status < 200 || reply.status > 299) return judgeStatus(reply, stop, ways, limit);
-    if (!request.stream) return judgeReply(reply, request, stop, pairing, limit);
-    return awaitFirstToken(reply, exchange, pairing.openStream(request, stop.model.id), stop, limit);
+    if (reply.status < 200 || reply.status > 299)
+      return judgeStatus(reply, stop, ways.surfaces[spoken], limit);
+    if (!request.stream) return judgeReply(reply, request, stop, { pairing, asked, omitted }, limit);
+    return awaitFirstToken(reply, exchange, pairing.openStream(request, asked), { stop, omitted }, limit);
   }
+}
+
+/**
+ * The request in a language of the host's: the one that the plan prefers, or another where that one lacks the words. The
+ * refusal is the preferred one's.
+ */
+function sayTo(request: GenerationRequest, { model, route, hostSurface }: Stop, ways: Ways): Said | Refusal {
+  const target = {
+    model: route.model,
+    publicModel: model.id,
+    quirks: route.host.quirks,
+    maxOutputTokens: ways.outputCeiling,
+    defaultMaxOutputTokens: Math.min(ways.defaultMaxOutputTokens, model.maxOutputTokens),
+  };
+  let first: Refusal | null = null;
+  for (const spoken of [hostSurface, ...route.host.speaks.filter((other) => other !== hostSurface)]) {
+    const pairing = ways.pairing(request.surface, spoken);
+    const body = pairing.hostBody(request, target);
+    if (!refused(body)) return { spoken, pairing, body };
+    first ??= body;
+  }
+  return first!;
+}
+
+interface Said {
+  readonly spoken: SurfaceName;
+  readonly pairing: Pairing;
+  readonly body: HostBody;
 }
 
 const answerOf = (outcome: TryOutcome | "stale"): TryOutcome =>
@@ -207,12 +240,17 @@ const answerOf = (outcome: TryOutcome | "stale"): TryOutcome =>
     ? { kind: "unreachable", message: "the host closed two connections in a row" }
     : outcome;
 
-async function judgeStatus(reply: HostReply, stop: Stop, ways: Ways, limit: TimeLimit): Promise<TryOutcome> {
+async function judgeStatus(
+  reply: HostReply,
+  stop: Stop,
+  surface: Surface,
+  limit: TimeLimit,
+): Promise<TryOutcome> {
   const body = await readWhole(reply, MAX_ERROR_BYTES);
   if (limit.over) return limit.outcome();
   const { status } = reply;
   const bytes = body instanceof Uint8Array ? body : new Uint8Array();
-  const error = ways.surfaces[stop.hostSurface].readHostError(status, bytes);
+  const error = surface.readHostError(status, bytes);
   if (status >= 400 && status <= 499 && !HOST_FAILURES.has(status))
     return { kind: "rejected", stop, status, error };
   return { kind: "refused", message: `status ${status}: ${error.message}` };
@@ -222,14 +260,14 @@ async function judgeReply(
   reply: HostReply,
   request: GenerationRequest,
   stop: Stop,
-  pairing: Pairing,
+  { pairing, asked, omitted }: { pairing: Pairing; asked: Asked; omitted: readonly string[] },
   limit: TimeLimit,
 ): Promise<TryOutcome> {
   const body = await readWhole(reply, MAX_REPLY_BYTES);
   if (!(body instanceof Uint8Array)) return faulted(body, limit);
-  const read = pairing.readReply(body, request, stop.model.id);
+  const read = pairing.readReply(body, request, asked);
   return read.kind === "reply"
-    ? { kind: "answered", stop, reply: read }
+    ? { kind: "answered", stop, omitted, reply: read }
     : { kind: "refused", message: read.message };
 }
 
@@ -237,7 +275,7 @@ async function awaitFirstToken(
   source: HostReply,
   exchange: Exchange,
   judge: StreamJudge,
-  stop: Stop,
+  { stop, omitted }: { stop: Stop; omitted: readonly string[] },
   limit: TimeLimit,
 ): Promise<TryOutcome> {
   const held: Uint8Array[] = [];
@@ -252,7 +290,7 @@ async function awaitFirstToken(
     if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
       limit.stop();
       const first = held.length === 1 ? bytes : Buffer.concat(held);
-      return { kind: "opened", stop, source, judge, first, cancel: () => exchange.cancel() };
+      return { kind: "opened", stop, omitted, source, judge, first, cancel: () => exchange.cancel() };
     }
     if (judge.fault !== null) return { kind: "refused", message: judge.fault.message };
     if (next === null || judge.terminal !== null)
@@ -327,18 +365,22 @@ class TimeLimit {
 
 /**
  * The operator's headers win over the client's, but for the version of Anthropic's language: the client wrote its body
- * for the one it names. Betas of both are joined.
+ * for the one it names. Betas of both are joined. What a client of another language says about its own is not passed on.
  */
 function hostHeaders(
   host: Host,
-  stream: boolean,
+  { stream, surface }: GenerationRequest,
+  spoken: SurfaceName,
   client: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const headers: Record<string, string> = { ...client, ...host.headers };
+  const passed = surface === spoken ? client : withoutLanguage(client);
+  const headers: Record<string, string> = { ...passed, ...host.headers };
   headers["content-type"] = "application/json";
   headers.accept = stream ? "text/event-stream" : "application/json";
-  if (client["anthropic-version"] !== undefined) headers["anthropic-version"] = client["anthropic-version"];
-  const betas = [host.headers["anthropic-beta"], client["anthropic-beta"]].filter(
+  const version = passed["anthropic-version"];
+  if (version !== undefined) headers["anthropic-version"] = version;
+  else if (spoken === "messages") headers["anthropic-version"] ??= ANTHROPIC_VERSION;
+  const betas = [host.headers["anthropic-beta"], passed["anthropic-beta"]].filter(
     (beta) => beta !== undefined,
   );
   if (betas.length === 2) headers["anthropic-beta"] = betas.join(",");
@@ -348,3 +390,11 @@ function hostHeaders(
   }
   return headers;
 }
+
+/** The one version of Messages there is (docs.anthropic.com, "Versions"), which its hosts insist on. */
+const ANTHROPIC_VERSION = "2023-06-01";
+
+const OF_A_LANGUAGE = /^(anthropic|openai|x-stainless)-/;
+
+const withoutLanguage = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_A_LANGUAGE.test(name)));

@@ -15,12 +15,13 @@ export async function probeFree(route: Route, tools: ProbeTools): Promise<boolea
   const surface = surfaces[language];
   const request = surface.readRequest(new TextEncoder().encode(JSON.stringify(PROBES[language])));
   const pair = pairing(language, language);
-  if (refused(request) || pair === null) return false;
+  if (refused(request)) return false;
   const body = pair.hostBody(request, {
     model: route.model,
-    noStreamOptions: true,
+    publicModel: "probe",
+    quirks: host.quirks,
     maxOutputTokens: null,
-    ceilingField: "max_tokens",
+    defaultMaxOutputTokens: 1,
   });
   if (refused(body)) return false;
   const secret =
@@ -35,14 +36,14 @@ export async function probeFree(route: Route, tools: ProbeTools): Promise<boolea
     "content-type": "application/json",
     accept: "application/json",
   };
-  const exchange = transport.open({ host, method: "POST", path: surface.path, headers, body });
+  const exchange = transport.open({ host, method: "POST", path: surface.path, headers, body: body.bytes });
   const timer = clock.after(PROBE_MS, () => exchange.cancel());
   try {
     const reply = await exchange.reply;
     if (reply instanceof HostFault || reply.status !== 200) return false;
     const answer = await readWhole(reply.read.bind(reply));
     return (
-      answer !== null && pair.readReply(answer, request, "probe").kind === "reply" && !reportsCharge(answer)
+      answer !== null && pair.readReply(answer, request, PROBED).kind === "reply" && !reportsCharge(answer)
     );
   } finally {
     timer.cancel();
@@ -54,10 +55,11 @@ export interface ProbeTools {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
-  pairing(client: SurfaceName, host: SurfaceName): Pairing | null;
+  pairing(client: SurfaceName, host: SurfaceName): Pairing;
 }
 
 const PROBE_MS = 15_000;
+const PROBED = { publicModel: "probe", atS: 0 };
 const MAX_PROBE_BYTES = 256 * 1024;
 
 const PROBES: Record<SurfaceName, object> = {

@@ -62,6 +62,14 @@ export function freeStops(model: Model, wish: Pick<Wish, "surface">, roads: Road
 }
 
 function speakTo({ host }: Route, client: SurfaceName, roads: Roads): SurfaceName | null {
-  if (host.speaks.includes(client)) return client;
-  return host.speaks.find((surface) => roads.joins(client, surface)) ?? null;
+  return (
+    PREFERRED[client].find((spoken) => host.speaks.includes(spoken) && roads.joins(client, spoken)) ?? null
+  );
 }
+
+/** The languages of hosts, by how much of the client's they can say: thoughts come back sealed best on the first others. */
+const PREFERRED: Readonly<Record<SurfaceName, readonly SurfaceName[]>> = {
+  "chat.completions": ["chat.completions", "responses", "messages"],
+  responses: ["responses", "messages", "chat.completions"],
+  messages: ["messages", "responses", "chat.completions"],
+};

@@ -7,6 +7,7 @@ import {
   checkMessages,
   invalid,
   largest,
+  leaveOutSeals,
   OVERRIDES_DROPPED,
   type PassedRequest,
   readBody,
@@ -15,7 +16,7 @@ import {
   toRequest,
 } from "./request.ts";
 import type { EventFields } from "./sse.ts";
-import type { GenerationRequest, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
+import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
 import { readOpenAiUsage } from "./usage.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
@@ -31,7 +32,7 @@ export const chat: Surface = {
 export const chatToChat: Pairing = {
   hostBody,
   readReply,
-  openStream: (request, publicModel) => new ChatJudge(publicModel, wantsUsage(request)),
+  openStream: (request, { publicModel }) => new ChatJudge(publicModel, wantsUsage(request)),
 };
 
 function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
@@ -54,22 +55,26 @@ function checkStreamOptions(options: unknown): Refusal | null {
   return fine ? null : invalid("stream_options.include_usage", "must be true or false");
 }
 
-function hostBody(request: GenerationRequest, target: HostTarget): Uint8Array {
+function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members, json, stream } = request as PassedRequest;
   const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
   changes.set("model", JSON.stringify(target.model));
-  if (stream && !target.noStreamOptions) {
+  if (stream && target.quirks.noStreamOptions !== true) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
     changes.set("stream_options", JSON.stringify({ ...asObject(json.stream_options), include_usage: true }));
-  } else if (target.noStreamOptions) changes.set("stream_options", null);
-  if (target.maxOutputTokens !== null) changes.set(target.ceilingField, String(target.maxOutputTokens));
-  return rebuild(body, members, changes);
+  } else if (target.quirks.noStreamOptions === true) changes.set("stream_options", null);
+  if (target.maxOutputTokens !== null) {
+    const field = target.quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens";
+    changes.set(field, String(target.maxOutputTokens));
+  }
+  const omitted = leaveOutSeals(request as PassedRequest, "messages", changes);
+  return { bytes: rebuild(body, members, changes), omitted };
 }
 
 const wantsUsage = ({ json }: GenerationRequest): boolean =>
   asObject(json.stream_options)?.include_usage === true;
 
-function readReply(bytes: Uint8Array, _request: GenerationRequest, publicModel: string): Reply {
+function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };

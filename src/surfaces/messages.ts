@@ -7,6 +7,7 @@ import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.t
 import {
   checkMessages,
   invalid,
+  leaveOutSeals,
   OVERRIDES_DROPPED,
   type PassedRequest,
   readBody,
@@ -14,7 +15,7 @@ import {
   toRequest,
 } from "./request.ts";
 import type { EventFields } from "./sse.ts";
-import type { GenerationRequest, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
+import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
 import { readAnthropicUsage } from "./usage.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
@@ -31,7 +32,7 @@ export const messages: Surface = {
 export const messagesToMessages: Pairing = {
   hostBody,
   readReply,
-  openStream: (_request, publicModel) => new MessagesJudge(publicModel),
+  openStream: (_request, { publicModel }) => new MessagesJudge(publicModel),
 };
 
 function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
@@ -44,14 +45,15 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
   return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
 }
 
-function hostBody(request: GenerationRequest, target: HostTarget): Uint8Array {
+function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members } = request as PassedRequest;
   const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
   changes.set("model", JSON.stringify(target.model));
-  return rebuild(body, members, changes);
+  const omitted = leaveOutSeals(request as PassedRequest, "messages", changes);
+  return { bytes: rebuild(body, members, changes), omitted };
 }
 
-function readReply(bytes: Uint8Array, _request: GenerationRequest, publicModel: string): Reply {
+function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };

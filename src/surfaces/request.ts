@@ -3,6 +3,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { MAX_DEPTH, type Member, readMembers } from "./json-members.ts";
 import { asObject } from "./judge.ts";
 import { sizePrompt } from "./prompt.ts";
+import { mayHoldSeals, withoutSeals } from "./seal.ts";
 import type { GenerationRequest } from "./surface.ts";
 
 /**
@@ -94,6 +95,17 @@ export function largest(...ceilings: (number | null | Refusal)[]): number | null
 export const OVERRIDES_DROPPED: ReadonlyMap<string, null> = new Map(
   ["models", "provider", "route", "fallbacks"].map((name) => [name, null]),
 );
+
+/** Thoughts that another language sealed are nothing to this host: what is left out is told. */
+export function leaveOutSeals(
+  { body, json }: PassedRequest,
+  member: "messages" | "input",
+  changes: Map<string, string | null>,
+): readonly string[] {
+  if (!mayHoldSeals(body)) return [];
+  changes.set(member, JSON.stringify(withoutSeals(json[member])));
+  return ["reasoning"];
+}
 
 /** Members by which money and routing are decided, in any of the languages. */
 const CONTROLLED = new Set([

@@ -6,6 +6,7 @@ import { findMember, rebuild, replaceSpan } from "./json-members.ts";
 import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
 import {
   invalid,
+  leaveOutSeals,
   OVERRIDES_DROPPED,
   type PassedRequest,
   readBody,
@@ -13,7 +14,7 @@ import {
   toRequest,
 } from "./request.ts";
 import type { EventFields } from "./sse.ts";
-import type { GenerationRequest, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
+import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
 import { readOpenAiUsage } from "./usage.ts";
 
 /** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
@@ -29,7 +30,7 @@ export const responses: Surface = {
 export const responsesToResponses: Pairing = {
   hostBody,
   readReply,
-  openStream: (_request, publicModel) => new ResponsesJudge(publicModel),
+  openStream: (_request, { publicModel }) => new ResponsesJudge(publicModel),
 };
 
 /**
@@ -61,17 +62,18 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
   return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
 }
 
-function hostBody(request: GenerationRequest, target: HostTarget): Uint8Array {
+function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members } = request as PassedRequest;
   const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
   changes.set("model", JSON.stringify(target.model));
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
-  return rebuild(body, members, changes);
+  const omitted = leaveOutSeals(request as PassedRequest, "input", changes);
+  return { bytes: rebuild(body, members, changes), omitted };
 }
 
-function readReply(bytes: Uint8Array, _request: GenerationRequest, publicModel: string): Reply {
+function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };

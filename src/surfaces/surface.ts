@@ -1,4 +1,4 @@
-import type { SurfaceName } from "../catalog/catalog.ts";
+import type { Quirks, SurfaceName } from "../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../errors/refusal.ts";
 
 /**
@@ -65,24 +65,37 @@ export interface HostError {
 
 /** One client language on one host language. */
 export interface Pairing {
-  /**
-   * The body to send. `hostModel` is the route's name for the model; a refusal says which field the host's language
-   * cannot express. Usage is always asked for.
-   */
-  hostBody(request: GenerationRequest, target: HostTarget): Uint8Array | Refusal;
+  /** What to send; a refusal says which field the host's language cannot express. Usage is always asked for. */
+  hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
   /** Reads a whole, unstreamed 2xx answer. */
-  readReply(body: Uint8Array, request: GenerationRequest, publicModel: string): Reply;
+  readReply(body: Uint8Array, request: GenerationRequest, asked: Asked): Reply;
   /** Judges a streamed answer as it arrives. */
-  openStream(request: GenerationRequest, publicModel: string): StreamJudge;
+  openStream(request: GenerationRequest, asked: Asked): StreamJudge;
+}
+
+export interface HostBody {
+  readonly bytes: Uint8Array;
+  /** Fields of the client's that were left out, because the answer means the same without them. */
+  readonly omitted: readonly string[];
+}
+
+/** What an answer says about itself. */
+export interface Asked {
+  /** The model's id in the catalog. */
+  readonly publicModel: string;
+  /** Unix time in seconds; the host's own goes before it. */
+  readonly atS: number;
 }
 
 export interface HostTarget {
   readonly model: string;
-  readonly noStreamOptions: boolean;
+  /** The model's id in the catalog. */
+  readonly publicModel: string;
+  readonly quirks: Quirks;
   /** Set to make the host stop at this many output tokens although the client named no ceiling. */
   readonly maxOutputTokens: number | null;
-  /** How the host's chat spells that ceiling. */
-  readonly ceilingField: "max_tokens" | "max_completion_tokens";
+  /** For languages in which a ceiling must be named. */
+  readonly defaultMaxOutputTokens: number;
 }
 
 export type Reply =

@@ -3,6 +3,7 @@ import { chat, chatToChat } from "./chat.ts";
 import { messages, messagesToMessages } from "./messages.ts";
 import { responses, responsesToResponses } from "./responses.ts";
 import type { Pairing, Surface } from "./surface.ts";
+import { translation } from "./translation.ts";
 
 /** The three languages, by name. */
 export const SURFACES: Readonly<Record<SurfaceName, Surface>> = {
@@ -11,13 +12,24 @@ export const SURFACES: Readonly<Record<SurfaceName, Surface>> = {
   messages,
 };
 
-const SAME_LANGUAGE: Readonly<Record<SurfaceName, Pairing>> = {
-  "chat.completions": chatToChat,
-  responses: responsesToResponses,
-  messages: messagesToMessages,
+/** By the client's language, then by the host's. */
+const PAIRINGS: Readonly<Record<SurfaceName, Readonly<Record<SurfaceName, Pairing>>>> = {
+  "chat.completions": {
+    "chat.completions": chatToChat,
+    responses: translation("chat.completions", "responses"),
+    messages: translation("chat.completions", "messages"),
+  },
+  responses: {
+    "chat.completions": translation("responses", "chat.completions"),
+    responses: responsesToResponses,
+    messages: translation("responses", "messages"),
+  },
+  messages: {
+    "chat.completions": translation("messages", "chat.completions"),
+    responses: translation("messages", "responses"),
+    messages: messagesToMessages,
+  },
 };
 
-/** How a client of one language is served by a host of another; null where it cannot be. */
-export function pairing(client: SurfaceName, host: SurfaceName): Pairing | null {
-  return client === host ? SAME_LANGUAGE[client] : null;
-}
+/** How a client of one language is served by a host of another. */
+export const pairing = (client: SurfaceName, host: SurfaceName): Pairing => PAIRINGS[client][host];

@@ -39,8 +39,10 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
   const cacheRead = optional(usage.cache_read_input_tokens ?? before?.cacheRead);
   const cacheWrite = optional(usage.cache_creation_input_tokens ?? before?.cacheWrite);
   const output = tokens(usage.output_tokens ?? before?.output);
-  if (input === null || output === null || cacheRead === null || cacheWrite === null) return null;
-  return { input, cacheRead, cacheWrite, output, reasoning: 0 };
+  const reasoning = optional(asObject(usage.output_tokens_details)?.thinking_tokens ?? before?.reasoning);
+  if (input === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
+    return null;
+  return { input, cacheRead, cacheWrite, output, reasoning: Math.min(reasoning, output) };
 }
 
 /** A count that must be there. */

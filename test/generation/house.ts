@@ -63,7 +63,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       usable: (route) => health.usable(route),
       speed: (route) => health.speed(route),
       verifiedFree: () => true,
-      joins: (client, host) => pairing(client, host) !== null,
+      joins: () => true,
     },
     observe() {},
     ended() {},

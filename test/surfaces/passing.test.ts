@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { ErrorObject } from "../../src/errors/refusal.ts";
-import type { GenerationRequest, StreamJudge } from "../../src/surfaces/surface.ts";
+import type { GenerationRequest, HostBody, StreamJudge } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import {
   chatReasoning,
@@ -47,8 +47,10 @@ function request(surface: SurfaceName, more: object = {}): GenerationRequest {
   return SURFACES[surface].readRequest(encode(JSON.stringify(body))) as GenerationRequest;
 }
 
+const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
+
 const judgeFor = (surface: SurfaceName, more: object = {}): StreamJudge =>
-  pairing(surface, surface)!.openStream(request(surface, more), "test/model");
+  pairing(surface, surface).openStream(request(surface, more), ASKED);
 
 /** Everything that the client gets, and what was learnt on the way. */
 function run(judge: StreamJudge, chunks: Iterable<Uint8Array>) {
@@ -169,11 +171,13 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     );
     const target = {
       model: 'host "model"',
-      noStreamOptions: false,
+      publicModel: "test/model",
+      quirks: {},
       maxOutputTokens: null,
-      ceilingField: "max_tokens",
+      defaultMaxOutputTokens: 100,
     } as const;
-    const sent = decode(pairing(surface, surface)!.hostBody(read as GenerationRequest, target) as Uint8Array);
+    const { bytes } = pairing(surface, surface).hostBody(read as GenerationRequest, target) as HostBody;
+    const sent = decode(bytes);
     for (const kept of ['"temperature":1.0', '"big":12345678901234567890', '"esc":"\\u00e9\\/"'])
       expect(sent).toContain(kept);
     const parsed = JSON.parse(sent);
@@ -193,11 +197,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
       content: [{ type: "tool_use", id: "t", name: "n", input }],
       output: [{ type: "message", content: [{ type: "output_text", text: "x" }], input }],
     };
-    const reply = pairing(surface, surface)!.readReply(
-      encode(JSON.stringify(whole)),
-      request(surface),
-      "test/model",
-    );
+    const reply = pairing(surface, surface).readReply(encode(JSON.stringify(whole)), request(surface), ASKED);
     expect(reply.kind).toBe("reply");
     expect(JSON.parse(decode((reply as { body: Uint8Array }).body))).toEqual({
       ...whole,
@@ -211,7 +211,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     ["an error", '{"error":{"message":"overloaded"}}'],
     ["an array", "[]"],
   ])("an answer that is %s is the host's fault", (_name, body) => {
-    expect(pairing(surface, surface)!.readReply(encode(body), request(surface), "m").kind).toBe("fault");
+    expect(pairing(surface, surface).readReply(encode(body), request(surface), ASKED).kind).toBe("fault");
   });
 });
 

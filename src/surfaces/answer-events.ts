@@ -1,0 +1,73 @@
+import type { Seal } from "./conversation.ts";
+import type { Usage } from "./surface.ts";
+
+/**
+ * What a model answers, in no language: the answer half of the vocabulary. A host's reader calls these in order, a
+ * client's writer turns them into its own frames: `start`, then blocks one after another (`open`, `delta`s, `close`), then
+ * `stop`; `usage` whenever the host reports it. Calls instead of objects, because there is one for every token.
+ */
+export interface AnswerEvents {
+  /** `id` is the host's for the answer; usage is what it knew at the start. */
+  start(id: string | null, usage: Usage | null): void;
+  open(block: OpenBlock): void;
+  /** More of the open block. */
+  delta(text: string, logprobs?: readonly unknown[]): void;
+  /** A block of thoughts may have been sealed. */
+  close(seal: Seal | null): void;
+  usage(usage: Usage): void;
+  stop(reason: StopReason, sequence: string | null): void;
+}
+
+export type OpenBlock =
+  | { readonly kind: "text" | "refusal" | "reasoning" }
+  | { readonly kind: "tool_call"; readonly id: string; readonly name: string; readonly custom: boolean };
+
+/**
+ * `end`: the model had said what it wanted; `tools`: it waits for results; `length`: the ceiling; `sequence`: a stop sequence
+ * of the request; `filter`: the host's or the model's refusal to go on.
+ */
+export type StopReason = "end" | "tools" | "length" | "sequence" | "filter";
+
+export interface AnswerBlock {
+  readonly block: OpenBlock;
+  text: string;
+  logprobs: unknown[];
+  seal: Seal | null;
+}
+
+/** A whole answer, put together from its events. */
+export class Answer implements AnswerEvents {
+  id: string | null = null;
+  readonly blocks: AnswerBlock[] = [];
+  reported: Usage | null = null;
+  reason: StopReason = "end";
+  sequence: string | null = null;
+
+  start(id: string | null, usage: Usage | null): void {
+    this.id = id;
+    if (usage !== null) this.reported = usage;
+  }
+
+  open(block: OpenBlock): void {
+    this.blocks.push({ block, text: "", logprobs: [], seal: null });
+  }
+
+  delta(text: string, logprobs: readonly unknown[] = []): void {
+    const last = this.blocks.at(-1)!;
+    last.text += text;
+    for (const one of logprobs) last.logprobs.push(one);
+  }
+
+  close(seal: Seal | null): void {
+    this.blocks.at(-1)!.seal = seal;
+  }
+
+  usage(usage: Usage): void {
+    this.reported = usage;
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.reason = reason;
+    this.sequence = sequence;
+  }
+}

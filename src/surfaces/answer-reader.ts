@@ -1,0 +1,25 @@
+import type { AnswerEvents } from "./answer-events.ts";
+import type { EventFields } from "./sse.ts";
+import type { HostError } from "./surface.ts";
+
+/** Reads one host's streamed answer and tells it as events. */
+export interface AnswerReader {
+  /** `end` once the host's own end mark was read. */
+  read(event: EventFields): "more" | "end" | HostError;
+  /** The host's body is over without an end mark: still complete, or why not. */
+  close(): "end" | HostError;
+}
+
+/** Reads a whole answer: null when all is told. */
+export type WholeReader = (
+  json: Readonly<Record<string, unknown>>,
+  events: AnswerEvents,
+  family: string,
+) => HostError | null;
+
+export const fault = (message: string): HostError => ({ message, contextTooLong: false, param: null });
+
+export const isFault = (outcome: unknown): outcome is HostError =>
+  typeof outcome === "object" && outcome !== null;
+
+export const ENDED_EARLY = fault("the stream ended without its end mark");

@@ -1,0 +1,52 @@
+import type { ErrorObject } from "../errors/refusal.ts";
+import type { AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
+import type { Seal } from "./conversation.ts";
+import type { Usage } from "./surface.ts";
+
+/** Writes the frames of a streamed answer in a client's language. */
+export abstract class AnswerWriter implements AnswerEvents {
+  private out = "";
+
+  /** Frames since the last call. */
+  take(): Buffer {
+    const bytes = Buffer.from(this.out);
+    this.out = "";
+    return bytes;
+  }
+
+  /** Writes what remains to be said, and returns the end mark, which is sent after settlement. */
+  abstract finish(): Buffer;
+  /** Frames that end the stream with an error; no end mark follows them. */
+  abstract fail(error: ErrorObject): Buffer;
+
+  abstract start(id: string | null, usage: Usage | null): void;
+  abstract open(block: OpenBlock): void;
+  abstract delta(text: string, logprobs?: readonly unknown[]): void;
+  abstract close(seal: Seal | null): void;
+  abstract usage(usage: Usage): void;
+  abstract stop(reason: StopReason, sequence: string | null): void;
+
+  /** Puts back what was taken. */
+  protected put(bytes: Buffer): void {
+    this.out = bytes.toString("utf8") + this.out;
+  }
+
+  protected data(json: string): void {
+    this.out += `data: ${json}\n\n`;
+  }
+
+  protected event(name: string, json: string): void {
+    this.out += `event: ${name}\ndata: ${json}\n\n`;
+  }
+}
+
+/** An id of this language that tells which answer of the host's it stands for. */
+export function answerId(prefix: string, hostId: string | null): string {
+  const tail = (hostId ?? "").replace(/^(chatcmpl-|msg_|resp_)/, "").replace(/[^a-zA-Z0-9_-]/g, "");
+  return `${prefix}${tail === "" ? "gateway" : tail.slice(0, MAX_TAIL)}`;
+}
+
+/** OpenAI takes ids of up to 64 characters back; items of an answer add theirs. */
+const MAX_TAIL = 48;
+
+export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };

@@ -1,0 +1,80 @@
+import type { AnswerEvents, OpenBlock } from "./answer-events.ts";
+import type { Seal } from "./conversation.ts";
+
+/**
+ * Blocks that a host tells side by side (parallel tool calls may), told one after another: the first goes straight on,
+ * the others wait until it is closed.
+ */
+export class BlockQueue {
+  private readonly waiting: Waiting[] = [];
+  private held = 0;
+
+  constructor(private readonly events: AnswerEvents) {}
+
+  /** Characters that wait behind the first block. */
+  get heldCharacters(): number {
+    return this.held;
+  }
+
+  open(key: string, block: OpenBlock): void {
+    this.waiting.push({ key, block, texts: [], seal: null, closed: false });
+    if (this.waiting.length === 1) this.events.open(block);
+  }
+
+  isOpen(key: string): boolean {
+    return this.find(key) !== undefined;
+  }
+
+  delta(key: string, text: string, logprobs?: readonly unknown[]): void {
+    const block = this.find(key);
+    if (block === undefined || text === "") return;
+    if (block === this.waiting[0]) {
+      this.events.delta(text, logprobs);
+    } else {
+      block.texts.push(text);
+      this.held += text.length;
+    }
+  }
+
+  close(key: string, seal: Seal | null): void {
+    const block = this.find(key);
+    if (block === undefined) return;
+    block.closed = true;
+    block.seal = seal;
+    this.advance();
+  }
+
+  closeAll(): void {
+    for (const block of this.waiting) block.closed = true;
+    this.advance();
+  }
+
+  private find(key: string): Waiting | undefined {
+    return this.waiting.find((block) => block.key === key && !block.closed);
+  }
+
+  private advance(): void {
+    while (this.waiting[0]?.closed === true) {
+      this.events.close(this.waiting.shift()!.seal);
+      const next = this.waiting[0];
+      if (next === undefined) return;
+      this.events.open(next.block);
+      for (const text of next.texts) {
+        this.held -= text.length;
+        this.events.delta(text);
+      }
+      next.texts.length = 0;
+    }
+  }
+}
+
+interface Waiting {
+  readonly key: string;
+  readonly block: OpenBlock;
+  readonly texts: string[];
+  seal: Seal | null;
+  closed: boolean;
+}
+
+/** A host that lets more wait than this is broken. */
+export const MAX_HELD_CHARACTERS = 16 * 1024 * 1024;

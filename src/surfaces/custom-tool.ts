@@ -1,0 +1,31 @@
+import type { CustomTool } from "./conversation.ts";
+import { asObject } from "./judge.ts";
+
+/**
+ * A freeform tool where a host only calls functions: a function whose one argument is the text. The grammar, if there is
+ * one, is told to the model, which no host then enforces.
+ */
+export const INPUT_SCHEMA = {
+  type: "object",
+  properties: { input: { type: "string", description: "The tool's whole input, as plain text." } },
+  required: ["input"],
+  additionalProperties: false,
+} as const;
+
+export function wrappedDescription({ description, format }: CustomTool): string {
+  const said = description ?? "";
+  if (format?.type !== "grammar") return said;
+  return `${said}\n\nThe input must follow this ${String(format.syntax)} grammar:\n${String(format.definition)}`;
+}
+
+export const wrappedInput = (input: string): string => JSON.stringify({ input });
+
+/** The text in a call's arguments; the arguments themselves where the model did not keep to the schema. */
+export function unwrappedInput(argumentsText: string): string {
+  try {
+    const input = asObject(JSON.parse(argumentsText))?.input;
+    return typeof input === "string" ? input : argumentsText;
+  } catch {
+    return argumentsText;
+  }
+}

@@ -1,0 +1,115 @@
+import type { AnswerFormat, CacheMark } from "./conversation.ts";
+import { asObject } from "./judge.ts";
+import type { Saying } from "./saying.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Members of a client's body, each of its one type; absent and null are the same. A wrong type is told by its path. */
+export function readNumber(json: Json, name: string, saying: Saying): number | null {
+  const value = json[name] ?? null;
+  if (value === null || typeof value === "number") return value;
+  saying.wrong(name, "must be a number");
+  return null;
+}
+
+export function readBoolean(json: Json, name: string, saying: Saying): boolean | null {
+  const value = json[name] ?? null;
+  if (value === null || typeof value === "boolean") return value;
+  saying.wrong(name, "must be true or false");
+  return null;
+}
+
+export function readText(json: Json, name: string, saying: Saying, path = name): string | null {
+  const value = json[name] ?? null;
+  if (value === null || typeof value === "string") return value;
+  saying.wrong(path, "must be a string");
+  return null;
+}
+
+/** A text without which nothing can be said. */
+export function needText(json: Json, name: string, path: string, saying: Saying): string {
+  const value = json[name];
+  if (typeof value === "string") return value;
+  saying.wrong(path, "must be a string");
+  return "";
+}
+
+export function readObject(json: Json, name: string, saying: Saying, path = name): Json | null {
+  const value = json[name] ?? null;
+  if (value === null) return null;
+  const object = asObject(value);
+  if (object === null) saying.wrong(path, "must be an object");
+  return object;
+}
+
+/** The objects of a list. */
+export function readList(json: Json, name: string, saying: Saying, path = name): Json[] {
+  const value = json[name] ?? [];
+  if (!Array.isArray(value)) {
+    saying.wrong(path, "must be an array");
+    return [];
+  }
+  return value.map((item, at) => {
+    const object = asObject(item);
+    if (object === null) saying.wrong(`${path}[${at}]`, "must be an object");
+    return object ?? {};
+  });
+}
+
+export function readTexts(value: unknown, path: string, saying: Saying): string[] {
+  const texts = Array.isArray(value) ? value : [value];
+  if (texts.every((text) => typeof text === "string")) return texts as string[];
+  saying.wrong(path, "must be a string or an array of strings");
+  return [];
+}
+
+/** OpenRouter's and Anthropic's, on a part or a message. */
+export function readCacheMark(json: Json): CacheMark {
+  return asObject(json.cache_control);
+}
+
+export function readSchema(given: Json, saying: Saying): AnswerFormat {
+  return {
+    kind: "json_schema",
+    name: readText(given, "name", saying),
+    description: readText(given, "description", saying),
+    schema: readObject(given, "schema", saying) ?? { type: "object" },
+    strict: readBoolean(given, "strict", saying),
+  };
+}
+
+/** Of a function without any. */
+export const NO_PARAMETERS = { type: "object", properties: {} } as const;
+
+/** Those of the members that are there, as they came. */
+export function pick(json: Json, names: readonly string[]): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const name of names) if (json[name] !== undefined && json[name] !== null) picked[name] = json[name];
+  return picked;
+}
+
+/** Without the members that are undefined: JSON has none, and some hosts take null for a value. */
+export function present(object: Record<string, unknown>): Record<string, unknown> {
+  for (const name of Object.keys(object)) if (object[name] === undefined) delete object[name];
+  return object;
+}
+
+/** `data:<type>;base64,<data>`; null for any other address. */
+export function readDataUrl(url: string): { mediaType: string; data: string } | null {
+  if (!url.startsWith("data:")) return null;
+  const comma = url.indexOf(",");
+  const head = url.slice("data:".length, Math.max(comma, 0));
+  if (comma === -1 || !head.endsWith(";base64")) return null;
+  return { mediaType: head.slice(0, -";base64".length).split(";")[0]!, data: url.slice(comma + 1) };
+}
+
+export const dataUrl = (mediaType: string, data: string): string => `data:${mediaType};base64,${data}`;
+
+/** Members that OpenAI's two languages spell alike. */
+export const OPENAI_MEMBERS = [
+  "metadata",
+  "prompt_cache_retention",
+  "prompt_cache_options",
+  "service_tier",
+  "moderation",
+];

@@ -1,0 +1,529 @@
+import { DEFAULT_NAME, fileSource, sourceOf } from "./chat-request.ts";
+import type {
+  AnswerFormat,
+  AssistantPart,
+  Conversation,
+  FilePart,
+  ReasoningPart,
+  ReasoningWish,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolTurn,
+  Turn,
+  UserPart,
+} from "./conversation.ts";
+import { isEffort } from "./conversation.ts";
+import { asObject } from "./judge.ts";
+import {
+  dataUrl,
+  NO_PARAMETERS,
+  needText,
+  OPENAI_MEMBERS,
+  pick,
+  present,
+  readBoolean,
+  readCacheMark,
+  readList,
+  readNumber,
+  readObject,
+  readSchema,
+  readText,
+} from "./members.ts";
+import { effortOf } from "./reasoning.ts";
+import type { Saying } from "./saying.ts";
+import { familyOf, readSeal } from "./seal.ts";
+import type { HostTarget } from "./surface.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A request of Responses, understood (platform.openai.com, "Create a model response"). */
+export function readResponsesRequest(json: Json, saying: Saying): Conversation {
+  const text = readObject(json, "text", saying);
+  const instructions = readText(json, "instructions", saying);
+  const included = Array.isArray(json.include) ? json.include : [];
+  if (included.some((name) => !INCLUDABLE.has(name as string))) saying.omit("include");
+  return {
+    turns: [
+      ...(instructions === null || instructions === "" ? [] : [systemTurn(instructions)]),
+      ...readInput(json.input, saying),
+    ],
+    tools: readList(json, "tools", saying).flatMap((tool, at) => readTool(tool, `tools[${at}]`, saying)),
+    toolChoice: readToolChoice(json.tool_choice, saying),
+    parallelToolCalls: readBoolean(json, "parallel_tool_calls", saying),
+    format: readFormat(text === null ? null : readObject(text, "format", saying, "text.format"), saying),
+    maxOutputTokens: readNumber(json, "max_output_tokens", saying),
+    temperature: readNumber(json, "temperature", saying),
+    topP: readNumber(json, "top_p", saying),
+    topK: null,
+    stop: [],
+    reasoning: readReasoning(readObject(json, "reasoning", saying), saying),
+    verbosity: text === null ? null : readText(text, "verbosity", saying, "text.verbosity"),
+    logprobs: included.includes(LOGPROBS) ? (readNumber(json, "top_logprobs", saying) ?? 0) : null,
+    user: readText(json, "safety_identifier", saying) ?? readText(json, "user", saying),
+    cacheKey: readText(json, "prompt_cache_key", saying),
+    openai: pick(json, OPENAI_MEMBERS),
+  };
+}
+
+/** The same request for a host that speaks Responses. */
+export function writeResponsesRequest(
+  conversation: Conversation,
+  target: HostTarget,
+  stream: boolean,
+  saying: Saying,
+): Record<string, unknown> {
+  const { tools, toolChoice, logprobs, reasoning } = conversation;
+  const thinks = reasoning !== null && !reasoning.off;
+  const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
+  return present({
+    model: target.model,
+    input: writeInput(conversation.turns, target, saying),
+    stream: stream ? true : undefined,
+    // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
+    store: false,
+    max_output_tokens: conversation.maxOutputTokens ?? target.maxOutputTokens ?? undefined,
+    temperature: conversation.temperature ?? undefined,
+    top_p: conversation.topP ?? undefined,
+    tools: tools.length > 0 ? tools.map(writeTool) : undefined,
+    tool_choice: tools.length > 0 ? writeToolChoice(toolChoice, tools) : undefined,
+    parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
+    reasoning: writeReasoning(reasoning, target, saying),
+    text: writeText(conversation),
+    include: include.length > 0 ? include : undefined,
+    top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
+    ...conversation.openai,
+    safety_identifier: conversation.user ?? undefined,
+    prompt_cache_key: conversation.cacheKey ?? undefined,
+  });
+}
+
+const ENCRYPTED = "reasoning.encrypted_content";
+const LOGPROBS = "message.output_text.logprobs";
+const INCLUDABLE = new Set([ENCRYPTED, LOGPROBS]);
+
+/** Whether the client wants its thoughts back, to send them again. */
+export const wantsEncrypted = (json: Json): boolean =>
+  Array.isArray(json.include) && json.include.includes(ENCRYPTED);
+
+const systemTurn = (text: string): Turn => ({ role: "system", parts: [plain(text)] });
+const plain = (text: string): TextPart => ({ kind: "text", text, cache: null });
+
+/** Items of the model stand one by one; together they are one turn of it. */
+function readInput(input: unknown, saying: Saying): Turn[] {
+  if (typeof input === "string") return [{ role: "user", parts: [plain(input)] }];
+  const turns: Turn[] = [];
+  let said: AssistantPart[] | null = null;
+  for (const [at, item] of readList({ input }, "input", saying).entries()) {
+    const path = `input[${at}]`;
+    const parts = readAssistantItem(item, path, saying);
+    if (parts === null) {
+      said = null;
+      turns.push(...readItem(item, path, saying));
+    } else if (said === null) {
+      said = parts;
+      turns.push({ role: "assistant", parts: said });
+    } else said.push(...parts);
+  }
+  return turns;
+}
+
+/** What the model said or did; null for an item of anybody else. */
+function readAssistantItem(item: Json, path: string, saying: Saying): AssistantPart[] | null {
+  switch (item.type ?? "message") {
+    case "message":
+      return item.role === "assistant" ? readSaid(item.content, `${path}.content`, saying) : null;
+    case "reasoning":
+      return [readReasoningItem(item)];
+    case "function_call":
+    case "custom_tool_call":
+      return [readCall(item, path, saying)];
+    default:
+      return null;
+  }
+}
+
+function readSaid(content: unknown, path: string, saying: Saying): AssistantPart[] {
+  if (typeof content === "string") return content === "" ? [] : [plain(content)];
+  return readList({ content }, "content", saying, path).flatMap((part, at): AssistantPart[] => {
+    const here = `${path}[${at}]`;
+    if (part.type === "refusal")
+      return [{ kind: "refusal", text: needText(part, "refusal", `${here}.refusal`, saying) }];
+    if (part.type !== "output_text" && part.type !== "input_text" && part.type !== "text")
+      saying.wrong(`${here}.type`, "must be output_text or refusal");
+    return [
+      { kind: "text", text: needText(part, "text", `${here}.text`, saying), cache: readCacheMark(part) },
+    ];
+  });
+}
+
+/** Encrypted thoughts go back together with the id that they were given. */
+export function readReasoningItem(item: Json): ReasoningPart {
+  const lists = [item.summary, item.content].flatMap((list) => (Array.isArray(list) ? list : []));
+  const texts = lists.map((part) => asObject(part)?.text).filter((text) => typeof text === "string");
+  const encrypted = item.encrypted_content;
+  const sealed = readSeal(encrypted);
+  const native = typeof encrypted === "string" && encrypted !== "" && typeof item.id === "string";
+  return {
+    kind: "reasoning",
+    text: texts.join("\n\n"),
+    seal: sealed ?? (native ? { family: null, kind: "encrypted", data: `${item.id} ${encrypted}` } : null),
+  };
+}
+
+function readCall(item: Json, path: string, saying: Saying): ToolCallPart {
+  const custom = item.type === "custom_tool_call";
+  const field = custom ? "input" : "arguments";
+  if (typeof item.namespace === "string") saying.cannot(`${path}.namespace`, "its tools have no namespaces");
+  return {
+    kind: "tool_call",
+    id: needText(item, "call_id", `${path}.call_id`, saying),
+    name: needText(item, "name", `${path}.name`, saying),
+    custom,
+    input: needText(item, field, `${path}.${field}`, saying),
+    cache: null,
+  };
+}
+
+function readItem(item: Json, path: string, saying: Saying): Turn[] {
+  switch (item.type ?? "message") {
+    case "message":
+      return readMessage(item, path, saying);
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return [
+        {
+          role: "tool",
+          callId: needText(item, "call_id", `${path}.call_id`, saying),
+          parts: readUserParts(item.output, `${path}.output`, saying),
+          failed: false,
+          custom: item.type === "custom_tool_call_output",
+          cache: null,
+        },
+      ];
+    case "item_reference":
+      saying.cannot(path, "items are not stored; send the item itself");
+      return [];
+    default:
+      saying.cannot(`${path}.type`, "items of this type are known to OpenAI's hosts only");
+      return [];
+  }
+}
+
+function readMessage(item: Json, path: string, saying: Saying): Turn[] {
+  const parts = readUserParts(item.content, `${path}.content`, saying);
+  switch (item.role) {
+    case "user":
+      return [{ role: "user", parts }];
+    case "system":
+    case "developer":
+      if (parts.some(({ kind }) => kind !== "text")) saying.wrong(`${path}.content`, "must be text");
+      return [{ role: item.role, parts: parts as TextPart[] }];
+    default:
+      saying.wrong(`${path}.role`, "must be user, assistant, system or developer");
+      return [];
+  }
+}
+
+function readUserParts(content: unknown, path: string, saying: Saying): UserPart[] {
+  if (typeof content === "string") return [plain(content)];
+  if (content === undefined || content === null) {
+    saying.wrong(path, "must be a string or an array");
+    return [];
+  }
+  return readList({ content }, "content", saying, path).flatMap((part, at) =>
+    readUserPart(part, `${path}[${at}]`, saying),
+  );
+}
+
+function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
+  const cache = readCacheMark(part);
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return [{ kind: "text", text: needText(part, "text", `${path}.text`, saying), cache }];
+    case "input_image": {
+      if (typeof part.image_url !== "string") {
+        saying.cannot(`${path}.file_id`, "the file is kept in an account at OpenAI; send it as `image_url`");
+        return [];
+      }
+      const detail = readText(part, "detail", saying, `${path}.detail`);
+      return [{ kind: "image", source: sourceOf(part.image_url), detail, cache }];
+    }
+    case "input_file": {
+      const name = readText(part, "filename", saying, `${path}.filename`);
+      if (typeof part.file_url === "string")
+        return [{ kind: "file", source: { from: "url", url: part.file_url }, name, cache }];
+      if (typeof part.file_data === "string")
+        return [{ kind: "file", source: fileSource(part.file_data), name, cache }];
+      saying.cannot(`${path}.file_id`, "the file is kept in an account at OpenAI; send it as `file_data`");
+      return [];
+    }
+    case "input_audio":
+      saying.cannot(path, "it takes no audio");
+      return [];
+    default:
+      saying.cannot(`${path}.type`, "the gateway does not know this kind of content");
+      return [];
+  }
+}
+
+/** Searches that Codex offers by itself; a model does without them. */
+const SEARCHES = new Set(["web_search", "web_search_2025_08_26", "web_search_preview"]);
+const TOOL_HINTS = ["defer_loading", "allowed_callers", "async", "output_schema"];
+
+function readTool(tool: Json, path: string, saying: Saying): Tool[] {
+  if (TOOL_HINTS.some((hint) => tool[hint] !== undefined && tool[hint] !== null))
+    saying.omit("tools[].hints");
+  switch (tool.type) {
+    case "function":
+      return [
+        {
+          kind: "function",
+          name: needText(tool, "name", `${path}.name`, saying),
+          description: readText(tool, "description", saying, `${path}.description`),
+          parameters: readObject(tool, "parameters", saying, `${path}.parameters`) ?? NO_PARAMETERS,
+          strict: readBoolean(tool, "strict", saying),
+          cache: readCacheMark(tool),
+        },
+      ];
+    case "custom":
+      return [
+        {
+          kind: "custom",
+          name: needText(tool, "name", `${path}.name`, saying),
+          description: readText(tool, "description", saying, `${path}.description`),
+          format: readObject(tool, "format", saying, `${path}.format`),
+        },
+      ];
+    default:
+      if (SEARCHES.has(tool.type as string)) saying.omit("tools[].web_search");
+      else saying.cannot(`${path}.type`, "this tool is run by OpenAI's hosts only");
+      return [];
+  }
+}
+
+function readToolChoice(value: unknown, saying: Saying): ToolChoice | null {
+  if (value === undefined || value === null) return null;
+  if (value === "none" || value === "auto" || value === "required") return { kind: value };
+  const choice = asObject(value) ?? {};
+  const { type, name } = choice;
+  if ((type === "function" || type === "custom") && typeof name === "string")
+    return { kind: "named", name, custom: type === "custom" };
+  if (type === "allowed_tools") {
+    const names = readList(choice, "tools", saying, "tool_choice.tools").map((tool) => String(tool.name));
+    return { kind: "allowed", mode: choice.mode === "required" ? "required" : "auto", names };
+  }
+  saying.cannot(
+    "tool_choice",
+    "only none, auto, required, and functions and custom tools by name are known there",
+  );
+  return null;
+}
+
+function readFormat(format: Json | null, saying: Saying): AnswerFormat | null {
+  if (format === null || format.type === "text") return null;
+  if (format.type === "json_object") return { kind: "json_object" };
+  if (format.type === "json_schema") return readSchema(format, saying);
+  saying.wrong("text.format.type", "must be text, json_object or json_schema");
+  return null;
+}
+
+function readReasoning(reasoning: Json | null, saying: Saying): ReasoningWish | null {
+  if (reasoning === null) return null;
+  const { effort } = reasoning;
+  const summary = readText(reasoning, "summary", saying) ?? readText(reasoning, "generate_summary", saying);
+  if (effort === undefined || effort === null)
+    return summary === null ? null : { off: false, effort: null, budgetTokens: null, summary };
+  if (effort === "none") return { off: true, effort: null, budgetTokens: null, summary: null };
+  if (isEffort(effort)) return { off: false, effort, budgetTokens: null, summary };
+  saying.wrong("reasoning.effort", "must be none, minimal, low, medium, high, xhigh or max");
+  return null;
+}
+
+function writeInput(turns: readonly Turn[], target: HostTarget, saying: Saying): Json[] {
+  const calls = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
+  const custom = new Set(
+    calls.flatMap((part) => (part.kind === "tool_call" && part.custom ? [part.id] : [])),
+  );
+  return turns.flatMap((turn, at) => writeTurn(turn, at, custom, target, saying));
+}
+
+function writeTurn(
+  turn: Turn,
+  at: number,
+  custom: ReadonlySet<string>,
+  target: HostTarget,
+  saying: Saying,
+): Json[] {
+  switch (turn.role) {
+    case "assistant":
+      return turn.parts.flatMap((part, n) => writeAssistantPart(part, `${at}_${n}`, target, saying));
+    case "tool":
+      return [writeToolTurn(turn, custom.has(turn.callId), saying)];
+    default: {
+      const content = turn.parts.map((part) => writePart(part, saying));
+      return content.length === 0 ? [] : [{ type: "message", role: turn.role, content }];
+    }
+  }
+}
+
+function writeToolTurn({ callId, parts, failed }: ToolTurn, custom: boolean, saying: Saying): Json {
+  if (failed) saying.omit("tool_result.is_error");
+  const texts = parts.every(({ kind }) => kind === "text") ? (parts as readonly TextPart[]) : null;
+  return {
+    type: custom ? "custom_tool_call_output" : "function_call_output",
+    call_id: callId,
+    output:
+      texts !== null && texts.length <= 1
+        ? (texts[0]?.text ?? "")
+        : parts.map((part) => writePart(part, saying)),
+  };
+}
+
+function writePart(part: UserPart, saying: Saying): Json {
+  if (part.cache !== null) saying.omit("cache_control");
+  switch (part.kind) {
+    case "text":
+      return { type: "input_text", text: part.text };
+    case "image": {
+      const { source, detail } = part;
+      const url = source.from === "url" ? source.url : dataUrl(source.mediaType, source.data);
+      return { type: "input_image", image_url: url, detail: detail ?? "auto" };
+    }
+    case "file":
+      return writeFile(part);
+  }
+}
+
+function writeFile({ source, name }: FilePart): Json {
+  switch (source.from) {
+    case "text":
+      return { type: "input_text", text: name === null ? source.text : `${name}\n\n${source.text}` };
+    case "url":
+      return present({ type: "input_file", file_url: source.url, filename: name ?? undefined });
+    case "base64":
+      return {
+        type: "input_file",
+        filename: name ?? DEFAULT_NAME,
+        file_data: dataUrl(source.mediaType, source.data),
+      };
+  }
+}
+
+function writeAssistantPart(part: AssistantPart, n: string, target: HostTarget, saying: Saying): Json[] {
+  switch (part.kind) {
+    case "text":
+      return part.text === "" ? [] : [{ type: "message", role: "assistant", content: part.text }];
+    case "refusal": {
+      const content = [{ type: "refusal", refusal: part.text }];
+      return [{ type: "message", id: `msg_${n}`, role: "assistant", status: "completed", content }];
+    }
+    case "reasoning":
+      return writeThought(part, target, saying);
+    case "tool_call": {
+      const { id, name, input, custom } = part;
+      return [
+        custom
+          ? { type: "custom_tool_call", call_id: id, name, input }
+          : { type: "function_call", call_id: id, name, arguments: input },
+      ];
+    }
+  }
+}
+
+function writeThought({ text, seal }: ReasoningPart, target: HostTarget, saying: Saying): Json[] {
+  const own =
+    seal?.kind === "encrypted" &&
+    (seal.family === null || seal.family === familyOf("responses", target.publicModel));
+  const space = own ? seal.data.indexOf(" ") : -1;
+  if (space === -1) {
+    saying.omit("reasoning");
+    return [];
+  }
+  return [
+    {
+      type: "reasoning",
+      id: seal!.data.slice(0, space),
+      summary: text === "" ? [] : [{ type: "summary_text", text }],
+      encrypted_content: seal!.data.slice(space + 1),
+    },
+  ];
+}
+
+function writeTool(tool: Tool): Json {
+  if (tool.kind === "custom") {
+    const { name, description, format } = tool;
+    return present({
+      type: "custom",
+      name,
+      description: description ?? undefined,
+      format: format ?? undefined,
+    });
+  }
+  const { name, description, parameters, strict } = tool;
+  return present({
+    type: "function",
+    name,
+    description: description ?? undefined,
+    parameters,
+    // Absent means true here, and false in the other languages.
+    strict: strict ?? false,
+  });
+}
+
+function writeToolChoice(choice: ToolChoice | null, tools: readonly Tool[]): unknown {
+  const kinds = new Map(tools.map(({ name, kind }) => [name, kind]));
+  switch (choice?.kind) {
+    case undefined:
+      return undefined;
+    case "named":
+      return { type: kinds.get(choice.name) ?? "function", name: choice.name };
+    case "allowed":
+      return {
+        type: "allowed_tools",
+        mode: choice.mode,
+        tools: choice.names.map((name) => ({ type: kinds.get(name) ?? "function", name })),
+      };
+    default:
+      return choice!.kind;
+  }
+}
+
+function writeReasoning(
+  wish: ReasoningWish | null,
+  { quirks }: HostTarget,
+  saying: Saying,
+): Json | undefined {
+  if (wish === null) return undefined;
+  if (wish.off) return { effort: "none" };
+  const effort = effortOf(wish, saying);
+  const shown = wish.summary !== null && quirks.noReasoningSummary !== true;
+  const reasoning = {
+    ...(effort === null ? {} : { effort }),
+    ...(shown ? { summary: wish.summary } : {}),
+  };
+  return Object.keys(reasoning).length > 0 ? reasoning : undefined;
+}
+
+function writeText({ format, verbosity }: Conversation): Json | undefined {
+  if (format === null && verbosity === null) return undefined;
+  return present({
+    format: format === null ? undefined : writeFormat(format),
+    verbosity: verbosity ?? undefined,
+  });
+}
+
+function writeFormat(format: AnswerFormat): Json {
+  if (format.kind === "json_object") return { type: "json_object" };
+  const { name, description, schema, strict } = format;
+  return present({
+    type: "json_schema",
+    name: name ?? "answer",
+    description: description ?? undefined,
+    schema,
+    strict: strict ?? undefined,
+  });
+}

@@ -1,0 +1,56 @@
+import type { SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import { FIELDS, NESTED, type NestedField, type Verdict } from "./fields.ts";
+
+/**
+ * One request on its way into another language: what it leaves out, and the first thing that cannot be said. Readers and
+ * writers go on after that one, so that none of them has to hand it up; the request is refused all the same.
+ */
+export class Saying {
+  refusal: Refusal | null = null;
+  private readonly left = new Set<string>();
+
+  constructor(
+    readonly client: SurfaceName,
+    readonly host: SurfaceName,
+  ) {}
+
+  /** Fields that were left out, for the client to know. */
+  get omitted(): readonly string[] {
+    return [...this.left];
+  }
+
+  /** Judges every member of the body by the table. */
+  judge(json: Readonly<Record<string, unknown>>): void {
+    const table = FIELDS[this.client];
+    for (const [field, value] of Object.entries(json)) {
+      if (value === null || value === undefined) continue;
+      const row = Object.hasOwn(table, field) ? table[field]! : undefined;
+      const verdict = row === undefined ? UNKNOWN : row[this.host]!;
+      if (verdict.kind === "omit") this.left.add(field);
+      if (verdict.kind === "refuse" && verdict.unless?.(value) !== true) this.cannot(field, verdict.why);
+    }
+  }
+
+  /** Leaves out a part of a field, as the table has it. */
+  omit(field: NestedField): void {
+    if (NESTED[field].kind === "refuse") this.cannot(field, NESTED[field].why);
+    else this.left.add(field);
+  }
+
+  /** The host's language has no words for it. */
+  cannot(field: string, why: string): void {
+    this.refusal ??= refuse(
+      "invalid_request",
+      `\`${field}\` cannot be sent to this model's host, which speaks ${this.host}: ${why}.`,
+      { param: field },
+    );
+  }
+
+  /** The client's own language does not allow it. */
+  wrong(field: string, what: string): void {
+    this.refusal ??= refuse("invalid_request", `\`${field}\` ${what}.`, { param: field });
+  }
+}
+
+const UNKNOWN: Verdict = { kind: "refuse", why: "the gateway does not know this field" };

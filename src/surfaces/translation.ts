@@ -1,0 +1,338 @@
+import type { SurfaceName } from "../catalog/catalog.ts";
+import type { ErrorObject, Refusal } from "../errors/refusal.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
+import { type AnswerReader, fault, isFault } from "./answer-reader.ts";
+import { type AnswerWriter, NO_USAGE } from "./answer-writer.ts";
+import { ChatReader, ChatWriter, readChatAnswer, writeChatAnswer } from "./chat-answer.ts";
+import { readChatRequest, writeChatRequest } from "./chat-request.ts";
+import type { Conversation, Seal } from "./conversation.ts";
+import { unwrappedInput } from "./custom-tool.ts";
+import { asObject } from "./judge.ts";
+import {
+  MessagesReader,
+  MessagesWriter,
+  readMessagesAnswer,
+  writeMessagesAnswer,
+} from "./messages-answer.ts";
+import { readMessagesRequest, writeMessagesRequest } from "./messages-request.ts";
+import {
+  ResponsesReader,
+  ResponsesWriter,
+  readResponsesAnswer,
+  writeResponsesAnswer,
+} from "./responses-answer.ts";
+import { readResponsesRequest, writeResponsesRequest } from "./responses-request.ts";
+import { Saying } from "./saying.ts";
+import { familyOf } from "./seal.ts";
+import { EventCutter, eventEnd, readEvent } from "./sse.ts";
+import type {
+  Asked,
+  GenerationRequest,
+  HostBody,
+  HostError,
+  HostTarget,
+  Pairing,
+  Reply,
+  StreamJudge,
+  Usage,
+} from "./surface.ts";
+
+/**
+ * A client of one language on a host of another: one language's reader meets the other's writer over the vocabulary
+ * (conversation, answer-events), so three languages give six pairings.
+ */
+export function translation(client: SurfaceName, host: SurfaceName): Pairing {
+  return {
+    hostBody: (request, target) => hostBody(client, host, request, target),
+    readReply: (body, request, asked) => readReply(client, host, body, request, asked),
+    openStream: (request, asked) => new TranslatingJudge(client, host, request, asked),
+  };
+}
+
+/** What the vocabulary is spoken with, by language. */
+interface Language {
+  readRequest(json: Json, saying: Saying): Conversation;
+  writeRequest(
+    conversation: Conversation,
+    target: HostTarget,
+    stream: boolean,
+    saying: Saying,
+  ): Record<string, unknown>;
+  openReader(events: AnswerEvents, family: string): AnswerReader;
+  readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
+  openWriter(request: GenerationRequest, asked: Asked, hostFamily: string): AnswerWriter;
+  writeAnswer(
+    answer: Answer,
+    usage: Usage,
+    request: GenerationRequest,
+    asked: Asked,
+    hostFamily: string,
+  ): Json;
+  /** Its hosts call functions only: freeform tools are wrapped. */
+  readonly wrapsCustomTools: boolean;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
+  "chat.completions": {
+    readRequest: readChatRequest,
+    writeRequest: writeChatRequest,
+    openReader: (events, family) => new ChatReader(events, family),
+    readAnswer: readChatAnswer,
+    openWriter: ({ json }, asked) =>
+      new ChatWriter(asked, asObject(json.stream_options)?.include_usage === true),
+    writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
+    wrapsCustomTools: true,
+  },
+  responses: {
+    readRequest: readResponsesRequest,
+    writeRequest: writeResponsesRequest,
+    openReader: (events, family) => new ResponsesReader(events, family),
+    readAnswer: readResponsesAnswer,
+    openWriter: ({ json }, asked) => new ResponsesWriter(json, asked),
+    writeAnswer: (answer, usage, { json }, asked) => writeResponsesAnswer(answer, usage, json, asked),
+    wrapsCustomTools: false,
+  },
+  messages: {
+    readRequest: readMessagesRequest,
+    writeRequest: writeMessagesRequest,
+    openReader: (events, family) => new MessagesReader(events, family),
+    readAnswer: readMessagesAnswer,
+    openWriter: ({ promptEstimate }, asked, family) => new MessagesWriter(asked, family, promptEstimate),
+    writeAnswer: (answer, usage, _request, asked, family) =>
+      writeMessagesAnswer(answer, usage, asked, family),
+    wrapsCustomTools: true,
+  },
+};
+
+function hostBody(
+  client: SurfaceName,
+  host: SurfaceName,
+  { json, stream }: GenerationRequest,
+  target: HostTarget,
+): HostBody | Refusal {
+  const saying = new Saying(client, host);
+  saying.judge(json);
+  const conversation = LANGUAGES[client].readRequest(json, saying);
+  if (saying.refusal !== null) return saying.refusal;
+  const body = LANGUAGES[host].writeRequest(conversation, target, stream, saying);
+  if (saying.refusal !== null) return saying.refusal;
+  return { bytes: Buffer.from(JSON.stringify(body)), omitted: saying.omitted };
+}
+
+function readReply(
+  client: SurfaceName,
+  host: SurfaceName,
+  bytes: Uint8Array,
+  request: GenerationRequest,
+  asked: Asked,
+): Reply {
+  const json = parse(bytes);
+  if (json === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  const answer = new Answer();
+  const counter = new Counter(unwrapping(answer, host, request));
+  const family = familyOf(host, asked.publicModel);
+  const problem = LANGUAGES[host].readAnswer(json, counter, family);
+  if (problem !== null) return { kind: "fault", message: problem.message };
+  const countedTokens = Math.ceil(counter.tokens);
+  const usage = answer.reported ?? countedUsage(request, countedTokens);
+  const body = LANGUAGES[client].writeAnswer(answer, usage, request, asked, family);
+  return { kind: "reply", body: Buffer.from(JSON.stringify(body)), usage: answer.reported, countedTokens };
+}
+
+function parse(bytes: Uint8Array): Json | null {
+  try {
+    return asObject(
+      JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")),
+    );
+  } catch {
+    return null;
+  }
+}
+
+/** What is told, and billed, where a host reports nothing. */
+const countedUsage = ({ promptEstimate }: GenerationRequest, output: number): Usage => ({
+  ...NO_USAGE,
+  input: promptEstimate,
+  output,
+});
+
+/** A streamed answer on its way from one language into another. */
+class TranslatingJudge implements StreamJudge {
+  terminal: Uint8Array | null = null;
+  fault: HostError | null = null;
+  private readonly cutter = new EventCutter();
+  private readonly writer: AnswerWriter;
+  private readonly counter: Counter;
+  private readonly reader: AnswerReader;
+
+  constructor(
+    client: SurfaceName,
+    host: SurfaceName,
+    private readonly request: GenerationRequest,
+    asked: Asked,
+  ) {
+    const family = familyOf(host, asked.publicModel);
+    this.writer = LANGUAGES[client].openWriter(request, asked, family);
+    this.counter = new Counter(unwrapping(this.writer, host, request));
+    this.reader = LANGUAGES[host].openReader(this.counter, family);
+  }
+
+  get tokenSeen(): boolean {
+    return this.counter.tokenSeen;
+  }
+
+  get countedTokens(): number {
+    return Math.ceil(this.counter.tokens);
+  }
+
+  get usage(): Usage | null {
+    return this.counter.reported;
+  }
+
+  push(chunk: Uint8Array): Uint8Array {
+    if (this.over) return NOTHING;
+    this.read(this.cutter.push(chunk));
+    if (!this.over && this.cutter.unfinished > MAX_EVENT_BYTES)
+      this.fault = fault(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
+    return this.writer.take();
+  }
+
+  end(): Uint8Array {
+    if (this.over) return NOTHING;
+    // Hosts that leave out the last blank line mean their last event all the same.
+    const rest = this.cutter.rest();
+    if (rest.length > 0) this.read(Buffer.concat([rest, BLANK_LINE]));
+    if (!this.over) this.settle(this.reader.close());
+    return this.writer.take();
+  }
+
+  fail(error: ErrorObject): Uint8Array {
+    return this.writer.fail(error);
+  }
+
+  private get over(): boolean {
+    return this.terminal !== null || this.fault !== null;
+  }
+
+  private read(bytes: Buffer): void {
+    for (let at = 0; at < bytes.length && !this.over; ) {
+      const end = eventEnd(bytes, at);
+      this.settle(this.reader.read(readEvent(bytes, at, end)));
+      at = end;
+    }
+  }
+
+  private settle(outcome: "more" | "end" | HostError): void {
+    if (outcome === "more") return;
+    if (isFault(outcome)) {
+      this.fault = outcome;
+      return;
+    }
+    if (this.usage === null) this.writer.usage(countedUsage(this.request, this.countedTokens));
+    this.terminal = this.writer.finish();
+  }
+}
+
+const NOTHING = new Uint8Array();
+const BLANK_LINE = Buffer.from("\n\n");
+
+/** Larger than any event of text. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+
+/** Counts what passes, and notes when the first token has. */
+class Counter implements AnswerEvents {
+  tokens = 0;
+  tokenSeen = false;
+  reported: Usage | null = null;
+
+  constructor(private readonly next: AnswerEvents) {}
+
+  start(id: string | null, usage: Usage | null): void {
+    this.reported = usage;
+    this.next.start(id, usage);
+  }
+
+  open(block: OpenBlock): void {
+    if (block.kind === "tool_call") {
+      this.tokenSeen = true;
+      this.tokens += estimateTokens(block.name);
+    }
+    this.next.open(block);
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    this.tokenSeen = true;
+    this.tokens += estimateTokens(text);
+    this.next.delta(text, logprobs);
+  }
+
+  close(seal: Seal | null): void {
+    if (seal !== null) this.tokenSeen = true;
+    this.next.close(seal);
+  }
+
+  usage(usage: Usage): void {
+    this.reported = usage;
+    this.next.usage(usage);
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.next.stop(reason, sequence);
+  }
+}
+
+/** Between a host that calls functions only and a client that offered freeform tools. */
+function unwrapping(next: AnswerEvents, host: SurfaceName, { json }: GenerationRequest): AnswerEvents {
+  if (!LANGUAGES[host].wrapsCustomTools || !Array.isArray(json.tools)) return next;
+  const names = json.tools.flatMap((value) => {
+    const tool = asObject(value);
+    return tool?.type === "custom" ? [String(asObject(tool.custom)?.name ?? tool.name)] : [];
+  });
+  return names.length === 0 ? next : new Unwrapper(next, new Set(names));
+}
+
+/** The text of a freeform call is known when its arguments are whole. */
+class Unwrapper implements AnswerEvents {
+  private wrapped: { readonly block: OpenBlock; text: string } | null = null;
+
+  constructor(
+    private readonly next: AnswerEvents,
+    private readonly names: ReadonlySet<string>,
+  ) {}
+
+  start(id: string | null, usage: Usage | null): void {
+    this.next.start(id, usage);
+  }
+
+  open(block: OpenBlock): void {
+    if (block.kind === "tool_call" && this.names.has(block.name))
+      this.wrapped = { block: { ...block, custom: true }, text: "" };
+    else this.next.open(block);
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    if (this.wrapped === null) this.next.delta(text, logprobs);
+    else this.wrapped.text += text;
+  }
+
+  close(seal: Seal | null): void {
+    if (this.wrapped !== null) {
+      const { block, text } = this.wrapped;
+      this.wrapped = null;
+      this.next.open(block);
+      this.next.delta(unwrappedInput(text));
+    }
+    this.next.close(seal);
+  }
+
+  usage(usage: Usage): void {
+    this.next.usage(usage);
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.next.stop(reason, sequence);
+  }
+}
