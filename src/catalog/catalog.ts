@@ -65,6 +65,8 @@ export interface Route {
   readonly price: Price | null;
   /** Open Tier only, and only while verified. */
   readonly free: boolean;
+  /** The host's, with what is peculiar to this model there; absent means the host's. */
+  readonly quirks?: Quirks;
   /** Absent: `unknown`. */
   readonly quantization?: Quantization;
   /** The request members that the host obeys here; absent: all that its language has. */

@@ -1,7 +1,7 @@
 import type { Host, Model, Route } from "../catalog/catalog.ts";
 import { FREE_VARIANT } from "../catalog/model-name.ts";
 import type { KnownModel } from "./model-catalogue.ts";
-import { hostOf, type Preset, presentPresets } from "./presets.ts";
+import { hostOf, type Preset, presentPresets, routeQuirks } from "./presets.ts";
 import { simulatedHost, simulatedModel } from "./simulated-model.ts";
 
 /** What serves when the file lists neither hosts nor models: the environment's hosts, and the simulated one. */
@@ -68,9 +68,16 @@ interface Served {
  */
 function mergeModels(served: readonly Served[]): Map<string, Model> {
   const models = new Map<string, Model>();
-  for (const { host, models: known } of served) {
+  for (const { preset, host, models: known } of served) {
     for (const { id, name, wireName, contextLength, maxOutputTokens, price } of known) {
-      const route: Route = { host, model: wireName, price, free: false };
+      const own = routeQuirks(preset, wireName);
+      const route: Route = {
+        host,
+        model: wireName,
+        price,
+        free: false,
+        ...(own === null ? {} : { quirks: own }),
+      };
       const first = models.get(id);
       if (first === undefined) {
         models.set(id, { id, name, contextLength, maxOutputTokens, price, routes: [route] });

@@ -13,6 +13,8 @@ export interface Preset {
   readonly auth: Host["auth"];
   readonly headers?: Readonly<Record<string, string>>;
   readonly quirks?: Quirks;
+  /** What holds for some of its models only, by their names on the wire. */
+  readonly modelQuirks?: readonly { readonly names: RegExp; readonly quirks: Quirks }[];
   /** The provider's name in @pydantic/genai-prices. */
   readonly prices: string;
   /** Author of the models, where the host serves its own only: its name in OpenRouter's ids, which others use too. */
@@ -50,6 +52,14 @@ export const PRESETS: readonly Preset[] = [
     speaks: ["messages"],
     auth: "x-api-key",
     headers: { "anthropic-version": "2023-06-01" },
+    // Models up to 4.5 take a budget of thoughts, the later ones only an effort.
+    quirks: { adaptiveThinking: true },
+    modelQuirks: [
+      {
+        names: /^claude-(2|3|instant|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/,
+        quirks: { adaptiveThinking: false },
+      },
+    ],
     prices: "anthropic",
     author: "anthropic",
     zoo: "anthropic",
@@ -60,6 +70,7 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
     speaks: CHAT,
     auth: "bearer",
+    quirks: { coreFieldsOnly: true },
     prices: "google",
     author: "google",
     zoo: "google",
@@ -71,7 +82,7 @@ export const PRESETS: readonly Preset[] = [
     speaks: CHAT,
     auth: "bearer",
     // Answers 422 to `stream_options`, and reports usage without being asked.
-    quirks: { noStreamOptions: true },
+    quirks: { noStreamOptions: true, coreFieldsOnly: true },
     prices: "mistral",
     author: "mistralai",
   },
@@ -81,6 +92,8 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.deepseek.com/v1",
     speaks: CHAT,
     auth: "bearer",
+    // Its thinking models refuse to go on after a tool's result without their earlier thoughts.
+    quirks: { coreFieldsOnly: true, plainContent: true, takesReasoning: true },
     prices: "deepseek",
     author: "deepseek",
     zoo: "deepseek",
@@ -101,6 +114,7 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.groq.com/openai/v1",
     speaks: CHAT,
     auth: "bearer",
+    quirks: { coreFieldsOnly: true },
     prices: "groq",
   },
   {
@@ -109,6 +123,7 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.cerebras.ai/v1",
     speaks: CHAT,
     auth: "bearer",
+    quirks: { coreFieldsOnly: true },
     prices: "cerebras",
   },
   {
@@ -117,6 +132,7 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.fireworks.ai/inference/v1",
     speaks: CHAT,
     auth: "bearer",
+    quirks: { coreFieldsOnly: true },
     prices: "fireworks",
     modelPrefix: "accounts/fireworks/models/",
   },
@@ -126,6 +142,7 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.together.xyz/v1",
     speaks: CHAT,
     auth: "bearer",
+    quirks: { coreFieldsOnly: true },
     prices: "together",
   },
   {
@@ -134,6 +151,7 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://openrouter.ai/api/v1",
     speaks: ALL,
     auth: "bearer",
+    quirks: { cacheControl: true },
     prices: "openrouter",
     namesAuthors: true,
   },
@@ -154,6 +172,12 @@ export const hostOf = (preset: Preset, env: Readonly<Record<string, string | und
   onDisconnect: "cancel",
   quirks: preset.quirks ?? {},
 });
+
+/** The quirks of one model where they differ from the host's. */
+export function routeQuirks({ quirks = {}, modelQuirks = [] }: Preset, name: string): Quirks | null {
+  const own = modelQuirks.find(({ names }) => names.test(name));
+  return own === undefined ? null : { ...quirks, ...own.quirks };
+}
 
 /** A key copied with its line break is still meant to be the key. */
 function keyOf({ env: name }: Preset, env: Readonly<Record<string, string | undefined>>): string | null {

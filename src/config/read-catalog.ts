@@ -4,6 +4,7 @@ import { nanoFromUsd, pricePerMillion } from "../units/usd.ts";
 import { readAddress } from "./address.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 import type { Path, Report } from "./problem.ts";
+import { readQuirks } from "./quirks.ts";
 import type { ConfigFile, HostRow, ModelRow, PriceRow, RouteRow } from "./schema.ts";
 import { SIMULATED_ADDRESS, SIMULATED_MODEL_ID, simulatedHost, simulatedModel } from "./simulated-model.ts";
 import { describe } from "./validate.ts";
@@ -51,10 +52,7 @@ function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report
       : {
           privacy: { collectsNothing: row.data_collection === "deny", retainsNothing: row.zdr ?? false },
         }),
-    quirks: {
-      ...(row.quirks?.no_stream_options === true ? { noStreamOptions: true } : {}),
-      ...(row.quirks?.max_completion_tokens === true ? { maxCompletionTokens: true } : {}),
-    },
+    quirks: readQuirks(row.quirks),
   };
 }
 
@@ -162,6 +160,7 @@ function readRoute(
     free,
     ...(row.quantization === undefined ? {} : { quantization: row.quantization }),
     ...(row.parameters === undefined ? {} : { parameters: new Set(row.parameters) }),
+    ...(row.quirks === undefined ? {} : { quirks: { ...host.quirks, ...readQuirks(row.quirks) } }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
+import { QuirkSchema } from "./quirks.ts";
 
 /**
  * The configuration file as its author writes it (contract §2; docs/configuration.md). `expected` is what a problem
@@ -70,15 +71,7 @@ const Host = Type.Object(
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
     data_collection: Type.Optional(oneOf(["allow", "deny"])),
     zdr: Type.Optional(Type.Boolean({ expected: "true or false" })),
-    quirks: Type.Optional(
-      Type.Object(
-        {
-          no_stream_options: Type.Optional(Type.Boolean({ expected: "true or false" })),
-          max_completion_tokens: Type.Optional(Type.Boolean({ expected: "true or false" })),
-        },
-        { ...strict, expected: "a map of quirks" },
-      ),
-    ),
+    quirks: QuirkSchema,
   },
   { ...strict, expected: "a host: { id, base_url, speaks, … }" },
 );
@@ -93,6 +86,7 @@ const Route = Type.Object(
     parameters: Type.Optional(
       list(text("the name of a request parameter"), "a list of at least one request parameter"),
     ),
+    quirks: QuirkSchema,
   },
   { ...strict, expected: "a route: { host, model, price?, free?, … }" },
 );

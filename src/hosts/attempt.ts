@@ -215,7 +215,7 @@ function sayTo(request: GenerationRequest, { model, route, hostSurface }: Stop, 
   const target = {
     model: route.model,
     publicModel: model.id,
-    quirks: route.host.quirks,
+    quirks: route.quirks ?? route.host.quirks,
     maxOutputTokens: ways.outputCeiling,
     defaultMaxOutputTokens: Math.min(ways.defaultMaxOutputTokens, model.maxOutputTokens),
   };

@@ -1,0 +1,68 @@
+import { SURFACE_NAMES, type SurfaceName } from "../src/catalog/catalog.ts";
+import { FIELDS, NESTED, type Verdict } from "../src/surfaces/fields.ts";
+
+/** docs/surfaces.md from the tables that requests are judged by: `bun run document:surfaces > docs/surfaces.md`. */
+export function surfacesDocument(): string {
+  return [HEAD, ...SURFACE_NAMES.map(section), parts()].join("\n");
+}
+
+const HEAD = `# Languages: what is said, left out, refused
+
+A client of any of the three languages is served by hosts of any of them. Where both speak the same one, the body passes
+through as it came. Where they differ it is translated, and each field has one of three fates:
+
+- **said**: it means the same there;
+- **left out**: the answer means the same without it. The response names it in \`x-gateway-omitted\`;
+- **refused**: the answer would mean something else. The request is \`invalid_request\`, with the field in \`param\`, unless
+  another host of the plan can take it. A value that asks for nothing (\`n: 1\`, a penalty of 0) is left out instead.
+
+A field that is not in a table is refused. This page is made from \`src/surfaces/fields.ts\`, by which requests are judged.
+
+| in an answer | chat.completions | responses | messages |
+| --- | --- | --- | --- |
+| said what it wanted | \`stop\` | \`completed\` | \`end_turn\` |
+| a stop sequence | \`stop\` | \`completed\` | \`stop_sequence\` |
+| calls tools | \`tool_calls\` | \`completed\` | \`tool_use\` |
+| the ceiling, or the context's end | \`length\` | \`incomplete\`: \`max_output_tokens\` | \`max_tokens\` |
+| a filter | \`content_filter\` | \`incomplete\`: \`content_filter\` | \`refusal\` |
+| thoughts | \`reasoning_content\`, sealed in \`reasoning_details\` | \`reasoning\` item, sealed in \`encrypted_content\` | \`thinking\`, sealed in \`signature\` |
+| tokens read from a cache | \`prompt_tokens_details.cached_tokens\` | \`input_tokens_details.cached_tokens\` | \`cache_read_input_tokens\` |
+| tokens written to a cache | \`prompt_tokens_details.cache_write_tokens\` | \`input_tokens_details.cache_write_tokens\` | \`cache_creation_input_tokens\` |
+| tokens of thoughts | \`completion_tokens_details.reasoning_tokens\` | \`output_tokens_details.reasoning_tokens\` | \`output_tokens_details.thinking_tokens\` |
+
+A seal holds a signature or encrypted thoughts of one family (the host's language and the model's author). It goes back to
+that family only; any other host gets the conversation without those thoughts. Freeform (\`custom\`) tools become functions
+with one text on hosts of \`chat.completions\` and \`messages\`, and come back as freeform calls.
+`;
+
+function section(client: SurfaceName): string {
+  const hosts = SURFACE_NAMES.filter((name) => name !== client);
+  const head = ["field", ...hosts.map((host) => `to a host of \`${host}\``)];
+  const rows = Object.entries(FIELDS[client]).map(([field, row]) => [
+    `\`${field}\``,
+    ...hosts.map((host) => fate(row[host]!)),
+  ]);
+  return `## From a client of \`${client}\`\n\n${table(head, rows)}`;
+}
+
+const parts = (): string =>
+  `## Parts of fields\n\n${table(
+    ["part", "where the host's language lacks it"],
+    Object.entries(NESTED).map(([part, verdict]) => [`\`${part}\``, fate(verdict)]),
+  )}`;
+
+function fate(verdict: Verdict): string {
+  switch (verdict.kind) {
+    case "said":
+      return "said";
+    case "omit":
+      return `left out: ${verdict.why}`;
+    case "refuse":
+      return `refused: ${verdict.why}`;
+  }
+}
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+
+if (import.meta.main) process.stdout.write(surfacesDocument());

@@ -1,0 +1,29 @@
+import { Type } from "@sinclair/typebox";
+import type { Quirks } from "../catalog/catalog.ts";
+
+/** The names of quirks in a file. Each is a fact about a host, or about one model of it: true or false. */
+const NAMES = {
+  no_stream_options: "noStreamOptions",
+  max_completion_tokens: "maxCompletionTokens",
+  core_fields_only: "coreFieldsOnly",
+  plain_content: "plainContent",
+  cache_control: "cacheControl",
+  takes_reasoning: "takesReasoning",
+  adaptive_thinking: "adaptiveThinking",
+  no_reasoning_summary: "noReasoningSummary",
+} as const satisfies Record<string, keyof Quirks>;
+
+type QuirkName = keyof typeof NAMES;
+
+export type QuirkRow = Partial<Record<QuirkName, boolean>>;
+
+const members = Object.fromEntries(
+  Object.keys(NAMES).map((name) => [name, Type.Optional(Type.Boolean({ expected: "true or false" }))]),
+);
+
+export const QuirkSchema = Type.Optional(
+  Type.Unsafe<QuirkRow>(Type.Object(members, { additionalProperties: false, expected: "a map of quirks" })),
+);
+
+export const readQuirks = (row: QuirkRow = {}): Quirks =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [NAMES[name as QuirkName], value]));
