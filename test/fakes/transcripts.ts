@@ -23,7 +23,7 @@ export interface AnswerOptions {
   /** Prompt tokens, all of them; of these `cached` were read from the host's cache. */
   readonly input?: number;
   readonly cached?: number;
-  /** Written to the cache; only Anthropic reports it, beside its `input_tokens`. */
+  /** Written to the cache; Anthropic reports it beside its `input_tokens`, OpenAI among the prompt's details. */
   readonly cacheWrite?: number;
   /** Output tokens, reasoning among them. */
   readonly output?: number;
@@ -345,10 +345,11 @@ function responseObject(
   };
 }
 
-function responsesUsage({ input = 11, cached = 0, output = 3, reasoning = 0 }: AnswerOptions): object {
+function responsesUsage(options: AnswerOptions): object {
+  const { input = 11, cached = 0, cacheWrite = 0, output = 3, reasoning = 0 } = options;
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: cacheWrite },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: input + output,
@@ -436,7 +437,12 @@ const textBlock = (words: readonly string[]): ContentBlock => ({
 });
 
 function toolUseBlock(): ContentBlock {
-  const block = { type: "tool_use", id: "toolu_01T1x1fJ34qAmk2t", name: TOOL.name };
+  const block = {
+    type: "tool_use",
+    id: "toolu_01T1x1fJ34qAmk2t",
+    name: TOOL.name,
+    caller: { type: "direct" },
+  };
   return {
     opened: { ...block, input: {} },
     deltas: ["", ...TOOL.argumentParts].map((partial_json) => ({ type: "input_json_delta", partial_json })),
