@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import { nameableIds, suggestion } from "./catalog/closest-id.ts";
 import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
+import { configView } from "./config/config-view.ts";
 import { type FoundConfig, findConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
 import { formatProblems } from "./config/problem.ts";
@@ -299,6 +300,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     receipts,
     ready: () => !draining && books.journal.healthy,
     reload: async () => ({ problem: await reload() }),
+    configInForce: () => configView(config, links),
     metrics: () => metrics.text(),
     onFault,
   };

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { SUSPENSION_REASONS } from "../keys/suspension.ts";
@@ -6,44 +5,25 @@ import { isoTime } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { isLoopback, plain } from "./address.ts";
+import { guarded, notAdmin } from "./admin-token.ts";
 import { readJson } from "./body.ts";
 import type { HttpDeps, LedgerAudit } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { invalidField, readFields, readUsd, text, usd } from "./fields.ts";
-import { bearerOf, missingKey } from "./identity.ts";
 import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
 export function adminEndpoints(deps: HttpDeps): Endpoint[] {
-  const guarded =
-    (handle: (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>) =>
-    async (exchange: Exchange) =>
-      notAdmin(exchange.request, deps) ?? handle(exchange, deps);
   return [
-    { method: "POST", path: "/admin/credits", handle: guarded(credit) },
-    { method: "POST", path: "/admin/accounts/:id/suspend", handle: guarded(suspend) },
-    { method: "POST", path: "/admin/accounts/:id/unsuspend", handle: guarded(unsuspend) },
-    { method: "GET", path: "/admin/ledger/audit", handle: guarded(audit) },
-    { method: "POST", path: "/admin/reload", handle: guarded(reload) },
+    { method: "POST", path: "/admin/credits", handle: guarded(credit, deps) },
+    { method: "POST", path: "/admin/accounts/:id/suspend", handle: guarded(suspend, deps) },
+    { method: "POST", path: "/admin/accounts/:id/unsuspend", handle: guarded(unsuspend, deps) },
+    { method: "GET", path: "/admin/ledger/audit", handle: guarded(audit, deps) },
+    { method: "POST", path: "/admin/reload", handle: guarded(reload, deps) },
     { method: "GET", path: "/metrics", handle: (exchange) => metrics(exchange, deps) },
   ];
 }
-
-function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | null {
-  const token = bearerOf(request);
-  if (token === null) return missingKey(request);
-  return sameSecret(token, adminToken)
-    ? null
-    : refuse(
-        "invalid_api_key",
-        "The bearer token is not this gateway's admin token, which alone opens this endpoint.",
-      );
-}
-
-/** Compares digests, which have one length, so that time tells neither where two secrets differ nor how long they are. */
-const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
-const digest = (secret: string): Uint8Array => new Bun.CryptoHasher("sha256").update(secret).digest();
 
 const CreditFields = Type.Object(
   {

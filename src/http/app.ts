@@ -1,6 +1,8 @@
 import { Elysia } from "elysia";
 import { newId } from "../units/id.ts";
 import { adminEndpoints } from "./admin.ts";
+import { adminBalanceEndpoints } from "./admin-balances.ts";
+import { adminHostEndpoints } from "./admin-hosts.ts";
 import { budgetEndpoints } from "./budgets.ts";
 import { catalogEndpoints } from "./catalog.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -29,6 +31,8 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
     ...receiptEndpoints(deps),
     ...catalogEndpoints(deps),
     ...adminEndpoints(deps),
+    ...adminBalanceEndpoints(deps),
+    ...adminHostEndpoints(deps),
     ...pageEndpoints(deps),
   ].flatMap(withAlias);
   const app = new Elysia({

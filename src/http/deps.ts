@@ -6,6 +6,7 @@ import type { KeyDesk } from "../keys/desk.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
+import type { Roads } from "../routing/stop.ts";
 import type { Credit, StoredReceipt } from "../store/ledger-store.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
@@ -21,13 +22,15 @@ export interface HttpDeps {
   /** Input tokens of a Messages request. */
   countTokens(body: Uint8Array, holder: Pick<Holder, "key" | "balance">): Promise<number | Refusal>;
   catalog(): Catalog;
-  readonly roads: RoadConditions;
+  readonly roads: RoadConditions & Pick<Roads, "speed">;
   readonly ledger: LedgerDesk;
   readonly receipts: ReceiptReader;
   /** False while draining or recovering. */
   ready(): boolean;
   /** Reads the configuration again; a problem is what a bad file is refused with. */
   reload(): Promise<{ readonly problem: string | null }>;
+  /** The configuration in force as JSON, without any secret. */
+  configInForce(): object;
   /** Prometheus text. */
   metrics(): string;
   /** Told of every unhandled failure. What it is told holds no secret, hash or body. */

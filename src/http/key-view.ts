@@ -2,6 +2,7 @@ import type { Minted } from "../keys/creation.ts";
 import type { Key } from "../keys/key.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import type { LedgerDesk } from "./deps.ts";
 
 /** A key as its owner sees it: never the secret, never its hash. */
 export function keyView(key: Key, now: EpochMs) {
@@ -21,6 +22,12 @@ export function keyView(key: Key, now: EpochMs) {
     allowed_models: key.allowedModels,
     budget: budgetField(key.budgets),
   };
+}
+
+/** The same with what the key has used of its caps. */
+export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerDesk) {
+  const { day, month } = await ledger.keyUse(key, now);
+  return { ...keyView(key, now), used_day_usd: usdFromNano(day), used_month_usd: usdFromNano(month) };
 }
 
 /** The one answer that holds the plaintext. */

@@ -1,12 +1,12 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
-import type { Balance, Key } from "../keys/key.ts";
+import type { Balance } from "../keys/key.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { bearerOf, identify } from "./identity.ts";
-import { keyView } from "./key-view.ts";
+import { usedKeyView } from "./key-view.ts";
 import { ok, type Reply } from "./reply.ts";
 
 export function meEndpoints(deps: HttpDeps): Endpoint[] {
@@ -26,15 +26,10 @@ async function me({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusa
     available_usd: usdFromNano(money.available),
     held_usd: usdFromNano(money.held),
     suspended: balance.suspended,
-    key: who.kind === "key" ? await usedKey(who.key, now, deps) : null,
+    key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
     open_tier: await openTier(balance, now, deps),
     account: accountOf(balance),
   });
-}
-
-async function usedKey(key: Key, now: EpochMs, { ledger }: HttpDeps) {
-  const { day, month } = await ledger.keyUse(key, now);
-  return { ...keyView(key, now), used_day_usd: usdFromNano(day), used_month_usd: usdFromNano(month) };
 }
 
 async function openTier(balance: Balance, now: EpochMs, { ledger }: HttpDeps) {

@@ -15,6 +15,9 @@ export interface KeyStore {
   /** Newest first; `before` is the id that the last page ended with. */
   keysOf(balance: BalanceId, limit: number, before: KeyId | null): Promise<Key[]>;
 
+  /** Newest first; `before` is the id that the last page ended with. `liveKeys` as in `addKey`. */
+  balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]>;
+
   addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void>;
   /** `liveKeys` counts those that are neither revoked nor expired. */
   addKey(

@@ -45,6 +45,14 @@ export class SqliteKeyStore implements KeyStore {
     return this.statements.keysOf.all(balance, at, from?.id ?? "", limit).map(keyFromRow);
   }
 
+  async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
+    const from = before === null ? null : this.statements.balanceById.get(before);
+    const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
+    return this.statements.balances
+      .all(this.clock.now(), at, from?.id ?? "", limit)
+      .map((row) => ({ balance: balanceOf(row), liveKeys: row.live }));
+  }
+
   async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
     this.change(() => {
       const { id, accountId, suspended, createdAt } = balance;
@@ -269,6 +277,12 @@ function prepare(db: Database) {
     balanceById: db.query<BalanceRow, [string]>(`SELECT ${BALANCE_COLUMNS} FROM balances WHERE id = ?`),
     balanceByRecovery: db.query<BalanceRow, [string]>(
       `SELECT ${BALANCE_COLUMNS} FROM balances WHERE recovery_hash = ?`,
+    ),
+    balances: db.query<BalanceRow & { live: number }, [number, number, string, number]>(
+      `SELECT ${BALANCE_COLUMNS},
+         (SELECT count(*) FROM keys WHERE balance_id = balances.id
+           AND state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)) AS live
+       FROM balances WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?`,
     ),
     addBalance: db.query<never, [string, string | null, string | null, string, number]>(
       "INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at) VALUES (?, ?, ?, ?, ?)",

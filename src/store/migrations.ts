@@ -88,4 +88,8 @@ export const MIGRATIONS: readonly string[] = [
   -- Where the journal has been applied up to: see store/journal.
   CREATE TABLE applied (file INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;
   `,
+  // 3: the operator's list of balances
+  `
+  CREATE INDEX balances_by_time ON balances (created_at, id);
+  `,
 ];

@@ -45,6 +45,12 @@ const MATRIX: [string, string, unknown, string[]][] = [
   ["POST", "/admin/accounts/{balance}/unsuspend", undefined, admin()],
   ["GET", "/admin/ledger/audit", undefined, admin()],
   ["POST", "/admin/reload", undefined, admin()],
+  ["GET", "/admin/balances", undefined, admin()],
+  ["GET", "/admin/balances/{balance}", undefined, admin()],
+  ["GET", "/admin/balances/{balance}/keys", undefined, admin()],
+  ["GET", "/admin/keys/{key}", undefined, admin()],
+  ["GET", "/admin/hosts", undefined, admin()],
+  ["GET", "/admin/config", undefined, admin()],
   ["GET", "/docs/errors", undefined, everybody()],
   ["GET", "/status", undefined, everybody()],
   ["GET", "/dashboard", undefined, everybody()],
@@ -52,6 +58,7 @@ const MATRIX: [string, string, unknown, string[]][] = [
   ["GET", "/readyz", undefined, everybody()],
   ["GET", "/", undefined, everybody()],
   ["POST", "/v1/embeddings", {}, WHO.map(() => "400 unsupported_endpoint")],
+  ["POST", "/admin/keys/{revoked}/revoke", undefined, admin()],
   ["DELETE", "/v1/keys/{key}", undefined, [MISSING, "200", BAD, "200", BAD, INVALID]],
 ];
 
@@ -75,6 +82,8 @@ beforeAll(async () => {
     admin: ADMIN_TOKEN,
   };
   paths = { key: mine.id, balance: mine.balance_id };
+  const { json } = await house.send("POST", "/v1/keys", { bearer: mine.recovery_secret });
+  paths.revoked = json.id;
   const create = { name: "team", cap_usd: 1, window: "month" };
   await house.send("POST", "/v1/budgets", { bearer: mine.recovery_secret, body: create });
   house.receipts.push({

@@ -86,7 +86,7 @@ export class TestHouse {
       },
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
-      roads: { usable: () => true, verifiedFree: () => true, joins: () => false },
+      roads: { usable: () => true, verifiedFree: () => true, joins: () => false, speed: () => null },
       ledger: {
         balance: async (id) => {
           let total = 0;
@@ -123,6 +123,7 @@ export class TestHouse {
       },
       ready: () => this.ready,
       reload: async () => ({ problem: this.reloadProblem }),
+      configInForce: () => ({ file: "gateway.yaml" }),
       metrics: () => "gateway_up 1\n",
       onFault: (error, receipt) => this.faults.push({ error, receipt }),
     };

@@ -1,0 +1,115 @@
+import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
+import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
+import type { Config, DefaultLimits, Links, SmtpConfig, StoreConfig } from "./config.ts";
+
+/**
+ * The configuration in force as its operator may read it: the members of the file, every default applied, and no secret.
+ * Members are named one by one, so that one that is added later stays unseen until somebody decides that it may be shown.
+ */
+export function configView(config: Config, links: Links): object {
+  const { catalog, generation, openTier, setup } = config;
+  return {
+    file: config.file,
+    base_url: links.baseUrl,
+    dashboard_url: links.dashboardUrl,
+    status_url: links.statusUrl,
+    hosts: [...catalog.hosts.values()].map(hostRow),
+    models: [...catalog.models.values()].map(modelRow),
+    auto: Object.fromEntries(catalog.auto),
+    defaults: { accountless: limits(config.defaults.accountless), account: limits(config.defaults.account) },
+    open_tier: {
+      requests_per_day: openTier.requestsPerDay,
+      accountless_requests_per_day: openTier.accountlessRequestsPerDay,
+      rpm: openTier.rpm,
+    },
+    setup: { accountless_keys_per_address_per_hour: setup.accountlessKeysPerAddressPerHour },
+    generation: {
+      first_token_ms: generation.firstTokenMs,
+      max_hosts: generation.maxHosts,
+      chunk_gap_ms: generation.chunkGapMs,
+      total_ms: generation.totalMs,
+      write_off_tokens: generation.writeOffTokens,
+      default_max_output_tokens: generation.defaultMaxOutputTokens,
+    },
+    body_bytes: config.bodyBytes,
+    drain_ms: config.drainMs,
+    grace_ms: config.graceMs,
+    store: storeRow(config.store),
+    workers: config.workers,
+    durability: config.durability,
+    smtp: config.smtp === null ? null : smtpRow(config.smtp),
+  };
+}
+
+/** In place of a secret: whether there is one is worth knowing, what it is nobody needs to read here. */
+const MASK = "***";
+const masked = (secret: string | null): string | null => (secret === null ? null : MASK);
+
+const hostRow = (host: Host) => ({
+  id: host.id,
+  base_url: withoutPassword(host.baseUrl),
+  speaks: host.speaks,
+  api_key: masked(host.apiKey),
+  auth: host.auth,
+  // A header may be the way that this host takes its key.
+  headers: Object.fromEntries(Object.keys(host.headers).map((name) => [name, MASK])),
+  on_disconnect: host.onDisconnect,
+  quirks: host.quirks,
+});
+
+const modelRow = ({ id, name, contextLength, maxOutputTokens, price, routes }: Model) => ({
+  id,
+  name,
+  context_length: contextLength,
+  max_output_tokens: maxOutputTokens,
+  price: priceRow(price),
+  routes: routes.map(routeRow),
+});
+
+const routeRow = ({ host, model, price, free }: Route) => ({
+  host: host.id,
+  model,
+  price: priceRow(price),
+  free,
+});
+
+const priceRow = (price: Price | null) =>
+  price === null
+    ? null
+    : {
+        input: price.input / NANO_PER_USD,
+        output: price.output / NANO_PER_USD,
+        cache_read: price.cacheRead / NANO_PER_USD,
+        cache_write: price.cacheWrite / NANO_PER_USD,
+      };
+
+const limits = ({ rpmLimit, tpmLimit, dailyLimit, monthlyLimit }: DefaultLimits) => ({
+  rpm_limit: rpmLimit,
+  tpm_limit: tpmLimit,
+  daily_limit_usd: amount(dailyLimit),
+  monthly_limit_usd: amount(monthlyLimit),
+});
+
+const amount = (limit: NanoUsd | null): number | null => (limit === null ? null : usdFromNano(limit));
+
+const storeRow = (store: StoreConfig): string =>
+  store.kind === "sqlite" ? "sqlite" : withoutPassword(store.url);
+
+function withoutPassword(address: string): string {
+  if (!URL.canParse(address)) return MASK;
+  const url = new URL(address);
+  if (url.username === "" && url.password === "" && url.search === "") return address;
+  // Some drivers take the password as a parameter.
+  if (url.search !== "") url.search = MASK;
+  if (url.username !== "") url.username = MASK;
+  if (url.password !== "") url.password = MASK;
+  return url.href;
+}
+
+const smtpRow = ({ host, port, user, password, from }: SmtpConfig) => ({
+  host,
+  port,
+  user,
+  password: masked(password),
+  from,
+});

@@ -1,0 +1,104 @@
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Balance, Key } from "../keys/key.ts";
+import { revoke } from "../keys/rotation.ts";
+import { isoTime } from "../units/clock.ts";
+import type { BalanceId, KeyId } from "../units/id.ts";
+import { usdFromNano } from "../units/usd.ts";
+import { guarded } from "./admin-token.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { invalidField, readCount } from "./fields.ts";
+import { usedKeyView } from "./key-view.ts";
+import { ok, type Reply } from "./reply.ts";
+
+/** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
+export function adminBalanceEndpoints(deps: HttpDeps): Endpoint[] {
+  return [
+    { method: "GET", path: "/admin/balances", handle: guarded(listBalances, deps) },
+    { method: "GET", path: "/admin/balances/:id", handle: guarded(showBalance, deps) },
+    { method: "GET", path: "/admin/balances/:id/keys", handle: guarded(listKeys, deps) },
+    { method: "GET", path: "/admin/keys/:id", handle: guarded(showKey, deps) },
+    { method: "POST", path: "/admin/keys/:id/revoke", handle: guarded(revokeKey, deps) },
+  ];
+}
+
+/** Each row asks the ledger for three sums. */
+const DEFAULT_PAGE = 50;
+const MAX_PAGE = 200;
+
+async function listBalances({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const query = queryOf(request);
+  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  if (refused(limit)) return limit;
+  const before = query.get("before") as BalanceId | null;
+  if (before !== null && (await deps.desk.store.estate(before)) === null) {
+    return invalidField("before", "`before` must be the id of a balance.");
+  }
+  const rows = await deps.desk.store.balances(limit + 1, before);
+  const data = await Promise.all(
+    rows
+      .slice(0, limit)
+      .map(async ({ balance, liveKeys }) => ({ ...(await balanceView(balance, deps)), live_keys: liveKeys })),
+  );
+  return ok({ object: "list", data, has_more: rows.length > limit });
+}
+
+async function showBalance({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const balance = await balanceNamed(params.id, deps);
+  return refused(balance) ? balance : ok(await balanceView(balance, deps));
+}
+
+async function listKeys({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const balance = await balanceNamed(params.id, deps);
+  if (refused(balance)) return balance;
+  const query = queryOf(request);
+  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  if (refused(limit)) return limit;
+  const before = query.get("before") as KeyId | null;
+  if (before !== null && (await deps.desk.store.keyById(before))?.balanceId !== balance.id) {
+    return invalidField("before", "`before` must be the id of a key of this balance.");
+  }
+  const keys = await deps.desk.store.keysOf(balance.id, limit + 1, before);
+  const now = deps.desk.clock.now();
+  const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
+  return ok({ object: "list", data, has_more: keys.length > limit });
+}
+
+async function showKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const key = await keyNamed(params.id, deps);
+  return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
+}
+
+/** For a key that was reported as leaked: the operator need not wait for its owner. */
+async function revokeKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await keyNamed(params.id, deps);
+  if (refused(found)) return found;
+  const key = await revoke(deps.desk, found.id);
+  return refused(key) ? key : ok({ id: key.id, state: key.state });
+}
+
+async function balanceView({ id, accountId, suspended, createdAt }: Balance, { ledger }: HttpDeps) {
+  const money = await ledger.balance(id);
+  return {
+    id,
+    object: "balance" as const,
+    account_id: accountId,
+    suspended,
+    created_at: isoTime(createdAt),
+    balance_usd: usdFromNano(money.total),
+    available_usd: usdFromNano(money.available),
+    held_usd: usdFromNano(money.held),
+  };
+}
+
+async function balanceNamed(id: string | undefined, { desk }: HttpDeps): Promise<Balance | Refusal> {
+  const estate = await desk.store.estate((id ?? "") as BalanceId);
+  return estate?.balance ?? invalidField("id", `There is no balance \`${(id ?? "").slice(0, MAX_SHOWN)}\`.`);
+}
+
+async function keyNamed(id: string | undefined, { desk }: HttpDeps): Promise<Key | Refusal> {
+  const key = await desk.store.keyById((id ?? "") as KeyId);
+  return key ?? invalidField("id", `There is no key \`${(id ?? "").slice(0, MAX_SHOWN)}\`.`);
+}
+
+const MAX_SHOWN = 64;

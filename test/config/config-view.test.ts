@@ -1,0 +1,34 @@
+import { describe, expect, test } from "bun:test";
+import { linksOf } from "../../src/config/config.ts";
+import { configView } from "../../src/config/config-view.ts";
+import { GOOD, GOOD_ENV, goodConfig } from "./fixture.ts";
+
+const viewOf = (text: string, env = GOOD_ENV) => {
+  const config = goodConfig(text, env);
+  return configView(config, linksOf(config, "http://127.0.0.1:8080")) as Record<string, unknown>;
+};
+
+describe("the configuration in force", () => {
+  test("has the file's members, with every default applied", () => {
+    expect(viewOf(GOOD)).toMatchObject({
+      file: "gateway.yaml",
+      base_url: "http://127.0.0.1:8080",
+      models: [{ id: "openai/gpt-4o-mini", price: { input: 0.15, output: 0.6, cache_read: 0.075 } }],
+      defaults: { accountless: { rpm_limit: 60, daily_limit_usd: 5 } },
+      generation: { max_hosts: 3, first_token_ms: 30_000 },
+      store: "sqlite",
+      smtp: null,
+    });
+  });
+
+  test("holds no secret, wherever the file may have one", () => {
+    const text = `${GOOD.replace("api_key:", "headers: { x-team: canary-header }\n    api_key:")}
+smtp: { host: mail.test, user: postman, password: canary-mail, from: gateway@mail.test }
+`;
+    const shown = JSON.stringify(viewOf(text, { OPENAI_API_KEY: "canary-key" }));
+    expect(shown).not.toContain("canary");
+    expect(shown).toContain(`"api_key":"***"`);
+    expect(shown).toContain(`"x-team":"***"`);
+    expect(shown).toContain(`"password":"***"`);
+  });
+});

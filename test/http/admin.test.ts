@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+
+let house: TestHouse;
+beforeAll(() => {
+  house = new TestHouse();
+});
+afterAll(() => house.stop());
+
+const admin = (method: string, path: string, body?: unknown) =>
+  house.send(method, path, { bearer: ADMIN_TOKEN, ...(body === undefined ? {} : { body }) });
+
+describe("the operator's list of balances", () => {
+  test("shows what is on each and how many keys live, newest first, in pages", async () => {
+    const [first, second] = [await house.setUp(), await house.setUp()];
+    await house.send("POST", "/v1/keys", { bearer: second.recovery_secret });
+    await house.send("DELETE", `/v1/keys/${second.id}`, { bearer: second.recovery_secret });
+    await admin("POST", "/admin/credits", {
+      balance_id: first.balance_id,
+      amount_usd: 7.5,
+      idempotency_key: "x",
+    });
+
+    const seen = [];
+    let before = "";
+    do {
+      const { json } = await admin("GET", `/admin/balances?limit=1${before}`);
+      seen.push(...json.data);
+      before = `&before=${json.data[0].id}`;
+      if (!json.has_more) break;
+    } while (seen.length < 10);
+    expect(seen.map(({ id }) => id).sort()).toEqual([first.balance_id, second.balance_id].sort());
+    expect(seen.find(({ id }) => id === first.balance_id)).toMatchObject({
+      object: "balance",
+      account_id: null,
+      suspended: null,
+      balance_usd: 7.5,
+      available_usd: 7.5,
+      held_usd: 0,
+      live_keys: 1,
+    });
+    expect(seen.find(({ id }) => id === second.balance_id)).toMatchObject({ balance_usd: 0, live_keys: 1 });
+  });
+
+  test("shows the reason of a suspension", async () => {
+    const { balance_id } = await house.setUp();
+    await admin("POST", `/admin/accounts/${balance_id}/suspend`, { reason: "chargeback" });
+    expect((await admin("GET", `/admin/balances/${balance_id}`)).json.suspended).toBe("chargeback");
+  });
+
+  const wrong: [string, string][] = [
+    ["/admin/balances?limit=0", "limit"],
+    ["/admin/balances?limit=201", "limit"],
+    ["/admin/balances?before=bal_none", "before"],
+    ["/admin/balances/bal_none", "id"],
+    ["/admin/balances/bal_none/keys", "id"],
+    ["/admin/keys/key_none", "id"],
+  ];
+  test.each(wrong)("%s is refused, naming %s", async (path, param) => {
+    const { status, json } = await admin("GET", path);
+    expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
+  });
+});
+
+describe("the operator's view of keys", () => {
+  test("has limits and use, and neither secrets nor hashes", async () => {
+    const { id, key, recovery_secret, balance_id } = await house.setUp();
+    const { json, text } = await admin("GET", `/admin/balances/${balance_id}/keys`);
+    expect(json).toMatchObject({
+      object: "list",
+      data: [{ id, balance_id, rpm_limit: 60, used_day_usd: 0.001, used_month_usd: 0.002 }],
+      has_more: false,
+    });
+    expect((await admin("GET", `/admin/keys/${id}`)).json).toEqual(json.data[0]);
+    for (const secret of [key, recovery_secret]) {
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain(new Bun.CryptoHasher("sha256").update(secret).digest("hex"));
+    }
+  });
+
+  test("a key of another balance is no place to go on from", async () => {
+    const [mine, theirs] = [await house.setUp(), await house.setUp()];
+    const { json } = await admin("GET", `/admin/balances/${mine.balance_id}/keys?before=${theirs.id}`);
+    expect(json.error.param).toBe("before");
+  });
+
+  test("a key that the operator revokes stops on its next request", async () => {
+    const { id, key } = await house.setUp();
+    expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
+    expect((await admin("POST", `/admin/keys/${id}/revoke`)).json).toEqual({ id, state: "revoked" });
+    expect((await house.send("GET", "/v1/me", { bearer: key })).json.error.code).toBe("invalid_api_key");
+  });
+});
+
+test("the operator sees each host with its routes and whether they answer", async () => {
+  const { json } = await admin("GET", "/admin/hosts");
+  expect(json.data).toEqual([
+    {
+      id: "h",
+      object: "host",
+      base_url: "http://127.0.0.1:1/v1",
+      speaks: ["chat.completions"],
+      auth: "bearer",
+      has_api_key: false,
+      state: "available",
+      routes: ["test/one", "test/two"].map((model) => ({
+        model,
+        host_model: "m",
+        priced: true,
+        free: false,
+        verified_free: false,
+        usable: true,
+        first_token_ms: null,
+        tokens_per_second: null,
+      })),
+    },
+  ]);
+});
+
+test("the configuration in force is answered as it was given", async () => {
+  expect((await admin("GET", "/admin/config")).json).toEqual({ file: "gateway.yaml" });
+});
