@@ -7,6 +7,7 @@ import { type FoundConfig, findConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
 import { formatProblems } from "./config/problem.ts";
 import { Counting } from "./counting.ts";
+import { AppBundle } from "./dashboard/bundle.ts";
 import { refused } from "./errors/refusal.ts";
 import type { Call } from "./generation/answer.ts";
 import { generator, type Holder, type Settings } from "./generation/generate.ts";
@@ -244,9 +245,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
       books.applyAll();
       return control.receipt(id);
     },
-    async receipts(of, limit, before) {
+    async receipts(balance, filter, limit, before) {
       books.applyAll();
-      return control.receipts(of, limit, before);
+      return control.receipts(balance, filter, limit, before);
     },
   };
 
@@ -264,6 +265,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       ledger.credited(credit.balanceId, credit.amount);
       return credit;
     },
+    credits: async (balance, limit) => control.credits(balance, limit),
     async audit() {
       await books.journal.flushed();
       books.applyAll();
@@ -298,6 +300,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     roads,
     ledger: ledgerDesk,
     receipts,
+    apps: new AppBundle(),
     ready: () => !draining && books.journal.healthy,
     reload: async () => ({ problem: await reload() }),
     configInForce: () => configView(config, links),

@@ -5,6 +5,7 @@ import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
 import { budgetEndpoints } from "./budgets.ts";
 import { catalogEndpoints } from "./catalog.ts";
+import { creditEndpoints } from "./credits.ts";
 import type { HttpDeps } from "./deps.ts";
 import { answer, type Endpoint, Exchange, refusal } from "./endpoint.ts";
 import { generationEndpoints } from "./generation.ts";
@@ -29,6 +30,7 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
     ...meEndpoints(deps),
     ...budgetEndpoints(deps),
     ...receiptEndpoints(deps),
+    ...creditEndpoints(deps),
     ...catalogEndpoints(deps),
     ...adminEndpoints(deps),
     ...adminBalanceEndpoints(deps),

@@ -7,9 +7,9 @@ import type { Balance, Budget, Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
 import type { Roads } from "../routing/stop.ts";
-import type { Credit, StoredReceipt } from "../store/ledger-store.ts";
+import type { Credit, ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
 import type { EpochMs } from "../units/clock.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
+import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 
 /** Everything the HTTP floor is handed. Functions answer anew after a reload. */
@@ -25,6 +25,7 @@ export interface HttpDeps {
   readonly roads: RoadConditions & Pick<Roads, "speed">;
   readonly ledger: LedgerDesk;
   readonly receipts: ReceiptReader;
+  readonly apps: Apps;
   /** False while draining or recovering. */
   ready(): boolean;
   /** Reads the configuration again; a problem is what a bad file is refused with. */
@@ -44,10 +45,18 @@ export interface HttpSettings {
   readonly accountlessKeysPerAddressPerHour: number;
 }
 
+/** The pages that are applications, and the files that they load. */
+export interface Apps {
+  /** Names of the files that an application starts with. */
+  entry(app: "dashboard" | "admin"): Promise<{ readonly script: string; readonly style: string }>;
+  /** Null when there is none of this name. A name is never used for another content. */
+  file(name: string): Promise<{ readonly type: string; readonly bytes: Uint8Array<ArrayBuffer> } | null>;
+}
+
 /** What people may see of the ledger, and credit. */
 export interface LedgerDesk {
   balance(id: BalanceId): Promise<BalanceView>;
-  keyUse(key: Key, at: EpochMs): Promise<{ readonly day: NanoUsd; readonly month: NanoUsd }>;
+  keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
   /** Free requests of the present UTC day. */
   openTier(balance: Balance, at: EpochMs): Promise<{ readonly limit: number; readonly used: number }>;
@@ -55,7 +64,16 @@ export interface LedgerDesk {
    * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now or before.
    */
   credit(credit: Credit): Promise<Credit>;
+  /** Newest first. */
+  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   audit(): Promise<LedgerAudit>;
+}
+
+/** Spent in the present day and month, and held by open requests. */
+export interface KeyUse {
+  readonly day: NanoUsd;
+  readonly month: NanoUsd;
+  readonly held: NanoUsd;
 }
 
 /** The invariant, recomputed from the entries: credits − charges − open holds = available. */
@@ -72,10 +90,11 @@ export interface LedgerAudit {
 
 export interface ReceiptReader {
   receipt(id: ReceiptId): Promise<StoredReceipt | null>;
-  /** Newest first; `before` is the id of the receipt that the last page ended with. */
+  /** Newest first, from below `before`. */
   receipts(
-    of: { readonly balanceId: BalanceId } | { readonly keyId: KeyId },
+    balance: BalanceId,
+    filter: ReceiptFilter,
     limit: number,
     before: ReceiptId | null,
-  ): Promise<readonly StoredReceipt[]>;
+  ): Promise<ReceiptPage>;
 }

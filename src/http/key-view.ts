@@ -5,7 +5,7 @@ import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 import type { LedgerDesk } from "./deps.ts";
 
 /** A key as its owner sees it: never the secret, never its hash. */
-export function keyView(key: Key, now: EpochMs) {
+function keyView(key: Key, now: EpochMs) {
   return {
     id: key.id,
     object: "key" as const,
@@ -24,10 +24,15 @@ export function keyView(key: Key, now: EpochMs) {
   };
 }
 
-/** The same with what the key has used of its caps. */
+/** The same with what the key has used of its caps, and what its open requests hold now. */
 export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerDesk) {
-  const { day, month } = await ledger.keyUse(key, now);
-  return { ...keyView(key, now), used_day_usd: usdFromNano(day), used_month_usd: usdFromNano(month) };
+  const { day, month, held } = await ledger.keyUse(key, now);
+  return {
+    ...keyView(key, now),
+    used_day_usd: usdFromNano(day),
+    used_month_usd: usdFromNano(month),
+    held_usd: usdFromNano(held),
+  };
 }
 
 /** The one answer that holds the plaintext. */

@@ -12,7 +12,7 @@ import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
 import { bearerOf, type Identity, identify, ownersOnly } from "./identity.ts";
 import { readKeyWish } from "./key-fields.ts";
-import { keyView, mintedView } from "./key-view.ts";
+import { mintedView, usedKeyView } from "./key-view.ts";
 import { created, ok, type Reply } from "./reply.ts";
 
 /** Keys: contract §4. */
@@ -72,7 +72,9 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   const who = await whoIs(exchange, deps);
   if (refused(who)) return who;
   const now = deps.desk.clock.now();
-  if (who.kind === "key") return ok({ object: "list", data: [keyView(who.key, now)], has_more: false });
+  if (who.kind === "key") {
+    return ok({ object: "list", data: [await usedKeyView(who.key, now, deps.ledger)], has_more: false });
+  }
   const query = queryOf(exchange.request);
   const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
   if (refused(limit)) return limit;
@@ -81,7 +83,7 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
     return invalidField("before", "`before` must be the id of a key of this balance.");
   }
   const keys = await deps.desk.store.keysOf(who.balance.id, limit + 1, before as KeyId | null);
-  const data = keys.slice(0, limit).map((key) => keyView(key, now));
+  const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
   return ok({ object: "list", data, has_more: keys.length > limit });
 }
 
@@ -90,7 +92,7 @@ const MAX_PAGE = 1_000;
 
 async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
-  return refused(found) ? found : ok(keyView(found.key, deps.desk.clock.now()));
+  return refused(found) ? found : ok(await usedKeyView(found.key, deps.desk.clock.now(), deps.ledger));
 }
 
 async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -99,7 +101,7 @@ async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   const wish = await readWish(exchange, deps);
   if (refused(wish)) return wish;
   const key = await revise(deps.desk, found.key.id, wish, found.by);
-  return refused(key) ? key : ok(keyView(key, deps.desk.clock.now()));
+  return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
 }
 
 async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {

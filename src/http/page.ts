@@ -1,3 +1,5 @@
+import look from "./look.css" with { type: "text" };
+
 /**
  * A page that needs nothing from anywhere: one style, no script, no request. The policy allows that one style by its
  * hash, and nothing else.
@@ -7,11 +9,40 @@ export interface Page {
   readonly policy: string;
 }
 
-export function makePage(title: string, style: string, body: string): Page {
-  const css = BASE_STYLE + style;
+export const makePage = (title: string, style: string, body: string): Page =>
+  pageOf(title, READING_STYLE + style, "", `<div class="reading">${NAVIGATION}${body}</div>`, []);
+
+/** A page that a script fills. `script` and `style` are addresses beneath this gateway, relative to the page. */
+export const makeAppPage = (title: string, { script, style }: AppFiles): Page =>
+  pageOf(
+    title,
+    "",
+    `<link rel="stylesheet" href="${escapeHtml(style)}"><script type="module" src="${escapeHtml(script)}"></script>`,
+    `<div id="app"></div><noscript><p>This page is an application and needs JavaScript. Everything it does can be done
+with the API as well.</p></noscript>`,
+    // Trusted types: no text becomes markup or script, whatever a script's author overlooks.
+    ["script-src 'self'", "connect-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'"],
+  );
+
+export interface AppFiles {
+  readonly script: string;
+  readonly style: string;
+}
+
+function pageOf(title: string, style: string, head: string, body: string, rules: readonly string[]): Page {
+  const css = look + style;
   const hash = new Bun.CryptoHasher("sha256").update(css).digest("base64");
+  const styles = `style-src ${rules.length > 0 ? "'self' " : ""}'sha256-${hash}'`;
   return {
-    policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    policy: [
+      "default-src 'none'",
+      styles,
+      "img-src data:",
+      ...rules,
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join("; "),
     html: `<!doctype html>
 <html lang="en">
 <head>
@@ -19,7 +50,9 @@ export function makePage(title: string, style: string, body: string): Page {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
+<link rel="icon" href="${ICON}">
 <style>${css}</style>
+${head}
 </head>
 <body>
 ${body}
@@ -29,11 +62,18 @@ ${body}
   };
 }
 
+/** Pages stand at different depths, and the gateway may be mounted beneath a path: so every link is relative. */
+const NAVIGATION = "";
+
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='9' fill='%230b6556'/%3E%3Cpath d='M8 11h9m-9 5h16m-16 5h6' stroke='%23fff' stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E";
+
 export const page = ({ html, policy }: Page): Response =>
   new Response(html, {
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": policy,
+      "cross-origin-opener-policy": "same-origin",
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
     },
@@ -42,31 +82,6 @@ export const page = ({ html, policy }: Page): Response =>
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-const BASE_STYLE = `
-:root {
-  --ink: #1b1f24; --soft: #59636e; --line: #d9dee4; --paper: #ffffff; --tint: #f5f7f9; --accent: #0b62c4;
-  --good: #12733a; --bad: #b3261e;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --ink: #e7ebef; --soft: #9aa5b1; --line: #313a44; --paper: #14181d; --tint: #1c2229; --accent: #6cb0ff;
-    --good: #5bd08a; --bad: #ff8a80;
-  }
-}
-* { box-sizing: border-box; }
-html { scroll-padding-top: 1.5rem; }
-body {
-  margin: 0 auto; max-width: 62rem; padding: 2.5rem 1.25rem 5rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.6 system-ui, sans-serif;
-}
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; letter-spacing: -.02em; }
-h2 { font-size: 1.15rem; line-height: 1.3; margin: 0; }
-p { margin: .5rem 0; }
-a { color: var(--accent); text-underline-offset: .2em; }
-code { font: .92em/1.5 ui-monospace, monospace; }
-.lead { color: var(--soft); max-width: 46rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .93rem; }
-th, td { text-align: left; padding: .55rem .9rem .55rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--soft); font-weight: 600; }
+const READING_STYLE = `
+.reading { margin: 0 auto; max-width: 60rem; padding: 2.5rem 1.25rem 5rem; }
 `;

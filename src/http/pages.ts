@@ -1,8 +1,8 @@
-import { dashboardPage } from "./dashboard-page.ts";
+import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint, Exchange } from "./endpoint.ts";
 import { errorsPage } from "./errors-page.ts";
-import { page } from "./page.ts";
+import { makeAppPage, page } from "./page.ts";
 import { statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
@@ -18,8 +18,32 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
     },
     { method: "GET", path: "/docs/errors", handle: () => page(errors) },
     { method: "GET", path: "/status", handle: () => page(statusPage(deps.catalog(), deps.roads)) },
-    { method: "GET", path: "/dashboard", handle: () => page(dashboardPage(deps.settings().baseUrl)) },
+    { method: "GET", path: "/dashboard", handle: () => dashboard(deps) },
+    { method: "GET", path: "/dashboard/:file", handle: (exchange) => appFile(exchange, deps) },
   ];
+}
+
+async function dashboard({ apps }: HttpDeps): Promise<Response> {
+  const { script, style } = await apps.entry("dashboard");
+  return page(makeAppPage("Dashboard", { script: `dashboard/${script}`, style: `dashboard/${style}` }));
+}
+
+async function appFile({ params }: Exchange, { apps }: HttpDeps): Promise<Response | Refusal> {
+  const file = await apps.file(params.file ?? "");
+  if (file === null) {
+    return refuse(
+      "invalid_request",
+      "The dashboard has no such file. Reload the page: it may be of an older version.",
+    );
+  }
+  return new Response(file.bytes, {
+    headers: {
+      "content-type": file.type,
+      // The name holds the content's hash.
+      "cache-control": "public, max-age=31536000, immutable",
+      "x-content-type-options": "nosniff",
+    },
+  });
 }
 
 const plainText = (text: string, status = 200): Response =>

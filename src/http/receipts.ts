@@ -1,6 +1,6 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { StoredReceipt } from "../store/ledger-store.ts";
-import type { ReceiptId } from "../units/id.ts";
+import type { KeyId, ReceiptId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
@@ -25,10 +25,23 @@ async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refu
   if (before !== null && (await visible(before, who, deps)) === null) {
     return invalidField("before", "`before` must be the id of a receipt that this credential can read.");
   }
-  const of = who.kind === "key" ? { keyId: who.key.id } : { balanceId: who.balance.id };
-  const receipts = await deps.receipts.receipts(of, limit + 1, before as ReceiptId | null);
-  const data = receipts.slice(0, limit).map(({ body }) => JSON.parse(body));
-  return ok({ object: "list", data, has_more: receipts.length > limit });
+  const filter = {
+    keyId: who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null),
+    model: query.get("model"),
+    state: query.get("state"),
+  };
+  const { receipts, nextBefore } = await deps.receipts.receipts(
+    who.balance.id,
+    filter,
+    limit,
+    before as ReceiptId | null,
+  );
+  return ok({
+    object: "list",
+    data: receipts.map(({ body }) => JSON.parse(body)),
+    has_more: nextBefore !== null,
+    next_before: nextBefore,
+  });
 }
 
 const DEFAULT_PAGE = 20;

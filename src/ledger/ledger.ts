@@ -211,10 +211,13 @@ export class Ledger {
   }
 
   /** What a key has used and holds in its current windows. */
-  async keyUse(key: Pick<Key, "lineage">, at: EpochMs): Promise<{ day: NanoUsd; month: NanoUsd }> {
+  async keyUse(
+    key: Pick<Key, "lineage">,
+    at: EpochMs,
+  ): Promise<{ day: NanoUsd; month: NanoUsd; held: NanoUsd }> {
     const day = await this.use(keyCounter("day", key.lineage, at));
     const month = await this.use(keyCounter("month", key.lineage, at));
-    return { day: day.spent, month: month.spent };
+    return { day: day.spent, month: month.spent, held: month.held };
   }
 
   get openHolds(): number {

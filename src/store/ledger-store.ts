@@ -75,17 +75,29 @@ export class LedgerStore implements Sums {
     return this.statements.receipt.get(id);
   }
 
-  /** Newest first; `before` is the id of the receipt that the last page ended with. */
+  /**
+   * Newest first, from below `before`. A filter may match little, so only so many are looked at: a page can be short, even
+   * empty, and still say where the next one begins.
+   */
   receipts(
-    of: { balanceId: BalanceId } | { keyId: KeyId },
+    balanceId: BalanceId,
+    filter: ReceiptFilter,
     limit: number,
     before: ReceiptId | null,
-  ): StoredReceipt[] {
+  ): ReceiptPage {
     const from = before === null ? null : this.statements.sequence.get(before);
     const below = from?.seq ?? Number.MAX_SAFE_INTEGER;
-    return "keyId" in of
-      ? this.statements.receiptsOfKey.all(of.keyId, of.keyId, below, limit)
-      : this.statements.receiptsOfBalance.all(of.balanceId, below, limit);
+    const { keyId, model, state } = filter;
+    const found = this.statements.receipts.all(balanceId, below, keyId, state, model, limit + 1);
+    if (found.length > limit) {
+      return { receipts: found.slice(0, limit), nextBefore: found[limit - 1]!.id };
+    }
+    return { receipts: found, nextBefore: this.statements.lastScanned.get(balanceId, below)?.id ?? null };
+  }
+
+  /** Newest first. */
+  credits(balanceId: BalanceId, limit: number): Credit[] {
+    return this.statements.creditsOfBalance.all(balanceId, limit);
   }
 
   /**
@@ -160,6 +172,20 @@ export interface StoredReceipt {
   readonly body: string;
 }
 
+/** Null for any. */
+export interface ReceiptFilter {
+  readonly keyId: KeyId | null;
+  /** As asked for, or as served. */
+  readonly model: string | null;
+  readonly state: string | null;
+}
+
+export interface ReceiptPage {
+  readonly receipts: readonly StoredReceipt[];
+  /** Ask for what comes before this one; null at the end. */
+  readonly nextBefore: ReceiptId | null;
+}
+
 export interface Drift {
   readonly account: string;
   readonly driftNano: bigint;
@@ -204,6 +230,9 @@ interface TotalRow {
   spent: number;
 }
 
+/** Receipts that one page looks at: some 5 ms of the event loop when a model is filtered for. */
+const MAX_SCANNED = 2_000;
+
 const RECEIPT_COLUMNS = "receipt AS id, at, balance_id AS balanceId, key_id AS keyId, body";
 
 function prepare(db: Database) {
@@ -240,14 +269,21 @@ function prepare(db: Database) {
     ),
     receipt: db.query<StoredReceipt, [string]>(`SELECT ${RECEIPT_COLUMNS} FROM ends WHERE receipt = ?`),
     sequence: db.query<{ seq: number }, [string]>("SELECT seq FROM ends WHERE receipt = ?"),
-    receiptsOfBalance: db.query<StoredReceipt, [string, number, number]>(
-      `SELECT ${RECEIPT_COLUMNS} FROM ends WHERE balance_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?`,
+    // By the balance's index: further indexes would be paid for by every request.
+    receipts: db.query<StoredReceipt, [string, number, string | null, string | null, string | null, number]>(
+      `SELECT ${RECEIPT_COLUMNS} FROM
+         (SELECT * FROM ends WHERE balance_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ${MAX_SCANNED})
+       WHERE (?3 IS NULL OR key_id = ?3) AND (?4 IS NULL OR state = ?4)
+         AND (?5 IS NULL OR ?5 IN (body ->> '$.model', body ->> '$.model_requested'))
+       ORDER BY seq DESC LIMIT ?6`,
     ),
-    // By the balance's index: an index of its own would be paid for by every request.
-    receiptsOfKey: db.query<StoredReceipt, [string, string, number, number]>(
-      `SELECT ${RECEIPT_COLUMNS} FROM ends
-       WHERE balance_id = (SELECT balance_id FROM keys WHERE id = ?) AND key_id = ? AND seq < ?
-       ORDER BY seq DESC LIMIT ?`,
+    lastScanned: db.query<{ id: ReceiptId }, [string, number]>(
+      `SELECT receipt AS id FROM ends WHERE balance_id = ? AND seq < ?
+       ORDER BY seq DESC LIMIT 1 OFFSET ${MAX_SCANNED - 1}`,
+    ),
+    creditsOfBalance: db.query<Credit, [string, number]>(
+      `SELECT balance_id AS balanceId, amount, idempotency_key AS idempotencyKey, note, at FROM credits
+       WHERE balance_id = ? ORDER BY seq DESC LIMIT ?`,
     ),
     reached: db.query<never, [number, number]>(
       `INSERT INTO applied (file, bytes) VALUES (?, ?)

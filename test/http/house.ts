@@ -1,4 +1,5 @@
 import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
+import { AppBundle } from "../../src/dashboard/bundle.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
 import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
@@ -93,7 +94,11 @@ export class TestHouse {
           for (const credit of this.credits.values()) if (credit.balanceId === id) total += credit.amount;
           return { total: total as NanoUsd, held: 0 as NanoUsd, available: total as NanoUsd };
         },
-        keyUse: async () => ({ day: 1_000_000 as NanoUsd, month: 2_000_000 as NanoUsd }),
+        keyUse: async () => ({
+          day: 1_000_000 as NanoUsd,
+          month: 2_000_000 as NanoUsd,
+          held: 500_000 as NanoUsd,
+        }),
         budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, held: 4_000_000 as NanoUsd }),
         openTier: async () => ({ limit: 20, used: 1 }),
         credit: async (credit) => {
@@ -101,6 +106,8 @@ export class TestHouse {
           if (before === undefined) this.credits.set(credit.idempotencyKey, credit);
           return before ?? credit;
         },
+        credits: async (balance, limit) =>
+          [...this.credits.values()].filter(({ balanceId }) => balanceId === balance).slice(0, limit),
         audit: async () => ({
           creditsNano: 10n,
           chargesNano: 4n,
@@ -113,14 +120,16 @@ export class TestHouse {
       },
       receipts: {
         receipt: async (id) => this.receipts.find((one) => one.id === id) ?? null,
-        receipts: async (of, limit, before) => {
-          const mine = this.receipts.filter((one) =>
-            "keyId" in of ? one.keyId === of.keyId : one.balanceId === of.balanceId,
+        receipts: async (balance, { keyId }, limit, before) => {
+          const mine = this.receipts.filter(
+            (one) => one.balanceId === balance && (keyId === null || one.keyId === keyId),
           );
           const from = before === null ? 0 : mine.findIndex((one) => one.id === before) + 1;
-          return mine.slice(from, from + limit);
+          const receipts = mine.slice(from, from + limit);
+          return { receipts, nextBefore: mine.length > from + limit ? receipts.at(-1)!.id : null };
         },
       },
+      apps: new AppBundle(),
       ready: () => this.ready,
       reload: async () => ({ problem: this.reloadProblem }),
       configInForce: () => ({ file: "gateway.yaml" }),

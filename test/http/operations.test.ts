@@ -256,6 +256,24 @@ describe("pages", () => {
     );
   });
 
+  test("the dashboard runs its own script under a policy without inline code, from addresses that never go stale", async () => {
+    const { text, headers } = await house.send("GET", "/dashboard");
+    const policy = headers.get("content-security-policy")!;
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).not.toContain("unsafe");
+    const files = [...text.matchAll(/(?:src|href)="(dashboard\/[^"]+)"/g)].map(([, file]) => file!);
+    expect(files.map((file) => file.replace(/-\w+\./, "."))).toEqual([
+      "dashboard/app.css",
+      "dashboard/dashboard.js",
+    ]);
+    for (const file of files) {
+      const { status, headers: sent } = await house.send("GET", `/${file}`);
+      expect(status).toBe(200);
+      expect(sent.get("cache-control")).toContain("immutable");
+      expect(sent.get("content-type")).toMatch(/^text\/(css|javascript)/);
+    }
+  });
+
   test("the status page names models and hosts", async () => {
     const { text } = await house.send("GET", "/status");
     expect(text).toContain("All models are available.");

@@ -207,7 +207,11 @@ describe("settling", () => {
     books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
     books.ledger.settle(reservation, ending(90), () => "{}");
     expect(await books.ledger.use(keyCounter("day", key.lineage, admittedAt))).toMatchObject({ spent: 90 });
-    expect(await books.ledger.keyUse(key, books.time.now)).toEqual({ day: ZERO_USD, month: ZERO_USD });
+    expect(await books.ledger.keyUse(key, books.time.now)).toEqual({
+      day: ZERO_USD,
+      month: ZERO_USD,
+      held: ZERO_USD,
+    });
     admitted(await ask(books, 100, key));
   });
 

@@ -6,9 +6,10 @@ import type { Budget, Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/books.ts";
+import type { ReceiptPage, StoredReceipt } from "../../src/store/ledger-store.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
-import type { BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
+import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { NANO_PER_USD, type NanoPerMillion, type NanoUsd } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
@@ -48,6 +49,7 @@ const START = epochMs(Date.UTC(2026, 10, 30, 23, 58));
 /** Small enough that even a short run turns pages. */
 const JOURNAL_FILE_BYTES = [2_000, 40_000];
 const WRITE_OFF_TOKENS = 50;
+const EVERY_RECEIPT = { keyId: null, model: null, state: null };
 
 class World {
   private readonly random: Random;
@@ -251,9 +253,20 @@ class World {
     }
   }
 
+  private storedReceipts(balanceId: BalanceId): StoredReceipt[] {
+    const all: StoredReceipt[] = [];
+    let before: ReceiptId | null = null;
+    do {
+      const page: ReceiptPage = this.database.store.receipts(balanceId, EVERY_RECEIPT, 1_000, before);
+      all.push(...page.receipts);
+      before = page.nextBefore;
+    } while (before !== null);
+    return all;
+  }
+
   private receipts(): BookedReceipt[] {
     return [...new Set(this.keys.map(({ balanceId }) => balanceId))].flatMap((balanceId) =>
-      this.database.store.receipts({ balanceId }, 1_000_000, null).map((stored) => {
+      this.storedReceipts(balanceId).map((stored) => {
         const body = JSON.parse(stored.body) as {
           state: string;
           host: string | null;

@@ -1,0 +1,94 @@
+/**
+ * The gateway's documented API, called the way any other client calls it. Addresses are relative to the page, because the
+ * gateway may be mounted beneath a path.
+ */
+export class Api {
+  constructor(
+    /** Bearer token; null when the browser's session cookie speaks. */
+    private readonly credential: string | null,
+  ) {}
+
+  get<T>(path: string): Promise<T> {
+    return this.send<T>("GET", path);
+  }
+
+  post<T>(path: string, body?: unknown): Promise<T> {
+    return this.send<T>("POST", path, body);
+  }
+
+  patch<T>(path: string, body: unknown): Promise<T> {
+    return this.send<T>("PATCH", path, body);
+  }
+
+  delete<T>(path: string): Promise<T> {
+    return this.send<T>("DELETE", path);
+  }
+
+  /** The response itself, once it is known to be no refusal. */
+  async open(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+    const response = await fetch(path, {
+      method,
+      headers: {
+        ...(this.credential === null ? {} : { authorization: `Bearer ${this.credential}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+      cache: "no-store",
+    });
+    if (!response.ok) throw await refusalOf(response);
+    return response;
+  }
+
+  private async send<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await this.open(method, path, body);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+}
+
+/** The gateway said no. */
+export class ApiRefusal extends Error {
+  override name = "ApiRefusal";
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly param: string | null,
+    readonly receipt: string | null,
+  ) {
+    super(message);
+  }
+}
+
+async function refusalOf(response: Response): Promise<ApiRefusal> {
+  const receipt = response.headers.get("x-gateway-receipt");
+  const { error } = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorBody> };
+  return new ApiRefusal(
+    response.status,
+    error?.code ?? "unknown",
+    error?.message ?? `The gateway answered ${response.status}.`,
+    error?.param ?? null,
+    receipt,
+  );
+}
+
+interface ErrorBody {
+  readonly message: string;
+  readonly code: string;
+  readonly param: string | null;
+}
+
+/** Messages end in a link to the errors reference, which the page shows as a link of its own. */
+export const sentenceOf = (error: unknown): string =>
+  error instanceof ApiRefusal
+    ? error.message.replace(/\s*\S*\/docs\/errors#\S+$/, "")
+    : error instanceof TypeError
+      ? "The gateway cannot be reached. Check the connection and try again."
+      : error instanceof Error
+        ? error.message
+        : String(error);
+
+export interface List<T> {
+  readonly data: readonly T[];
+  readonly has_more: boolean;
+}

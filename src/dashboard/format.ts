@@ -1,0 +1,42 @@
+/** Money as people read it: cents where there are dollars, more digits where an amount would otherwise read as nothing. */
+export function usd(amount: number): string {
+  const size = Math.abs(amount);
+  if (size === 0 || size >= 1) return money(amount, 2);
+  if (size >= 0.01) return money(amount, 4);
+  return money(amount, 9).replace(/0+$/, "");
+}
+
+const money = (amount: number, digits: number): string =>
+  `${amount < 0 ? "−" : ""}$${Math.abs(amount).toLocaleString("en", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  })}`;
+
+/** A price per million tokens. */
+export const perMillion = (price: number): string =>
+  `$${price.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 })}`;
+
+export const count = (number: number): string => number.toLocaleString("en");
+
+/** 128000 → 128K. */
+export const rough = (number: number): string =>
+  number.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
+
+export const milliseconds = (ms: number): string =>
+  ms >= 10_000
+    ? `${(ms / 1000).toFixed(0)} s`
+    : ms >= 1_000
+      ? `${(ms / 1000).toFixed(1)} s`
+      : `${Math.round(ms)} ms`;
+
+export const moment = (iso: string): string =>
+  new Date(iso).toLocaleString("en", {
+    year: "numeric",
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    hour12: false,
+  });
+
+export const words = (identifier: string): string => identifier.replaceAll("_", " ");

@@ -1,0 +1,24 @@
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { MeAnswer } from "./answers.ts";
+import type { Api } from "./api.ts";
+
+/** What every page of a signed-in owner works with. */
+export interface Owner {
+  readonly by: "recovery" | "session";
+  readonly api: Api;
+  readonly me: MeAnswer;
+  /** Asks for balance and account anew: after whatever may have changed them. */
+  refresh(): void;
+  /** API keys whose plaintext passed through this tab, by id. In memory only. */
+  readonly secrets: Map<string, string>;
+}
+
+const OwnerContext = createContext<Owner | null>(null);
+export const OwnerProvider = OwnerContext.Provider;
+
+export function useOwner(): Owner {
+  const owner = useContext(OwnerContext);
+  if (owner === null) throw new Error("no owner is signed in");
+  return owner;
+}

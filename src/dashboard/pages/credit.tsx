@@ -1,0 +1,74 @@
+import type { CreditAnswer } from "../answers.ts";
+import type { List } from "../api.ts";
+import { moment, usd } from "../format.ts";
+import { useOwner } from "../owner.ts";
+import { Head } from "../parts/frame.tsx";
+import { Empty, Loaded } from "../parts/notice.tsx";
+import { useResource } from "../resource.ts";
+
+/** The balance, and every credit that it had. */
+export function CreditPage() {
+  const { api, me } = useOwner();
+  const credits = useResource(() => api.get<List<CreditAnswer>>("v1/credits"), [api]);
+  return (
+    <>
+      <Head title="Credit" lead="Prepaid: a request runs only if the balance covers its worst case." />
+      <div class="grid-3">
+        <Figure label="Available" value={usd(me.available_usd)} />
+        <Figure label="Held by open requests" value={usd(me.held_usd)} />
+        <Figure label="Balance" value={usd(me.balance_usd)} />
+      </div>
+      <section class="card">
+        <h2>Add credit</h2>
+        <p>The operator of this gateway adds credit. Give them the id of your balance; it is no secret:</p>
+        <p class="mono id">{me.balance_id}</p>
+      </section>
+      <section aria-labelledby="history">
+        <h2 id="history">History</h2>
+        <Loaded of={credits}>
+          {({ data }) =>
+            data.length === 0 ? (
+              <Empty title="No credit yet">
+                <p class="soft">
+                  Models marked as free tier work without any: {me.open_tier.limit - me.open_tier.used}{" "}
+                  requests are left today.
+                </p>
+              </Empty>
+            ) : (
+              <div class="card table-card">
+                <table class="rows">
+                  <thead>
+                    <tr>
+                      <th scope="col">Time</th>
+                      <th scope="col">Note</th>
+                      <th scope="col" class="end">
+                        Amount
+                      </th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {data.map(({ credited_at, note, amount_usd }) => (
+                      <tr key={credited_at}>
+                        <td>{moment(credited_at)}</td>
+                        <td>{note ?? <span class="soft">—</span>}</td>
+                        <td class="end good">+{usd(amount_usd)}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )
+          }
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+export const Figure = ({ label, value, hint }: { label: string; value: string; hint?: string }) => (
+  <div class="card figure">
+    <div class="soft small">{label}</div>
+    <div class="figure-value">{value}</div>
+    {hint !== undefined && <div class="soft small">{hint}</div>}
+  </div>
+);

@@ -1,0 +1,247 @@
+import { useState } from "preact/hooks";
+import type { KeyAnswer, RotatedAnswer } from "../answers.ts";
+import { Api } from "../api.ts";
+import { count, moment, usd } from "../format.ts";
+import { useOwner } from "../owner.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { TextField } from "../parts/field.tsx";
+import { Head } from "../parts/frame.tsx";
+import { KeyForm, type KeyWish, listOf } from "../parts/key-form.tsx";
+import { Meter } from "../parts/meter.tsx";
+import { Loaded, Problem } from "../parts/notice.tsx";
+import { ShowKeyOnce } from "../parts/show-key-once.tsx";
+import { useAction, useResource } from "../resource.ts";
+import { KeyState, works } from "./keys.tsx";
+
+/** One key: its limits and use, and what can be done with it. */
+export function KeyPage({ id }: { id: string }) {
+  const { api, secrets } = useOwner();
+  const key = useResource(() => api.get<KeyAnswer>(`v1/keys/${id}`), [api, id]);
+  const [open, setOpen] = useState<"limits" | "rotate" | "revoke" | null>(null);
+  const [rotated, setRotated] = useState<RotatedAnswer | null>(null);
+  const close = () => setOpen(null);
+
+  return (
+    <Loaded of={key}>
+      {(data) => (
+        <>
+          <p class="crumb">
+            <a href="#/keys">Keys</a>
+          </p>
+          <Head title={data.name ?? "Unnamed key"}>
+            {works(data) && (
+              <>
+                <button type="button" class="quiet" onClick={() => setOpen("limits")}>
+                  Change limits
+                </button>
+                {data.state === "active" && (
+                  <button type="button" class="quiet" onClick={() => setOpen("rotate")}>
+                    Rotate
+                  </button>
+                )}
+                <button type="button" class="quiet danger" onClick={() => setOpen("revoke")}>
+                  Revoke
+                </button>
+              </>
+            )}
+          </Head>
+          <p>
+            <KeyState of={data} />
+          </p>
+          <div class="grid-2">
+            <section class="card" aria-label="Use">
+              <h2>Spending</h2>
+              <Meter label="Today" used={data.used_day_usd} held={data.held_usd} cap={data.daily_limit_usd} />
+              <Meter
+                label="This month"
+                used={data.used_month_usd}
+                held={data.held_usd}
+                cap={data.monthly_limit_usd}
+              />
+              <p class="hint">Days and months are UTC. What open requests hold counts at once.</p>
+            </section>
+            <section class="card" aria-label="Limits">
+              <h2>Limits</h2>
+              <Facts of={data} />
+            </section>
+          </div>
+          <p>
+            <a href={`#/receipts?key_id=${data.id}`}>Receipts of this key</a>
+          </p>
+          {open === "limits" && (
+            <Dialog title="Change limits" onClose={close}>
+              <KeyForm
+                of={data}
+                submit="Save"
+                onCancel={close}
+                onSubmit={async (wish: KeyWish) => {
+                  await api.patch(`v1/keys/${id}`, wish);
+                  close();
+                  key.reload();
+                }}
+              />
+            </Dialog>
+          )}
+          {open === "rotate" && (
+            <Rotate
+              of={data}
+              onClose={close}
+              onRotated={(answer) => {
+                secrets.set(answer.id, answer.key);
+                close();
+                setRotated(answer);
+                key.reload();
+              }}
+            />
+          )}
+          {open === "revoke" && (
+            <Revoke
+              of={data}
+              onClose={close}
+              onRevoked={() => {
+                secrets.delete(id);
+                close();
+                key.reload();
+              }}
+            />
+          )}
+          {rotated !== null && (
+            <ShowKeyOnce
+              minted={rotated}
+              onDone={() => {
+                setRotated(null);
+                location.hash = `#/keys/${rotated.id}`;
+              }}
+            >
+              <p>
+                {new Date(rotated.old_key.expires_at).getTime() > Date.now()
+                  ? `The old key works until ${moment(rotated.old_key.expires_at)}.`
+                  : "The old key has stopped working."}
+              </p>
+            </ShowKeyOnce>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const Facts = ({ of }: { of: KeyAnswer }) => (
+  <dl class="facts">
+    <dt>Id</dt>
+    <dd class="mono">{of.id}</dd>
+    <dt>Begins with</dt>
+    <dd class="mono">{of.prefix}</dd>
+    <dt>Created</dt>
+    <dd>{moment(of.created_at)}</dd>
+    <dt>Requests a minute</dt>
+    <dd>{of.rpm_limit === null ? "no limit" : count(of.rpm_limit)}</dd>
+    <dt>Tokens a minute</dt>
+    <dd>{of.tpm_limit === null ? "no limit" : count(of.tpm_limit)}</dd>
+    <dt>A day</dt>
+    <dd>{of.daily_limit_usd === null ? "no limit" : usd(of.daily_limit_usd)}</dd>
+    <dt>A month</dt>
+    <dd>{of.monthly_limit_usd === null ? "no limit" : usd(of.monthly_limit_usd)}</dd>
+    <dt>Models</dt>
+    <dd>{of.allowed_models === null ? "all" : of.allowed_models.join(", ")}</dd>
+    <dt>Budgets</dt>
+    <dd>{of.budget === null ? "none" : listOf(of.budget).join(", ")}</dd>
+  </dl>
+);
+
+/**
+ * The recovery secret replaces a key at once; 24 hours of grace are given to whoever still has the key itself, or is
+ * signed in.
+ */
+function Rotate({ of, onClose, onRotated }: RotateProps) {
+  const { api, by, secrets } = useOwner();
+  const [how, setHow] = useState<"grace" | "now">("grace");
+  const [pasted, setPasted] = useState("");
+  const held = secrets.get(of.id);
+  const needsKey = by === "recovery" && how === "grace";
+  const rotate = useAction(async () => {
+    const credential = held ?? pasted.trim();
+    if (needsKey && credential === "") throw new Error("Paste the key that is to be replaced.");
+    const speaker = needsKey ? new Api(credential) : api;
+    onRotated(await speaker.post<RotatedAnswer>(`v1/keys/${of.id}/rotate`));
+  });
+  return (
+    <Dialog title="Rotate the key" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          rotate.run();
+        }}
+      >
+        <p class="soft">A new key takes over name, limits and use. Rotating never resets a cap.</p>
+        {by === "recovery" && (
+          <fieldset class="picks">
+            <legend>The old key</legend>
+            <label class="check">
+              <input type="radio" name="how" checked={how === "grace"} onChange={() => setHow("grace")} />
+              <span>
+                works for 24 more hours <span class="soft">(tidying up)</span>
+              </span>
+            </label>
+            <label class="check">
+              <input type="radio" name="how" checked={how === "now"} onChange={() => setHow("now")} />
+              <span>
+                stops now <span class="soft">(lost or leaked)</span>
+              </span>
+            </label>
+          </fieldset>
+        )}
+        {needsKey && held === undefined && (
+          <TextField
+            label="The current key"
+            type="password"
+            value={pasted}
+            onValue={setPasted}
+            placeholder={`${of.prefix}…`}
+            hint="Grace is given to whoever has the key. If it is lost, let the old key stop now."
+          />
+        )}
+        <Problem error={rotate.error} />
+        <div class="row">
+          <button type="submit" class="primary" disabled={rotate.busy}>
+            Rotate
+          </button>
+          <button type="button" class="quiet" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface RotateProps {
+  readonly of: KeyAnswer;
+  readonly onClose: () => void;
+  readonly onRotated: (answer: RotatedAnswer) => void;
+}
+
+function Revoke({ of, onClose, onRevoked }: { of: KeyAnswer; onClose: () => void; onRevoked: () => void }) {
+  const { api } = useOwner();
+  const revoke = useAction(async () => {
+    await api.delete(`v1/keys/${of.id}`);
+    onRevoked();
+  });
+  return (
+    <Dialog title="Revoke the key" onClose={onClose}>
+      <p>
+        <strong>{of.name ?? of.prefix}</strong> stops with its very next request, for good. Requests that are
+        streaming now finish.
+      </p>
+      <Problem error={revoke.error} />
+      <div class="row">
+        <button type="button" class="primary danger" disabled={revoke.busy} onClick={() => revoke.run()}>
+          Revoke now
+        </button>
+        <button type="button" class="quiet" onClick={onClose}>
+          Keep it
+        </button>
+      </div>
+    </Dialog>
+  );
+}

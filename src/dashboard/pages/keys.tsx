@@ -1,0 +1,107 @@
+import { useState } from "preact/hooks";
+import type { KeyAnswer, MintedAnswer } from "../answers.ts";
+import type { List } from "../api.ts";
+import { moment } from "../format.ts";
+import { useOwner } from "../owner.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { Head } from "../parts/frame.tsx";
+import { KeyForm, type KeyWish } from "../parts/key-form.tsx";
+import { Meter } from "../parts/meter.tsx";
+import { Empty, Loaded } from "../parts/notice.tsx";
+import { ShowKeyOnce } from "../parts/show-key-once.tsx";
+import { useResource } from "../resource.ts";
+
+/** All keys of the balance, those that work first. */
+export function Keys() {
+  const { api, secrets } = useOwner();
+  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys"), [api]);
+  const [creating, setCreating] = useState(false);
+  const [minted, setMinted] = useState<MintedAnswer | null>(null);
+  const [showEnded, setShowEnded] = useState(false);
+
+  const create = async (wish: KeyWish) => {
+    const made = await api.post<MintedAnswer>("v1/keys", wish);
+    secrets.set(made.id, made.key);
+    setCreating(false);
+    setMinted(made);
+    keys.reload();
+  };
+
+  return (
+    <>
+      <Head title="Keys" lead="One key for each program or agent, with limits of its own.">
+        <button type="button" class="primary" onClick={() => setCreating(true)}>
+          New key
+        </button>
+      </Head>
+      <Loaded of={keys}>
+        {({ data }) => {
+          const working = data.filter(works);
+          const ended = data.filter((key) => !works(key));
+          return (
+            <>
+              {working.length === 0 && (
+                <Empty title="No key works">
+                  <p class="soft">Create one, or open an old one below.</p>
+                </Empty>
+              )}
+              <ul class="cards">{working.map(row)}</ul>
+              {ended.length > 0 && (
+                <>
+                  <button
+                    type="button"
+                    class="quiet"
+                    aria-expanded={showEnded}
+                    onClick={() => setShowEnded(!showEnded)}
+                  >
+                    {showEnded ? "Hide" : "Show"} {ended.length} that ended
+                  </button>
+                  {showEnded && <ul class="cards">{ended.map(row)}</ul>}
+                </>
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+      {creating && (
+        <Dialog title="New key" onClose={() => setCreating(false)}>
+          <KeyForm submit="Create key" onSubmit={create} onCancel={() => setCreating(false)} />
+        </Dialog>
+      )}
+      {minted !== null && <ShowKeyOnce minted={minted} onDone={() => setMinted(null)} />}
+    </>
+  );
+}
+
+export const works = ({ state }: KeyAnswer): boolean => state === "active" || state === "rotated";
+
+const row = (key: KeyAnswer) => (
+  <li key={key.id} class="card key-card">
+    <div class="key-names">
+      <h2>
+        <a href={`#/keys/${key.id}`}>{key.name ?? "Unnamed key"}</a>
+      </h2>
+      <p class="soft small">
+        <span class="mono">{key.prefix}…</span> · since {moment(key.created_at)}
+      </p>
+      <KeyState of={key} />
+    </div>
+    <div class="key-meters">
+      <Meter label="Today" used={key.used_day_usd} held={key.held_usd} cap={key.daily_limit_usd} />
+      <Meter label="This month" used={key.used_month_usd} held={key.held_usd} cap={key.monthly_limit_usd} />
+    </div>
+  </li>
+);
+
+export function KeyState({ of: { state, expires_at } }: { of: KeyAnswer }) {
+  const [tone, text] =
+    state === "active"
+      ? (["good", expires_at === null ? "active" : `active until ${moment(expires_at)}`] as const)
+      : state === "rotated"
+        ? ([
+            "warn",
+            `replaced, works until ${expires_at === null ? "it is revoked" : moment(expires_at)}`,
+          ] as const)
+        : (["plain", state] as const);
+  return <span class={`tag ${tone}-tag`}>{text}</span>;
+}

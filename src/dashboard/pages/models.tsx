@@ -1,0 +1,88 @@
+import { useState } from "preact/hooks";
+import type { ModelAnswer } from "../answers.ts";
+import type { List } from "../api.ts";
+import { perMillion, rough } from "../format.ts";
+import { useOwner } from "../owner.ts";
+import { TextField } from "../parts/field.tsx";
+import { Head } from "../parts/frame.tsx";
+import { Empty, Loaded } from "../parts/notice.tsx";
+import { useResource } from "../resource.ts";
+
+/** What can be called, and for how much. */
+export function Models() {
+  const { api } = useOwner();
+  const models = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);
+  const [search, setSearch] = useState("");
+  return (
+    <>
+      <Head title="Models" lead="Prices are in dollars per million tokens." />
+      <Loaded of={models}>
+        {({ data }) => {
+          const wanted = search.trim().toLowerCase();
+          const found = data.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(wanted));
+          return (
+            <>
+              {data.length > 8 && (
+                <TextField
+                  label="Search"
+                  type="search"
+                  value={search}
+                  onValue={setSearch}
+                  placeholder="Name or id"
+                />
+              )}
+              {found.length === 0 ? <Empty title="No such model" /> : <ModelTable rows={found} />}
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+const ModelTable = ({ rows }: { rows: readonly ModelAnswer[] }) => (
+  <div class="card table-card">
+    <div class="scroll">
+      <table class="rows">
+        <thead>
+          <tr>
+            <th scope="col">Model</th>
+            <th scope="col" class="end">
+              Input
+            </th>
+            <th scope="col" class="end">
+              Output
+            </th>
+            <th scope="col" class="end wide-only">
+              Cached
+            </th>
+            <th scope="col" class="end wide-only">
+              Context
+            </th>
+            <th scope="col">
+              <span class="unseen">State</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ id, name, price, context_length, free, available }) => (
+            <tr key={id}>
+              <td>
+                <strong>{name}</strong>
+                <div class="mono soft small">{id}</div>
+              </td>
+              <td class="end">{price === null ? "—" : perMillion(price.input)}</td>
+              <td class="end">{price === null ? "—" : perMillion(price.output)}</td>
+              <td class="end wide-only">{price === null ? "—" : perMillion(price.cache_read)}</td>
+              <td class="end wide-only">{rough(context_length)}</td>
+              <td class="end">
+                {free && <span class="tag good-tag">free tier</span>}{" "}
+                {!available && <span class="tag bad-tag">unavailable</span>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </div>
+);

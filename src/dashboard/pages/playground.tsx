@@ -1,0 +1,212 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { KeyAnswer, MintedAnswer, ModelAnswer } from "../answers.ts";
+import { Api, type List } from "../api.ts";
+import { type ChatMessage, streamChat } from "../chat-stream.ts";
+import { useOwner } from "../owner.ts";
+import { Choice, TextField } from "../parts/field.tsx";
+import { Head } from "../parts/frame.tsx";
+import { Loaded, Problem } from "../parts/notice.tsx";
+import { useAction, useResource } from "../resource.ts";
+
+/** Talks to a model with one of the balance's own keys, as any program would. */
+export function Playground() {
+  const { api } = useOwner();
+  const models = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);
+  const [key, setKey] = usePlaygroundKey();
+  return (
+    <>
+      <Head
+        title="Playground"
+        lead="Requests are sent with one of your keys, and cost what they cost anywhere else."
+      />
+      {key === null ? (
+        <NeedsKey onKey={setKey} />
+      ) : (
+        <Loaded of={models}>{({ data }) => <Conversation secret={key} models={choices(data)} />}</Loaded>
+      )}
+    </>
+  );
+}
+
+/** The first key whose plaintext this tab knows. */
+function usePlaygroundKey(): [string | null, (secret: string) => void] {
+  const { secrets } = useOwner();
+  const [key, setKey] = useState<string | null>(() => [...secrets.values()].at(-1) ?? null);
+  return [key, setKey];
+}
+
+/** A model's free route has a name of its own, which costs nothing. */
+const choices = (models: readonly ModelAnswer[]): readonly (readonly [string, string])[] =>
+  models
+    .filter(({ available, surfaces }) => available && surfaces.includes("chat.completions"))
+    .flatMap(({ id, name, free, price }) => [
+      ...(free ? [[`${id}:free`, `${name} (free)`] as const] : []),
+      ...(price === null ? [] : [[id, name] as const]),
+    ]);
+
+function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
+  const { api, secrets } = useOwner();
+  const [pasted, setPasted] = useState("");
+  const use = useAction(async () => {
+    const secret = pasted.trim();
+    const { data } = await new Api(secret).get<List<KeyAnswer>>("v1/keys");
+    if (data[0] !== undefined) secrets.set(data[0].id, secret);
+    onKey(secret);
+  });
+  const create = useAction(async () => {
+    const made = await api.post<MintedAnswer>("v1/keys", {
+      name: "playground",
+      daily_limit_usd: PLAYGROUND_USD,
+    });
+    secrets.set(made.id, made.key);
+    onKey(made.key);
+  });
+  return (
+    <div class="grid-2">
+      <section class="card">
+        <h2>Use a key you have</h2>
+        <p class="soft">It stays in this tab's memory and is forgotten when the tab is closed or reloaded.</p>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            use.run();
+          }}
+        >
+          <TextField
+            label="API key"
+            type="password"
+            value={pasted}
+            onValue={setPasted}
+            placeholder="or-live-…"
+            required
+          />
+          <Problem error={use.error} />
+          <button type="submit" class="primary" disabled={use.busy}>
+            Use it
+          </button>
+        </form>
+      </section>
+      <section class="card">
+        <h2>Or make one for the playground</h2>
+        <p class="soft">
+          Named “playground”, with a cap of ${PLAYGROUND_USD} a day. Revoke it whenever you like.
+        </p>
+        <Problem error={create.error} />
+        <button type="button" class="quiet" disabled={create.busy} onClick={() => create.run()}>
+          Make a playground key
+        </button>
+      </section>
+    </div>
+  );
+}
+
+const PLAYGROUND_USD = 1;
+const MAX_TOKENS = 1_024;
+
+function Conversation({
+  secret,
+  models,
+}: {
+  secret: string;
+  models: readonly (readonly [string, string])[];
+}) {
+  const { refresh } = useOwner();
+  const [model, setModel] = useState(models[0]?.[0] ?? "");
+  const [said, setSaid] = useState<readonly ChatMessage[]>([]);
+  const [draft, setDraft] = useState("");
+  const [answer, setAnswer] = useState<string | null>(null);
+  const [receipt, setReceipt] = useState<string | null>(null);
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+
+  const send = useAction(async () => {
+    const content = draft.trim();
+    if (content === "") return;
+    const messages = [...said, { role: "user", content } as const];
+    const stop = new AbortController();
+    abort.current = stop;
+    let text = "";
+    setSaid(messages);
+    setDraft("");
+    setReceipt(null);
+    setAnswer("");
+    try {
+      const id = await streamChat(
+        new Api(secret),
+        { model, messages, maxTokens: MAX_TOKENS },
+        (more) => setAnswer((text += more)),
+        stop.signal,
+      );
+      setReceipt(id);
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+    } finally {
+      setAnswer(null);
+      if (text !== "") setSaid([...messages, { role: "assistant", content: text }]);
+      refresh();
+    }
+  });
+
+  if (models.length === 0) return <p class="soft">No model can be called right now.</p>;
+  return (
+    <section class="card chat">
+      <Choice label="Model" value={model} onValue={setModel} options={models} />
+      <div class="talk" role="log" aria-label="Conversation" aria-busy={answer !== null}>
+        {said.length === 0 && <p class="soft">Say something.</p>}
+        {said.map((message, index) => (
+          <Said key={index} message={message} />
+        ))}
+        {answer !== null && <Said message={{ role: "assistant", content: answer }} streaming />}
+      </div>
+      {receipt !== null && (
+        <p class="small">
+          <a href={`#/receipts/${receipt}`}>Receipt of this answer</a>
+        </p>
+      )}
+      <Problem error={send.error} />
+      <form
+        class="say"
+        onSubmit={(event) => {
+          event.preventDefault();
+          send.run();
+        }}
+      >
+        <label class="unseen" for="message">
+          Message
+        </label>
+        <textarea
+          id="message"
+          rows={3}
+          value={draft}
+          placeholder="Message"
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+              event.preventDefault();
+              send.run();
+            }
+          }}
+        />
+        <div class="row">
+          {send.busy ? (
+            <button type="button" class="quiet" onClick={() => abort.current?.abort()}>
+              Stop
+            </button>
+          ) : (
+            <button type="submit" class="primary" disabled={draft.trim() === ""}>
+              Send
+            </button>
+          )}
+          <span class="hint">Enter sends, Shift and Enter starts a new line.</span>
+        </div>
+      </form>
+    </section>
+  );
+}
+
+const Said = ({ message, streaming = false }: { message: ChatMessage; streaming?: boolean }) => (
+  <div class={`said ${message.role}`}>
+    <div class="soft small">{message.role === "user" ? "You" : "Model"}</div>
+    <div class={streaming ? "said-text streaming" : "said-text"}>{message.content}</div>
+  </div>
+);

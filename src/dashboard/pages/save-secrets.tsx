@@ -1,0 +1,55 @@
+import { useEffect, useState } from "preact/hooks";
+import type { SetUpAnswer } from "../answers.ts";
+import { Mark } from "../parts/frame.tsx";
+import { Secret } from "../parts/secret.tsx";
+
+/**
+ * Both secrets of a new balance, this once. Nothing else can be reached, and nothing about payment is shown, before both
+ * are confirmed as saved: without them the balance could never be reached again.
+ */
+export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () => void }) {
+  const [keySaved, setKeySaved] = useState(false);
+  const [recoverySaved, setRecoverySaved] = useState(false);
+  const both = keySaved && recoverySaved;
+  useEffect(() => {
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener("beforeunload", warn);
+    return () => removeEventListener("beforeunload", warn);
+  }, []);
+  return (
+    <main class="welcome" id="main">
+      <div class="welcome-head">
+        <Mark />
+        <h1>Save both secrets now</h1>
+        <p class="lead">
+          They are shown this once. The gateway keeps only their hashes: if both are lost, nobody can bring
+          them back.
+        </p>
+      </div>
+      <div class="card stack">
+        <Secret
+          label="API key"
+          value={made.key}
+          file="api-key.txt"
+          explanation="Your programs send it with every request."
+          saved={keySaved}
+          onSaved={setKeySaved}
+        />
+        <Secret
+          label="recovery link"
+          value={made.recovery_url}
+          file="recovery-link.txt"
+          explanation="It owns the balance: it raises limits, and replaces the key if that is lost or leaks. Keep it apart from the key, and give it to no program."
+          saved={recoverySaved}
+          onSaved={setRecoverySaved}
+        />
+        <div>
+          <button type="button" class="primary" disabled={!both} onClick={onSaved}>
+            Continue
+          </button>
+          {!both && <p class="hint">Confirm both to continue.</p>}
+        </div>
+      </div>
+    </main>
+  );
+}

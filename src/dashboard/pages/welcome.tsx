@@ -1,0 +1,88 @@
+import { useState } from "preact/hooks";
+import type { SetUpAnswer } from "../answers.ts";
+import { Api, ApiRefusal } from "../api.ts";
+import { TextField } from "../parts/field.tsx";
+import { Mark } from "../parts/frame.tsx";
+import { Note, Problem } from "../parts/notice.tsx";
+import { useAction } from "../resource.ts";
+import { recoverySecretIn } from "../visit.ts";
+
+/** The ways in: a new balance without an account, or a balance that one has. */
+export function Welcome({ onSetUp, onRecovery }: WelcomeProps) {
+  const create = useAction(async () => onSetUp(await new Api(null).post<SetUpAnswer>("v1/keys")));
+  return (
+    <main class="welcome" id="main">
+      <div class="welcome-head">
+        <Mark />
+        <h1>One key for every model</h1>
+        <p class="lead">
+          Create a key now. It needs no account, no email and no payment, and it works within a minute.
+        </p>
+      </div>
+      <section class="card" aria-labelledby="new">
+        <h2 id="new">New here</h2>
+        <p class="soft">
+          You get two secrets: an API key for your programs, and a recovery secret that owns the balance.
+        </p>
+        <Problem error={create.error} />
+        <button type="button" class="primary" disabled={create.busy} onClick={() => create.run()}>
+          {create.busy ? "Creating…" : "Create my key"}
+        </button>
+      </section>
+      <Recover onRecovery={onRecovery} />
+    </main>
+  );
+}
+
+interface WelcomeProps {
+  readonly onSetUp: (made: SetUpAnswer) => void;
+  readonly onRecovery: (secret: string) => void;
+}
+
+function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
+  const [text, setText] = useState("");
+  const open = useAction(async () => {
+    const secret = recoverySecretIn(text);
+    if (secret === null) {
+      throw new Error("That is no recovery secret: it begins with or-rec- and has 44 characters after that.");
+    }
+    await new Api(secret).get("v1/me").catch((error) => {
+      throw error instanceof ApiRefusal && error.status === 401
+        ? new Error("No balance has this recovery secret.")
+        : error;
+    });
+    onRecovery(secret);
+  });
+  return (
+    <section class="card" aria-labelledby="recover">
+      <h2 id="recover">Use a recovery secret</h2>
+      <p class="soft">To manage a balance, or to replace a key that is lost.</p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          open.run();
+        }}
+      >
+        <TextField
+          label="Recovery secret or link"
+          type="password"
+          value={text}
+          onValue={setText}
+          placeholder="or-rec-…"
+          required
+        />
+        <Problem error={open.error} />
+        <button type="submit" class="quiet" disabled={open.busy}>
+          Open my balance
+        </button>
+      </form>
+    </section>
+  );
+}
+
+/** A recovery link that no balance knows any more. */
+export const BadLink = () => (
+  <Note tone="warn">
+    <p>The recovery secret of this link opens no balance. Check that the whole link was copied.</p>
+  </Note>
+);

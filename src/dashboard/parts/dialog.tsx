@@ -1,0 +1,46 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+/** A modal dialog of the browser's own, which keeps the focus inside and gives it back; Escape closes it. */
+export function Dialog({ title, onClose, closable = true, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (closable) onClose();
+      }}
+    >
+      <header>
+        <h2 id={heading}>{title}</h2>
+        {closable && (
+          <button type="button" class="icon" aria-label="Close" onClick={onClose}>
+            <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+              <path
+                d="M3.5 3.5l9 9m0-9l-9 9"
+                stroke="currentColor"
+                stroke-width="1.6"
+                stroke-linecap="round"
+              />
+            </svg>
+          </button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  /** False while it shows something that is shown only once. */
+  readonly closable?: boolean;
+  readonly children: ComponentChildren;
+}

@@ -1,0 +1,67 @@
+import type { ComponentChildren } from "preact";
+
+/** The page around every page: where one can go, and what is shown now. */
+export function Frame({ places, current, foot, children }: FrameProps) {
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={skip}>
+        Skip to content
+      </button>
+      <header class="side">
+        <a class="brand" href="#/">
+          <Mark />
+          <span>Gateway</span>
+        </a>
+        <nav aria-label="Pages">
+          {places.map(([path, name]) => (
+            <a key={path} href={`#/${path}`} aria-current={path === current ? "page" : undefined}>
+              {name}
+            </a>
+          ))}
+        </nav>
+        <div class="side-foot">{foot}</div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** No link to `#main`: the address's hash is the route. */
+function skip(): void {
+  document.getElementById("main")?.focus();
+}
+
+interface FrameProps {
+  /** Path behind `#/`, and its name. */
+  readonly places: readonly (readonly [string, string])[];
+  readonly current: string;
+  readonly foot: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export const Mark = () => (
+  <svg class="mark" viewBox="0 0 32 32" width="30" height="30" aria-hidden="true">
+    <rect width="32" height="32" rx="9" />
+    <path d="M8 11h9M8 16h16M8 21h6" />
+  </svg>
+);
+
+export const Head = ({
+  title,
+  lead,
+  children,
+}: {
+  title: string;
+  lead?: string;
+  children?: ComponentChildren;
+}) => (
+  <div class="head">
+    <div>
+      <h1>{title}</h1>
+      {lead !== undefined && <p class="lead">{lead}</p>}
+    </div>
+    {children !== undefined && <div class="row">{children}</div>}
+  </div>
+);

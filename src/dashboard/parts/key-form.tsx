@@ -1,0 +1,132 @@
+import { useState } from "preact/hooks";
+import type { BudgetAnswer, KeyAnswer, ModelAnswer } from "../answers.ts";
+import type { List } from "../api.ts";
+import { useOwner } from "../owner.ts";
+import { useAction, useResource } from "../resource.ts";
+import { limitText, readLimit, TextField } from "./field.tsx";
+import { Problem } from "./notice.tsx";
+
+/** The fields of a key that its owner decides, as the API takes them. */
+export type KeyWish = Partial<
+  Pick<
+    KeyAnswer,
+    "name" | "rpm_limit" | "tpm_limit" | "daily_limit_usd" | "monthly_limit_usd" | "allowed_models" | "budget"
+  >
+>;
+
+/** For a new key empty limits are left to the gateway's defaults; for one that exists they mean no limit. */
+export function KeyForm({ of, submit, onSubmit, onCancel }: KeyFormProps) {
+  const { api } = useOwner();
+  const [name, setName] = useState(of?.name ?? "");
+  const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
+  const [models, setModels] = useState<readonly string[]>(of?.allowed_models ?? []);
+  const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
+  const catalog = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);
+  const known = useResource(() => api.get<List<BudgetAnswer>>("v1/budgets"), [api]);
+
+  const save = useAction(async () => {
+    const wish: Record<string, unknown> = { name: name.trim() === "" ? null : name.trim() };
+    for (const [index, { field, label }] of LIMITS.entries()) {
+      const limit = readLimit(limits[index]!);
+      if (limit === undefined) throw new Error(`${label} must be a number of 0 or more, or empty.`);
+      if (limit !== null || of !== undefined) wish[field] = limit;
+    }
+    if (models.length > 0 || of !== undefined) wish.allowed_models = models.length > 0 ? models : null;
+    if (budgets.length > 0 || of !== undefined) wish.budget = budgets.length > 0 ? budgets : null;
+    await onSubmit(wish as KeyWish);
+  });
+
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.run();
+      }}
+    >
+      <TextField label="Name" value={name} onValue={setName} placeholder="my-agent" />
+      <div class="columns">
+        {LIMITS.map(({ field, label, mode }, index) => (
+          <TextField
+            key={field}
+            label={label}
+            inputMode={mode}
+            value={limits[index]!}
+            onValue={(value) => setLimits(limits.with(index, value))}
+            placeholder={of === undefined ? "default" : "no limit"}
+          />
+        ))}
+      </div>
+      {known.data !== null && known.data.data.length > 0 && (
+        <Picks
+          legend="Budgets that it draws from"
+          options={known.data.data.map((budget) => budget.name)}
+          picked={budgets}
+          onPicked={setBudgets}
+        />
+      )}
+      {catalog.data !== null && (
+        <Picks
+          legend="Allowed models (none picked: all)"
+          options={[...new Set([...catalog.data.data.map(({ id }) => id), ...models])]}
+          picked={models}
+          onPicked={setModels}
+        />
+      )}
+      <Problem error={save.error} />
+      <div class="row">
+        <button type="submit" class="primary" disabled={save.busy}>
+          {submit}
+        </button>
+        {onCancel !== undefined && (
+          <button type="button" class="quiet" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+interface KeyFormProps {
+  /** Undefined for a new one. */
+  readonly of?: KeyAnswer;
+  readonly submit: string;
+  readonly onSubmit: (wish: KeyWish) => Promise<void>;
+  readonly onCancel?: () => void;
+}
+
+const LIMITS = [
+  { field: "daily_limit_usd", label: "Dollars a day", mode: "decimal" },
+  { field: "monthly_limit_usd", label: "Dollars a month", mode: "decimal" },
+  { field: "rpm_limit", label: "Requests a minute", mode: "numeric" },
+  { field: "tpm_limit", label: "Tokens a minute", mode: "numeric" },
+] as const;
+
+/** Any number of a few. */
+function Picks({ legend, options, picked, onPicked }: PicksProps) {
+  const toggle = (option: string) =>
+    onPicked(picked.includes(option) ? picked.filter((one) => one !== option) : [...picked, option]);
+  return (
+    <fieldset class="picks">
+      <legend>{legend}</legend>
+      <div class="picks-list">
+        {options.map((option) => (
+          <label key={option} class="check">
+            <input type="checkbox" checked={picked.includes(option)} onChange={() => toggle(option)} />
+            <span>{option}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+interface PicksProps {
+  readonly legend: string;
+  readonly options: readonly string[];
+  readonly picked: readonly string[];
+  readonly onPicked: (picked: readonly string[]) => void;
+}
+
+export const listOf = (budget: KeyAnswer["budget"]): readonly string[] =>
+  budget === null ? [] : typeof budget === "string" ? [budget] : budget;

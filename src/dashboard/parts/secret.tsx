@@ -1,0 +1,45 @@
+import { useId, useState } from "preact/hooks";
+
+/** A secret that is shown once: to be copied or kept as a file, and then to be confirmed as saved. */
+export function Secret({ label, value, file, explanation, saved, onSaved }: SecretProps) {
+  const [copied, setCopied] = useState(false);
+  const id = useId();
+  const copy = async () => {
+    await navigator.clipboard.writeText(value);
+    setCopied(true);
+  };
+  return (
+    <section class="secret" aria-labelledby={`${id}-label`}>
+      <h3 id={`${id}-label`}>{label}</h3>
+      <p class="soft small">{explanation}</p>
+      <output class="secret-value mono" aria-label={label}>
+        {value}
+      </output>
+      <div class="row">
+        <button type="button" class="quiet" onClick={copy}>
+          {copied ? "Copied" : "Copy"}
+        </button>
+        <a class="button quiet" href={`data:text/plain,${encodeURIComponent(`${value}\n`)}`} download={file}>
+          Save as file
+        </a>
+        <span class="unseen" role="status">
+          {copied ? `${label} copied` : ""}
+        </span>
+      </div>
+      <label class="check">
+        <input type="checkbox" checked={saved} onChange={(event) => onSaved(event.currentTarget.checked)} />
+        <span>I saved the {label}</span>
+      </label>
+    </section>
+  );
+}
+
+interface SecretProps {
+  readonly label: string;
+  readonly value: string;
+  /** Name of the file that it is saved as. */
+  readonly file: string;
+  readonly explanation: string;
+  readonly saved: boolean;
+  readonly onSaved: (saved: boolean) => void;
+}

@@ -1,0 +1,46 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+
+/** Something that has to be asked for. What was known stays while it is asked for again, so that pages do not flicker. */
+export interface Resource<T> {
+  readonly data: T | null;
+  readonly error: unknown;
+  reload(): void;
+}
+
+/** Asks when first shown, whenever a value of `on` changes, and on `reload`; late answers to old questions are dropped. */
+export function useResource<T>(ask: () => Promise<T>, on: readonly unknown[]): Resource<T> {
+  const [state, setState] = useState<{ data: T | null; error: unknown }>({ data: null, error: null });
+  const [round, setRound] = useState(0);
+  const latest = useRef(0);
+  useEffect(() => {
+    const mine = ++latest.current;
+    ask().then(
+      (data) => mine === latest.current && setState({ data, error: null }),
+      (error) => mine === latest.current && setState({ data: null, error }),
+    );
+  }, [round, ...on]);
+  return { ...state, reload: () => setRound((before) => before + 1) };
+}
+
+/** An action behind a button: whether it is under way, and what went wrong the last time. */
+export function useAction<A extends unknown[]>(act: (...args: A) => Promise<void>) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const running = useRef(false);
+  const run = async (...args: A): Promise<void> => {
+    // A double click must not create two keys.
+    if (running.current) return;
+    running.current = true;
+    setBusy(true);
+    setError(null);
+    try {
+      await act(...args);
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      running.current = false;
+      setBusy(false);
+    }
+  };
+  return { run, busy, error };
+}

@@ -1,0 +1,43 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** The part of the address behind `#/`: `keys`, `receipts/rcpt_…`. The server never sees it and needs no rule for it. */
+export function useRoute(): readonly string[] {
+  const [parts, setParts] = useState(read);
+  useEffect(() => {
+    const changed = () => {
+      setParts(read());
+      window.scrollTo(0, 0);
+    };
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return parts;
+}
+
+export const go = (path: string): void => {
+  location.hash = `#/${path}`;
+};
+
+const read = (): string[] => {
+  const path = /^#\/([^?]*)/.exec(location.hash)?.[1] ?? "";
+  return path.split("/").filter(Boolean).map(decodeURIComponent);
+};
+
+/** Filters that live in the address, so that a filtered page can be linked and survives going back. */
+export function useQuery<N extends string>(
+  names: readonly N[],
+): [Readonly<Record<N, string>>, (values: Readonly<Record<N, string>>) => void] {
+  const [values, setValues] = useState(() => {
+    const query = new URLSearchParams(/\?(.*)$/.exec(location.hash)?.[1] ?? "");
+    return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""])) as Record<N, string>;
+  });
+  const change = (next: Readonly<Record<N, string>>) => {
+    const query = new URLSearchParams(
+      names.map((name) => [name, next[name]]).filter(([, value]) => value !== ""),
+    );
+    const path = location.hash.replace(/\?.*$/, "");
+    history.replaceState(null, "", query.size === 0 ? path : `${path}?${query}`);
+    setValues(next);
+  };
+  return [values, change];
+}

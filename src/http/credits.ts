@@ -1,0 +1,31 @@
+import { type Refusal, refused } from "../errors/refusal.ts";
+import { isoTime } from "../units/clock.ts";
+import { usdFromNano } from "../units/usd.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { readCount } from "./fields.ts";
+import { bearerOf, identify, ownersOnly } from "./identity.ts";
+import { ok, type Reply } from "./reply.ts";
+
+/** `GET /v1/credits`: what was credited to the balance, newest first. For its owner. */
+export function creditEndpoints(deps: HttpDeps): Endpoint[] {
+  return [{ method: "GET", path: "/v1/credits", handle: (exchange) => list(exchange, deps) }];
+}
+
+async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+  if (refused(who)) return who;
+  if (who.kind === "key") return ownersOnly("see credits");
+  const limit = readCount(queryOf(request), "limit", DEFAULT_PAGE, MAX_PAGE);
+  if (refused(limit)) return limit;
+  const credits = await deps.ledger.credits(who.balance.id, limit + 1);
+  const data = credits.slice(0, limit).map(({ amount, note, at }) => ({
+    amount_usd: usdFromNano(amount),
+    note,
+    credited_at: isoTime(at),
+  }));
+  return ok({ object: "list", data, has_more: credits.length > limit });
+}
+
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;

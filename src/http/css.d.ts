@@ -1,0 +1,5 @@
+/** Style sheets are imported as text: `import look from "./look.css" with { type: "text" }`. */
+declare module "*.css" {
+  const text: string;
+  export default text;
+}

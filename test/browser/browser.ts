@@ -1,0 +1,88 @@
+import { existsSync } from "node:fs";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+const executable = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place)) ?? null;
+const demanded = process.env.CI !== undefined;
+
+/** True where there is no browser and nobody demands one; then it is said, because a skipped walk has shown nothing. */
+export const browserMissing = executable === null && !demanded;
+if (browserMissing) {
+  console.warn(
+    "Chromium is missing, so nothing was tried in a browser: apt-get install chromium, or CHROMIUM=path",
+  );
+}
+
+export function launch(): Promise<Browser> {
+  if (executable === null) {
+    throw new Error(
+      "The browser tests need Chromium: apt-get install chromium, or set CHROMIUM to its path.",
+    );
+  }
+  return chromium.launch({ executablePath: executable, chromiumSandbox: process.getuid?.() !== 0 });
+}
+
+/** A visitor with a browser of their own, whose every complaint is collected: errors, refused policies, strange requests. */
+export class Visitor {
+  readonly complaints: string[] = [];
+  private constructor(
+    readonly context: BrowserContext,
+    readonly page: Page,
+    private readonly home: string,
+  ) {
+    page.on("pageerror", (error) => this.complaints.push(String(error)));
+    page.on("console", (message) => {
+      // A refusal of the API is logged by the browser, and is no failure of the page.
+      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
+        this.complaints.push(message.text());
+      }
+    });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(home) && !request.url().startsWith("data:")) {
+        this.complaints.push(`a request left the gateway: ${request.url()}`);
+      }
+    });
+    page.on("dialog", (dialog) => void dialog.accept());
+  }
+
+  static async arrive(browser: Browser, home: string, look: Look = {}): Promise<Visitor> {
+    const context = await browser.newContext({
+      viewport: { width: look.width ?? 1280, height: look.height ?? 800 },
+      colorScheme: look.colorScheme ?? "light",
+      reducedMotion: "reduce",
+      locale: "en",
+      timezoneId: "UTC",
+    });
+    context.setDefaultTimeout(STEP_MS);
+    return new Visitor(context, await context.newPage(), home);
+  }
+
+  goto(path: string): Promise<unknown> {
+    return this.page.goto(this.home + path);
+  }
+
+  button(name: string | RegExp) {
+    return this.page.getByRole("button", { name, exact: typeof name === "string" });
+  }
+
+  link(name: string | RegExp) {
+    return this.page.getByRole("link", { name, exact: typeof name === "string" }).first();
+  }
+
+  heading(name: string | RegExp) {
+    return this.page.getByRole("heading", { name, exact: typeof name === "string" });
+  }
+
+  field(label: string | RegExp) {
+    return this.page.getByLabel(label, { exact: typeof label === "string" });
+  }
+}
+
+export interface Look {
+  readonly width?: number;
+  readonly height?: number;
+  readonly colorScheme?: "light" | "dark";
+}
+
+const STEP_MS = 10_000;

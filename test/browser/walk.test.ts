@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { type OpenGateway, open } from "../gateway/open.ts";
+import { browserMissing, launch, Visitor } from "./browser.ts";
+
+/** One person's way through the dashboard, on a real gateway with its simulated host, in a real browser. */
+describe.skipIf(browserMissing)("without an account", () => {
+  let gateway: OpenGateway;
+  let browser: Browser;
+  let visitor: Visitor;
+  let key = "";
+  let replacement = "";
+  let recoveryLink = "";
+
+  beforeAll(async () => {
+    gateway = await open("");
+    browser = await launch();
+    visitor = await Visitor.arrive(browser, gateway.url);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.close();
+  });
+
+  const ask = (bearer: string) => gateway.chat(bearer, { model: "sim/echo:free" });
+
+  test("set-up shows both secrets, and nothing about payment before both are confirmed as saved", async () => {
+    await visitor.goto("/dashboard");
+    await visitor.button("Create my key").click();
+    const { page } = visitor;
+    key = (await page.locator("output").nth(0).textContent())!;
+    recoveryLink = (await page.locator("output").nth(1).textContent())!;
+    expect(key).toMatch(/^or-live-\w{32}$/);
+    expect(recoveryLink).toMatch(/\/dashboard#recover=or-rec-\w{44}$/);
+    expect(await page.getByText(/credit|balance id|pay/i).count()).toBe(0);
+    expect(await visitor.button("Continue").isDisabled()).toBe(true);
+    await visitor.field("I saved the API key").check();
+    expect(await visitor.button("Continue").isDisabled()).toBe(true);
+    await visitor.field("I saved the recovery link").check();
+    await visitor.button("Continue").click();
+    await visitor.heading("Overview").waitFor();
+    expect(await page.content()).not.toContain(key);
+  });
+
+  test("the playground streams a first answer, which has a receipt", async () => {
+    await visitor.link("Playground").click();
+    await visitor.field("Message").fill("the tide comes in");
+    await visitor.page.keyboard.press("Enter");
+    await visitor.link("Receipt of this answer").waitFor();
+    expect(await visitor.page.getByRole("log").textContent()).toContain("You said: the tide comes in");
+    await visitor.link("Receipt of this answer").click();
+    await visitor.heading("Attempts").waitFor();
+    expect(await visitor.page.locator("main").textContent()).toContain("sim/echo:free");
+    await visitor.link("Receipts").click();
+    await visitor.heading("Receipts").waitFor();
+    // Waits, and fails should there be more than one.
+    await visitor.page.locator("tbody tr").waitFor();
+  });
+
+  test("a limit is raised", async () => {
+    await visitor.link("Keys").click();
+    await visitor.link("Unnamed key").click();
+    await visitor.button("Change limits").click();
+    await visitor.field("Dollars a day").fill("12.50");
+    await visitor.field("Name").fill("sailor");
+    await visitor.button("Save").click();
+    await visitor.heading("sailor").waitFor();
+    const me = await gateway.send("GET", "/v1/me", { bearer: key });
+    expect(me.json.key).toMatchObject({ name: "sailor", daily_limit_usd: 12.5 });
+  });
+
+  test("after a rotation both keys work", async () => {
+    await visitor.button("Rotate").click();
+    await visitor.page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
+    await visitor.heading("Save the new key now").waitFor();
+    replacement = (await visitor.page.locator("dialog output").textContent())!;
+    await visitor.page.keyboard.press("Escape");
+    expect(await visitor.heading("Save the new key now").isVisible()).toBe(true);
+    await visitor.field("I saved the API key").check();
+    await visitor.button("Done").click();
+    expect(replacement).not.toBe(key);
+    expect((await ask(key)).status).toBe(200);
+    expect((await ask(replacement)).status).toBe(200);
+  });
+
+  test("a revoked key is refused at once", async () => {
+    await visitor.button("Revoke").click();
+    await visitor.button("Revoke now").click();
+    await visitor.page.getByText("revoked", { exact: true }).waitFor();
+    const refusal = await ask(replacement);
+    expect([refusal.status, refusal.json.error.code]).toEqual([401, "invalid_api_key"]);
+    expect((await ask(key)).status).toBe(200);
+  });
+
+  test("the recovery link opens the balance on another machine, leaves the address bar, and replaces a key at once", async () => {
+    const elsewhere = await Visitor.arrive(browser, gateway.url);
+    await elsewhere.goto(recoveryLink.slice(gateway.url.length));
+    await elsewhere.heading("Overview").waitFor();
+    expect(elsewhere.page.url()).not.toContain("recover");
+    await elsewhere.link("Keys").click();
+    await elsewhere.link("sailor").click();
+    await elsewhere.page.getByText(/replaced, works until/).waitFor();
+    await elsewhere.button("Revoke").click();
+    await elsewhere.button("Revoke now").click();
+    await elsewhere.page.getByText("revoked", { exact: true }).waitFor();
+    expect((await ask(key)).status).toBe(401);
+    await elsewhere.link("Keys").click();
+    await elsewhere.button("New key").click();
+    await elsewhere.field("Name").fill("recovered");
+    await elsewhere.button("Create key").click();
+    const fresh = (await elsewhere.page.locator("dialog output").textContent())!;
+    expect((await ask(fresh)).status).toBe(200);
+    await elsewhere.field("I saved the API key").check();
+    await elsewhere.button("Done").click();
+    await elsewhere.link("recovered").click();
+    await elsewhere.button("Rotate").click();
+    await elsewhere.field(/stops now/).check();
+    await elsewhere.page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
+    await elsewhere.page.getByText("The old key has stopped working.").waitFor();
+    expect((await ask(fresh)).status).toBe(401);
+    expect(elsewhere.complaints).toEqual([]);
+  });
+
+  test("no script failed, no policy was broken, no request left the gateway", () => {
+    expect(visitor.complaints).toEqual([]);
+  });
+});
