@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
+import type { Route } from "./catalog/catalog.ts";
 import { nameableIds, suggestion } from "./catalog/closest-id.ts";
 import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
 import { configView } from "./config/config-view.ts";
@@ -10,19 +11,20 @@ import { Counting } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
 import { refused } from "./errors/refusal.ts";
 import type { Call } from "./generation/answer.ts";
-import { generator, type Holder, type Settings } from "./generation/generate.ts";
+import { generator, type Settings } from "./generation/generate.ts";
 import { formatReceipt, type Receipt, recoveredReceipt } from "./generation/receipt.ts";
 import type { Try } from "./hosts/attempt.ts";
 import { http1Transport } from "./hosts/http1-transport.ts";
+import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated.ts";
 import { httpApp, listen } from "./http/app.ts";
 import type { HttpDeps, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
 import type { Balance } from "./keys/key.ts";
 import { Keyring } from "./keys/keyring.ts";
 import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
-import { type Allowance, Ledger } from "./ledger/ledger.ts";
+import { Ledger } from "./ledger/ledger.ts";
 import { Metrics } from "./metrics.ts";
-import { FreeRoutes } from "./open-tier.ts";
+import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Health } from "./routing/health.ts";
 import type { Stop } from "./routing/stop.ts";
 import { Books } from "./store/books.ts";
@@ -136,6 +138,8 @@ const RELAXED_SYNC_MS = 1_000;
 /** Receipts of refused requests, which opened no hold and are not written down. */
 const MAX_REFUSED_RECEIPTS = 10_000;
 const DRAIN_POLL_MS = 20;
+/** The start waits this long for the free routes to be probed, and goes on without those that take longer. */
+const FIRST_PROBES_MS = 5_000;
 
 async function assemble(parts: Parts): Promise<Gateway> {
   const { folder, clock, random, env, log, find } = parts;
@@ -179,12 +183,11 @@ async function assemble(parts: Parts): Promise<Gateway> {
     speed: health.speed.bind(health),
     joins: () => true,
   };
-  const freeRoutes = new FreeRoutes(
-    health,
-    { transport, clock, surfaces: SURFACES, pairing },
-    clock,
-    () => config.catalog,
-  );
+  const probe = (route: Route) => probeFree(route, { transport, clock, surfaces: SURFACES, pairing });
+  const freeRoutes = new FreeRoutes(health, probe, clock, () => config.catalog);
+  const pseudonym = pseudonyms(folder.adminToken);
+  const allowances = (balance: Balance, blocks: readonly string[]) =>
+    allowancesOf(balance, blocks, config.openTier, pseudonym);
   const counting = new Counting();
   const metrics = new Metrics(ledger, books.journal);
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
@@ -216,7 +219,11 @@ async function assemble(parts: Parts): Promise<Gateway> {
     settings,
     suggest: (id) => suggestion(id, nameableIds(config.catalog), links.baseUrl),
     identify: (secret, at) => keyring.identify(secret, at),
-    allowances: ({ balance }: Holder) => [allowanceOf(balance, config)],
+    allowances: ({ balance }, call) => allowances(balance, call.blocks()),
+    charged({ route }) {
+      log("free route charges", { host: route.host.id, model: route.model });
+      freeRoutes.doubt(route);
+    },
     countPrompt: (request) => counting.count(request.body, request.promptBound),
     keepRefused,
     onFault,
@@ -230,7 +237,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
     const served = outcome === "opened" || outcome === "answered";
     health.observe(route.host, served ? "served" : "failed");
     if (outcome === "opened") health.firstToken(route, ms);
-    if (!served && route.free) freeRoutes.doubt(route);
+    if (!route.free) return;
+    if (served) freeRoutes.served(route);
+    else freeRoutes.doubt(route);
   }
 
   function keepRefused(receipt: Receipt & { balanceId: StoredReceipt["balanceId"] }): void {
@@ -255,9 +264,12 @@ async function assemble(parts: Parts): Promise<Gateway> {
     balance: (id) => ledger.balance(id),
     keyUse: (key, at) => ledger.keyUse(key, at),
     budgetUse: (budget, at) => ledger.use(budgetCounter(budget.id, budget.window, at)),
-    async openTier(balance, at) {
-      const { owner, limit } = allowanceOf(balance, config);
-      return { limit, used: (await ledger.use(allowanceCounter(owner, at))).spent };
+    async openTier(balance, blocks, at) {
+      const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
+        const { spent: used } = await ledger.use(allowanceCounter(owner, at));
+        return { limit, used };
+      });
+      return (await Promise.all(uses)).reduce((a, b) => (b.limit - b.used < a.limit - a.used ? b : a));
     },
     async credit(credit) {
       const { repeated } = control.credit(credit);
@@ -286,6 +298,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       ...links,
       bodyBytes: config.bodyBytes,
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
+      trustedProxies: config.trustedProxies,
     }),
     async generate(surface, call: Call) {
       const answer = await generate(surface, call);
@@ -315,7 +328,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const server = listen(app, { hostname, port: portOf(env.PORT) });
   const url = listeningUrl(hostname, server.port!);
   links = linksOf(config, url);
-  await freeRoutes.verify();
+  await Promise.race([freeRoutes.verify(), sleep(clock, FIRST_PROBES_MS)]);
 
   async function reload(): Promise<string | null> {
     try {
@@ -369,13 +382,6 @@ const CUT_MS = 2_000;
 
 const sleep = (clock: Clock, ms: number): Promise<void> =>
   new Promise((resolve) => void clock.after(ms, resolve));
-
-/** All keys of an account share one allowance; without an account, all keys of a balance. Specification, "Limits". */
-function allowanceOf({ id, accountId }: Balance, { openTier }: Config): Allowance {
-  return accountId === null
-    ? { owner: id, limit: openTier.accountlessRequestsPerDay }
-    : { owner: accountId, limit: openTier.requestsPerDay };
-}
 
 /** The store's recomputed books, held against memory. */
 function auditOf(store: LedgerStore, ledger: Ledger): LedgerAudit {

@@ -1,4 +1,5 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import type { Networks } from "../http/networks.ts";
 import type { NanoUsd } from "../units/usd.ts";
 
 /**
@@ -25,6 +26,8 @@ export interface Config {
   readonly store: StoreConfig;
   readonly workers: number;
   readonly durability: Durability;
+  /** Whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: Networks;
   /** Null: mail is written into the data folder's `outbox`. */
   readonly smtp: SmtpConfig | null;
 }

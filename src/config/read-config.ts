@@ -1,3 +1,4 @@
+import { Networks } from "../http/networks.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readAddress } from "./address.ts";
 import type { Config, DefaultLimits, StoreConfig } from "./config.ts";
@@ -55,6 +56,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
     store: store(rows.store, report),
     workers: rows.workers ?? DEFAULTS.workers,
     durability: rows.durability ?? DEFAULTS.durability,
+    trustedProxies: trustedProxies(rows.trusted_proxies ?? DEFAULTS.trustedProxies, report),
     smtp:
       smtp === undefined
         ? null
@@ -94,6 +96,15 @@ function amount(
   if (nano === null)
     report(path, String(usd), "an amount in USD, at most 9000000, with at most nine decimals");
   return nano;
+}
+
+function trustedProxies(rows: readonly string[], report: Report): Networks {
+  const networks = new Networks();
+  for (const [index, row] of rows.entries()) {
+    if (!networks.add(row))
+      report(["trusted_proxies", index], describe(row), "an address, or a block of them such as 10.0.0.0/8");
+  }
+  return networks;
 }
 
 function store(text: string | undefined, report: Report): StoreConfig {

@@ -167,6 +167,11 @@ export const FileSchema = Type.Object(
     store: Type.Optional(text("sqlite, or a postgres:// address")),
     workers: Type.Optional(count(1, 256)),
     durability: Type.Optional(oneOf(["strict", "relaxed"])),
+    trusted_proxies: Type.Optional(
+      Type.Array(text("an address, or a block of them such as 10.0.0.0/8"), {
+        expected: "a list of addresses and blocks",
+      }),
+    ),
     smtp: Type.Optional(
       Type.Object(
         {

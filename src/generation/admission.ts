@@ -141,7 +141,7 @@ function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal 
       const retryAfterS = secondsUntil(short.resetsAt, desk.clock.now());
       return refuse(
         "free_quota_exceeded",
-        `The Open Tier allowance of ${short.limit} requests a day is spent. It resets at 00:00 UTC, in ${retryAfterS} s; it is shared by all keys, so a new key does not help, and neither does added credit.`,
+        `The Open Tier allowance of ${short.limit} requests a day is spent. It resets at 00:00 UTC, in ${retryAfterS} s. It is shared by ${sharers(short.owner)}, so a new key does not help, and neither does added credit.`,
         { retryAfterS, shouldRetry: false },
       );
     }
@@ -166,6 +166,12 @@ function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal 
       );
     }
   }
+}
+
+function sharers(owner: string): string {
+  if (owner.startsWith("acct_")) return "all keys of the account";
+  if (owner.startsWith("block_")) return "all keys without an account that are used from this network";
+  return "all keys of the balance";
 }
 
 function balanceMessage(available: NanoUsd, { plan, request }: Ask, { amount, promptBound }: Sized): string {

@@ -33,6 +33,8 @@ export interface Call {
   /** Of the client's request, lower-case names. */
   readonly headers: Headers;
   readonly body: Uint8Array;
+  /** The network blocks that the client is in, the narrowest first. */
+  readonly blocks: () => readonly string[];
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }

@@ -31,7 +31,7 @@ import {
 import type { StreamEnd } from "../routing/speed.ts";
 import type { Roads, Stop } from "../routing/stop.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
-import type { GenerationRequest, Pairing, Surface } from "../surfaces/surface.ts";
+import type { GenerationRequest, Pairing, Surface, Usage } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
@@ -77,6 +77,8 @@ export interface House {
   suggest(id: string): string;
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
   allowances(holder: Holder, call: Call): readonly Allowance[];
+  /** The host of a free route reported a charge. */
+  charged(stop: Stop): void;
   countPrompt: Desk["countPrompt"];
   /** Keeps the receipt of a request that opened no hold, in memory. */
   keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void;
@@ -115,6 +117,8 @@ class Run {
   private readonly settings: Settings;
   private readonly catalog: Catalog;
   private holder: Holder | null = null;
+  /** Of the Open Tier, that it draws on; empty on the paid tier. */
+  private allowances: readonly Allowance[] = [];
   private request: GenerationRequest | null = null;
   private admitted: Admitted | null = null;
   private tries: readonly Try[] = [];
@@ -143,14 +147,19 @@ class Run {
     if (refused(request)) return this.refusal(request);
     this.request = request;
 
+    if (asksOpenTier(request.model, this.catalog)) {
+      this.allowances = house.allowances(holder, call);
+      // Loaded before anything is refused, so that every answer can say what remains.
+      await house.ledger.lane(holder.key, [], this.allowances, this.at);
+    }
     const plan = this.plan(request, holder);
     if (refused(plan)) return this.refusal(plan);
     const tooLong = await checkContext({ request, plan }, house.countPrompt);
     if (tooLong !== null) return this.refusal(tooLong);
 
     if (!house.journal.healthy) return this.refusal(bookkeepingDown());
-    const allowances = plan.tier === "open" ? house.allowances(holder, call) : [];
-    const admitted = await admit({ receipt: this.id, ...holder, request, plan, allowances }, this.desk());
+    const { id: receipt, allowances } = this;
+    const admitted = await admit({ receipt, ...holder, request, plan, allowances }, this.desk());
     if (refused(admitted)) return this.refusal(admitted);
     this.admitted = admitted;
 
@@ -187,7 +196,7 @@ class Run {
 
   private plan(request: GenerationRequest, { key }: Holder): Plan | Refusal {
     const { house, catalog } = this;
-    if (asksOpenTier(request.model, catalog)) {
+    if (this.allowances.length > 0) {
       const override = namesOverrides(request.overrides);
       if (override !== null) {
         const message = `\`${override}\` is a routing override, which the Open Tier refuses. Remove it, or name a paid model.`;
@@ -243,6 +252,7 @@ class Run {
     request: GenerationRequest,
     { reservation }: Admitted,
   ): Promise<Answer> {
+    this.doubtFree(stop, reply.usage);
     const { tokens, from } = usedTokens(reply.usage, reply.countedTokens, request);
     const cost = costOf(tokens, stop.price);
     const settlement = this.settle({
@@ -325,6 +335,7 @@ class Run {
         tokens: judge.countedTokens,
         ms: this.elapsedMs() - firstTokenMs,
       });
+      this.doubtFree(stop, judge.usage);
       const settled = this.settle(this.streamEnd(end, opened, request, firstTokenMs));
       const durable = settled.durable === true || (await settled.durable);
       const last = this.lastFrames(end, opened, settled, durable);
@@ -336,6 +347,10 @@ class Run {
     } finally {
       sink.close();
     }
+  }
+
+  private doubtFree(stop: Stop, usage: Usage | null): void {
+    if (stop.route.free && usage?.costUsd !== undefined && usage.costUsd > 0) this.house.charged(stop);
   }
 
   private streamEnd(
@@ -530,12 +545,17 @@ class Run {
   }
 
   private headers(contentType: string): Record<string, string> {
-    return {
+    const headers: Record<string, string> = {
       "content-type": contentType,
       "x-gateway-receipt": this.id,
       "x-request-id": this.id,
       "request-id": this.id,
     };
+    if (this.allowances.length > 0) {
+      const remaining = this.house.ledger.remaining(this.allowances, this.house.clock.now());
+      if (remaining !== null) headers["x-gateway-open-tier-remaining"] = String(remaining);
+    }
+    return headers;
   }
 
   private desk(): Desk {

@@ -1,34 +1,60 @@
+import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../units/clock.ts";
+import type { Networks } from "./networks.ts";
 
 /**
- * The network block that a request comes from: an IPv4 address, or the /64 of an IPv6 one, because a single subscriber
- * has all of it. A proxy on this machine is believed about the address it saw; anybody else could write what they like.
+ * The network blocks that a request comes from, the narrowest first: an IPv4 address; or the /64 of an IPv6 one, because a
+ * single subscriber has all of it, and the /48, because some have all of that. `address` is the other end of the
+ * connection.
  */
-export function blockOf(address: string | null, headers: Headers): string {
-  const peer = address === null ? "unknown" : plain(address);
-  const forwarded = isLoopback(peer) ? headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;
-  const client = forwarded === undefined || forwarded === "" ? peer : plain(forwarded.slice(0, MAX_ADDRESS));
-  return client.includes(":") ? network64(client) : client;
+export function blocksOf(address: string | null, headers: Headers, proxies: Networks): Blocks {
+  const client = clientOf(address, headers, proxies);
+  return client.includes(":") ? [network(client, 64), network(client, 48)] : [client];
 }
 
-export const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
+export type Blocks = readonly [narrowest: string, ...wider: string[]];
 
-const MAX_ADDRESS = 64;
+/**
+ * The address of the client itself. A trusted proxy is believed about the address it saw, which it put last into
+ * `X-Forwarded-For`; what stands before the first address that is not a trusted proxy's was written by somebody unknown.
+ */
+function clientOf(address: string | null, headers: Headers, proxies: Networks): string {
+  let client = address === null ? "unknown" : plain(address);
+  if (!proxies.has(client)) return client;
+  const hops = headers.get("x-forwarded-for")?.split(",").slice(-MAX_HOPS) ?? [];
+  for (const hop of hops.reverse()) {
+    const seen = plain(withoutPort(hop.trim()));
+    if (isIP(seen) === 0) return client;
+    client = seen;
+    if (!proxies.has(client)) return client;
+  }
+  return client;
+}
+
+/** Proxies in a row. */
+const MAX_HOPS = 16;
+
+/** Some proxies write `192.0.2.1:49152` and `[2001:db8::1]:49152`. */
+const withoutPort = (hop: string): string => WITH_PORT.exec(hop)?.slice(1).find(Boolean) ?? hop;
+
+const WITH_PORT = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/;
+
+export const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
 
 /** `::ffff:192.0.2.1` is an IPv4 address on a socket that takes both. */
 export const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "");
 
-function network64(address: string): string {
+function network(address: string, bits: 48 | 64): string {
   const [before = "", after] = address.toLowerCase().split("%")[0]!.split("::");
   const head = before === "" ? [] : before.split(":");
   const tail = after === undefined || after === "" ? [] : after.split(":");
   const zeros =
     after === undefined ? [] : Array<string>(Math.max(0, 8 - head.length - tail.length)).fill("0");
   const groups = [...head, ...zeros, ...tail]
-    .slice(0, 4)
+    .slice(0, bits / 16)
     .map((group) => Number.parseInt(group, 16).toString(16));
-  return `${groups.join(":")}::/64`;
+  return `${groups.join(":")}::/${bits}`;
 }
 
 /** How many things a block did within the present hour of its own. Of very many blocks, the idlest are forgotten first. */

@@ -11,6 +11,7 @@ import type { Credit, ReceiptFilter, ReceiptPage, StoredReceipt } from "../store
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
+import type { Networks } from "./networks.ts";
 
 /** Everything the HTTP floor is handed. Functions answer anew after a reload. */
 export interface HttpDeps {
@@ -43,6 +44,8 @@ export interface HttpSettings {
   readonly dashboardUrl: string;
   readonly bodyBytes: number;
   readonly accountlessKeysPerAddressPerHour: number;
+  /** Whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: Networks;
 }
 
 /** The pages that are applications, and the files that they load. */
@@ -58,8 +61,12 @@ export interface LedgerDesk {
   balance(id: BalanceId): Promise<BalanceView>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
-  /** Free requests of the present UTC day. */
-  openTier(balance: Balance, at: EpochMs): Promise<{ readonly limit: number; readonly used: number }>;
+  /** Free requests of the present UTC day, by the allowance that has the fewest left. */
+  openTier(
+    balance: Balance,
+    blocks: readonly string[],
+    at: EpochMs,
+  ): Promise<{ readonly limit: number; readonly used: number }>;
   /**
    * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now or before.
    */

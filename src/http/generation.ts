@@ -1,5 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import { blocksOf } from "./address.ts";
 import { readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
@@ -38,9 +39,10 @@ function surface(
       const body = await readWanted(request, secret, deps);
       if (refused(body)) return body;
       const { headers, signal } = request;
+      const blocks = () => blocksOf(exchange.address, headers, deps.settings().trustedProxies);
       exchange.gatewaysTurn();
       try {
-        return answerResponse(await deps.generate(name, { secret, headers, body, signal }), exchange);
+        return answerResponse(await deps.generate(name, { secret, headers, body, blocks, signal }), exchange);
       } finally {
         exchange.clientsTurn();
       }

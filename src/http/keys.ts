@@ -5,7 +5,7 @@ import { type Actor, revise, revoke, rotate } from "../keys/rotation.ts";
 import { suspension } from "../keys/suspension.ts";
 import { isoTime } from "../units/clock.ts";
 import type { KeyId } from "../units/id.ts";
-import { AddressThrottle, blockOf } from "./address.ts";
+import { AddressThrottle, blocksOf } from "./address.ts";
 import { readJson } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
@@ -40,8 +40,9 @@ async function create(
   const { request } = exchange;
   const anonymous = !request.headers.has("authorization") && !request.headers.has("x-api-key");
   if (anonymous) {
-    const { accountlessKeysPerAddressPerHour } = deps.settings();
-    const wait = throttle.take(blockOf(exchange.address, request.headers), accountlessKeysPerAddressPerHour);
+    const { accountlessKeysPerAddressPerHour, trustedProxies } = deps.settings();
+    const [block] = blocksOf(exchange.address, request.headers, trustedProxies);
+    const wait = throttle.take(block, accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
     return createBalance(exchange, deps);
   }

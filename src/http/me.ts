@@ -3,6 +3,7 @@ import type { Balance } from "../keys/key.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
+import { blocksOf } from "./address.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { bearerOf, identify } from "./identity.ts";
@@ -14,7 +15,8 @@ export function meEndpoints(deps: HttpDeps): Endpoint[] {
 }
 
 /** Readable while suspended too: people must be able to see why they are refused. */
-async function me({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const { request } = exchange;
   const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
   if (refused(who)) return who;
   const { balance } = who;
@@ -27,13 +29,15 @@ async function me({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusa
     held_usd: usdFromNano(money.held),
     suspended: balance.suspended,
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
-    open_tier: await openTier(balance, now, deps),
+    open_tier: await openTier(balance, exchange, now, deps),
     account: accountOf(balance),
   });
 }
 
-async function openTier(balance: Balance, now: EpochMs, { ledger }: HttpDeps) {
-  const { limit, used } = await ledger.openTier(balance, now);
+async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps: HttpDeps) {
+  const { address, request } = exchange;
+  const blocks = blocksOf(address, request.headers, deps.settings().trustedProxies);
+  const { limit, used } = await deps.ledger.openTier(balance, blocks, now);
   return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };
 }
 

@@ -77,6 +77,17 @@ export class Ledger {
     return reservation;
   }
 
+  /** Free requests left of the UTC day, of the allowance that has the fewest; null while it is not in memory. */
+  remaining(allowances: readonly Allowance[], at: EpochMs): number | null {
+    let fewest: number | null = null;
+    for (const { owner, limit } of allowances) {
+      const counter = this.counters.get(allowanceCounter(owner, at));
+      if (counter === undefined) return null;
+      fewest = Math.min(fewest ?? limit, counter.room(limit as NanoUsd));
+    }
+    return fewest;
+  }
+
   /**
    * Where other ledgers share the limits: asks for what this one lacks for the request. True when there is room now, and
    * `admit` is worth another try.
@@ -271,8 +282,7 @@ export class Ledger {
     }
     for (const allowance of want.allowances) {
       const counter = this.counters.get(allowanceCounter(allowance.owner, want.at))!;
-      if (counter.room(allowance.limit as NanoUsd) < 1)
-        return allowanceShortfall(counter, allowance, want.at);
+      if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, want.at);
     }
     return this.moneyShortfall(lane, want, want.amount);
   }
@@ -453,6 +463,7 @@ export interface RateShortfall {
 
 export interface AllowanceShortfall {
   readonly what: "allowance";
+  readonly owner: string;
   readonly limit: number;
   readonly resetsAt: EpochMs;
 }
@@ -585,8 +596,9 @@ function rateShortfall(
   return { what, limit, taken: window.taken(nowMs), wanted, retryAfterS };
 }
 
-const allowanceShortfall = (_counter: Counter, { limit }: Allowance, at: EpochMs): AllowanceShortfall => ({
+const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): AllowanceShortfall => ({
   what: "allowance",
+  owner,
   limit,
   resetsAt: windowAt("day", at).resetsAt!,
 });

@@ -52,6 +52,8 @@ export interface Usage {
   readonly cacheWrite: number;
   readonly output: number;
   readonly reasoning: number;
+  /** What the host says that it charged, in USD; absent where it says nothing. */
+  readonly costUsd?: number;
 }
 
 /** A host's own words about a failure. */

@@ -22,13 +22,14 @@ export function readOpenAiUsage(value: unknown): Usage | null {
   if (prompt === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
     return null;
   if (cacheRead + cacheWrite > prompt) return null;
-  return {
+  const used: Usage = {
     input: prompt - cacheRead - cacheWrite,
     cacheRead,
     cacheWrite,
     output,
     reasoning: Math.min(reasoning, output),
   };
+  return withCost(used, usage.cost);
 }
 
 /** Anthropic's, whose `input_tokens` exclude the cache. `before` is what an earlier event of the stream said. */
@@ -42,8 +43,13 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
   const reasoning = optional(asObject(usage.output_tokens_details)?.thinking_tokens ?? before?.reasoning);
   if (input === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
     return null;
-  return { input, cacheRead, cacheWrite, output, reasoning: Math.min(reasoning, output) };
+  const used: Usage = { input, cacheRead, cacheWrite, output, reasoning: Math.min(reasoning, output) };
+  return withCost(used, usage.cost ?? before?.costUsd);
 }
+
+/** OpenRouter and its like add what they charge, in every language. */
+const withCost = (usage: Usage, cost: unknown): Usage =>
+  typeof cost === "number" && Number.isFinite(cost) ? { ...usage, costUsd: cost } : usage;
 
 /** A count that must be there. */
 function tokens(value: unknown): number | null {

@@ -6,7 +6,7 @@ import type { KnownModel } from "../../src/config/model-catalogue.ts";
 import { GOOD, GOOD_ENV, goodConfig, SIMULATED_URL } from "./fixture.ts";
 
 test("an empty file means the defaults of the contract", () => {
-  const { catalog, ...settings } = goodConfig("# nothing yet\n");
+  const { catalog, trustedProxies, ...settings } = goodConfig("# nothing yet\n");
   expect(JSON.parse(JSON.stringify(settings))).toEqual({
     file: "gateway.yaml",
     baseUrl: null,
@@ -35,6 +35,11 @@ test("an empty file means the defaults of the contract", () => {
     smtp: null,
   });
   expect([...catalog.models.keys()]).toEqual(["sim/echo"]);
+  expect(["127.0.0.1", "::1", "10.0.0.1"].map((address) => trustedProxies.has(address))).toEqual([
+    true,
+    true,
+    false,
+  ]);
 });
 
 test("a limit that is named wins, null lifts it, and the others keep their defaults", () => {

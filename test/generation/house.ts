@@ -27,6 +27,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const store = new LedgerStore(db);
   const faults: unknown[] = [];
   const refusals: Receipt[] = [];
+  const charged: string[] = [];
   const books = await Books.open({
     disk,
     store,
@@ -72,6 +73,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     suggest: (id) => `The closest is not ${id}.`,
     identify: (secret) => (secret === SECRET ? holder : null),
     allowances: () => [{ owner: BALANCE, limit: 3 }],
+    charged: (stop) => void charged.push(stop.route.host.id),
     countPrompt: async (request) => request.promptBound,
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),
@@ -82,11 +84,13 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     disk,
     faults,
     refusals,
+    charged,
     send: (surface, body, signal = new AbortController().signal, headers = new Headers()) =>
       generate(surface, {
         secret: SECRET,
         headers,
         body: new TextEncoder().encode(JSON.stringify(body)),
+        blocks: () => [],
         signal,
       }),
     sendBytes: (surface, body) =>
@@ -94,6 +98,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         secret: SECRET,
         headers: new Headers(),
         body,
+        blocks: () => [],
         signal: new AbortController().signal,
       }),
     receipt(answer) {
@@ -124,6 +129,8 @@ export interface TestHouse {
   readonly disk: SimulatedDisk;
   readonly faults: unknown[];
   readonly refusals: Receipt[];
+  /** Hosts of free routes that reported a charge. */
+  readonly charged: string[];
   send(surface: SurfaceName, body: object, signal?: AbortSignal, headers?: Headers): Promise<Answer>;
   sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do

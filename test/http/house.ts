@@ -2,6 +2,7 @@ import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
 import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
+import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
@@ -25,6 +26,7 @@ export class TestHouse {
     dashboardUrl: "http://gateway.test/dashboard",
     bodyBytes: 100_000,
     accountlessKeysPerAddressPerHour: 1_000,
+    trustedProxies: networks("127.0.0.0/8"),
   };
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
   ready = true;
@@ -203,6 +205,13 @@ const CATALOG: Catalog = {
   auto: new Map(),
   hosts: new Map([["h", host]]),
 };
+
+/** Addresses and blocks that are known to be right. */
+export function networks(...rows: string[]): Networks {
+  const all = new Networks();
+  for (const row of rows) if (!all.add(row)) throw new Error(`${row} is no network`);
+  return all;
+}
 
 function parsed(text: string): unknown {
   try {

@@ -341,6 +341,7 @@ function openHouse(parts: {
     suggest: () => "",
     identify: (secret) => holderOf(keys.find(({ id }) => id === secret)!),
     allowances: () => [],
+    charged() {},
     countPrompt: async (request) => request.promptBound,
     keepRefused() {},
     onFault: rethrow,
@@ -366,6 +367,7 @@ class Client {
       secret: key.id,
       headers: new Headers(),
       body: new TextEncoder().encode(body),
+      blocks: () => [],
       signal: abort.signal,
     });
     ask.receipt = answer.headers["x-gateway-receipt"] ?? null;

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { json, status as refusal, sse } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { type OpenGateway, open } from "./open.ts";
+
+/** The Open Tier on real sockets: one model with a free route and a paid one, and a host that can change its mind. */
+let free: FakeHost;
+let paid: FakeHost;
+let gateway: OpenGateway;
+let usage: object;
+let status: number;
+
+const REMAINING = "x-gateway-open-tier-remaining";
+
+beforeEach(async () => {
+  usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
+  status = 200;
+});
+beforeAll(async () => {
+  status = 200;
+  const { whole, events } = chatText(["ok"], { input: 5, output: 1 });
+  free = await startFakeHost((request) => async (wire, seen) => {
+    if (status !== 200) return refusal(status)(wire, seen);
+    if (request.json().stream !== true) return json({ ...whole, usage })(wire, seen);
+    const told = events.map(({ data }) =>
+      data.includes('"usage":{') ? { data: JSON.stringify({ ...JSON.parse(data), usage }) } : { data },
+    );
+    return sse(told)(wire, seen);
+  });
+  paid = await startFakeHost(() => json(whole));
+  gateway = await open(`
+hosts:
+  - { id: free, base_url: "${free.url}/v1", speaks: [chat.completions] }
+  - { id: paid, base_url: "${paid.url}/v1", speaks: [chat.completions] }
+models:
+  - id: test/model
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 1, output: 10 }
+    routes:
+      - { host: free, model: free-model, free: true }
+      - { host: paid, model: paid-model }
+open_tier: { requests_per_day: 50, accountless_requests_per_day: 4, rpm: null }
+setup: { accountless_keys_per_address_per_hour: 1000 }
+`);
+});
+afterAll(async () => {
+  await gateway.close();
+  await free.close();
+  await paid.close();
+});
+
+/** Each from a network of its own, as the proxy in front saw it. */
+let networks = 0;
+const nextNetwork = () => ({ "x-forwarded-for": `198.51.100.${(networks += 1)}` });
+
+const ask = (key: string, headers: Record<string, string>, more: object = {}) =>
+  gateway.send("POST", "/v1/chat/completions", {
+    bearer: key,
+    headers,
+    json: {
+      model: "test/model:free",
+      max_tokens: 10,
+      messages: [{ role: "user", content: "Hello" }],
+      ...more,
+    },
+  });
+
+test("each answer says what remains; then 429 until 00:00 UTC, and never a paid call", async () => {
+  const { key } = await gateway.key(10);
+  const network = nextNetwork();
+  const before = paid.requests.length;
+  const answers = [];
+  for (let index = 0; index < 6; index++) answers.push(await ask(key, network, { stream: index % 2 === 1 }));
+  expect(answers.map(({ status: code }) => code)).toEqual([200, 200, 200, 200, 429, 429]);
+  expect(answers.map(({ headers }) => headers.get(REMAINING))).toEqual(["3", "2", "1", "0", "0", "0"]);
+  const last = answers.at(-1)!;
+  expect(last.json.error.code).toBe("free_quota_exceeded");
+  const midnightS = (86_400_000 - (Date.now() % 86_400_000)) / 1_000;
+  expect(Math.abs(Number(last.headers.get("retry-after")) - midnightS)).toBeLessThan(5);
+  expect(paid.requests.length).toBe(before);
+  const { json: me } = await gateway.send("GET", "/v1/me", { bearer: key, headers: network });
+  expect(me.open_tier).toMatchObject({ limit: 4, used: 4 });
+  expect(me.balance_usd).toBe(10);
+});
+
+test("new keys on the same network do not help; on another network they do", async () => {
+  const network = nextNetwork();
+  const keys = await Promise.all(Array.from({ length: 10 }, () => gateway.key(0)));
+  const codes = await Promise.all(keys.map(async ({ key }) => (await ask(key, network)).status));
+  expect(codes.filter((code) => code === 200)).toHaveLength(4);
+  const refused = keys[codes.indexOf(429)]!;
+  expect((await ask(refused.key, network)).json.error.message).toContain("from this network");
+  expect((await ask(refused.key, nextNetwork())).status).toBe(200);
+});
+
+test.each(["models", "provider", "route", "fallbacks"])("`%s` is refused, not ignored", async (field) => {
+  const { key } = await gateway.key(0);
+  const answer = await ask(key, nextNetwork(), { [field]: field === "provider" ? {} : ["a/b"] });
+  expect(answer.status).toBe(400);
+  expect(answer.json.error).toMatchObject({ code: "invalid_request", param: field });
+  expect(answer.headers.get(REMAINING)).toBe("4");
+});
+
+test("a paid answer has no such header", async () => {
+  const { key } = await gateway.key(1);
+  const answer = await ask(key, {}, { model: "test/model" });
+  expect([answer.status, answer.headers.get(REMAINING)]).toEqual([200, null]);
+});
+
+describe("the first doubt takes the route out", () => {
+  test.each<[string, () => void, number, object]>([
+    ["a charge beside an answer", () => charge(0.002), 200, {}],
+    ["a charge beside a stream", () => charge(0.002), 200, { stream: true }],
+    ["402", () => (status = 402), 503, {}],
+    ["401", () => (status = 401), 503, {}],
+    ["500", () => (status = 500), 503, {}],
+  ])("%s", async (_name, turn, first, more) => {
+    await verified();
+    const { key } = await gateway.key(10);
+    const network = nextNetwork();
+    turn();
+    expect((await ask(key, network, more)).status).toBe(first);
+    const before = [free.requests.length, paid.requests.length];
+    const next = await ask(key, network);
+    expect(next.json.error.code).toBe("no_free_route");
+    // Failed requests cost no allowance.
+    expect(next.headers.get(REMAINING)).toBe(first === 200 ? "3" : "4");
+    expect([free.requests.length, paid.requests.length]).toEqual(before);
+    const { json: me } = await gateway.send("GET", "/v1/me", { bearer: key, headers: network });
+    expect(me.balance_usd).toBe(10);
+  });
+
+  function charge(cost: number): void {
+    usage = { ...usage, cost };
+  }
+
+  /** A reload probes the route anew. */
+  async function verified(): Promise<void> {
+    await gateway.admin("/admin/reload", {});
+    const { key } = await gateway.key(0);
+    while ((await ask(key, nextNetwork())).status !== 200) await Bun.sleep(5);
+  }
+});

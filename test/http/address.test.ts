@@ -1,0 +1,62 @@
+import { describe, expect, test } from "bun:test";
+import { blocksOf } from "../../src/http/address.ts";
+import { Networks } from "../../src/http/networks.ts";
+import { networks } from "./house.ts";
+
+/** nginx on this machine, behind a balancer in 10/8 and in fd00::/8. */
+const PROXIES = networks("127.0.0.0/8", "::1", "10.0.0.0/8", "fd00::/8", "198.51.100.7");
+
+describe("whose address counts", () => {
+  test.each([
+    ["a client that connects itself", "203.0.113.9", null, "203.0.113.9"],
+    ["a client that claims another address", "203.0.113.9", "192.0.2.1", "203.0.113.9"],
+    ["a proxy that saw it", "127.0.0.1", "192.0.2.1", "192.0.2.1"],
+    ["a proxy on a socket of both kinds", "::ffff:127.0.0.1", "192.0.2.1", "192.0.2.1"],
+    ["a client that wrote before the proxy did", "127.0.0.1", "6.6.6.6, 192.0.2.1", "192.0.2.1"],
+    ["two proxies in a row", "127.0.0.1", "6.6.6.6, 192.0.2.1, 10.1.2.3", "192.0.2.1"],
+    ["a single proxy by address", "198.51.100.7", "192.0.2.1", "192.0.2.1"],
+    ["its neighbour, who is nobody", "198.51.100.8", "192.0.2.1", "198.51.100.8"],
+    ["a proxy that forwards nothing", "127.0.0.1", null, "127.0.0.1"],
+    ["a proxy that forwards nonsense", "10.1.2.3", "unknown", "10.1.2.3"],
+    ["nonsense before a trusted address", "127.0.0.1", "192.0.2.1, nonsense, 10.1.2.3", "10.1.2.3"],
+    ["a port beside the address", "127.0.0.1", "192.0.2.1:49152", "192.0.2.1"],
+    ["only trusted addresses", "127.0.0.1", "10.9.9.9", "10.9.9.9"],
+    ["more hops than anybody has", "127.0.0.1", `${"6.6.6.6,".repeat(2_000)}192.0.2.1`, "192.0.2.1"],
+    ["a connection that is gone", null, "192.0.2.1", "unknown"],
+  ])("%s", (_name, address, forwarded, expected) => {
+    const headers = new Headers(forwarded === null ? {} : { "x-forwarded-for": forwarded });
+    expect(blocksOf(address, headers, PROXIES)).toEqual([expected]);
+  });
+
+  test("an IPv6 client counts by its /64, and more loosely by its /48", () => {
+    const blocks = (address: string) => blocksOf(address, new Headers(), PROXIES);
+    expect(blocks("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
+    expect(blocks("2001:DB8:1:2::9")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
+    expect(blocks("2001:db8:1:3::9")).toEqual(["2001:db8:1:3::/64", "2001:db8:1::/48"]);
+    const headers = new Headers({ "x-forwarded-for": "[2001:db8:1:2::9]:443" });
+    expect(blocksOf("fd00::5", headers, PROXIES)[0]).toBe("2001:db8:1:2::/64");
+  });
+});
+
+describe("rows of trusted proxies", () => {
+  test.each(["10.0.0.0/8", "192.0.2.7", "0.0.0.0/0", "fd00::/8", "::1", "2001:db8::/128"])(
+    "%s is taken",
+    (row) => {
+      expect(new Networks().add(row)).toBe(true);
+    },
+  );
+
+  test.each([
+    "",
+    "10.0.0.0/33",
+    "fd00::/129",
+    "10.0.0/8",
+    "10.0.0.0/",
+    "10.0.0.0/8/8",
+    "10.0.0.0/-1",
+    "fe80::1%eth0",
+    "proxy.example",
+  ])("%s is refused", (row) => {
+    expect(new Networks().add(row)).toBe(false);
+  });
+});
