@@ -25,7 +25,7 @@ import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { Metrics } from "./metrics.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
-import { Health } from "./routing/health.ts";
+import { Health, type Lesson } from "./routing/health.ts";
 import type { Stop } from "./routing/stop.ts";
 import { Books } from "./store/books.ts";
 import { startCheckpointer } from "./store/checkpointer.ts";
@@ -37,7 +37,7 @@ import { openDatabase } from "./store/sqlite.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { type Clock, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
-import { type RandomBytes, systemRandom } from "./units/random.ts";
+import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
 
 /** The configuration cannot be used; the message lists every problem. */
 export class ConfigError extends Error {
@@ -179,6 +179,8 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const health = new Health(clock);
   const roads = {
     usable: health.usable.bind(health),
+    restMs: health.restMs.bind(health),
+    chance: chanceOf(random),
     verifiedFree: health.verifiedFree.bind(health),
     speed: health.speed.bind(health),
     joins: () => true,
@@ -195,6 +197,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const settings = (): Settings => ({
     ...links,
     attempts: config.generation,
+    order: config.routing.order,
     chunkGapMs: config.generation.chunkGapMs,
     totalMs: config.generation.totalMs,
     writeOffTokens: config.generation.writeOffTokens,
@@ -213,6 +216,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     surfaces: SURFACES,
     pairing,
     roads,
+    enter: ({ route }) => health.enter(route),
     observe,
     ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => config.catalog,
@@ -229,17 +233,12 @@ async function assemble(parts: Parts): Promise<Gateway> {
     onFault,
   });
 
-  function observe(stop: Stop, outcome: Try["outcome"], ms: number): void {
-    const { route } = stop;
+  function observe({ route }: Stop, outcome: Try["outcome"], lesson: Lesson): void {
     metrics.tried(route.host.id, outcome);
-    // What the host thinks of a request, and a client that leaves, say nothing about the host.
-    if (outcome === "rejected" || outcome === "abandoned") return;
-    const served = outcome === "opened" || outcome === "answered";
-    health.observe(route.host, served ? "served" : "failed");
-    if (outcome === "opened") health.firstToken(route, ms);
+    health.observe(route, lesson);
     if (!route.free) return;
-    if (served) freeRoutes.served(route);
-    else freeRoutes.doubt(route);
+    if (lesson.kind === "served") freeRoutes.served(route);
+    if (lesson.kind === "failed") freeRoutes.doubt(route);
   }
 
   function keepRefused(receipt: Receipt & { balanceId: StoredReceipt["balanceId"] }): void {
@@ -311,13 +310,14 @@ async function assemble(parts: Parts): Promise<Gateway> {
     },
     catalog: () => config.catalog,
     roads,
+    hostReports: () => health.report(config.catalog),
     ledger: ledgerDesk,
     receipts,
     apps: new AppBundle(),
     ready: () => !draining && books.journal.healthy,
     reload: async () => ({ problem: await reload() }),
     configInForce: () => configView(config, links),
-    metrics: () => metrics.text(),
+    metrics: () => metrics.text(health.report(config.catalog)),
     onFault,
   };
 
@@ -334,6 +334,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     try {
       ({ config, found } = await find());
       links = linksOf(config, url);
+      health.keep(config.catalog);
       void freeRoutes.verify();
       log("reloaded", { models: config.catalog.models.size, hosts: config.catalog.hosts.size });
       return null;

@@ -7,7 +7,7 @@ import type { Config, DefaultLimits, Links, SmtpConfig, StoreConfig } from "./co
  * Members are named one by one, so that one that is added later stays unseen until somebody decides that it may be shown.
  */
 export function configView(config: Config, links: Links): object {
-  const { catalog, generation, openTier, setup } = config;
+  const { catalog, generation, openTier, routing, setup } = config;
   return {
     file: config.file,
     base_url: links.baseUrl,
@@ -31,6 +31,7 @@ export function configView(config: Config, links: Links): object {
       write_off_tokens: generation.writeOffTokens,
       default_max_output_tokens: generation.defaultMaxOutputTokens,
     },
+    routing: { order: routing.order },
     body_bytes: config.bodyBytes,
     drain_ms: config.drainMs,
     grace_ms: config.graceMs,
@@ -54,6 +55,8 @@ const hostRow = (host: Host) => ({
   // A header may be the way that this host takes its key.
   headers: Object.fromEntries(Object.keys(host.headers).map((name) => [name, MASK])),
   on_disconnect: host.onDisconnect,
+  data_collection: host.privacy?.collectsNothing === true ? "deny" : "allow",
+  zdr: host.privacy?.retainsNothing === true,
   quirks: host.quirks,
 });
 
@@ -66,11 +69,13 @@ const modelRow = ({ id, name, contextLength, maxOutputTokens, price, routes }: M
   routes: routes.map(routeRow),
 });
 
-const routeRow = ({ host, model, price, free }: Route) => ({
+const routeRow = ({ host, model, price, free, quantization, parameters }: Route) => ({
   host: host.id,
   model,
   price: priceRow(price),
   free,
+  quantization: quantization ?? "unknown",
+  parameters: parameters === undefined ? null : [...parameters],
 });
 
 const priceRow = (price: Price | null) =>

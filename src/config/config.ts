@@ -1,5 +1,6 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Networks } from "../http/networks.ts";
+import type { HostOrder } from "../routing/stop.ts";
 import type { NanoUsd } from "../units/usd.ts";
 
 /**
@@ -19,6 +20,7 @@ export interface Config {
   readonly openTier: OpenTierConfig;
   readonly setup: { readonly accountlessKeysPerAddressPerHour: number };
   readonly generation: GenerationConfig;
+  readonly routing: { readonly order: HostOrder };
   readonly bodyBytes: number;
   readonly drainMs: number;
   /** How long a rotated key keeps working. */

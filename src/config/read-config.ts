@@ -50,6 +50,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       defaultMaxOutputTokens:
         generation.default_max_output_tokens ?? DEFAULTS.generation.defaultMaxOutputTokens,
     },
+    routing: { order: rows.routing?.order ?? DEFAULTS.routing.order },
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     drainMs: rows.drain_ms ?? DEFAULTS.drainMs,
     graceMs: rows.grace_ms ?? DEFAULTS.graceMs,

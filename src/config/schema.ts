@@ -161,6 +161,12 @@ export const FileSchema = Type.Object(
         { ...strict, expected: "a map of generation limits" },
       ),
     ),
+    routing: Type.Optional(
+      Type.Object(
+        { order: Type.Optional(oneOf(["listed", "price"])) },
+        { ...strict, expected: "a map: { order }" },
+      ),
+    ),
     body_bytes: Type.Optional(count(1)),
     drain_ms: Type.Optional(ms()),
     grace_ms: Type.Optional(ms()),

@@ -20,6 +20,7 @@ import type { Balance, Budget, Key } from "../keys/key.ts";
 import { suspension } from "../keys/suspension.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
+import type { Lesson } from "../routing/health.ts";
 import { namesOverrides, readOverrides } from "../routing/overrides.ts";
 import {
   alternativesSentence,
@@ -29,7 +30,7 @@ import {
   workingAlternatives,
 } from "../routing/plan.ts";
 import type { StreamEnd } from "../routing/speed.ts";
-import type { Roads, Stop } from "../routing/stop.ts";
+import type { HostOrder, Roads, Stop, Wish } from "../routing/stop.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { GenerationRequest, Pairing, Surface, Usage } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
@@ -68,7 +69,8 @@ export interface House {
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
   readonly roads: Roads;
-  observe(stop: Stop, outcome: Try["outcome"], ms: number): void;
+  enter(stop: Stop): boolean;
+  observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
   /** Told of each relayed stream's end, for health. */
   ended(stop: Stop, end: StreamEnd): void;
   catalog(): Catalog;
@@ -89,6 +91,7 @@ export interface Settings {
   readonly baseUrl: string;
   readonly dashboardUrl: string;
   readonly attempts: AttemptLimits;
+  readonly order: HostOrder;
   readonly chunkGapMs: number;
   readonly totalMs: number;
   readonly writeOffTokens: number;
@@ -210,7 +213,16 @@ class Run {
     const { allowedModels } = key;
     // Members are only looked at where the client asks for hosts that obey all of them.
     const members = overrides.provider.requireParameters ? Object.keys(json) : [];
-    const wish = { model, surface, overrides, allowedModels, promptEstimate, members, maxHosts };
+    const wish: Wish = {
+      model,
+      surface,
+      overrides,
+      allowedModels,
+      promptEstimate,
+      members,
+      maxHosts,
+      order: this.settings.order,
+    };
     return makePlan(wish, catalog, house.roads, house.suggest);
   }
 
@@ -225,6 +237,7 @@ class Run {
       clientHeaders: clientHeaders(call.headers),
       outputCeiling: this.imposedCeiling(request, plan, admitted),
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
+      enter: house.enter,
       observe: house.observe,
     };
     return attempt(request, plan, ways, call.signal);

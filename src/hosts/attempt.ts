@@ -1,5 +1,6 @@
 import type { Host, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Lesson } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
 import type {
@@ -33,18 +34,26 @@ export async function attempt(
   let unsayable: Refusal | null = null;
   /** Verdicts on the request by hosts of models that it then moved on from. */
   const verdicts: Rejected[] = [];
-  for (const [index, stop] of plan.stops.entries()) {
+  const stops = [...plan.stops];
+  for (let index = 0; index < stops.length; index++) {
+    const stop = stops[index]!;
     if (tries.length === limits.maxHosts) break;
     if (verdicts.some(({ stop: { model } }) => model === stop.model)) continue;
     if (signal.aborted) return { kind: "abandoned", tries };
     const nowMs = clock.elapsedMs();
     if (nowMs >= deadlineMs) break;
-    const share = (deadlineMs - nowMs) / Math.min(limits.maxHosts - tries.length, plan.stops.length - index);
-    const outcome = await tryStop(request, stop, ways, signal, share);
-    if (refused(outcome)) {
-      unsayable ??= outcome;
+    const said = sayTo(request, stop, ways);
+    if (refused(said)) {
+      unsayable ??= said;
       continue;
     }
+    if (!ways.enter(stop) && index < plan.stops.length - 1) {
+      // It rests, or another request is just probing it: after the others.
+      stops.push(stop);
+      continue;
+    }
+    const share = (deadlineMs - nowMs) / Math.min(limits.maxHosts - tries.length, stops.length - index);
+    const outcome = await tryStop(request, stop, said, ways, signal, share);
     const ms = clock.elapsedMs() - nowMs;
     tries.push({
       host: stop.route.host.id,
@@ -53,7 +62,7 @@ export async function attempt(
       ms,
       detail: detailOf(outcome),
     });
-    ways.observe(stop, outcome.kind, ms);
+    ways.observe(stop, outcome.kind, lessonOf(outcome, ms));
     if (outcome.kind === "opened" || outcome.kind === "answered") return { ...outcome, tries };
     if (outcome.kind === "abandoned") return { kind: "abandoned", tries };
     if (outcome.kind === "rejected") {
@@ -83,8 +92,10 @@ export interface Ways {
   readonly outputCeiling: number | null;
   /** Named to hosts whose language wants a ceiling, when the client named none. */
   readonly defaultMaxOutputTokens: number;
+  /** False: the host rests or is just being probed, and another should be tried first. See routing/health. */
+  enter(stop: Stop): boolean;
   /** Told of each try, for health. */
-  observe(stop: Stop, outcome: Try["outcome"], ms: number): void;
+  observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
 }
 
 export interface AttemptLimits {
@@ -146,7 +157,17 @@ type TryOutcome =
   | Opened
   | Answered
   | Rejected
-  | { readonly kind: "refused" | "unreachable" | "silent" | "abandoned"; readonly message: string };
+  | HostFailure
+  | { readonly kind: "abandoned"; readonly message: string };
+
+interface HostFailure {
+  readonly kind: "refused" | "unreachable" | "silent";
+  readonly message: string;
+  /** Not only of the one model. */
+  readonly wholeHost?: boolean;
+  /** The host asks to be left alone for so long. */
+  readonly restMs?: number | null;
+}
 
 /** Unstreamed answers and error bodies are read whole, up to this. */
 const MAX_REPLY_BYTES = 64 * 1024 * 1024;
@@ -158,17 +179,21 @@ const TIMER_SLACK_MS = 2;
 
 /** Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's request. */
 const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429]);
+/** Those of them, and those faults, that concern the host whatever the model. */
+const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
+const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
+/** Statuses whose `Retry-After` is obeyed. */
+const REST_STATUSES = new Set([429, 503]);
 
 async function tryStop(
   request: GenerationRequest,
   stop: Stop,
+  said: Said,
   ways: Ways,
   signal: AbortSignal,
   shareMs: number,
-): Promise<TryOutcome | Refusal> {
+): Promise<TryOutcome> {
   const { host } = stop.route;
-  const said = sayTo(request, stop, ways);
-  if (refused(said)) return said;
   const { spoken, pairing, body } = said;
   const { bytes, omitted } = body;
   const asked = { publicModel: stop.model.id, atS: Math.floor(ways.clock.now() / 1_000) };
@@ -201,7 +226,7 @@ async function tryStop(
 
   async function judge(reply: HostReply, exchange: Exchange): Promise<TryOutcome> {
     if (reply.status < 200 || reply.status > 299)
-      return judgeStatus(reply, stop, ways.surfaces[spoken], limit);
+      return judgeStatus(reply, stop, ways.surfaces[spoken], ways.clock, limit);
     if (!request.stream) return judgeReply(reply, request, stop, { pairing, asked, omitted }, limit);
     return awaitFirstToken(reply, exchange, pairing.openStream(request, asked), { stop, omitted }, limit);
   }
@@ -244,6 +269,7 @@ async function judgeStatus(
   reply: HostReply,
   stop: Stop,
   surface: Surface,
+  clock: Clock,
   limit: TimeLimit,
 ): Promise<TryOutcome> {
   const body = await readWhole(reply, MAX_ERROR_BYTES);
@@ -253,7 +279,12 @@ async function judgeStatus(
   const error = surface.readHostError(status, bytes);
   if (status >= 400 && status <= 499 && !HOST_FAILURES.has(status))
     return { kind: "rejected", stop, status, error };
-  return { kind: "refused", message: `status ${status}: ${error.message}` };
+  return {
+    kind: "refused",
+    message: `status ${status}: ${error.message}`,
+    wholeHost: WHOLE_HOST_FAILURES.has(status),
+    restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, clock) : null,
+  };
 }
 
 async function judgeReply(
@@ -314,7 +345,36 @@ async function readWhole(reply: HostReply, most: number): Promise<Uint8Array | H
 }
 
 const faulted = (fault: HostFault, limit: TimeLimit): TryOutcome =>
-  limit.over ? limit.outcome() : { kind: "unreachable", message: `${fault.kind}: ${fault.message}` };
+  limit.over
+    ? limit.outcome()
+    : {
+        kind: "unreachable",
+        message: `${fault.kind}: ${fault.message}`,
+        wholeHost: WHOLE_HOST_FAULTS.has(fault.kind),
+      };
+
+/** Seconds or a date, as RFC 9110 has it; null when the host named neither. */
+function retryAfterMs({ headers }: HostReply, clock: Clock): number | null {
+  const text = headers.get("retry-after");
+  if (text === undefined) return null;
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
+}
+
+function lessonOf(outcome: TryOutcome, ms: number): Lesson {
+  switch (outcome.kind) {
+    case "opened":
+      return { kind: "served", firstTokenMs: ms };
+    case "answered":
+      return { kind: "served", firstTokenMs: null };
+    // What a host thinks of a request, and a client that leaves, say nothing about the host.
+    case "rejected":
+    case "abandoned":
+      return { kind: "nothing" };
+    default:
+      return { kind: "failed", wholeHost: outcome.wholeHost ?? false, restMs: outcome.restMs ?? null };
+  }
+}
 
 const detailOf = (outcome: TryOutcome): string | null => {
   if (outcome.kind === "opened" || outcome.kind === "answered") return null;

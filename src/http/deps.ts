@@ -6,6 +6,7 @@ import type { KeyDesk } from "../keys/desk.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
+import type { HostReport } from "../routing/health.ts";
 import type { Roads } from "../routing/stop.ts";
 import type { Credit, ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -24,6 +25,8 @@ export interface HttpDeps {
   countTokens(body: Uint8Array, holder: Pick<Holder, "key" | "balance">): Promise<number | Refusal>;
   catalog(): Catalog;
   readonly roads: RoadConditions & Pick<Roads, "speed">;
+  /** Of every host of the catalog. */
+  hostReports(): readonly HostReport[];
   readonly ledger: LedgerDesk;
   readonly receipts: ReceiptReader;
   readonly apps: Apps;

@@ -17,7 +17,11 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       handle: () => (deps.ready() ? plainText("ready\n") : plainText("not ready\n", 503)),
     },
     { method: "GET", path: "/docs/errors", handle: () => page(errors) },
-    { method: "GET", path: "/status", handle: () => page(statusPage(deps.catalog(), deps.roads)) },
+    {
+      method: "GET",
+      path: "/status",
+      handle: () => page(statusPage(deps.catalog(), deps.roads, deps.hostReports())),
+    },
     { method: "GET", path: "/dashboard", handle: () => dashboard(deps) },
     { method: "GET", path: "/dashboard/:file", handle: (exchange) => appFile(exchange, deps) },
   ];

@@ -1,9 +1,10 @@
-import type { Catalog, Host } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { type CatalogEntry, catalogEntries, type RoadConditions } from "../catalog/entry.ts";
+import type { HostReport } from "../routing/health.ts";
 import { escapeHtml, makePage, type Page } from "./page.ts";
 
 /** For the public: which models are served right now, and whether their hosts answer. */
-export function statusPage(catalog: Catalog, roads: RoadConditions): Page {
+export function statusPage(catalog: Catalog, roads: RoadConditions, hosts: readonly HostReport[]): Page {
   const entries = catalogEntries(catalog, roads);
   const down = entries.filter(({ available }) => !available).length;
   const summary =
@@ -25,9 +26,9 @@ ${entries.map(modelRow).join("\n")}
 </table></div>
 <h2>Hosts</h2>
 <div class="scroll"><table>
-<thead><tr><th>Host</th><th>Languages</th><th>Now</th></tr></thead>
+<thead><tr><th>Host</th><th>Languages</th><th>First token</th><th>Throughput</th><th>Attempts served</th><th>Now</th></tr></thead>
 <tbody>
-${[...catalog.hosts.values()].map((host) => hostRow(host, answers(host, catalog, roads))).join("\n")}
+${hosts.map((host) => hostRow(host, catalog)).join("\n")}
 </tbody>
 </table></div>`,
   );
@@ -36,16 +37,27 @@ ${[...catalog.hosts.values()].map((host) => hostRow(host, answers(host, catalog,
 const modelRow = ({ id, name, context_length, available }: CatalogEntry): string =>
   `<tr><td>${escapeHtml(name)}<br><code>${escapeHtml(id)}</code></td><td>${context_length.toLocaleString("en")}</td><td>${mark(available)}</td></tr>`;
 
-const hostRow = ({ id, speaks }: Host, usable: boolean): string =>
-  `<tr><td><code>${escapeHtml(id)}</code></td><td>${speaks.join(", ")}</td><td>${mark(usable)}</td></tr>`;
-
-/** A host that no model uses is not known to fail. */
-function answers(host: Host, catalog: Catalog, roads: RoadConditions): boolean {
-  for (const { routes } of catalog.models.values()) {
-    for (const route of routes) if (route.host.id === host.id) return roads.usable(route);
-  }
-  return true;
+function hostRow(
+  { id, state, firstTokenMs, tokensPerSecond, served, failed }: HostReport,
+  catalog: Catalog,
+): string {
+  const cells = [
+    `<code>${escapeHtml(id)}</code>`,
+    catalog.hosts.get(id)?.speaks.join(", ") ?? "",
+    firstTokenMs === null ? "–" : `${Math.round(firstTokenMs)} ms`,
+    tokensPerSecond === null ? "–" : `${Math.round(tokensPerSecond)} tokens/s`,
+    served + failed === 0 ? "–" : `${Math.floor((1_000 * served) / (served + failed)) / 10}%`,
+    STATES[state],
+  ];
+  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
 }
+
+const STATES = {
+  closed: `<span class="good">available</span>`,
+  degraded: `<span class="bad">available, but for some models</span>`,
+  half_open: `<span class="bad">being tried again</span>`,
+  open: `<span class="bad">not available</span>`,
+} satisfies Record<HostReport["state"], string>;
 
 const mark = (good: boolean): string =>
   good ? `<span class="good">available</span>` : `<span class="bad">not available</span>`;

@@ -1,55 +1,113 @@
-import type { Host, Route } from "../catalog/catalog.ts";
+import type { Catalog, Route } from "../catalog/catalog.ts";
 import type { Clock } from "../units/clock.ts";
+import { Circuit, type CircuitState } from "./circuit.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
 /**
- * What past attempts say about a host: after a few failures in a row it is tried last for a while, longer each time, and
- * then one attempt is let through to see. Requests that a host rejects, and clients that leave, say nothing about it.
+ * What past attempts say about hosts, shared by all requests. A host has a circuit of its own, for failures that concern
+ * all of it (it cannot be reached, it does not accept the gateway's key), and one for each of its models, because a model
+ * that is overloaded or missing says nothing about the others. Requests that a host rejects, and clients that leave, say
+ * nothing at all.
  */
 export class Health {
   private readonly hosts = new Map<string, HostHealth>();
   private readonly verified = new Set<string>();
-  private readonly speeds = new Map<string, Speed>();
 
   constructor(private readonly clock: Clock) {}
 
-  usable({ host }: Route): boolean {
+  /** How long the route takes no requests, in milliseconds; 0 when it takes one now. */
+  restMs({ host, model }: Route): number {
     const health = this.hosts.get(host.id);
-    return (
-      health === undefined ||
-      health.failures < FAILURES_TO_REST ||
-      this.clock.elapsedMs() >= health.restsUntilMs
-    );
+    if (health === undefined) return 0;
+    const nowMs = this.clock.elapsedMs();
+    const route = health.routes.get(model);
+    const restMs = health.circuit.restMs(nowMs);
+    return route === undefined ? restMs : Math.max(restMs, route.circuit.restMs(nowMs));
   }
 
-  observe(host: Host, outcome: "served" | "failed"): void {
-    if (outcome === "served") {
-      this.hosts.delete(host.id);
-      return;
+  usable(route: Route): boolean {
+    return this.restMs(route) === 0;
+  }
+
+  /**
+   * Before each attempt. False: a probe is under way, or the route rests, so others should be tried first. True takes the
+   * place, which `observe` gives back.
+   */
+  enter(route: Route): boolean {
+    if (!this.usable(route)) return false;
+    const nowMs = this.clock.elapsedMs();
+    const health = this.hosts.get(route.host.id);
+    health?.circuit.enter(nowMs);
+    health?.routes.get(route.model)?.circuit.enter(nowMs);
+    return true;
+  }
+
+  /** After each attempt. */
+  observe(route: Route, lesson: Lesson): void {
+    const nowMs = this.clock.elapsedMs();
+    const host = this.hostHealth(route);
+    const { circuit, speed } = routeHealth(host, route);
+    switch (lesson.kind) {
+      case "served":
+        host.served += 1;
+        host.circuit.served(nowMs);
+        circuit.served(nowMs);
+        if (lesson.firstTokenMs !== null) {
+          speed.firstToken(lesson.firstTokenMs);
+          host.firstTokenMs = moved(host.firstTokenMs, lesson.firstTokenMs);
+        }
+        return;
+      case "failed":
+        host.failed += 1;
+        if (lesson.wholeHost) {
+          host.circuit.failed(nowMs, lesson.restMs);
+          circuit.left();
+        } else {
+          host.circuit.left();
+          circuit.failed(nowMs, lesson.restMs);
+        }
+        return;
+      case "nothing":
+        host.circuit.left();
+        circuit.left();
     }
-    const health = this.hosts.get(host.id) ?? { failures: 0, restsUntilMs: 0 };
-    health.failures += 1;
-    const rests = Math.max(0, health.failures - FAILURES_TO_REST);
-    health.restsUntilMs =
-      this.clock.elapsedMs() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(rests, 10));
-    this.hosts.set(host.id, health);
   }
 
-  speed(route: Route): Speed | null {
-    return this.speeds.get(routeName(route)) ?? null;
-  }
-
-  firstToken(route: Route, ms: number): void {
-    const name = routeName(route);
-    const speed = this.speeds.get(name) ?? new Speed();
-    speed.firstToken(ms);
-    this.speeds.set(name, speed);
-  }
-
+  /** After each relayed stream. */
   streamEnded(route: Route, { kind, tokens, ms }: StreamEnd): void {
+    const host = this.hostHealth(route);
+    const { circuit, speed } = routeHealth(host, route);
+    if (kind === "host_failed") {
+      host.failed += 1;
+      circuit.died(this.clock.elapsedMs());
+    }
+    if (kind !== "complete") return;
+    circuit.completed();
     // Short answers come in one piece, and say how fast the network is.
-    if (kind === "complete" && tokens >= LEAST_TOKENS && ms > 0)
-      this.speed(route)?.rate((tokens * 1_000) / ms);
+    if (tokens < LEAST_TOKENS || ms <= 0) return;
+    const rate = (tokens * 1_000) / ms;
+    speed.rate(rate);
+    host.tokensPerSecond = moved(host.tokensPerSecond, rate);
+  }
+
+  speed({ host, model }: Route): Speed | null {
+    return this.hosts.get(host.id)?.routes.get(model)?.speed ?? null;
+  }
+
+  /** Of every host of the catalog, in its order. */
+  report({ hosts }: Catalog): HostReport[] {
+    const nowMs = this.clock.elapsedMs();
+    return [...hosts.keys()].map((id) => reportOf(id, this.hosts.get(id), nowMs));
+  }
+
+  /** After a reload: forgets what the catalog does not have any more. */
+  keep({ hosts, models }: Catalog): void {
+    for (const id of this.hosts.keys()) if (!hosts.has(id)) this.hosts.delete(id);
+    const named = new Set([...models.values()].flatMap(({ routes }) => routes.map(routeName)));
+    for (const [id, { routes }] of this.hosts) {
+      for (const model of routes.keys()) if (!named.has(`${id}\n${model}`)) routes.delete(model);
+    }
+    for (const name of this.verified) if (!named.has(name)) this.verified.delete(name);
   }
 
   verifiedFree(route: Route): boolean {
@@ -60,17 +118,96 @@ export class Health {
     if (verified) this.verified.add(routeName(route));
     else this.verified.delete(routeName(route));
   }
+
+  private hostHealth({ host }: Route): HostHealth {
+    let health = this.hosts.get(host.id);
+    if (health === undefined) {
+      health = {
+        circuit: new Circuit(),
+        routes: new Map(),
+        served: 0,
+        failed: 0,
+        firstTokenMs: null,
+        tokensPerSecond: null,
+      };
+      this.hosts.set(host.id, health);
+    }
+    return health;
+  }
+}
+
+/** What an attempt taught about its host. */
+export type Lesson =
+  /** A first token, or a whole answer, which has no time of a first token. */
+  | { readonly kind: "served"; readonly firstTokenMs: number | null }
+  | {
+      readonly kind: "failed";
+      /** All of the host's models are concerned. */
+      readonly wholeHost: boolean;
+      /** For so long the host asked to be left alone. */
+      readonly restMs: number | null;
+    }
+  | { readonly kind: "nothing" };
+
+/** A host as operators and the public may see it. */
+export interface HostReport {
+  readonly id: string;
+  /** `degraded`: some of its models rest. */
+  readonly state: CircuitState | "degraded";
+  /** Moving averages; null before the first stream. */
+  readonly firstTokenMs: number | null;
+  readonly tokensPerSecond: number | null;
+  /** Attempts, since start. */
+  readonly served: number;
+  readonly failed: number;
 }
 
 interface HostHealth {
-  failures: number;
-  restsUntilMs: number;
+  readonly circuit: Circuit;
+  /** By the model's name at the host. */
+  readonly routes: Map<string, RouteHealth>;
+  served: number;
+  failed: number;
+  firstTokenMs: number | null;
+  tokensPerSecond: number | null;
 }
 
-const FAILURES_TO_REST = 3;
+interface RouteHealth {
+  readonly circuit: Circuit;
+  readonly speed: Speed;
+}
+
 /** Output tokens below which an answer says nothing about throughput. */
 const LEAST_TOKENS = 16;
-const FIRST_REST_MS = 2_000;
-const LONGEST_REST_MS = 60_000;
+/** Of a host's averages, what each stream makes up. */
+const WEIGHT = 0.1;
+
+const moved = (average: number | null, sample: number): number =>
+  average === null ? sample : average + WEIGHT * (sample - average);
+
+function routeHealth({ routes }: HostHealth, { model }: Route): RouteHealth {
+  let health = routes.get(model);
+  if (health === undefined) {
+    health = { circuit: new Circuit(), speed: new Speed() };
+    routes.set(model, health);
+  }
+  return health;
+}
+
+function reportOf(id: string, health: HostHealth | undefined, nowMs: number): HostReport {
+  if (health === undefined) {
+    return { id, state: "closed", firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0 };
+  }
+  const { circuit, routes, served, failed, firstTokenMs, tokensPerSecond } = health;
+  return { id, state: stateOf(circuit, routes, nowMs), firstTokenMs, tokensPerSecond, served, failed };
+}
+
+function stateOf(circuit: Circuit, routes: HostHealth["routes"], nowMs: number): HostReport["state"] {
+  const own = circuit.state(nowMs);
+  if (own !== "closed") return own;
+  const states = [...routes.values()].map((route) => route.circuit.state(nowMs));
+  if (states.every((state) => state === "closed")) return "closed";
+  return states.every((state) => state === states[0]) ? states[0]! : "degraded";
+}
 
 const routeName = ({ host, model }: Route): string => `${host.id}\n${model}`;

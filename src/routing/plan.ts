@@ -128,17 +128,25 @@ function judgeCandidate(
   }
   const stops = preferredStops(priced, wish, roads);
   if (refused(stops)) return stops;
-  const usable = stops.filter(({ route }) => roads.usable(route));
-  return usable.length === 0 ? "unavailable" : usable;
+  return stops.some(({ route }) => roads.restMs(route) === 0) ? stops : "unavailable";
 }
 
-/** A host that is known to fail is not left out, only tried last: the knowledge may be old. */
+/**
+ * Hosts that rest, because they are known to fail, are left out, but never more than half of a model's: if most seem to
+ * fail, the knowledge may be wrong, and the others would get all of the load. Those that stay are tried last.
+ */
 function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
-  if (stops.every(({ route }) => roads.usable(route))) return stops;
-  return [
-    ...stops.filter(({ route }) => roads.usable(route)),
-    ...stops.filter(({ route }) => !roads.usable(route)),
-  ];
+  // Asked once for each: meanwhile a rest may end.
+  const judged = stops.map((stop) => ({ stop, restMs: roads.restMs(stop.route) }));
+  if (judged.every(({ restMs }) => restMs === 0)) return stops;
+  const resting = judged
+    .filter(({ restMs }) => restMs > 0)
+    .toSorted((a, b) => a.restMs - b.restMs)
+    .map(({ stop }) => stop);
+  const ofModel = (all: readonly Stop[], { model }: Stop) =>
+    all.filter((stop) => stop.model === model).length;
+  const kept = resting.filter((stop, at) => ofModel(resting.slice(at), stop) > ofModel(stops, stop) >> 1);
+  return [...judged.filter(({ restMs }) => restMs === 0).map(({ stop }) => stop), ...kept];
 }
 
 /** Only so many hosts are tried: each model gets one of the tries before a model gets its second. */
@@ -215,7 +223,7 @@ export function workingAlternatives(
   for (const model of catalog.models.values()) {
     if (ids.length === MAX_ALTERNATIVES) break;
     if (model.id === except || !allows(wish, model.id)) continue;
-    if (paidStops(model, wish, roads).some(({ route }) => roads.usable(route))) ids.push(model.id);
+    if (paidStops(model, wish, roads).some(({ route }) => roads.restMs(route) === 0)) ids.push(model.id);
   }
   return ids;
 }

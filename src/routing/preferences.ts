@@ -10,7 +10,7 @@ import type { Roads, Stop, Wish } from "./stop.ts";
  */
 export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] | Refusal {
   const wishes = wish.overrides.provider;
-  if (wishes === NO_WISHES) return stops;
+  if (wishes === NO_WISHES) return wish.order === "price" ? drawn(stops, roads) : stops;
   let left = stops;
   for (const { name, applies, keeps } of FILTERS) {
     if (!applies(wishes)) continue;
@@ -18,6 +18,7 @@ export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads)
     if (left.length === 0) return noHostLeft(name, stops[0]!.model.id);
   }
   if (wishes.sort !== null) left = sorted(left, wishes.sort, roads);
+  else if (wish.order === "price") left = drawn(left, roads);
   if (wishes.order.length > 0) {
     return left.toSorted((a, b) => rank(wishes.order, a) - rank(wishes.order, b));
   }
@@ -113,6 +114,24 @@ function rank(order: readonly string[], { route }: Stop): number {
   const at = order.indexOf(route.host.id.toLowerCase());
   return at === -1 ? order.length : at;
 }
+
+/**
+ * The cheapest first, but for the very first: it is drawn among the hosts that work, each by the inverse square of its
+ * price, as OpenRouter does, so that hosts of one price get the same and one of twice the price a quarter.
+ */
+function drawn(stops: readonly Stop[], roads: Roads): readonly Stop[] {
+  if (stops.length === 1) return stops;
+  const ordered = stops.toSorted((a, b) => plainPrice(a.price) - plainPrice(b.price));
+  const ready = ordered.filter(({ route }) => roads.restMs(route) === 0);
+  if (ready.length === 0) return ordered;
+  const weights = ready.map(({ price }) => 1 / Math.max(plainPrice(price), LEAST_PRICE) ** 2);
+  let left = roads.chance() * weights.reduce((sum, weight) => sum + weight, 0);
+  const first = ready.find((_, at) => (left -= weights[at]!) < 0) ?? ready[0]!;
+  return [first, ...ordered.filter((stop) => stop !== first)];
+}
+
+/** $0.001 per million: what costs nothing must not get everything. */
+const LEAST_PRICE = 1_000_000;
 
 /** What was not measured yet comes last, in the order that it had. */
 function sorted(stops: readonly Stop[], { by }: Sort, roads: Roads): Stop[] {

@@ -23,18 +23,28 @@ export interface Wish {
   readonly members: readonly string[];
   /** Hosts that one request is tried on at most. */
   readonly maxHosts: number;
+  /** The operator's choice between hosts, where the request has none. */
+  readonly order: HostOrder;
 }
+
+/**
+ * `listed`: as the operator listed them. `price`: the cheapest first, but for the very first, which is drawn so that each
+ * host gets a part of the requests.
+ */
+export type HostOrder = "listed" | "price";
 
 /** What is known of the hosts right now. */
 export interface Roads {
-  /** False while the route is known to fail. */
-  usable(route: Route): boolean;
+  /** How long the route takes no requests, because it is known to fail, in milliseconds; 0 when it takes one now. */
+  restMs(route: Route): number;
   /** A free route answers, and its host reports no charge. */
   verifiedFree(route: Route): boolean;
   /** Whether a client of the one language can be served by a host of the other. */
   joins(client: SurfaceName, host: SurfaceName): boolean;
   /** What was measured of the route; null before anything was. */
   speed(route: Route): Speed | null;
+  /** A number from 0, below 1, drawn anew each time. */
+  chance(): number;
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */
@@ -54,7 +64,7 @@ const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price
 export function freeStops(model: Model, wish: Pick<Wish, "surface">, roads: Roads): Stop[] {
   const stops: Stop[] = [];
   for (const route of model.routes) {
-    if (!(route.free && roads.verifiedFree(route) && roads.usable(route))) continue;
+    if (!(route.free && roads.verifiedFree(route) && roads.restMs(route) === 0)) continue;
     const hostSurface = speakTo(route, wish.surface, roads);
     if (hostSurface !== null) stops.push({ model, route, price: FREE_PRICE, hostSurface });
   }

@@ -13,7 +13,7 @@ import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
-import { systemRandom } from "../../src/units/random.ts";
+import { chanceOf, systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
@@ -61,13 +61,15 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     surfaces: SURFACES,
     pairing,
     roads: {
-      usable: (route) => health.usable(route),
+      restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),
+      chance: chanceOf(systemRandom),
       verifiedFree: () => true,
       joins: () => true,
     },
-    observe() {},
-    ended() {},
+    enter: ({ route }) => health.enter(route),
+    observe: ({ route }, _, lesson) => health.observe(route, lesson),
+    ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => catalog,
     settings: () => ({ ...SETTINGS, ...options.settings }),
     suggest: (id) => `The closest is not ${id}.`,
@@ -154,6 +156,7 @@ const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
   attempts: { firstTokenMs: 30_000, maxHosts: 3 },
+  order: "listed",
   chunkGapMs: 10_000,
   totalMs: 60_000,
   writeOffTokens: 50,

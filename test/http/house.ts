@@ -4,6 +4,7 @@ import type { Answer, Call } from "../../src/generation/answer.ts";
 import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
 import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
+import type { HostReport } from "../../src/routing/health.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
@@ -31,6 +32,7 @@ export class TestHouse {
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
   ready = true;
   reloadProblem: string | null = null;
+  hostReports: HostReport[] = [];
   readonly deps: HttpDeps = this.makeDeps();
   private readonly server: Bun.Server<unknown>;
 
@@ -90,6 +92,7 @@ export class TestHouse {
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
       roads: { usable: () => true, verifiedFree: () => true, joins: () => false, speed: () => null },
+      hostReports: () => this.hostReports,
       ledger: {
         balance: async (id) => {
           let total = 0;

@@ -280,6 +280,22 @@ describe("pages", () => {
     expect(text).toContain("<code>test/one</code>");
   });
 
+  test("the status page tells how each host does", async () => {
+    const unknown = { firstTokenMs: null, tokensPerSecond: null, served: 0, failed: 0 };
+    house.hostReports = [
+      { id: "fine", state: "closed", firstTokenMs: 123.4, tokensPerSecond: 56.7, served: 999, failed: 1 },
+      { id: "down", state: "open", ...unknown },
+      { id: "partly", state: "degraded", ...unknown },
+      { id: "back", state: "half_open", ...unknown },
+    ];
+    const { text } = await house.send("GET", "/status");
+    const rows = text.replaceAll(/<[^>]+>/g, " ").replaceAll(/ +/g, " ");
+    expect(rows).toContain("fine 123 ms 57 tokens/s 99.9% available");
+    expect(rows).toContain("down – – – not available");
+    expect(rows).toContain("partly – – – available, but for some models");
+    expect(rows).toContain("back – – – being tried again");
+  });
+
   test("readiness follows the gateway; health does not", async () => {
     house.ready = false;
     expect((await house.send("GET", "/readyz")).status).toBe(503);

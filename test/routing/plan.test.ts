@@ -135,6 +135,69 @@ describe("provider orders and filters the hosts", () => {
   }
 });
 
+describe("hosts that rest", () => {
+  const four = catalogOf([model("a/four", [route("a"), route("b"), route("c"), route("d")])]);
+  const table: [string, string[], string][] = [
+    ["none: the operator's order", [], "a b c d"],
+    ["one is left out", ["a"], "b c d"],
+    ["two are left out", ["a", "c"], "b d"],
+    ["of three, the one that recovers first is tried last", ["b", "a", "c"], "d b"],
+    ["of four, two are tried", ["d", "c", "b", "a"], "d c"],
+  ];
+  for (const [name, down, expected] of table) {
+    test(`never more than half of a model's are left out: ${name}`, () => {
+      const made = makePlan(wishFor("a/four"), four, roadsOf({ down }), SUGGEST) as Plan;
+      expect(made.stops.map(({ route: { host } }) => host.id).join(" ")).toBe(expected);
+    });
+  }
+
+  test("the only host is never left out", () => {
+    const only = asking("a/one", { provider: { only: ["cheap"] } });
+    expect(tries(plan(only, roadsOf({ down: ["cheap"] })))).toEqual(["a/one@cheap"]);
+  });
+});
+
+describe("order: price", () => {
+  const firsts = (prices: readonly number[], more: Partial<Roads> & { down?: string[] } = {}): number[] => {
+    const catalog = catalogOf([
+      model(
+        "a/m",
+        prices.map((price, at) => route(`h${at}`, { price: priceOf(price) })),
+      ),
+    ]);
+    const counts = prices.map(() => 0);
+    for (let draw = 0; draw < 1_000; draw++) {
+      const roads = roadsOf({ chance: () => draw / 1_000, ...more });
+      const made = makePlan(wishFor("a/m", { order: "price" }), catalog, roads, SUGGEST) as Plan;
+      counts[Number(made.stops[0]!.route.host.id.slice(1))]! += 1;
+    }
+    return counts;
+  };
+
+  test("hosts of one price share the requests", () =>
+    expect(firsts([1, 1, 1, 1])).toEqual([250, 250, 250, 250]));
+  test("twice the price, a quarter of the requests", () => expect(firsts([2, 1])).toEqual([200, 800]));
+  test("a host that rests gets none", () =>
+    expect(firsts([1, 1, 1], { down: ["h0"] })).toEqual([0, 500, 500]));
+  test("what costs nothing does not get everything, nor divides by it", () => {
+    expect(firsts([0, 0])).toEqual([500, 500]);
+  });
+  test("after the first, the cheapest", () => {
+    const dearFirst = makePlan(
+      wishFor("a/one", { order: "price" }),
+      CATALOG,
+      roadsOf({ chance: () => 0.9999 }),
+      SUGGEST,
+    ) as Plan;
+    expect(tries(dearFirst)).toEqual(["a/one@dear", "a/one@cheap", "a/one@middle"]);
+  });
+  test("the request's own order and sort are not drawn", () => {
+    const roads = roadsOf({ chance: () => 0.9999 });
+    expect(hosts({ sort: "price" }, { order: "price" }, roads)).toBe("cheap middle dear");
+    expect(hosts({ order: ["middle"] }, { order: "price" }, roads)).toStartWith("middle");
+  });
+});
+
 describe("several models", () => {
   test("each gets one of the tries before one gets its second", () => {
     expect(tries(plan(asking("a/one", { models: ["a/two"] })))).toEqual([
@@ -219,7 +282,7 @@ describe("Auto", () => {
   }
 
   const unresolvable: [string, Wish, Roads, string][] = [
-    ["unavailable", auto(), roadsOf({ usable: () => false }), "a/one (unavailable), a/two (unavailable)"],
+    ["unavailable", auto(), roadsOf({ restMs: () => 1 }), "a/one (unavailable), a/two (unavailable)"],
     [
       "not allowed",
       auto({ allowedModels: [] }),
@@ -254,7 +317,10 @@ describe("Auto", () => {
   }
 
   test("a model that is named directly bypasses it: its failing hosts are tried all the same", () => {
-    expect(tries(plan(wishFor("a/one"), roadsOf({ usable: () => false })))).toHaveLength(3);
+    expect(tries(plan(wishFor("a/one"), roadsOf({ restMs: () => 1 })))).toEqual([
+      "a/one@dear",
+      "a/one@cheap",
+    ]);
   });
   test("an unknown variant is an unknown model", () => {
     expect(refusal(wishFor("gateway/auto:nothing")).code).toBe("unknown_model");

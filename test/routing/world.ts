@@ -39,7 +39,9 @@ export const catalogOf = (
 });
 
 export const roadsOf = (more: Partial<Roads> & { readonly down?: readonly string[] } = {}): Roads => ({
-  usable: (one) => more.down?.includes(one.host.id) !== true,
+  // In the order of their names, which recovers first.
+  restMs: (one) => 1 + (more.down?.indexOf(one.host.id) ?? -1),
+  chance: () => 0,
   verifiedFree: () => true,
   joins: (client, spoken) => client === spoken,
   speed: () => null,
@@ -54,6 +56,7 @@ export const wishFor = (name: string, more: Partial<Wish> = {}): Wish => ({
   promptEstimate: 10,
   members: [],
   maxHosts: 3,
+  order: "listed",
   ...more,
 });
 

@@ -10,6 +10,7 @@ import type { ReceiptPage, StoredReceipt } from "../../src/store/ledger-store.ts
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import { chanceOf } from "../../src/units/random.ts";
 import { NANO_PER_USD, type NanoPerMillion, type NanoUsd } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
@@ -325,17 +326,15 @@ function openHouse(parts: {
     surfaces: SURFACES,
     pairing,
     roads: {
-      usable: (route) => health.usable(route),
+      restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),
+      chance: chanceOf(random.bytes),
       verifiedFree: () => true,
       joins: (client, host) => client === host,
     },
-    observe: (stop, outcome) => {
-      if (outcome !== "rejected" && outcome !== "abandoned") {
-        health.observe(stop.route.host, outcome === "opened" || outcome === "answered" ? "served" : "failed");
-      }
-    },
-    ended: (stop, end) => health.streamEnded(stop.route, end),
+    enter: ({ route }) => health.enter(route),
+    observe: ({ route }, _, lesson) => health.observe(route, lesson),
+    ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => CATALOG,
     settings: () => SETTINGS,
     suggest: () => "",
@@ -455,6 +454,7 @@ const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
   attempts: { firstTokenMs: 5_000, maxHosts: 3 },
+  order: "price",
   chunkGapMs: 10_000,
   totalMs: 120_000,
   writeOffTokens: WRITE_OFF_TOKENS,
