@@ -11,6 +11,7 @@ import { readReasoningItem, wantsEncrypted } from "./responses-request.ts";
 import { sealText } from "./seal.ts";
 import type { EventFields } from "./sse.ts";
 import type { Asked, HostError, Usage } from "./surface.ts";
+import { callName, type NamedTool, namedTools } from "./tool-names.ts";
 import { readOpenAiUsage } from "./usage.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -213,11 +214,14 @@ export class ResponsesWriter extends AnswerWriter {
   private used: Usage | null = null;
   private reason: StopReason = "end";
 
+  private readonly tools: readonly NamedTool[];
+
   constructor(
     private readonly request: Json,
     private readonly asked: Asked,
   ) {
     super();
+    this.tools = namedTools(request.tools);
   }
 
   start(id: string | null): void {
@@ -232,7 +236,7 @@ export class ResponsesWriter extends AnswerWriter {
     this.text = "";
     this.logprobs = [];
     this.summarised = false;
-    this.item = itemOf(block, this.id, this.output.length, "in_progress");
+    this.item = itemOf(block, this.id, this.output.length, "in_progress", this.tools);
     this.tell("response.output_item.added", { ...this.place(), item: this.item });
     const { kind } = block;
     if (kind === "text" || kind === "refusal")
@@ -289,7 +293,7 @@ export class ResponsesWriter extends AnswerWriter {
       }
     }
     const block: AnswerBlock = { block: this.block, text, logprobs, seal };
-    const item = finishedItem(block, this.id, this.output.length, wantsEncrypted(this.request));
+    const item = finishedItem(block, this.id, this.output.length, this.tools, wantsEncrypted(this.request));
     this.tell("response.output_item.done", { ...this.place(), item });
     this.output.push(item);
   }
@@ -371,10 +375,11 @@ const CALL_EVENTS = {
 export function writeResponsesAnswer(answer: Answer, usage: Usage, request: Json, asked: Asked): Json {
   const id = answerId("resp_", answer.id);
   const encrypted = wantsEncrypted(request);
+  const tools = namedTools(request.tools);
   return responseOf(request, asked, {
     id,
     status: statusOf(answer.reason),
-    output: answer.blocks.map((block, at) => finishedItem(block, id, at, encrypted)),
+    output: answer.blocks.map((block, at) => finishedItem(block, id, at, tools, encrypted)),
     reason: answer.reason,
     usage,
   });
@@ -446,7 +451,13 @@ function writeResponsesUsage({ input, cacheRead, cacheWrite, output, reasoning }
   };
 }
 
-function itemOf(block: OpenBlock, response: string, at: number, status: string): Record<string, unknown> {
+function itemOf(
+  block: OpenBlock,
+  response: string,
+  at: number,
+  status: string,
+  tools: readonly NamedTool[],
+): Record<string, unknown> {
   const id = (prefix: string) => `${prefix}_${response.slice("resp_".length)}_${at}`;
   switch (block.kind) {
     case "text":
@@ -456,8 +467,21 @@ function itemOf(block: OpenBlock, response: string, at: number, status: string):
       return { id: id("rs"), type: "reasoning", summary: [] };
     case "tool_call":
       return block.custom
-        ? { id: id("ctc"), type: "custom_tool_call", call_id: block.id, name: block.name, input: "" }
-        : { id: id("fc"), type: "function_call", status, call_id: block.id, name: block.name, arguments: "" };
+        ? {
+            id: id("ctc"),
+            type: "custom_tool_call",
+            call_id: block.id,
+            ...callName(block.name, tools),
+            input: "",
+          }
+        : {
+            id: id("fc"),
+            type: "function_call",
+            status,
+            call_id: block.id,
+            ...callName(block.name, tools),
+            arguments: "",
+          };
   }
 }
 
@@ -465,9 +489,10 @@ function finishedItem(
   { block, text, logprobs, seal }: AnswerBlock,
   response: string,
   at: number,
+  tools: readonly NamedTool[],
   encrypted: boolean,
 ): Json {
-  const item = itemOf(block, response, at, "completed");
+  const item = itemOf(block, response, at, "completed", tools);
   switch (block.kind) {
     case "text":
     case "refusal":

@@ -35,6 +35,7 @@ import { effortOf } from "./reasoning.ts";
 import type { Saying } from "./saying.ts";
 import { familyOf, readSeal } from "./seal.ts";
 import type { HostTarget } from "./surface.ts";
+import { flatName } from "./tool-names.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -175,11 +176,10 @@ export function readReasoningItem(item: Json): ReasoningPart {
 function readCall(item: Json, path: string, saying: Saying): ToolCallPart {
   const custom = item.type === "custom_tool_call";
   const field = custom ? "input" : "arguments";
-  if (typeof item.namespace === "string") saying.cannot(`${path}.namespace`, "its tools have no namespaces");
   return {
     kind: "tool_call",
     id: needText(item, "call_id", `${path}.call_id`, saying),
-    name: needText(item, "name", `${path}.name`, saying),
+    name: flatName(item.namespace, needText(item, "name", `${path}.name`, saying)),
     custom,
     input: needText(item, field, `${path}.${field}`, saying),
     cache: null,
@@ -274,7 +274,7 @@ function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
 const SEARCHES = new Set(["web_search", "web_search_2025_08_26", "web_search_preview"]);
 const TOOL_HINTS = ["defer_loading", "allowed_callers", "async", "output_schema"];
 
-function readTool(tool: Json, path: string, saying: Saying): Tool[] {
+function readTool(tool: Json, path: string, saying: Saying, namespace: string | null = null): Tool[] {
   if (TOOL_HINTS.some((hint) => tool[hint] !== undefined && tool[hint] !== null))
     saying.omit("tools[].hints");
   switch (tool.type) {
@@ -282,7 +282,7 @@ function readTool(tool: Json, path: string, saying: Saying): Tool[] {
       return [
         {
           kind: "function",
-          name: needText(tool, "name", `${path}.name`, saying),
+          name: flatName(namespace, needText(tool, "name", `${path}.name`, saying)),
           description: readText(tool, "description", saying, `${path}.description`),
           parameters: readObject(tool, "parameters", saying, `${path}.parameters`) ?? NO_PARAMETERS,
           strict: readBoolean(tool, "strict", saying),
@@ -293,11 +293,20 @@ function readTool(tool: Json, path: string, saying: Saying): Tool[] {
       return [
         {
           kind: "custom",
-          name: needText(tool, "name", `${path}.name`, saying),
+          name: flatName(namespace, needText(tool, "name", `${path}.name`, saying)),
           description: readText(tool, "description", saying, `${path}.description`),
           format: readObject(tool, "format", saying, `${path}.format`),
         },
       ];
+    case "namespace": {
+      const name = needText(tool, "name", `${path}.name`, saying);
+      if (namespace !== null) saying.cannot(path, "a namespace stands in another one");
+      else
+        return readList(tool, "tools", saying, `${path}.tools`).flatMap((inner, at) =>
+          readTool(inner, `${path}.tools[${at}]`, saying, name),
+        );
+      return [];
+    }
     default:
       if (SEARCHES.has(tool.type as string)) saying.omit("tools[].web_search");
       else saying.cannot(`${path}.type`, "this tool is run by OpenAI's hosts only");
@@ -309,11 +318,13 @@ function readToolChoice(value: unknown, saying: Saying): ToolChoice | null {
   if (value === undefined || value === null) return null;
   if (value === "none" || value === "auto" || value === "required") return { kind: value };
   const choice = asObject(value) ?? {};
-  const { type, name } = choice;
+  const { type, name, namespace } = choice;
   if ((type === "function" || type === "custom") && typeof name === "string")
-    return { kind: "named", name, custom: type === "custom" };
+    return { kind: "named", name: flatName(namespace, name), custom: type === "custom" };
   if (type === "allowed_tools") {
-    const names = readList(choice, "tools", saying, "tool_choice.tools").map((tool) => String(tool.name));
+    const names = readList(choice, "tools", saying, "tool_choice.tools").map((tool) =>
+      flatName(tool.namespace, String(tool.name)),
+    );
     return { kind: "allowed", mode: choice.mode === "required" ? "required" : "auto", names };
   }
   saying.cannot(

@@ -37,6 +37,7 @@ import type {
   StreamJudge,
   Usage,
 } from "./surface.ts";
+import { namedTools } from "./tool-names.ts";
 
 /**
  * A client of one language on a host of another: one language's reader meets the other's writer over the vocabulary
@@ -286,11 +287,8 @@ class Counter implements AnswerEvents {
 
 /** Between a host that calls functions only and a client that offered freeform tools. */
 function unwrapping(next: AnswerEvents, host: SurfaceName, { json }: GenerationRequest): AnswerEvents {
-  if (!LANGUAGES[host].wrapsCustomTools || !Array.isArray(json.tools)) return next;
-  const names = json.tools.flatMap((value) => {
-    const tool = asObject(value);
-    return tool?.type === "custom" ? [String(asObject(tool.custom)?.name ?? tool.name)] : [];
-  });
+  if (!LANGUAGES[host].wrapsCustomTools) return next;
+  const names = namedTools(json.tools).flatMap(({ custom, flat }) => (custom ? [flat] : []));
   return names.length === 0 ? next : new Unwrapper(next, new Set(names));
 }
 

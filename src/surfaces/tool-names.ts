@@ -1,0 +1,56 @@
+import { asObject } from "./judge.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Tools of Responses may live in a namespace, as Codex's do; the other languages have one flat list. There a tool is called
+ * `<namespace>__<name>`, and its calls get their two names back.
+ */
+export function flatName(namespace: unknown, name: string): string {
+  if (typeof namespace !== "string" || namespace === "") return name;
+  const flat = `${namespace}__${name}`;
+  // The end of a long name is what tells tools apart; a sum stands for what is cut.
+  return flat.length <= MAX_NAME ? flat : `${flat.slice(0, MAX_NAME - SUM_LENGTH - 1)}_${sumOf(flat)}`;
+}
+
+export interface NamedTool {
+  readonly flat: string;
+  readonly name: string;
+  readonly namespace: string | null;
+  readonly custom: boolean;
+}
+
+/** The tools that a client of OpenAI's languages offers, by the names that a host knows them by. */
+export function namedTools(tools: unknown, namespace: string | null = null): NamedTool[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.flatMap((value) => {
+    const tool = asObject(value) ?? {};
+    // Chat nests the name, Responses does not.
+    const named = asObject(tool.custom) ?? asObject(tool.function) ?? tool;
+    const name = String(named.name);
+    if (tool.type === "namespace" && namespace === null) return namedTools(tool.tools, name);
+    const custom = tool.type === "custom";
+    return tool.type === "function" || custom
+      ? [{ flat: flatName(namespace, name), name, namespace, custom }]
+      : [];
+  });
+}
+
+/** A call under the names that the client knows. */
+export function callName(flat: string, tools: readonly NamedTool[]): Json {
+  const tool = tools.find((one) => one.flat === flat);
+  return tool === undefined || tool.namespace === null
+    ? { name: flat }
+    : { name: tool.name, namespace: tool.namespace };
+}
+
+/** OpenAI and Anthropic allow no longer ones. */
+const MAX_NAME = 64;
+const SUM_LENGTH = 8;
+
+/** FNV-1a, 32 bits. */
+function sumOf(text: string): string {
+  let sum = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
+  return (sum >>> 0).toString(16).padStart(SUM_LENGTH, "0");
+}

@@ -1,0 +1,154 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from "./scripted-host.ts";
+
+/**
+ * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages, Anthropic's
+ * Claude Code on one that speaks Chat Completions. Opt-in, because it downloads both:
+ *
+ *     bun run agents
+ *
+ * They run with a home folder of their own and, where the machine allows it (Linux, as root), without any network but
+ * loopback. Versions are pinned: what these programs send changes from week to week.
+ */
+const AGENTS = { "@openai/codex": "0.169.0", "@anthropic-ai/claude-code": "2.1.329" } as const;
+const TASK = "Write the note that you were told about, then read it back.";
+
+/** Installs the agents, then starts this script again where there is only loopback. */
+async function outside(): Promise<void> {
+  const tools = join(tmpdir(), "text-generation-gateway-agents");
+  mkdirSync(tools, { recursive: true });
+  const packages = Object.entries(AGENTS).map(([name, version]) => `${name}@${version}`);
+  if (
+    !existsSync(join(tools, "installed")) ||
+    readFileSync(join(tools, "installed"), "utf8") !== packages.join()
+  ) {
+    console.log(`installing ${packages.join(", ")} into ${tools} …`);
+    await must(["npm", "install", "--no-audit", "--no-fund", "--prefix", tools, ...packages]);
+    await must([process.execPath, join(tools, "node_modules/@anthropic-ai/claude-code/install.cjs")]);
+    writeFileSync(join(tools, "installed"), packages.join());
+  }
+  const again = [process.execPath, import.meta.path, "--inside", tools];
+  const alone = Bun.which("unshare") !== null && Bun.which("ip") !== null && process.getuid?.() === 0;
+  if (!alone) console.log("not root, or no unshare: the agents can reach the network");
+  const quoted = again.map((word) => `'${word}'`).join(" ");
+  const command = alone ? ["unshare", "-n", "sh", "-c", `ip link set lo up && exec ${quoted}`] : again;
+  process.exit(await Bun.spawn(command, { stdio: ["inherit", "inherit", "inherit"] }).exited);
+}
+
+async function must(command: string[]): Promise<void> {
+  const code = await Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"] }).exited;
+  if (code !== 0) throw new Error(`${command.slice(0, 2).join(" ")} … ended with ${code}`);
+}
+
+async function inside(tools: string): Promise<void> {
+  const claude = await startScriptedHost("messages");
+  const gpt = await startScriptedHost("chat.completions");
+  const folder = new Folder(configOf(claude, gpt));
+  const gateway = await GatewayProcess.start(folder);
+  const { key } = await gateway.keyWith(10);
+  const bin = join(tools, "node_modules/.bin");
+  const outcomes = [
+    await run("codex", gateway.url, key, claude, (home) => {
+      mkdirSync(join(home, ".codex"));
+      writeFileSync(join(home, ".codex/config.toml"), codexConfig(gateway.url));
+      return [join(bin, "codex"), "exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", TASK];
+    }),
+    await run("claude-code", gateway.url, key, gpt, () => [
+      join(bin, "claude"),
+      "--print",
+      "--model",
+      "other/gpt",
+      "--allowedTools",
+      "Bash",
+      "--",
+      TASK,
+    ]),
+  ];
+  await gateway.stop();
+  await claude.host.close();
+  await gpt.host.close();
+  process.exit(outcomes.every(Boolean) ? 0 : 1);
+}
+
+const configOf = (claude: ScriptedHost, gpt: ScriptedHost): string => `
+hosts:
+  - { id: claude, base_url: "${claude.host.url}/v1", speaks: [messages] }
+  - { id: gpt, base_url: "${gpt.host.url}/v1", speaks: [chat.completions] }
+models:
+${["claude", "gpt"]
+  .map(
+    (name) => `  - id: other/${name}
+    context_length: 400000
+    max_output_tokens: 64000
+    price: { input: 1, output: 2 }
+    routes: [{ host: ${name}, model: ${name}-scripted }]`,
+  )
+  .join("\n")}
+`;
+
+const codexConfig = (url: string): string => `
+model = "other/claude"
+model_provider = "gateway"
+model_reasoning_effort = "medium"
+[model_providers.gateway]
+name = "gateway"
+base_url = "${url}/v1"
+env_key = "GATEWAY_KEY"
+wire_api = "responses"
+`;
+
+const TIME_MS = 120_000;
+
+async function run(
+  agent: string,
+  url: string,
+  key: string,
+  scripted: ScriptedHost,
+  prepare: (home: string) => string[],
+): Promise<boolean> {
+  const home = mkdtempSync(join(tmpdir(), `agent-${agent}-`));
+  const work = join(home, "work");
+  mkdirSync(work);
+  const command = prepare(home);
+  const child = Bun.spawn(command, {
+    cwd: work,
+    env: {
+      PATH: process.env.PATH!,
+      HOME: home,
+      CODEX_HOME: join(home, ".codex"),
+      GATEWAY_KEY: key,
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_AUTH_TOKEN: key,
+      ANTHROPIC_SMALL_FAST_MODEL: "other/gpt",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      IS_SANDBOX: "1",
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: TIME_MS,
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  const note = join(work, "note.txt");
+  const wrote = existsSync(note) && readFileSync(note, "utf8") === NOTE;
+  const done = code === 0 && wrote && scripted.sawNote();
+  const thoughts =
+    scripted.language === "messages" ? JSON.stringify(bodies(scripted.host)).includes(SIGNATURE) : null;
+  const count = scripted.host.requests.length;
+  console.log(
+    `${agent}: ${done ? "done" : "FAILED"}; exit ${code}, note ${wrote ? "written" : "missing"}, result ${scripted.sawNote() ? "seen" : "not seen"} by the host, ${count} requests${thoughts === null ? "" : `, signed thoughts ${thoughts ? "came back" : "did not come back"}`}`,
+  );
+  if (!done || process.env.AGENTS_VERBOSE !== undefined) console.log(`${out}\n${err}`.slice(-6_000));
+  rmSync(home, { recursive: true, force: true });
+  return done;
+}
+
+if (process.argv.includes("--inside")) await inside(process.argv.at(-1)!);
+else await outside();

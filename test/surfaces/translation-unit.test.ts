@@ -1,0 +1,339 @@
+import { describe, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import { type Refusal, refused } from "../../src/errors/refusal.ts";
+import type { GenerationRequest, HostBody, HostTarget } from "../../src/surfaces/surface.ts";
+import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { sseText } from "../fakes/transcripts.ts";
+
+/** What becomes of single fields, seals and names between two languages. */
+const TARGET: HostTarget = {
+  model: "host-model",
+  publicModel: "anthropic/test",
+  quirks: {},
+  maxOutputTokens: null,
+  defaultMaxOutputTokens: 4_096,
+};
+const ASKED = { publicModel: "anthropic/test", atS: 1_763_000_000 };
+const SMALLEST = {
+  "chat.completions": { messages: [{ role: "user", content: "Hi" }] },
+  responses: { input: "Hi" },
+  messages: { messages: [{ role: "user", content: "Hi" }], max_tokens: 2_000 },
+} as const;
+
+function read(client: SurfaceName, more: object): GenerationRequest {
+  const body = JSON.stringify({ model: "anthropic/test", ...SMALLEST[client], ...more });
+  const request = SURFACES[client].readRequest(Buffer.from(body));
+  if (refused(request)) throw new Error(request.message);
+  return request;
+}
+
+const say = (client: SurfaceName, host: SurfaceName, more: object, target = TARGET) =>
+  pairing(client, host).hostBody(read(client, more), target);
+
+function sent(client: SurfaceName, host: SurfaceName, more: object, target = TARGET) {
+  const said = say(client, host, more, target);
+  if (refused(said)) throw new Error(said.message);
+  return { json: JSON.parse(Buffer.from(said.bytes).toString()), omitted: said.omitted };
+}
+
+describe("a field that the host's language lacks", () => {
+  const refusals: [SurfaceName, SurfaceName, object, string][] = [
+    ["chat.completions", "messages", { n: 2 }, "n"],
+    ["chat.completions", "messages", { logprobs: true }, "logprobs"],
+    ["chat.completions", "responses", { stop: ["END"] }, "stop"],
+    ["chat.completions", "responses", { presence_penalty: 0.5 }, "presence_penalty"],
+    ["chat.completions", "messages", { logit_bias: { 50256: -100 } }, "logit_bias"],
+    ["chat.completions", "messages", { response_format: { type: "json_object" } }, "response_format"],
+    ["chat.completions", "messages", { temperature: 1.5 }, "temperature"],
+    ["chat.completions", "messages", { modalities: ["text", "audio"] }, "modalities"],
+    ["chat.completions", "messages", { service_tier: "flex" }, "service_tier"],
+    ["chat.completions", "messages", { nobody_knows: 1 }, "nobody_knows"],
+    [
+      "chat.completions",
+      "messages",
+      { messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file-1" } }] }] },
+      "messages[0].content[0].file.file_id",
+    ],
+    ["responses", "messages", { tools: [{ type: "file_search", vector_store_ids: [] }] }, "tools[0].type"],
+    ["responses", "chat.completions", { input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]"],
+    ["responses", "chat.completions", { prompt: { id: "pmpt_1" } }, "prompt"],
+    ["messages", "chat.completions", { top_k: 5 }, "top_k"],
+    ["messages", "responses", { stop_sequences: ["END"] }, "stop_sequences"],
+    ["messages", "chat.completions", { inference_geo: "us" }, "inference_geo"],
+    ["messages", "responses", { tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
+    [
+      "messages",
+      "chat.completions",
+      {
+        messages: [
+          {
+            role: "user",
+            content: [
+              {
+                type: "document",
+                source: { type: "text", media_type: "text/plain", data: "x" },
+                citations: { enabled: true },
+              },
+            ],
+          },
+        ],
+      },
+      "messages[0].content[0].citations",
+    ],
+  ];
+  test.each(refusals)("from %s to %s, %j is refused as %s", (client, host, more, param) => {
+    const refusal = say(client, host, more) as Refusal;
+    expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", param]);
+    expect(refusal.message).toContain(`\`${param}\``);
+    expect(refusal.message).toContain(host);
+  });
+
+  const nothings: [SurfaceName, SurfaceName, object][] = [
+    ["chat.completions", "messages", { n: 1, presence_penalty: 0, logprobs: false, logit_bias: {} }],
+    ["chat.completions", "responses", { stop: [], frequency_penalty: 0, seed: null }],
+    ["messages", "chat.completions", { top_k: null, speed: "standard" }],
+  ];
+  test.each(nothings)("from %s to %s, %j asks for nothing", (client, host, more) => {
+    expect(sent(client, host, more).omitted).toEqual([]);
+  });
+
+  const omissions: [SurfaceName, SurfaceName, object, string[]][] = [
+    [
+      "chat.completions",
+      "messages",
+      { seed: 7, metadata: { a: "b" }, verbosity: "low" },
+      ["seed", "metadata", "verbosity"],
+    ],
+    [
+      "responses",
+      "messages",
+      { truncation: "auto", client_metadata: { a: "b" } },
+      ["truncation", "client_metadata"],
+    ],
+    ["responses", "chat.completions", { tools: [{ type: "web_search" }] }, ["tools[].web_search"]],
+    ["messages", "responses", { cache_control: { type: "ephemeral" } }, ["cache_control"]],
+    ["messages", "responses", { metadata: { user_id: "u".repeat(65) } }, ["metadata.user_id"]],
+  ];
+  test.each(omissions)("from %s to %s, %j is left out and named", (client, host, more, names) => {
+    const { json, omitted } = sent(client, host, more);
+    expect(omitted).toEqual(names);
+    for (const name of Object.keys(more)) expect(json).not.toHaveProperty(name);
+  });
+});
+
+const CALL = {
+  type: "namespace",
+  name: "mcp",
+  tools: [{ type: "function", name: "look", parameters: { type: "object" } }],
+};
+
+describe("tools in a namespace", () => {
+  test("are one flat list elsewhere, and their calls get both names back", () => {
+    const tools = [CALL, { type: "custom", name: "patch" }];
+    const { json } = sent("responses", "messages", { tools });
+    expect(json.tools.map(({ name }: { name: string }) => name)).toEqual(["mcp__look", "patch"]);
+    const answer = {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      content: [
+        { type: "tool_use", id: "toolu_1", name: "mcp__look", input: { at: 1 } },
+        { type: "tool_use", id: "toolu_2", name: "patch", input: { input: "*** Begin\n" } },
+      ],
+      stop_reason: "tool_use",
+      usage: { input_tokens: 1, output_tokens: 1 },
+    };
+    const request = read("responses", { tools });
+    const reply = pairing("responses", "messages").readReply(
+      Buffer.from(JSON.stringify(answer)),
+      request,
+      ASKED,
+    );
+    if (reply.kind === "fault") throw new Error(reply.message);
+    expect(JSON.parse(Buffer.from(reply.body).toString()).output).toMatchObject([
+      { type: "function_call", namespace: "mcp", name: "look", call_id: "toolu_1", arguments: '{"at":1}' },
+      { type: "custom_tool_call", name: "patch", call_id: "toolu_2", input: "*** Begin\n" },
+    ]);
+  });
+
+  test("keep their names apart where they are too long", () => {
+    const long = "n".repeat(60);
+    const tools = ["one", "two"].map((name) => ({
+      type: "function",
+      name: `${"x".repeat(20)}${name}`,
+      parameters: {},
+    }));
+    const { json } = sent("responses", "chat.completions", {
+      tools: [{ type: "namespace", name: long, tools }],
+    });
+    const names = json.tools.map((tool: { function: { name: string } }) => tool.function.name);
+    expect(new Set(names).size).toBe(2);
+    for (const name of names) expect(name.length).toBeLessThanOrEqual(64);
+  });
+});
+
+describe("sealed thoughts", () => {
+  const thinking = [
+    { type: "message_start", message: { id: "msg_1", usage: { input_tokens: 5, output_tokens: 1 } } },
+    {
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: "thinking", thinking: "", signature: "" },
+    },
+    { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "Hm." } },
+    { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "c2ln" } },
+    { type: "content_block_stop", index: 0 },
+    { type: "content_block_start", index: 1, content_block: { type: "redacted_thinking", data: "cmVk" } },
+    { type: "content_block_stop", index: 1 },
+    {
+      type: "content_block_start",
+      index: 2,
+      content_block: { type: "tool_use", id: "toolu_1", name: "f", input: {} },
+    },
+    { type: "content_block_stop", index: 2 },
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 9 } },
+    { type: "message_stop" },
+  ].map((data) => ({ event: data.type, data: JSON.stringify(data) }));
+
+  const asked = {
+    stream: true,
+    reasoning: { effort: "high" },
+    include: ["reasoning.encrypted_content"],
+    tools: [{ type: "function", name: "f", parameters: { type: "object" } }],
+  };
+
+  function output(): object[] {
+    const judge = pairing("responses", "messages").openStream(read("responses", asked), ASKED);
+    judge.push(Buffer.from(sseText(thinking)));
+    const text = Buffer.from(judge.terminal!).toString();
+    return JSON.parse(text.slice(text.indexOf("data: ") + 6)).response.output;
+  }
+
+  const goOn = (publicModel: string, host: SurfaceName) => {
+    const input = [
+      { role: "user", content: "Hi" },
+      ...output(),
+      { type: "function_call_output", call_id: "toolu_1", output: "ok" },
+    ];
+    return sent("responses", host, { ...asked, input }, { ...TARGET, publicModel });
+  };
+
+  test("come back to the family that made them, as they were", () => {
+    const { json, omitted } = goOn("anthropic/another", "messages");
+    expect(json.messages[1].content).toEqual([
+      { type: "thinking", thinking: "Hm.", signature: "c2ln" },
+      { type: "redacted_thinking", data: "cmVk" },
+      { type: "tool_use", id: "toolu_1", name: "f", input: {} },
+    ]);
+    expect(json.thinking.type).toBe("enabled");
+    expect(omitted).toEqual([]);
+  });
+
+  test.each<[string, SurfaceName]>([
+    ["other/model", "messages"],
+    ["anthropic/test", "chat.completions"],
+    ["anthropic/test", "responses"],
+  ])("of another family are not sent to %s on %s, and that is told", (publicModel, host) => {
+    const { json, omitted } = goOn(publicModel, host);
+    expect(JSON.stringify(json)).not.toContain("gwseal");
+    expect(JSON.stringify(json)).not.toContain("c2ln");
+    expect(omitted).toContain("reasoning");
+  });
+
+  test("are left out for a host of the client's own language too", () => {
+    const sealed = "gwseal:1:responses/openai:encrypted:rs_1 ZW5j";
+    const more = {
+      messages: [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: [{ type: "thinking", thinking: "Hm.", signature: sealed }] },
+        {
+          role: "assistant",
+          content: [
+            { type: "redacted_thinking", data: sealed },
+            { type: "text", text: "gwseal:1: is only a word here" },
+          ],
+        },
+      ],
+    };
+    const { bytes, omitted } = say("messages", "messages", more) as HostBody;
+    expect(JSON.parse(Buffer.from(bytes).toString()).messages).toEqual([
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: [{ type: "text", text: "gwseal:1: is only a word here" }] },
+    ]);
+    expect(omitted).toEqual(["reasoning"]);
+  });
+});
+
+test("parallel results with images keep together, and what is no text follows", () => {
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
+  const { json } = sent("messages", "chat.completions", {
+    messages: [
+      { role: "user", content: "Hi" },
+      {
+        role: "assistant",
+        content: ["a", "b"].map((id) => ({ type: "tool_use", id, name: "f", input: {} })),
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "a", content: [image] },
+          { type: "tool_result", tool_use_id: "b", content: "fine", is_error: true },
+          { type: "text", text: "Go on." },
+        ],
+      },
+    ],
+  });
+  expect(json.messages.slice(2).map(({ role }: { role: string }) => role)).toEqual([
+    "tool",
+    "tool",
+    "user",
+    "user",
+  ]);
+  expect(json.messages[4].content[1].image_url.url).toBe("data:image/png;base64,AAAA");
+});
+
+test("a cache key asks Anthropic's hosts to cache, unless the client marks parts itself", () => {
+  const chat = {
+    prompt_cache_key: "k",
+    messages: [
+      { role: "system", content: "Be" },
+      { role: "user", content: "Hi" },
+    ],
+  };
+  const { json } = sent("chat.completions", "messages", chat);
+  expect(json.system[0].cache_control).toEqual({ type: "ephemeral" });
+  expect(json.messages[0].content[0].cache_control).toEqual({ type: "ephemeral" });
+});
+
+test.each(SURFACE_NAMES)("a %s client whose host reports no usage is told what was counted", (client) => {
+  const host: SurfaceName = client === "messages" ? "chat.completions" : "messages";
+  const events =
+    host === "messages"
+      ? [
+          { event: "message_start", data: '{"type":"message_start","message":{"id":"m"}}' },
+          {
+            event: "content_block_start",
+            data: '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+          },
+          {
+            event: "content_block_delta",
+            data: '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello there"}}',
+          },
+          { event: "message_stop", data: '{"type":"message_stop"}' },
+        ]
+      : [
+          {
+            data: '{"id":"c","choices":[{"index":0,"delta":{"content":"Hello there"},"finish_reason":null}]}',
+          },
+          { data: '{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}' },
+          { data: "[DONE]" },
+        ];
+  const request = read(client, {
+    stream: true,
+    ...(client === "chat.completions" ? { stream_options: { include_usage: true } } : {}),
+  });
+  const judge = pairing(client, host).openStream(request, ASKED);
+  const told = Buffer.concat([judge.push(Buffer.from(sseText(events))), judge.terminal!]).toString();
+  expect(judge.usage).toBeNull();
+  expect(told).toMatch(/"(completion|output)_tokens":3/);
+});
