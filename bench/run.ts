@@ -1,5 +1,5 @@
-/** `bun run bench [micro|failover|macro|transport]`: one suite, or all of them. Each is described at the top of its file. */
-const SUITES = ["micro", "failover", "macro", "transport"] as const;
+/** `bun run bench [micro|translation|failover|macro|transport]`: one suite, or all of them. Each is described at the top of its file. */
+const SUITES = ["micro", "translation", "failover", "macro", "transport"] as const;
 
 const [wanted] = process.argv.slice(2);
 const chosen = SUITES.filter((suite) => wanted === undefined || suite === wanted);

@@ -4,8 +4,8 @@ import type { HostError } from "./surface.ts";
 
 /** Reads one host's streamed answer and tells it as events. */
 export interface AnswerReader {
-  /** `end` once the host's own end mark was read. */
-  read(event: EventFields): "more" | "end" | HostError;
+  /** `end` once the host's own end mark was read; `ping` for a sign of life without content. */
+  read(event: EventFields): "more" | "ping" | "end" | HostError;
   /** The host's body is over without an end mark: still complete, or why not. */
   close(): "end" | HostError;
 }

@@ -19,6 +19,11 @@ export abstract class AnswerWriter implements AnswerEvents {
   /** Frames that end the stream with an error; no end mark follows them. */
   abstract fail(error: ErrorObject): Buffer;
 
+  /** A sign of life: while a host thinks in silence, proxies on the way to the client must not give up. */
+  ping(): void {
+    this.out += ": ping\n\n";
+  }
+
   abstract start(id: string | null, usage: Usage | null): void;
   abstract open(block: OpenBlock): void;
   abstract delta(text: string, logprobs?: readonly unknown[]): void;

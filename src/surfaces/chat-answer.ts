@@ -35,8 +35,8 @@ export class ChatReader implements AnswerReader {
     this.queue = new BlockQueue(events);
   }
 
-  read(event: EventFields): "more" | "end" | HostError {
-    if (event.data === null) return "more";
+  read(event: EventFields): "more" | "ping" | "end" | HostError {
+    if (event.data === null) return "ping";
     if (event.data.trim() === "[DONE]") return this.finish();
     const chunk = dataObject(event);
     if (chunk === null) return "more";

@@ -1,7 +1,7 @@
 import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { errorOf, readHostError } from "./host-error.ts";
-import { findMember, readMembers, rebuild, replaceSpan } from "./json-members.ts";
+import { findMember, rebuild, replaceSpan, withoutMember } from "./json-members.ts";
 import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
 import {
   checkMessages,
@@ -195,21 +195,15 @@ class ChatJudge extends PassingJudge {
       const { usage, ...rest } = chunk;
       return encodeEvent(null, { ...rest, ...(withholds ? {} : { usage }), model: this.publicModel });
     }
-    if (!withholds) {
-      const member = findMember(bytes, "model", dataStart, dataEnd);
-      if (member !== null)
-        return replaceSpan(bytes, member.valueStart, member.end, JSON.stringify(this.publicModel));
-    }
-    const members = readMembers(bytes, dataStart, dataEnd);
-    if (typeof members === "string") return SAME;
-    const changes = new Map<string, string | null>();
-    if (renames) changes.set("model", JSON.stringify(this.publicModel));
-    if (withholds) changes.set("usage", null);
-    return Buffer.concat([
-      bytes.subarray(0, dataStart),
-      rebuild(bytes, members, changes),
-      bytes.subarray(dataEnd),
-    ]);
+    const model = renames ? findMember(bytes, "model", dataStart, dataEnd) : null;
+    const renamed =
+      model === null
+        ? bytes
+        : replaceSpan(bytes, model.valueStart, model.end, JSON.stringify(this.publicModel));
+    // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.
+    return withholds
+      ? withoutMember(renamed, "usage", dataStart, dataEnd + renamed.length - bytes.length)
+      : renamed;
   }
 }
 

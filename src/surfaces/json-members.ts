@@ -92,6 +92,17 @@ export function rebuild(
 export const replaceSpan = (bytes: Buffer, start: number, end: number, by: string): Buffer =>
   Buffer.concat([bytes.subarray(0, start), Buffer.from(by), bytes.subarray(end)]);
 
+/** The object from `from` to `to` without the member, its comma included. */
+export function withoutMember(bytes: Buffer, name: string, from: number, to: number): Buffer {
+  const member = findMember(bytes, name, from, to);
+  if (member === null) return bytes;
+  let start = member.start;
+  let end = skipSpace(bytes, member.end, to);
+  if (bytes[end] === COMMA) end += 1;
+  else while (start > from && bytes[start] !== COMMA && bytes[start - 1] !== OPEN_BRACE) start -= 1;
+  return Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)]);
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;

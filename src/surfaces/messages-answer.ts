@@ -28,9 +28,12 @@ export class MessagesReader implements AnswerReader {
     private readonly family: string,
   ) {}
 
-  read(event: EventFields): "more" | "end" | HostError {
+  read(event: EventFields): "more" | "ping" | "end" | HostError {
+    if (event.data === null) return "ping";
     const data = dataObject(event);
     switch (data?.type) {
+      case "ping":
+        return "ping";
       case "message_start": {
         const message = asObject(data.message) ?? {};
         this.used = readAnthropicUsage(message.usage, null);
@@ -272,6 +275,10 @@ export class MessagesWriter extends AnswerWriter {
     );
     this.event("message_delta", JSON.stringify({ type: "message_delta", delta, usage }));
     return MESSAGE_STOP;
+  }
+
+  override ping(): void {
+    this.event("ping", '{"type":"ping"}');
   }
 
   fail({ message, type, code, param }: ErrorObject): Buffer {

@@ -32,10 +32,13 @@ export class ResponsesReader implements AnswerReader {
     this.queue = new BlockQueue(events);
   }
 
-  read(event: EventFields): "more" | "end" | HostError {
+  read(event: EventFields): "more" | "ping" | "end" | HostError {
+    if (event.data === null) return "ping";
     const data = dataObject(event);
     if (data === null) return "more";
     switch (data.type) {
+      case "keepalive":
+        return "ping";
       case "response.created": {
         const id = asObject(data.response)?.id;
         this.events.start(typeof id === "string" ? id : null, null);

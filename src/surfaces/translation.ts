@@ -226,8 +226,13 @@ class TranslatingJudge implements StreamJudge {
     }
   }
 
-  private settle(outcome: "more" | "end" | HostError): void {
+  private settle(outcome: "more" | "ping" | "end" | HostError): void {
     if (outcome === "more") return;
+    if (outcome === "ping") {
+      // Before the first token nothing may be sent: another host may still have to serve.
+      if (this.tokenSeen) this.writer.ping();
+      return;
+    }
     if (isFault(outcome)) {
       this.fault = outcome;
       return;

@@ -337,3 +337,18 @@ test.each(SURFACE_NAMES)("a %s client whose host reports no usage is told what w
   expect(judge.usage).toBeNull();
   expect(told).toMatch(/"(completion|output)_tokens":3/);
 });
+
+test("a host's signs of life reach the client in its own language, once the answer has begun", () => {
+  const ping = ": OPENROUTER PROCESSING\n\n";
+  const token = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n';
+  for (const [client, form] of [
+    ["messages", 'event: ping\ndata: {"type":"ping"}\n\n'],
+    ["responses", ": ping\n\n"],
+  ] as const) {
+    const judge = pairing(client, "chat.completions").openStream(read(client, { stream: true }), ASKED);
+    expect(judge.push(Buffer.from(ping)).length).toBe(0);
+    expect(judge.tokenSeen).toBe(false);
+    judge.push(Buffer.from(token));
+    expect(Buffer.from(judge.push(Buffer.from(ping))).toString()).toBe(form);
+  }
+});
