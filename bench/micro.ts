@@ -12,12 +12,19 @@ import { Keyring } from "../src/keys/keyring.ts";
 import { hashSecret } from "../src/keys/secret.ts";
 import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
 import { RateWindow } from "../src/limits/rate-window.ts";
+import { Affinity } from "../src/routing/affinity.ts";
+import { conversationOf } from "../src/routing/conversation.ts";
+import { Health } from "../src/routing/health.ts";
+import { makePlan, type Plan } from "../src/routing/plan.ts";
+import type { Roads } from "../src/routing/stop.ts";
+import type { GenerationRequest } from "../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
 import { estimateTokens } from "../src/tokens/estimate.ts";
 import { systemClock } from "../src/units/clock.ts";
 import type { ReceiptId } from "../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../src/units/usd.ts";
 import { keyOf } from "../test/fakes/key.ts";
+import { catalogOf, model, route, wishFor } from "../test/routing/world.ts";
 import { DELTA } from "./mock-host.ts";
 
 export interface Piece {
@@ -30,7 +37,15 @@ export interface Piece {
 }
 
 export async function pieces(): Promise<Piece[]> {
-  return [await keyLookup(), rateWindow(), await admission(), eventScan(), requestRead(), estimate()];
+  return [
+    await keyLookup(),
+    rateWindow(),
+    await admission(),
+    planning(),
+    eventScan(),
+    requestRead(),
+    estimate(),
+  ];
 }
 
 const SECRET = "or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY";
@@ -110,6 +125,42 @@ async function admission(): Promise<Piece> {
     baseline: () => (held += 1_000) && (held -= 1_000),
     ours: admit,
     check: () => equal([admit(), ledger.openHolds].join(), "1000,0"),
+  };
+}
+
+function planning(): Piece {
+  const health = new Health(systemClock);
+  const affinity = new Affinity(systemClock);
+  const routes = ["a", "b", "c"].map((id) => route(id));
+  const catalog = catalogOf([model("bench/model", routes)]);
+  const roads: Roads = {
+    restMs: (one) => health.restMs(one),
+    speed: (one) => health.speed(one),
+    verifiedFree: () => false,
+    joins: (client, host) => client === host,
+    chance: () => 0.5,
+  };
+  for (const one of routes) health.observe(one, { kind: "served", firstTokenMs: 100 });
+  const request = SURFACES["chat.completions"].readRequest(BODY) as GenerationRequest;
+  const headers = new Headers({ "user-agent": "bench" });
+  const plan = () => {
+    const { conversation } = conversationOf(request, headers, key.balanceId);
+    const wish = wishFor("bench/model", { home: affinity.home(conversation) });
+    const made = makePlan(wish, catalog, roads, () => "") as Plan;
+    affinity.served(conversation, made.stops[0]!);
+    return made;
+  };
+  return {
+    name: "plan: three hosts' health, the conversation's host found and kept (the model's entry)",
+    baseline: () => catalog.models.get("bench/model")!.routes,
+    ours: plan,
+    check: () =>
+      equal(
+        plan()
+          .stops.map(({ route: { host } }) => host.id)
+          .join(),
+        "a,b,c",
+      ),
   };
 }
 

@@ -25,6 +25,7 @@ import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { Metrics } from "./metrics.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
+import { Affinity } from "./routing/affinity.ts";
 import { Health, type Lesson } from "./routing/health.ts";
 import type { Stop } from "./routing/stop.ts";
 import { Books } from "./store/books.ts";
@@ -216,6 +217,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     surfaces: SURFACES,
     pairing,
     roads,
+    affinity: new Affinity(clock),
     enter: ({ route }) => health.enter(route),
     observe,
     ended: (stop, end) => health.streamEnded(stop.route, end),

@@ -20,6 +20,8 @@ import type { Balance, Budget, Key } from "../keys/key.ts";
 import { suspension } from "../keys/suspension.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
+import type { Affinity, Home } from "../routing/affinity.ts";
+import { type Conversation, conversationOf } from "../routing/conversation.ts";
 import type { Lesson } from "../routing/health.ts";
 import { namesOverrides, readOverrides } from "../routing/overrides.ts";
 import {
@@ -69,6 +71,7 @@ export interface House {
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
   readonly roads: Roads;
+  readonly affinity: Affinity;
   enter(stop: Stop): boolean;
   observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
   /** Told of each relayed stream's end, for health. */
@@ -126,6 +129,7 @@ class Run {
   private admitted: Admitted | null = null;
   private tries: readonly Try[] = [];
   private opened: Opened | null = null;
+  private conversation: Conversation | null = null;
 
   constructor(
     private readonly house: House,
@@ -168,6 +172,8 @@ class Run {
 
     const outcome = await this.attempt(request, plan, admitted);
     this.tries = outcome.tries;
+    if (this.conversation !== null && (outcome.kind === "opened" || outcome.kind === "answered"))
+      house.affinity.served(this.conversation, outcome.stop);
     switch (outcome.kind) {
       case "opened":
         return this.open(outcome, request, admitted);
@@ -197,8 +203,8 @@ class Run {
     return found instanceof Promise ? found.then(judge) : judge(found);
   }
 
-  private plan(request: GenerationRequest, { key }: Holder): Plan | Refusal {
-    const { house, catalog } = this;
+  private plan(request: GenerationRequest, { key, balance }: Holder): Plan | Refusal {
+    const { house, catalog, call } = this;
     if (this.allowances.length > 0) {
       const override = namesOverrides(request.overrides);
       if (override !== null) {
@@ -211,6 +217,13 @@ class Run {
     const { model, surface, promptEstimate, json } = request;
     const { maxHosts } = this.settings.attempts;
     const { allowedModels } = key;
+    // Where there is one host, there is no choice to remember.
+    let home: Home | null = null;
+    if (catalog.models.get(model)?.routes.length !== 1) {
+      const { conversation, turned } = conversationOf(request, call.headers, balance.id);
+      this.conversation = conversation;
+      if (turned) home = house.affinity.home(conversation);
+    }
     // Members are only looked at where the client asks for hosts that obey all of them.
     const members = overrides.provider.requireParameters ? Object.keys(json) : [];
     const wish: Wish = {
@@ -222,6 +235,7 @@ class Run {
       members,
       maxHosts,
       order: this.settings.order,
+      home,
     };
     return makePlan(wish, catalog, house.roads, house.suggest);
   }

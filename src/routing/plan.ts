@@ -34,7 +34,10 @@ export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Su
   const auto = autoVariant(wish.model) !== null;
   return {
     tier: "paid",
-    stops: everyModelOnce(healthyFirst(acrossModels(found, wish, roads), roads), wish),
+    stops: everyModelOnce(
+      homeFirst(healthyFirst(acrossModels(found, wish, roads), roads), wish, roads),
+      wish,
+    ),
     auto: auto && more.length === 0,
     movesOn: more.length > 0 ? "always" : auto ? "too_long" : "never",
   };
@@ -147,6 +150,18 @@ function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
     all.filter((stop) => stop.model === model).length;
   const kept = resting.filter((stop, at) => ofModel(resting.slice(at), stop) > ofModel(stops, stop) >> 1);
   return [...judged.filter(({ restMs }) => restMs === 0).map(({ stop }) => stop), ...kept];
+}
+
+/** A conversation stays where it was served before, while that host works and the client has no order of its own. */
+function homeFirst(stops: readonly Stop[], { home, overrides }: Wish, roads: Roads): readonly Stop[] {
+  const { order, sort } = overrides.provider;
+  if (home === null || order.length > 0 || sort !== null) return stops;
+  const at = stops.findIndex(
+    ({ model, route }) =>
+      route.host.id === home.host && route.model === home.hostModel && model.id === home.model,
+  );
+  if (at <= 0 || roads.restMs(stops[at]!.route) > 0) return stops;
+  return [stops[at]!, ...stops.slice(0, at), ...stops.slice(at + 1)];
 }
 
 /** Only so many hosts are tried: each model gets one of the tries before a model gets its second. */

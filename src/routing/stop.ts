@@ -1,4 +1,5 @@
 import type { Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { Home } from "./affinity.ts";
 import type { Overrides } from "./overrides.ts";
 import type { Speed } from "./speed.ts";
 
@@ -25,6 +26,8 @@ export interface Wish {
   readonly maxHosts: number;
   /** The operator's choice between hosts, where the request has none. */
   readonly order: HostOrder;
+  /** Where the conversation was served before; null when that is not known. */
+  readonly home: Home | null;
 }
 
 /**

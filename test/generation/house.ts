@@ -6,6 +6,7 @@ import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts"
 import { http1Transport } from "../../src/hosts/http1-transport.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/books.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
@@ -60,6 +61,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     transport,
     surfaces: SURFACES,
     pairing,
+    affinity: new Affinity(clock),
     roads: {
       restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),

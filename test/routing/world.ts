@@ -57,6 +57,7 @@ export const wishFor = (name: string, more: Partial<Wish> = {}): Wish => ({
   members: [],
   maxHosts: 3,
   order: "listed",
+  home: null,
   ...more,
 });
 

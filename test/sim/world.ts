@@ -4,6 +4,7 @@ import { generator, type Holder, type House, type Settings } from "../../src/gen
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/books.ts";
 import type { ReceiptPage, StoredReceipt } from "../../src/store/ledger-store.ts";
@@ -325,6 +326,7 @@ function openHouse(parts: {
     transport: parts.hosts,
     surfaces: SURFACES,
     pairing,
+    affinity: new Affinity(clock),
     roads: {
       restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),

@@ -1,0 +1,92 @@
+import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { BalanceId } from "../units/id.ts";
+
+/** Names a conversation of one balance; a hash, from which nothing of it can be read back. */
+export type Conversation = number & { readonly __unit: "Conversation" };
+
+/**
+ * The conversation that a request is a turn of, by the first of: a session id among its headers, its `prompt_cache_key`, or
+ * its opening, which every later turn repeats: instructions and the first message of the user. `turned` is false when it
+ * is only known by its opening and holds no answer yet, so that it may be anybody's first turn.
+ */
+export function conversationOf(
+  { json, surface }: Pick<GenerationRequest, "json" | "surface">,
+  headers: Headers,
+  balance: BalanceId,
+): { readonly conversation: Conversation; readonly turned: boolean } {
+  const named = sessionOf(headers) ?? textOf(json.prompt_cache_key);
+  if (named !== null) {
+    return { conversation: finished(mixed(mixed(SEED, balance), named)), turned: true };
+  }
+  const turns = surface === "responses" ? json.input : json.messages;
+  const instructions = surface === "responses" ? json.instructions : json.system;
+  const opened = mixedContent(mixed(SEED, balance), instructions);
+  if (!Array.isArray(turns)) return { conversation: finished(mixedContent(opened, turns)), turned: false };
+  return ofTurns(opened, turns);
+}
+
+const SESSION_HEADERS = ["x-session-id", "session_id", "conversation_id"];
+
+function sessionOf(headers: Headers): string | null {
+  for (const name of SESSION_HEADERS) {
+    const session = textOf(headers.get(name));
+    if (session !== null) return session;
+  }
+  return null;
+}
+
+const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
+
+/** Turns that are looked at: an opening is short, and the first answer follows it. */
+const MAX_TURNS = 32;
+
+function ofTurns(opened: bigint, turns: readonly unknown[]): ReturnType<typeof conversationOf> {
+  let hash = opened;
+  let asked = false;
+  for (let at = 0; at < turns.length && at < MAX_TURNS; at++) {
+    const turn = turns[at] as Turn | null;
+    if (isAnswer(turn)) return { conversation: finished(hash), turned: true };
+    if (asked) continue;
+    hash = mixedContent(hash, turn?.content);
+    asked = turn?.role === "user";
+  }
+  return { conversation: finished(hash), turned: turns.length > MAX_TURNS };
+}
+
+interface Turn {
+  readonly role?: unknown;
+  readonly type?: unknown;
+  readonly content?: unknown;
+}
+
+/** A turn of the model; on Responses also a thought or a call of its own. */
+const isAnswer = (turn: Turn | null): boolean =>
+  turn?.role === "assistant" ||
+  (turn?.role === undefined && turn?.type !== undefined && turn.type !== "message");
+
+/** Parts of a content that are looked at, and characters of each: more tells no conversations apart. */
+const MAX_PARTS = 16;
+const MAX_CHARACTERS = 2_048;
+
+/** Texts only: marks on parts, such as cache breakpoints, move from turn to turn. */
+function mixedContent(hash: bigint, content: unknown): bigint {
+  if (typeof content === "string") return mixed(hash, content);
+  if (!Array.isArray(content)) return hash;
+  let all = hash;
+  for (let at = 0; at < content.length && at < MAX_PARTS; at++) {
+    const text = (content[at] as { text?: unknown } | null)?.text;
+    if (typeof text === "string") all = mixed(all, text);
+  }
+  return all;
+}
+
+const SEED = 0n;
+
+const mixed = (hash: bigint, text: string): bigint =>
+  Bun.hash.wyhash(
+    text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}${text.length}` : text,
+    hash,
+  );
+
+const finished = (hash: bigint): Conversation =>
+  Number(hash & BigInt(Number.MAX_SAFE_INTEGER)) as Conversation;

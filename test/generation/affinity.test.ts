@@ -1,0 +1,39 @@
+import { afterAll, expect, test } from "bun:test";
+import { sse, status } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ask, openHouse, read } from "./house.ts";
+
+const hosts: FakeHost[] = [];
+afterAll(() => Promise.all(hosts.map((host) => host.close())));
+
+async function host(script: (n: number) => Behaviour): Promise<FakeHost> {
+  const started = await startFakeHost((_, n) => script(n));
+  hosts.push(started);
+  return started;
+}
+
+test("a conversation stays with the host that answered it; others go where they would have gone", async () => {
+  const fine = sse(chatText().events);
+  const first = await host((n) => (n === 0 ? status(503) : fine));
+  const second = await host(() => fine);
+  const house = await openHouse([hostRow(first, { id: "first" }), hostRow(second, { id: "second" })]);
+  const turn = async (messages: object[], headers = new Headers()): Promise<string> => {
+    const body = ask("chat.completions", { messages, stream: true });
+    const answer = await house.send("chat.completions", body, undefined, headers);
+    await read(answer);
+    return house.receipt(answer).host;
+  };
+  const opening = { role: "user", content: "Hello" };
+  const answered = [opening, { role: "assistant", content: "Hi" }, { role: "user", content: "And?" }];
+  const session = new Headers({ "x-session-id": "s1" });
+
+  expect(await turn([opening])).toBe("second");
+  expect(await turn(answered)).toBe("second");
+  expect(await turn([{ role: "user", content: "Another" }, ...answered.slice(1)])).toBe("first");
+  expect(await turn([opening])).toBe("first");
+  expect(await turn(answered)).toBe("first");
+  expect(await turn([opening], session)).toBe("first");
+  expect(first.requests).toHaveLength(5);
+  await house.close();
+});

@@ -1,0 +1,170 @@
+import { describe, expect, test } from "bun:test";
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
+import { Affinity } from "../../src/routing/affinity.ts";
+import { conversationOf } from "../../src/routing/conversation.ts";
+import { readOverrides } from "../../src/routing/overrides.ts";
+import { makePlan, type Plan } from "../../src/routing/plan.ts";
+import { paidStops, type Stop, type Wish } from "../../src/routing/stop.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { catalogOf, model, roadsOf, route, tries, wishFor } from "./world.ts";
+
+const MINE = "bal_mine" as BalanceId;
+const YOURS = "bal_yours" as BalanceId;
+
+const of = (surface: SurfaceName, json: object, headers: Record<string, string> = {}, balance = MINE) =>
+  conversationOf({ surface, json: json as Record<string, unknown> }, new Headers(headers), balance);
+
+const user = (content: unknown) => ({ role: "user", content });
+const assistant = (content: unknown) => ({ role: "assistant", content });
+
+describe("turns of one conversation", () => {
+  const table: [string, SurfaceName, object, object][] = [
+    [
+      "chat",
+      "chat.completions",
+      { messages: [{ role: "system", content: "Be brief." }, user("Hello")] },
+      {
+        messages: [
+          { role: "system", content: "Be brief." },
+          user("Hello"),
+          assistant("Hi"),
+          user("And now?"),
+        ],
+      },
+    ],
+    [
+      "messages, whose cache breakpoints move",
+      "messages",
+      {
+        system: "Be brief.",
+        messages: [user([{ type: "text", text: "Hello", cache_control: { type: "ephemeral" } }])],
+      },
+      {
+        system: [{ type: "text", text: "Be brief." }],
+        messages: [user([{ type: "text", text: "Hello" }]), assistant("Hi"), user("More")],
+      },
+    ],
+    [
+      "responses, whose first answer is a thought",
+      "responses",
+      { instructions: "Be brief.", input: [user([{ type: "input_text", text: "Hello" }])] },
+      {
+        instructions: "Be brief.",
+        input: [
+          user([{ type: "input_text", text: "Hello" }]),
+          { type: "reasoning", encrypted_content: "…" },
+          { type: "function_call", name: "f", arguments: "{}" },
+          { type: "function_call_output", output: "1" },
+        ],
+      },
+    ],
+    [
+      "a text alone, and as a list",
+      "responses",
+      { input: "Hello" },
+      { input: [user("Hello"), assistant("Hi")] },
+    ],
+  ];
+  for (const [name, surface, first, second] of table) {
+    test(name, () => {
+      const [one, two] = [of(surface, first), of(surface, second)];
+      expect(one.conversation).toBe(two.conversation);
+      expect([one.turned, two.turned]).toEqual([false, true]);
+    });
+  }
+
+  test("another opening is another conversation", () => {
+    const opening = (text: string) => of("chat.completions", { messages: [user(text)] }).conversation;
+    expect(opening("Hello")).not.toBe(opening("Hello!"));
+    expect(opening("x".repeat(5_000))).not.toBe(opening("x".repeat(5_001)));
+  });
+
+  test("the same words of another balance are another conversation", () => {
+    const json = { messages: [user("Hello")] };
+    expect(of("chat.completions", json, {}, YOURS).conversation).not.toBe(
+      of("chat.completions", json).conversation,
+    );
+  });
+
+  for (const name of ["x-session-id", "session_id", "conversation_id"]) {
+    test(`a session id in ${name} names it from the first turn, whatever is said`, () => {
+      const [one, two] = ["Hello", "Something else"].map((text) =>
+        of("responses", { input: text }, { [name]: "s1" }),
+      );
+      expect(one).toEqual({ conversation: two!.conversation, turned: true });
+      expect(of("responses", { input: "Hello" }, { [name]: "s2" }).conversation).not.toBe(one!.conversation);
+    });
+  }
+
+  test("so does prompt_cache_key", () => {
+    const one = of("chat.completions", { prompt_cache_key: "k", messages: [user("Hello")] });
+    expect(of("chat.completions", { prompt_cache_key: "k", messages: [user("Bye")] })).toEqual(one);
+    expect(one.turned).toBe(true);
+  });
+
+  const strange: [string, object][] = [
+    ["nothing", {}],
+    ["nulls", { messages: [null, user(null), user([null, 1])], system: null, prompt_cache_key: null }],
+    ["an endless list", { messages: Array(1_000).fill(user("x")) }],
+    ["an endless text", { messages: [user("x".repeat(10_000_000))] }],
+  ];
+  for (const [name, json] of strange) {
+    test(`whatever the body holds: ${name}`, () => {
+      for (const surface of ["chat.completions", "messages", "responses"] as const) {
+        expect(of(surface, json).conversation).toBeNumber();
+      }
+    });
+  }
+});
+
+const ROUTES = [route("a"), route("b"), route("c")];
+const ONE = model("x/one", ROUTES);
+const CATALOG = catalogOf([ONE, model("x/two", [route("b")])], { both: ["x/one", "x/two"] });
+const stopAt = (host: string, of = "x/one"): Stop =>
+  paidStops(CATALOG.models.get(of)!, { surface: "chat.completions" }, roadsOf()).find(
+    ({ route: one }) => one.host.id === host,
+  )!;
+
+describe("a plan", () => {
+  const clock = new ManualClock();
+  const affinity = new Affinity(clock);
+  const { conversation } = of("chat.completions", { messages: [user("Hello")] });
+  const planned = (more: Partial<Wish> = {}, down: string[] = []): string => {
+    const wish = wishFor("x/one", { home: affinity.home(conversation), ...more });
+    return tries(makePlan(wish, CATALOG, roadsOf({ down }), () => "") as Plan).join(" ");
+  };
+  const overrides = (provider: object) =>
+    readOverrides({ provider }, "chat.completions") as Wish["overrides"];
+
+  test("begins where the conversation was served before", () => {
+    expect(planned()).toBe("x/one@a x/one@b x/one@c");
+    affinity.served(conversation, stopAt("b"));
+    expect(planned()).toBe("x/one@b x/one@a x/one@c");
+  });
+  test("but not while that host rests", () => expect(planned({}, ["b"])).toBe("x/one@a x/one@c"));
+  test("nor against the client's order or sort", () => {
+    expect(planned({ overrides: overrides({ order: ["c"] }) })).toStartWith("x/one@c");
+    expect(planned({ overrides: overrides({ sort: "price" }) })).toStartWith("x/one@a");
+  });
+  test("nor where a filter left it out", () => {
+    expect(planned({ overrides: overrides({ ignore: ["b"] }) })).toBe("x/one@a x/one@c");
+  });
+  test("another model of that host is no home, but for Auto its candidate is", () => {
+    affinity.served(conversation, stopAt("b", "x/two"));
+    expect(planned()).toStartWith("x/one@a");
+    expect(planned({ model: "gateway/auto:both" })).toStartWith("x/two@b");
+  });
+  test("it follows the host that served last, and is forgotten after an hour", () => {
+    affinity.served(conversation, stopAt("c"));
+    clock.advance(60 * 60_000);
+    expect(planned()).toStartWith("x/one@c");
+    clock.advance(1);
+    expect(planned()).toStartWith("x/one@a");
+  });
+  test("the conversations that are remembered are bounded", () => {
+    for (let name = 0; name < 60_000; name++) affinity.served(name as never, stopAt("c"));
+    expect(affinity.home(0 as never)).toBeNull();
+    expect(affinity.home(59_999 as never)?.host).toBe("c");
+  });
+});
