@@ -1,7 +1,14 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
 import { affordableOutput, dearest, worstCase } from "../ledger/charge.ts";
-import { type Allowance, type Ledger, Reservation, type Shortfall, type Want } from "../ledger/ledger.ts";
+import {
+  type Allowance,
+  BOOKS_AWAY,
+  type Ledger,
+  Reservation,
+  type Shortfall,
+  type Want,
+} from "../ledger/ledger.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
@@ -80,6 +87,7 @@ async function take(
 ): Promise<Reservation | Shortfall> {
   const { key, budgets, request, plan, allowances } = ask;
   // A lane that arrives late may be yesterday's by then, and a grant may have gone to another request.
+  let isFinal = false;
   for (let round = 0; round < MAX_LANE_ROUNDS; round++) {
     const at = clock.now();
     const loading = ledger.lane(key, budgets, allowances, at);
@@ -102,13 +110,18 @@ async function take(
       about: { surface: request.surface, model: request.model, stream: request.stream },
     };
     const outcome = ledger.admit(loading, want);
-    if (outcome instanceof Reservation || !isMoney(outcome) || !(await ledger.replenish(loading, want)))
-      return outcome;
+    if (outcome instanceof Reservation || outcome.what === "books" || isFinal) return outcome;
+    const answer = ledger.replenish(loading, want);
+    if (answer === null) return outcome;
+    const heard = await answer;
+    if (heard === "unanswered") return BOOKS_AWAY;
+    // Once more, to say what is short as it stands now.
+    isFinal = heard === "short";
   }
   throw new Error("lanes and grants kept changing while a request was admitted");
 }
 
-const MAX_LANE_ROUNDS = 8;
+const MAX_LANE_ROUNDS = 32;
 
 const dearestOf = ({ stops }: Plan) =>
   stops.length === 1 ? stops[0]!.price : dearest(stops.map(({ price }) => price));
@@ -116,7 +129,7 @@ const dearestOf = ({ stops }: Plan) =>
 const smaller = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.min(a, b);
 
-const isMoney = (short: Shortfall): boolean => !("limit" in short);
+const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what !== "books";
 
 function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal {
   switch (short.what) {
@@ -145,6 +158,8 @@ function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal 
         { retryAfterS, shouldRetry: false },
       );
     }
+    case "books":
+      return bookkeepingDown();
     case "balance":
       return refuse("insufficient_credit", balanceMessage(short.available, ask, sized), {
         balance: short.available,
@@ -182,6 +197,18 @@ function balanceMessage(available: NanoUsd, { plan, request }: Ask, { amount, pr
       : "Add credit: the balance does not cover the prompt alone.";
   return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}`;
 }
+
+/** The books cannot be written, or asked: serving would be acknowledging what may be lost. */
+export const bookkeepingDown = (): Refusal =>
+  refuse(
+    "internal_error",
+    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
+    {
+      retryAfterS: BOOKKEEPING_RETRY_S,
+    },
+  );
+
+const BOOKKEEPING_RETRY_S = 5;
 
 const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));
 

@@ -39,7 +39,7 @@ import type { Clock, EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { type Admitted, admit, checkContext, type Desk } from "./admission.ts";
+import { type Admitted, admit, bookkeepingDown, checkContext, type Desk } from "./admission.ts";
 import type { Answer, Call, Sink, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { deliveredTokens, meter, usedTokens } from "./metering.ts";
@@ -633,18 +633,6 @@ const internalError = (): Refusal =>
   refuse(
     "internal_error",
     "Something failed inside the gateway. Retry, and report the receipt id in x-gateway-receipt.",
-  );
-
-const BOOKKEEPING_RETRY_S = 5;
-
-/** The journal cannot be written: serving would be acknowledging what may be lost. */
-const bookkeepingDown = (): Refusal =>
-  refuse(
-    "internal_error",
-    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
-    {
-      retryAfterS: BOOKKEEPING_RETRY_S,
-    },
   );
 
 function rejection({ stop, error }: Rejected, request: GenerationRequest): Refusal {

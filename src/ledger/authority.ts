@@ -6,7 +6,7 @@ import type { CounterId } from "./counter.ts";
  * Who may spend how much of what. A ledger never spends from the store directly: it is granted an amount of a counter's
  * limit and spends the grant in memory. `spent + grants outstanding ≤ limit` holds for every counter at every moment, so
  * however many ledgers there are, and whichever of them is cut off, paused or slow, no limit is crossed. Nothing here
- * depends on a clock: what a lost ledger was granted stays granted until its journal has been read (`close`).
+ * depends on a clock: what a lost ledger was granted stays granted until its journal has been read.
  *
  * Amounts are cumulative within a ledger's epoch (one life of its process), so a message that arrives twice, late or not
  * at all does no harm: it says where things stand, not what to add.
@@ -14,8 +14,6 @@ import type { CounterId } from "./counter.ts";
 export interface Authority {
   /** Where the counter stands for this ledger, and what it would like; answers with what it may use in all. */
   settle(statement: Statement): Grant | Promise<Grant>;
-  /** The ledger's epoch is over, and its journal says what it spent; the rest of its grants is free again. */
-  close(ledger: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void | Promise<void>;
 }
 
 export interface Statement {
@@ -26,8 +24,11 @@ export interface Statement {
   readonly counter: CounterId;
   /** Spent and held under this epoch's grants: the least that must stay granted. */
   readonly used: NanoUsd;
+  /** What requests are waiting for; below that, others are asked to give back what they do not use. */
+  readonly needed: NanoUsd;
   /** What the ledger would like to be granted in all; less than before gives back. */
   readonly wanted: NanoUsd;
+  /** As the ledger knows it; what a balance was credited, the Authority knows better. */
   readonly limit: NanoUsd;
 }
 
@@ -35,34 +36,68 @@ export interface Grant {
   readonly counter: CounterId;
   readonly number: number;
   readonly granted: NanoUsd;
+  /** Spent by others, or granted to them. */
+  readonly elsewhere: NanoUsd;
+  /** Left after this grant; negative when the limit was lowered below what is granted. */
+  readonly free: number;
+  /** Others hold more than they last said they use, and were asked for it. */
+  readonly recalled: boolean;
 }
 
-/** The rules, over a map; a store with conditional updates implements the same ones. */
-export class MemoryAuthority implements Authority {
-  private readonly counters = new Map<CounterId, Map<string, Standing>>();
+/**
+ * The rule. Less than before is always granted as it is wanted: the ledger has lowered its own bound before it said so.
+ * More is granted as far as it is free, and a limit that was lowered meanwhile takes nothing back by force.
+ */
+export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
+  const { number, used, wanted, counter, ledger } = statement;
+  if (number <= known.number) return known;
+  assert(used <= known.granted, `${ledger} used ${used} of ${counter}, granted ${known.granted}`);
+  const free = limit - elsewhere;
+  const granted = (
+    wanted <= known.granted ? Math.max(wanted, used) : Math.max(known.granted, Math.min(wanted, free))
+  ) as NanoUsd;
+  return { granted, used, number };
+}
 
-  settle({ ledger, epoch, number, counter, used, wanted, limit }: Statement): Grant {
+/** What one epoch of one ledger was granted of one counter. */
+export interface Standing {
+  readonly granted: NanoUsd;
+  /** As it was last stated. */
+  readonly used: NanoUsd;
+  readonly number: number;
+}
+
+export const NOTHING_GRANTED: Standing = { granted: ZERO_USD, used: ZERO_USD, number: 0 };
+
+/** The Authority over a map: for the simulator, and the measure of every other one. */
+export class MemoryAuthority implements Authority {
+  private readonly counters = new Map<CounterId, Map<string, Standing & { readonly closed: boolean }>>();
+
+  /** `recall` asks the other ledgers to give back what they do not use of a counter. */
+  constructor(private readonly recall: (counter: CounterId, asker: string) => void = () => {}) {}
+
+  settle(statement: Statement): Grant {
+    const { ledger, epoch, counter, number, limit, needed } = statement;
     const standings = this.standings(counter);
     const name = epochName(ledger, epoch);
-    const known = standings.get(name) ?? { granted: ZERO_USD, number: 0, closed: false };
-    if (known.closed || number <= known.number) return { counter, number, granted: known.granted };
-    assert(used <= known.granted, `${name} used ${used} of ${counter}, granted ${known.granted}`);
-    const free = limit - (this.granted(counter) - known.granted);
-    // Less than before is always granted as it is wanted: the ledger has lowered its own bound before it said so. More is
-    // granted as far as it is free, and a limit that was lowered meanwhile takes nothing back by force.
-    const granted = (
-      wanted <= known.granted ? Math.max(wanted, used) : Math.max(known.granted, Math.min(wanted, free))
-    ) as NanoUsd;
-    standings.set(name, { granted, number, closed: false });
-    return { counter, number, granted };
+    const known = standings.get(name) ?? { ...NOTHING_GRANTED, closed: false };
+    const elsewhere = (this.granted(counter) - known.granted) as NanoUsd;
+    const next = known.closed ? known : { ...grant(statement, known, elsewhere, limit), closed: false };
+    standings.set(name, next);
+    const recalled = next.granted < needed && spare(standings, name);
+    if (recalled) this.recall(counter, ledger);
+    const { granted } = next;
+    return { counter, number, granted, elsewhere, free: limit - elsewhere - granted, recalled };
   }
 
+  /** The ledger's epoch is over, and its journal says what it spent; the rest of its grants is free again. */
   close(ledger: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void {
     const name = epochName(ledger, epoch);
     for (const [counter, standings] of this.counters) {
       const standing = standings.get(name);
       if (standing === undefined || standing.closed) continue;
-      standings.set(name, { ...standing, granted: spent.get(counter) ?? ZERO_USD, closed: true });
+      const granted = spent.get(counter) ?? ZERO_USD;
+      standings.set(name, { ...standing, granted, used: granted, closed: true });
     }
   }
 
@@ -73,19 +108,23 @@ export class MemoryAuthority implements Authority {
     return sum;
   }
 
-  private standings(counter: CounterId): Map<string, Standing> {
+  private standings(counter: CounterId): Map<string, Standing & { readonly closed: boolean }> {
     const known = this.counters.get(counter);
     if (known !== undefined) return known;
-    const created = new Map<string, Standing>();
+    const created = new Map<string, Standing & { readonly closed: boolean }>();
     this.counters.set(counter, created);
     return created;
   }
 }
 
-interface Standing {
-  readonly granted: NanoUsd;
-  readonly number: number;
-  readonly closed: boolean;
+function spare(
+  standings: ReadonlyMap<string, Standing & { readonly closed: boolean }>,
+  asker: string,
+): boolean {
+  for (const [name, { granted, used, closed }] of standings) {
+    if (name !== asker && !closed && granted > used) return true;
+  }
+  return false;
 }
 
 const epochName = (ledger: string, epoch: number): string => `${ledger}#${epoch}`;

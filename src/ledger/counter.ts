@@ -22,6 +22,18 @@ export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs)
 export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
   `allowance:${owner}:${windowAt("day", at).startsAt}` as CounterId;
 
+/** What a chain of keys took within the last minute; where ledgers share its limits, each has a part of them. */
+export const rateCounter = (kind: "rpm" | "tpm", lineage: KeyId): CounterId =>
+  `${kind}:${lineage}` as CounterId;
+
+/** Whether a counter of a day can no longer be used, by any clock that is roughly right. */
+export function isOver(id: CounterId, now: EpochMs): boolean {
+  const [kind, , startsAt] = id.split(":");
+  return (kind === "day" || kind === "allowance") && now - Number(startsAt) > OVER_AFTER_MS;
+}
+
+const OVER_AFTER_MS = 3 * 86_400_000;
+
 /**
  * In memory, and only ever touched between two turns of the event loop: whoever checks `room` may `hold` without anybody
  * coming between. `granted` is what the Authority lets this ledger use (see ledger/authority); a ledger that is alone is
@@ -31,6 +43,10 @@ export class Counter {
   spent: NanoUsd = ZERO_USD;
   held: NanoUsd = ZERO_USD;
   granted: NanoUsd = MAX_NANO_USD;
+  /** Spent by other ledgers, or granted to them, as this one last heard. */
+  elsewhere: NanoUsd = ZERO_USD;
+  /** See ledger/grants: a refill is small against what is left, so that a node that dies freezes little. */
+  readonly aheadShare = 32;
   /** Last journal record that changed `spent`: until it is applied, the store's sum is older than this one. */
   changedBy = 0;
   /** Monotonic time of last use. */
@@ -41,6 +57,10 @@ export class Counter {
   /** What may still be held under `limit`; never negative. */
   room(limit: NanoUsd): NanoUsd {
     return Math.max(0, Math.min(limit, this.granted) - this.spent - this.held) as NanoUsd;
+  }
+
+  used(): NanoUsd {
+    return (this.spent + this.held) as NanoUsd;
   }
 
   hold(amount: NanoUsd): void {

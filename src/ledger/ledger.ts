@@ -12,9 +12,11 @@ import {
   budgetCounter,
   Counter,
   type CounterId,
+  isOver,
   keyCounter,
+  rateCounter,
 } from "./counter.ts";
-import type { Grants } from "./grants.ts";
+import type { Answer, Grants, Shared } from "./grants.ts";
 import {
   formatRecord,
   type HoldRecord,
@@ -74,6 +76,7 @@ export class Ledger {
     const reservation = this.take(lane, want, nowMs);
     this.open.set(want.receipt, reservation);
     reservation.sequence = this.append(holdRecord(reservation));
+    this.foresee(lane, want);
     return reservation;
   }
 
@@ -89,32 +92,33 @@ export class Ledger {
   }
 
   /**
-   * Where other ledgers share the limits: asks for what this one lacks for the request. True when there is room now, and
-   * `admit` is worth another try.
+   * Where other ledgers share the limits: asks for what this one lacks for the request. "room" says that another `admit` is
+   * worth it; null, that nobody can be asked.
    */
-  async replenish(lane: Lane, want: Want): Promise<boolean> {
-    if (this.grants === null) return false;
-    const { key, budgets, at } = want;
-    const limits: [Counter, NanoUsd | null][] = [
-      [lane.balance.counter, lane.balance.credited],
-      [lane.day, key.dailyLimit],
-      [lane.month, key.monthlyLimit],
-      ...budgets.map((budget): [Counter, NanoUsd] => [
-        this.counters.get(budgetCounter(budget.id, budget.window, at))!,
-        budget.cap,
-      ]),
-    ];
-    const asked = limits.map(([counter, limit]) =>
-      // What has no limit is not shared either: each ledger counts what it spent.
-      limit === null ? unlimited(counter) : this.grants!.ask(counter, want.amount, limit),
+  replenish(lane: Lane, want: Want): Promise<Answer> | null {
+    const { grants } = this;
+    if (grants === null) return null;
+    const asked = this.limits(lane, want).map(([counter, limit, amount]) =>
+      grants.ask(counter, amount, limit),
     );
-    return (await Promise.all(asked)).every((room) => room);
+    return Promise.all(asked).then((answers) => {
+      if (answers.includes("unanswered")) return "unanswered";
+      return answers.includes("short") ? "short" : "room";
+    });
   }
 
   /** Holds `amount` more, on everything that the reservation holds on, if there is room on all of it. */
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
-    if (!this.coversMore(reservation, amount)) return false;
+    const covered = this.coversMore(reservation, amount);
+    this.foresee(reservation.lane, {
+      ...reservation.want,
+      amount,
+      allowances: [],
+      rpmLimit: null,
+      tpmLimit: null,
+    });
+    if (!covered) return false;
     for (const counter of reservation.counters) counter.hold(amount);
     reservation.held = (reservation.held + amount) as NanoUsd;
     this.append({ kind: "extend", receipt: reservation.want.receipt, held: reservation.held });
@@ -267,17 +271,24 @@ export class Ledger {
     for (const [id, counter] of this.counters) {
       if (counter.held !== 0 || counter.changedBy > appliedThrough || nowMs - counter.usedAt <= idleMs)
         continue;
+      // What was spent of a grant is only known here: its counter stays until its day is long over.
+      if (this.grants !== null && !isOver(id, this.clock.now())) continue;
       this.counters.delete(id);
+      this.grants?.forget(id);
       if (id.startsWith("balance:")) this.balances.delete(id.slice("balance:".length) as BalanceId);
     }
   }
 
   private shortfall(lane: Lane, want: Want, nowMs: number): Shortfall | null {
+    if (this.grants?.usable() === false) return BOOKS_AWAY;
     const { rpmLimit, tpmLimit } = want;
-    if (rpmLimit !== null && lane.requests.taken(nowMs) + 1 > rpmLimit) {
+    if (rpmLimit !== null && lane.requests.taken(nowMs) + 1 > Math.min(rpmLimit, lane.requestShare.granted)) {
       return rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs);
     }
-    if (tpmLimit !== null && lane.tokens.taken(nowMs) + want.rateTokens > tpmLimit) {
+    if (
+      tpmLimit !== null &&
+      lane.tokens.taken(nowMs) + want.rateTokens > Math.min(tpmLimit, lane.tokenShare.granted)
+    ) {
       return rateShortfall("tpm_limit", tpmLimit, lane.tokens, want.rateTokens, nowMs);
     }
     for (const allowance of want.allowances) {
@@ -300,17 +311,15 @@ export class Ledger {
         amount,
       };
     }
-    if (key.dailyLimit !== null && lane.day.room(key.dailyLimit) < amount) {
-      return capShortfall("daily_limit_usd", lane.day, key.dailyLimit, amount, windowAt("day", at).resetsAt);
+    // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it counted.
+    const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
+    if (lane.day.room(dailyLimit) < amount) {
+      return capShortfall("daily_limit_usd", lane.day, dailyLimit, amount, windowAt("day", at).resetsAt);
     }
-    if (key.monthlyLimit !== null && lane.month.room(key.monthlyLimit) < amount) {
-      return capShortfall(
-        "monthly_limit_usd",
-        lane.month,
-        key.monthlyLimit,
-        amount,
-        windowAt("month", at).resetsAt,
-      );
+    const monthlyLimit = key.monthlyLimit ?? MAX_NANO_USD;
+    if (lane.month.room(monthlyLimit) < amount) {
+      const { resetsAt } = windowAt("month", at);
+      return capShortfall("monthly_limit_usd", lane.month, monthlyLimit, amount, resetsAt);
     }
     for (const budget of want.budgets) {
       const budgeted = this.counters.get(budgetCounter(budget.id, budget.window, at))!;
@@ -320,6 +329,32 @@ export class Ledger {
       }
     }
     return null;
+  }
+
+  /** Everything that other ledgers may share, with its limit and what the request takes of it. */
+  private limits(lane: Lane, want: Want): [counter: Shared, limit: NanoUsd, amount: NanoUsd][] {
+    const { key, at, amount } = want;
+    const limits: [Shared, NanoUsd, NanoUsd][] = [];
+    if (want.rpmLimit !== null) limits.push([lane.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
+    if (want.tpmLimit !== null)
+      limits.push([lane.tokenShare, want.tpmLimit as NanoUsd, want.rateTokens as NanoUsd]);
+    for (const { owner, limit } of want.allowances) {
+      limits.push([this.counters.get(allowanceCounter(owner, at))!, limit as NanoUsd, ONE_REQUEST]);
+    }
+    if (amount === 0) return limits;
+    limits.push([lane.balance.counter, lane.balance.credited, amount]);
+    limits.push([lane.day, key.dailyLimit ?? MAX_NANO_USD, amount]);
+    limits.push([lane.month, key.monthlyLimit ?? MAX_NANO_USD, amount]);
+    for (const { id, window, cap } of want.budgets) {
+      limits.push([this.counters.get(budgetCounter(id, window, at))!, cap, amount]);
+    }
+    return limits;
+  }
+
+  private foresee(lane: Lane, want: Want): void {
+    if (this.grants === null) return;
+    for (const [counter, limit, amount] of this.limits(lane, want))
+      this.grants.foresee(counter, amount, limit);
   }
 
   private take(lane: Lane, want: Want, nowMs: number): Reservation {
@@ -383,11 +418,18 @@ export class Ledger {
     for (const budget of budgets) await this.loadCounter(budgetCounter(budget.id, budget.window, at));
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
     const today = windowAt("day", at);
-    const lane = this.lanes.get(key.lineage) ?? new Lane(balance, day, month, today);
+    const lane =
+      this.lanes.get(key.lineage) ??
+      new Lane(balance, day, month, today, this.rateShare("rpm", key), this.rateShare("tpm", key));
     lane.enterDay(balance, day, month, today);
     lane.usedAt = this.clock.elapsedMs();
     this.lanes.set(key.lineage, lane);
     return lane;
+  }
+
+  private rateShare(kind: "rpm" | "tpm", { lineage }: Key): RateShare {
+    const alone = this.grants === null;
+    return new RateShare(rateCounter(kind, lineage), this.clock, alone ? MAX_NANO_USD : ZERO_USD);
   }
 
   private async loadBalance(id: BalanceId): Promise<BalanceBook> {
@@ -450,7 +492,15 @@ export interface Allowance {
   readonly limit: number;
 }
 
-export type Shortfall = RateShortfall | AllowanceShortfall | BalanceShortfall | CapShortfall;
+export type Shortfall =
+  | RateShortfall
+  | AllowanceShortfall
+  | BalanceShortfall
+  | CapShortfall
+  | { readonly what: "books" };
+
+/** Whoever grants cannot be asked, so that nobody knows whether there is room. */
+export const BOOKS_AWAY: Shortfall = { what: "books" };
 
 export interface RateShortfall {
   readonly what: "rpm_limit" | "tpm_limit";
@@ -523,8 +573,8 @@ interface BalanceBook {
 
 /** What one chain of rotated keys is counted with. */
 export class Lane {
-  readonly requests = new RateWindow();
-  readonly tokens = new RateWindow();
+  readonly requests: RateWindow;
+  readonly tokens: RateWindow;
   openHolds = 0;
   usedAt = 0;
 
@@ -533,7 +583,12 @@ export class Lane {
     public day: Counter,
     public month: Counter,
     private today: Window,
-  ) {}
+    readonly requestShare: RateShare,
+    readonly tokenShare: RateShare,
+  ) {
+    this.requests = requestShare.window;
+    this.tokens = tokenShare.window;
+  }
 
   /** Whether day and month are those of `at`; a wall clock that is set back makes it an earlier day again. */
   covers(at: EpochMs): boolean {
@@ -545,6 +600,24 @@ export class Lane {
     this.day = day;
     this.month = month;
     this.today = today;
+  }
+}
+
+/** This ledger's part of a key's rate: what it took within the last minute is in use, and flows back as that passes. */
+class RateShare implements Shared {
+  readonly window = new RateWindow();
+  elsewhere: NanoUsd = ZERO_USD;
+  readonly aheadShare = 4;
+
+  constructor(
+    readonly id: CounterId,
+    private readonly clock: Pick<Clock, "elapsedMs">,
+    public granted: NanoUsd,
+  ) {}
+
+  used(): NanoUsd {
+    // An answer that grew longer than was estimated may have gone beyond the share.
+    return Math.min(this.granted, this.window.taken(this.clock.elapsedMs())) as NanoUsd;
   }
 }
 
@@ -605,16 +678,11 @@ const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): Allowance
 
 const capShortfall = (
   what: CapShortfall["what"],
-  { spent, held }: Counter,
+  { spent, held, elsewhere }: Counter,
   cap: NanoUsd,
   amount: NanoUsd,
   resetsAt: EpochMs | null,
-): CapShortfall => ({ what, cap, spent, held, amount, resetsAt });
-
-function unlimited(counter: Counter): true {
-  counter.granted = MAX_NANO_USD;
-  return true;
-}
+): CapShortfall => ({ what, cap, spent: (spent + elsewhere) as NanoUsd, held, amount, resetsAt });
 
 /** Two loads of the same thing may cross; the first to arrive is the one that everybody counts with. */
 function remember<K, V>(map: Map<K, V>, id: K, value: V): V {

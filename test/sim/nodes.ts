@@ -58,7 +58,7 @@ const KEYS: readonly Key[] = [0, 1, 2].map((index) =>
 class Fleet {
   private readonly random: Random;
   private readonly time = new VirtualClock(START);
-  private readonly authority = new MemoryAuthority();
+  private readonly authority = new MemoryAuthority((counter, asker) => this.recall(counter, asker));
   private readonly nodes: Node[];
   private readonly limits: Map<CounterId, NanoUsd>;
   /** What lives that are over have spent, by counter. */
@@ -91,6 +91,7 @@ class Fleet {
     else if (dice < 0.63) node.cut = random.chance(0.3);
     else if (dice < 0.66) node.giveBack(this.limits);
     else if (dice < 0.665) this.crash(node);
+    else if (dice < 0.8) node.grants.tend();
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
     const untilMs = this.time.elapsedMs() + random.below(100);
     while (this.time.step(untilMs));
@@ -129,7 +130,7 @@ class Fleet {
         node.open.push(outcome);
         return;
       }
-      if (!(await node.ledger.replenish(lane, want)) || node.dead) break;
+      if ((await node.ledger.replenish(lane, want)) !== "room" || node.dead) break;
     }
     this.counts.refused += 1;
   }
@@ -172,6 +173,16 @@ class Fleet {
       }),
     );
     return node;
+  }
+
+  /** Lost, doubled and late like every other message. */
+  private recall(counter: CounterId, asker: string): void {
+    for (const node of this.nodes) {
+      if (node.name === asker) continue;
+      this.network.push(() => {
+        if (!node.cut && !node.dead) node.grants.recall(counter);
+      });
+    }
   }
 
   private audit(): void {

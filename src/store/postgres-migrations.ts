@@ -1,0 +1,132 @@
+/**
+ * Each entry brings the schema one version up. Entries are only ever added. Times are ms since 1970, money nano-dollars;
+ * leases alone are the database's own time, because they are compared with nothing else.
+ */
+export const POSTGRES_MIGRATIONS: readonly string[] = [
+  // 1: nodes, counters and what was granted of them
+  `
+  CREATE TABLE nodes (
+    name TEXT PRIMARY KEY,
+    -- one life of its process
+    epoch BIGINT NOT NULL,
+    -- false once the journal of the epoch was read and its grants are free
+    open BOOLEAN NOT NULL,
+    -- keys and grants may be used until then
+    lease_until TIMESTAMPTZ NOT NULL,
+    -- the last change that the node has taken notice of
+    seen BIGINT NOT NULL
+  );
+
+  -- spent: what ends say. reserved: granted to epochs that are open, less what they have shipped.
+  CREATE TABLE counters (
+    id TEXT PRIMARY KEY,
+    credited BIGINT NOT NULL DEFAULT 0,
+    spent BIGINT NOT NULL DEFAULT 0,
+    reserved BIGINT NOT NULL DEFAULT 0,
+    CHECK (credited >= 0 AND spent >= 0 AND reserved >= 0)
+  );
+
+  -- One node's grant of one counter, in all of its epoch: see ledger/authority.
+  CREATE TABLE grants (
+    counter TEXT NOT NULL,
+    node TEXT NOT NULL,
+    granted BIGINT NOT NULL,
+    shipped BIGINT NOT NULL DEFAULT 0,
+    used BIGINT NOT NULL,
+    number BIGINT NOT NULL,
+    PRIMARY KEY (node, counter),
+    CHECK (shipped <= granted)
+  );
+  CREATE INDEX grants_by_counter ON grants (counter);
+  `,
+  // 2: the ledger
+  `
+  CREATE TABLE credits (
+    idempotency_key TEXT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    balance_id TEXT NOT NULL,
+    amount BIGINT NOT NULL,
+    note TEXT
+  );
+
+  -- The end of each request, once. Append-only.
+  CREATE TABLE ends (
+    receipt TEXT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    node TEXT NOT NULL,
+    balance_id TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    charged BIGINT NOT NULL,
+    written_off BIGINT NOT NULL,
+    lost BIGINT NOT NULL,
+    -- what the charge, and what one request of an allowance, was counted on; separated by spaces
+    counters TEXT NOT NULL,
+    allowances TEXT NOT NULL,
+    -- the receipt as it is answered, JSON
+    body TEXT NOT NULL
+  );
+  CREATE INDEX ends_by_balance ON ends (balance_id, at, receipt);
+  CREATE INDEX ends_by_key ON ends (key_id, at, receipt);
+
+  -- How far each node's journal was shipped, stored together with what it says.
+  CREATE TABLE shipped (
+    node TEXT NOT NULL,
+    file BIGINT NOT NULL,
+    bytes BIGINT NOT NULL,
+    PRIMARY KEY (node, file)
+  );
+  `,
+  // 3: balances, keys, recovery secrets, budgets, and the log of their changes
+  `
+  CREATE TABLE balances (
+    id TEXT PRIMARY KEY,
+    account_id TEXT,
+    suspended TEXT,
+    recovery_hash TEXT UNIQUE,
+    created_at BIGINT NOT NULL
+  );
+  CREATE INDEX balances_by_account ON balances (account_id);
+
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL,
+    name TEXT,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    lineage TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,
+    rpm_limit BIGINT,
+    tpm_limit BIGINT,
+    daily_limit BIGINT,
+    monthly_limit BIGINT,
+    allowed_models TEXT,
+    budgets TEXT NOT NULL
+  );
+  CREATE INDEX keys_by_balance ON keys (balance_id, created_at, id);
+
+  CREATE TABLE budgets (
+    id TEXT PRIMARY KEY,
+    balance_id TEXT NOT NULL REFERENCES balances (id),
+    name TEXT NOT NULL,
+    cap BIGINT NOT NULL,
+    period TEXT NOT NULL,
+    UNIQUE (balance_id, name)
+  );
+
+  -- One row. A change takes the next version under its lock, so versions are visible in the order of their numbers.
+  CREATE TABLE latest_change (one INT PRIMARY KEY, version BIGINT NOT NULL);
+  INSERT INTO latest_change (one, version) VALUES (1, 0);
+
+  -- What nodes must forget: a key by its hash, or what a balance's keys share.
+  CREATE TABLE changes (
+    version BIGINT PRIMARY KEY,
+    at TIMESTAMPTZ NOT NULL,
+    key_hash TEXT,
+    lineage TEXT,
+    balance_id TEXT NOT NULL
+  );
+  `,
+];

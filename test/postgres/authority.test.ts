@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
+import type { CounterId } from "../../src/ledger/counter.ts";
+import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
+import { EpochOver, PostgresAuthority } from "../../src/store/postgres-authority.ts";
+import { PostgresNode } from "../../src/store/postgres-node.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import { Random } from "../sim/random.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+const CAP = "day:key_1:0" as CounterId;
+const EVENTS = { changed: async () => {}, lapsed() {}, failed() {} };
+
+describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
+  let cluster: Cluster;
+  let postgres: Postgres;
+  beforeAll(async () => {
+    cluster = await Cluster.start();
+  });
+  afterAll(async () => {
+    await postgres.close();
+    await cluster.stop();
+  });
+
+  async function fresh(): Promise<PostgresAuthority> {
+    if (postgres !== undefined) await postgres.close();
+    postgres = new Postgres(
+      { url: await cluster.database(), connections: 8, deadlineMs: 5_000 },
+      systemClock,
+    );
+    await migratePostgres(postgres);
+    return new PostgresAuthority(postgres);
+  }
+
+  const join = (name: string) => PostgresNode.join(postgres, systemClock, name, EVENTS);
+  const reserved = async (): Promise<number> => {
+    const rows = await postgres.query<{ taken: string }>(
+      (sql) => sql`SELECT spent + reserved AS taken FROM counters WHERE id = ${CAP}`,
+    );
+    return Number(rows[0]?.taken ?? 0);
+  };
+
+  test("two migrations at once leave one schema", async () => {
+    postgres = new Postgres(
+      { url: await cluster.database(), connections: 8, deadlineMs: 5_000 },
+      systemClock,
+    );
+    await Promise.all([migratePostgres(postgres), migratePostgres(postgres), migratePostgres(postgres)]);
+    expect(await postgres.query((sql) => sql`SELECT version FROM latest_change`)).toHaveLength(1);
+  });
+
+  test("eight nodes that each want everything are granted the limit once", async () => {
+    await fresh();
+    const names = Array.from({ length: 8 }, (_, index) => `n${index}`);
+    await Promise.all(names.map(join));
+    const grants = await Promise.all(
+      names.map((name) =>
+        new PostgresAuthority(postgres).settle(statement(name, { wanted: 700, limit: 1_000 })),
+      ),
+    );
+    const all: number = grants.reduce((sum, { granted }) => sum + granted, 0);
+    expect(all).toBe(1_000);
+    expect(await reserved()).toBe(1_000);
+  });
+
+  test("says the same as the Authority in memory, whatever is stated in whatever order", async () => {
+    const authority = await fresh();
+    const memory = new MemoryAuthority();
+    const random = new Random(7);
+    for (const name of ["n0", "n1", "n2"]) await join(name);
+    const used = new Map<string, number>();
+    for (let number = 1; number <= 300; number++) {
+      const name = random.pick(["n0", "n1", "n2"]);
+      const at = used.get(name) ?? 0;
+      const said = statement(name, {
+        number: random.chance(0.9) ? number : Math.max(1, number - 4),
+        used: at,
+        needed: at + random.below(200),
+        wanted: at + random.below(400),
+        limit: 600 + random.below(400),
+      });
+      const grant = await authority.settle(said);
+      expect(grant).toEqual(memory.settle(said));
+      used.set(name, random.below(grant.granted + 1));
+    }
+  });
+
+  test("a grant outlives the process that held it until its next life has read the journal", async () => {
+    const authority = await fresh();
+    const first = await join("n0");
+    await authority.settle(statement("n0", { wanted: 900, limit: 1_000 }));
+    await first.stop();
+    await join("n1");
+    const other = await authority.settle(statement("n1", { wanted: 500, limit: 1_000 }));
+    expect({ ...other }).toMatchObject({ granted: 100, elsewhere: 900 });
+    const second = await join("n0");
+    expect(second.epoch).toBe(first.epoch + 1);
+    const freed = await authority.settle(statement("n1", { number: 2, wanted: 500, limit: 1_000 }));
+    expect({ ...freed }).toMatchObject({ granted: 500 });
+  });
+
+  test("a life that is over is granted nothing", async () => {
+    const authority = await fresh();
+    await join("n0");
+    await join("n0");
+    expect(authority.settle(statement("n0", { wanted: 1, limit: 10 }))).rejects.toBeInstanceOf(EpochOver);
+  });
+
+  test("a balance's limit is its credit in the database, whatever a node says", async () => {
+    const authority = await fresh();
+    await join("n0");
+    const counter = "balance:bal_1" as CounterId;
+    await postgres.query((sql) => sql`INSERT INTO counters (id, credited) VALUES (${counter}, 50)`);
+    const grant = await authority.settle(statement("n0", { counter, wanted: 80, limit: 1_000 }));
+    expect({ ...grant }).toMatchObject({ granted: 50, free: 0 });
+  });
+});
+
+function statement(ledger: string, more: Partial<Record<keyof Statement, unknown>>): Statement {
+  return { ledger, epoch: 1, number: 1, counter: CAP, used: 0, needed: 0, ...more } as Statement;
+}
