@@ -35,6 +35,7 @@ import { folderDisk, probeSync } from "./store/disk.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore, type StoredReceipt } from "./store/ledger-store.ts";
 import { openDatabase } from "./store/sqlite.ts";
+import { UsageReader } from "./store/usage.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { type Clock, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
@@ -192,6 +193,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const allowances = (balance: Balance, blocks: readonly string[]) =>
     allowancesOf(balance, blocks, config.openTier, pseudonym);
   const counting = new Counting();
+  const usage = new UsageReader(folder.databasePath);
   const metrics = new Metrics(ledger, books.journal);
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
@@ -315,6 +317,10 @@ async function assemble(parts: Parts): Promise<Gateway> {
     hostReports: () => health.report(config.catalog),
     ledger: ledgerDesk,
     receipts,
+    usage(of) {
+      books.applyAll();
+      return usage.sums(of);
+    },
     apps: new AppBundle(),
     ready: () => !draining && books.journal.healthy,
     reload: async () => ({ problem: await reload() }),
@@ -371,6 +377,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       checkpointer.stop();
       await books.close();
       counting.stop();
+      usage.stop();
       transport.close();
       controlDb.close();
       booksDb.close();

@@ -15,6 +15,7 @@ import { pageEndpoints } from "./pages.ts";
 import { receiptEndpoints } from "./receipts.ts";
 import { internalError, refusalResponse } from "./reply.ts";
 import { unknownPath } from "./unknown-path.ts";
+import { usageEndpoints } from "./usage.ts";
 
 export type { HttpDeps } from "./deps.ts";
 
@@ -31,6 +32,7 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
     ...budgetEndpoints(deps),
     ...receiptEndpoints(deps),
     ...creditEndpoints(deps),
+    ...usageEndpoints(deps),
     ...catalogEndpoints(deps),
     ...adminEndpoints(deps),
     ...adminBalanceEndpoints(deps),

@@ -9,6 +9,8 @@ import type { BalanceView } from "../ledger/ledger.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { Roads } from "../routing/stop.ts";
 import type { Credit, ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
+import type { UsageScope } from "../store/usage.ts";
+import type { UsageSums } from "../store/usage-sums.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
@@ -29,6 +31,8 @@ export interface HttpDeps {
   hostReports(): readonly HostReport[];
   readonly ledger: LedgerDesk;
   readonly receipts: ReceiptReader;
+  /** Sums over receipts; null when too much is being asked at once. */
+  usage(of: UsageScope): Promise<UsageSums | null>;
   readonly apps: Apps;
   /** False while draining or recovering. */
   ready(): boolean;

@@ -37,6 +37,7 @@ const MATRIX: [string, string, unknown, string[]][] = [
   ["GET", "/v1/receipts", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
   ["GET", "/v1/receipts/rcpt_mine", undefined, [MISSING, "200", BAD, "200", BAD, INVALID]],
   ["GET", "/v1/credits", undefined, [MISSING, BAD, BAD, "200", "200", INVALID]],
+  ["GET", "/v1/usage", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
   ["GET", "/v1/catalog", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
   ["GET", "/v1/models", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
   ["GET", "/v1/models/test/one", undefined, [MISSING, "200", "200", "200", "200", INVALID]],

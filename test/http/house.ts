@@ -8,6 +8,7 @@ import type { HostReport } from "../../src/routing/health.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
+import { sumUsage } from "../../src/store/usage-sums.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
@@ -134,6 +135,7 @@ export class TestHouse {
           return { receipts, nextBefore: mine.length > from + limit ? receipts.at(-1)!.id : null };
         },
       },
+      usage: async () => sumUsage([], 1, 1),
       apps: new AppBundle(),
       ready: () => this.ready,
       reload: async () => ({ problem: this.reloadProblem }),

@@ -1,0 +1,70 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { Sum, UsageSums } from "../store/usage-sums.ts";
+import { type EpochMs, isoTime } from "../units/clock.ts";
+import type { KeyId } from "../units/id.ts";
+import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { invalidField } from "./fields.ts";
+import { bearerOf, identify } from "./identity.ts";
+import { ok, type Reply } from "./reply.ts";
+
+/**
+ * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A key sees its
+ * own, an owner the whole balance or one of its keys.
+ */
+export function usageEndpoints(deps: HttpDeps): Endpoint[] {
+  return [{ method: "GET", path: "/v1/usage", handle: (exchange) => usage(exchange, deps) }];
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** How many stretches back, and how long each of them is. */
+const PERIODS = {
+  day: { stretches: 24, stretchMs: HOUR_MS },
+  week: { stretches: 7, stretchMs: DAY_MS },
+  month: { stretches: 30, stretchMs: DAY_MS },
+} as const;
+
+async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+  if (refused(who)) return who;
+  const query = queryOf(request);
+  const name = query.get("period") ?? "week";
+  if (!Object.hasOwn(PERIODS, name)) {
+    return invalidField("period", `\`period\` must be one of ${Object.keys(PERIODS).join(", ")}.`);
+  }
+  const { stretches, stretchMs } = PERIODS[name as keyof typeof PERIODS];
+  const now = deps.desk.clock.now();
+  const since = (now - (now % stretchMs) - (stretches - 1) * stretchMs) as EpochMs;
+  const keyId = who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null);
+  const sums = await deps.usage({ balanceId: who.balance.id, keyId, since, stretchMs });
+  if (sums === null) return tooManyAtOnce();
+  return ok({ object: "usage", period: name, since: isoTime(since), stretch_ms: stretchMs, ...view(sums) });
+}
+
+const tooManyAtOnce = (): Refusal =>
+  refuse("rate_limited", "Too many sums are being worked out right now. Retry in 2 s.", { retryAfterS: 2 });
+
+const view = ({ stretches, routes, truncated }: UsageSums) => ({
+  stretches: stretches.map(({ start, model, ...sum }) => ({
+    start: isoTime(start as EpochMs),
+    model,
+    ...sumView(sum),
+  })),
+  routes: routes.map(({ model, host, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
+    model,
+    host,
+    ...sumView(sum),
+    first_token_ms: { p50: firstTokenMsP50, p95: firstTokenMsP95 },
+  })),
+  truncated,
+});
+
+const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: Sum) => ({
+  requests,
+  failed,
+  cost_usd: usdFromNano(chargedNano as NanoUsd),
+  input_tokens: inputTokens,
+  output_tokens: outputTokens,
+});

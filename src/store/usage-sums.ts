@@ -1,0 +1,163 @@
+/**
+ * What receipts add up to: by stretch of time and model, by model, and by model and host. Made in a thread of its own
+ * (usage-thread), and structured so that it can be handed from there as it is.
+ */
+export interface UsageSums {
+  /** In order of time; a stretch without requests is left out. */
+  readonly stretches: readonly StretchSum[];
+  readonly models: readonly ModelSum[];
+  /** By the model and the host that served it. */
+  readonly routes: readonly RouteSum[];
+  /** Every attempt at a host, those that another host made good included. */
+  readonly hosts: readonly HostSum[];
+  /** True when there were more receipts than are looked at: the oldest are left out. */
+  readonly truncated: boolean;
+}
+
+export interface Sum {
+  readonly requests: number;
+  /** The gateway or a host failed; a client that left is no failure. */
+  readonly failed: number;
+  readonly chargedNano: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+export interface StretchSum extends Sum {
+  /** Its beginning, ms since 1970. */
+  readonly start: number;
+  readonly model: string;
+}
+
+export interface FirstTokens {
+  /** Half, and 19 of 20, of the first tokens came within this many ms; null when none came. */
+  readonly firstTokenMsP50: number | null;
+  readonly firstTokenMsP95: number | null;
+}
+
+export interface ModelSum extends Sum, FirstTokens {
+  readonly model: string;
+}
+
+export interface RouteSum extends Sum, FirstTokens {
+  readonly model: string;
+  readonly host: string;
+}
+
+export interface HostSum {
+  readonly host: string;
+  readonly attempts: number;
+  readonly failed: number;
+}
+
+/** A receipt as the store holds it. */
+export interface UsageRow {
+  readonly at: number;
+  readonly state: string;
+  readonly charged: number;
+  /** JSON: see generation/receipt. */
+  readonly body: string;
+}
+
+export function sumUsage(rows: Iterable<UsageRow>, stretchMs: number, maxRows: number): UsageSums {
+  const stretches = new Groups();
+  const models = new Groups();
+  const routes = new Groups();
+  const hosts = new Map<string, { attempts: number; failed: number }>();
+  let read = 0;
+  for (const row of rows) {
+    if (++read > maxRows) break;
+    const receipt = JSON.parse(row.body) as ReceiptBody;
+    const model = receipt.model ?? receipt.model_requested;
+    stretches.add([row.at - (row.at % stretchMs), model], row, receipt);
+    models.add([model], row, receipt);
+    if (receipt.host !== null) routes.add([model, receipt.host], row, receipt);
+    for (const attempt of receipt.attempts) addAttempt(hosts, attempt);
+  }
+  return {
+    stretches: stretches
+      .sums(([start, model], sum) => ({ start: start as number, model: model as string, ...sum }))
+      .sort((a, b) => a.start - b.start),
+    models: models.sums(([model], sum, first) => ({ model: model as string, ...sum, ...first })),
+    routes: routes.sums(([model, host], sum, first) => ({
+      model: model as string,
+      host: host as string,
+      ...sum,
+      ...first,
+    })),
+    hosts: [...hosts].map(([host, counts]) => ({ host, ...counts })),
+    truncated: read > maxRows,
+  };
+}
+
+interface ReceiptBody {
+  readonly model: string | null;
+  readonly model_requested: string;
+  readonly host: string | null;
+  readonly attempts: readonly AttemptBody[];
+  readonly tokens: {
+    readonly input: number;
+    readonly cache_read: number;
+    readonly cache_write: number;
+    readonly output: number;
+  };
+  readonly first_token_ms: number | null;
+}
+
+interface AttemptBody {
+  readonly host: string;
+  readonly outcome: string;
+}
+
+type Name = readonly (string | number)[];
+
+class Groups {
+  private readonly groups = new Map<string, Group>();
+
+  add(name: Name, { state, charged }: UsageRow, { tokens, first_token_ms }: ReceiptBody): void {
+    const id = JSON.stringify(name);
+    let group = this.groups.get(id);
+    if (group === undefined) this.groups.set(id, (group = newGroup(name)));
+    const { sum } = group;
+    sum.requests += 1;
+    sum.failed += FAILURES.has(state) ? 1 : 0;
+    sum.chargedNano += charged;
+    sum.inputTokens += tokens.input + tokens.cache_read + tokens.cache_write;
+    sum.outputTokens += tokens.output;
+    if (first_token_ms !== null) group.firstTokens.push(first_token_ms);
+  }
+
+  sums<T>(view: (name: Name, sum: Sum, first: FirstTokens) => T): T[] {
+    return [...this.groups.values()].map(({ name, sum, firstTokens }) => {
+      const sorted = firstTokens.sort((a, b) => a - b);
+      return view(name, sum, { firstTokenMsP50: within(sorted, 0.5), firstTokenMsP95: within(sorted, 0.95) });
+    });
+  }
+}
+
+interface Group {
+  readonly name: Name;
+  readonly sum: { -readonly [K in keyof Sum]: number };
+  readonly firstTokens: number[];
+}
+
+const newGroup = (name: Name): Group => ({
+  name,
+  sum: { requests: 0, failed: 0, chargedNano: 0, inputTokens: 0, outputTokens: 0 },
+  firstTokens: [],
+});
+
+const FAILURES = new Set(["failed", "written_off", "recovered"]);
+
+/** What a host thinks of a request, and a client that leaves, say nothing about the host. */
+function addAttempt(hosts: Map<string, { attempts: number; failed: number }>, attempt: AttemptBody): void {
+  if (attempt.outcome === "rejected" || attempt.outcome === "abandoned") return;
+  const counts = hosts.get(attempt.host) ?? { attempts: 0, failed: 0 };
+  counts.attempts += 1;
+  counts.failed += attempt.outcome === "opened" || attempt.outcome === "answered" ? 0 : 1;
+  hosts.set(attempt.host, counts);
+}
+
+/** Nearest rank. */
+const within = (sorted: readonly number[], share: number): number | null =>
+  sorted[Math.ceil(share * sorted.length) - 1] ?? null;

@@ -1,0 +1,71 @@
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId } from "../units/id.ts";
+import type { UsageSums } from "./usage-sums.ts";
+
+/**
+ * Sums over receipts, for charts. Tens of thousands of receipts take longer to read than any stream should wait, so a thread
+ * with its own connection reads them; it starts with the first question.
+ */
+export class UsageReader {
+  private thread: Worker | null = null;
+  private readonly waiting = new Map<number, Waiting>();
+  private asked = 0;
+
+  constructor(private readonly path: string) {}
+
+  /** Null when too much is being asked at once. */
+  sums(of: UsageScope): Promise<UsageSums | null> {
+    if (this.waiting.size >= MAX_WAITING) return Promise.resolve(null);
+    const id = this.asked++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.running().postMessage({ id, path: this.path, ...of } satisfies UsageQuestion);
+    });
+  }
+
+  stop(): void {
+    this.thread?.terminate();
+    this.thread = null;
+    for (const { resolve } of this.waiting.values()) resolve(null);
+    this.waiting.clear();
+  }
+
+  private running(): Worker {
+    if (this.thread !== null) return this.thread;
+    const thread = new Worker(new URL("./usage-thread.ts", import.meta.url), { ref: false } as WorkerOptions);
+    thread.onmessage = ({ data }: MessageEvent<UsageAnswer>) => {
+      const waiting = this.waiting.get(data.id);
+      this.waiting.delete(data.id);
+      if ("sums" in data) waiting?.resolve(data.sums);
+      else waiting?.reject(new Error(data.problem));
+    };
+    thread.onerror = () => this.stop();
+    this.thread = thread;
+    return thread;
+  }
+}
+
+/** Which receipts, and how long a stretch of time is. */
+export interface UsageScope {
+  /** Null for everybody's. */
+  readonly balanceId: BalanceId | null;
+  readonly keyId: KeyId | null;
+  readonly since: EpochMs;
+  readonly stretchMs: number;
+}
+
+export interface UsageQuestion extends UsageScope {
+  readonly id: number;
+  readonly path: string;
+}
+
+export type UsageAnswer =
+  | { readonly id: number; readonly sums: UsageSums }
+  | { readonly id: number; readonly problem: string };
+
+interface Waiting {
+  resolve(sums: UsageSums | null): void;
+  reject(error: Error): void;
+}
+
+const MAX_WAITING = 16;

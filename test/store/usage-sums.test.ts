@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test";
+import { sumUsage, type UsageRow } from "../../src/store/usage-sums.ts";
+
+const HOUR = 3_600_000;
+
+interface Told {
+  readonly at?: number;
+  readonly state?: string;
+  readonly charged?: number;
+  readonly model?: string | null;
+  readonly host?: string | null;
+  readonly firstTokenMs?: number | null;
+  readonly attempts?: readonly [string, string][];
+}
+
+const row = (told: Told = {}): UsageRow => ({
+  at: told.at ?? 0,
+  state: told.state ?? "settled",
+  charged: told.charged ?? 10,
+  body: JSON.stringify({
+    model: told.model === undefined ? "a/m" : told.model,
+    model_requested: "gateway/auto:fast",
+    host: told.host === undefined ? "h" : told.host,
+    attempts: (told.attempts ?? []).map(([host, outcome]) => ({ host, outcome })),
+    tokens: { input: 3, cache_read: 2, cache_write: 1, output: 4 },
+    first_token_ms: told.firstTokenMs === undefined ? 100 : told.firstTokenMs,
+  }),
+});
+
+describe("sums over receipts", () => {
+  test("stretches come in order of time and are told apart by model", () => {
+    const rows = [row({ at: HOUR + 5 }), row({ at: 7, model: "b/m" }), row({ at: HOUR + 9, charged: 5 })];
+    expect(sumUsage(rows, HOUR, 10).stretches).toEqual([
+      { start: 0, model: "b/m", requests: 1, failed: 0, chargedNano: 10, inputTokens: 6, outputTokens: 4 },
+      {
+        start: HOUR,
+        model: "a/m",
+        requests: 2,
+        failed: 0,
+        chargedNano: 15,
+        inputTokens: 12,
+        outputTokens: 8,
+      },
+    ]);
+  });
+
+  test("what no host served counts under the model that was asked for, and under no route", () => {
+    const { models, routes } = sumUsage([row({ model: null, host: null, state: "failed" })], HOUR, 10);
+    expect(models).toMatchObject([{ model: "gateway/auto:fast", requests: 1, failed: 1 }]);
+    expect(routes).toEqual([]);
+  });
+
+  test.each([
+    ["settled", 0],
+    ["cancelled", 0],
+    ["failed", 1],
+    ["written_off", 1],
+    ["recovered", 1],
+  ])("%s counts as %p failures", (state, failed) => {
+    expect(sumUsage([row({ state })], HOUR, 10).models[0]!.failed).toBe(failed);
+  });
+
+  test("first tokens are told as the median and as what 19 of 20 stayed within", () => {
+    const rows = Array.from({ length: 100 }, (_, index) => row({ firstTokenMs: 100 - index }));
+    rows.push(row({ firstTokenMs: null }));
+    const { routes } = sumUsage(rows, HOUR, 1_000);
+    expect(routes[0]).toMatchObject({ firstTokenMsP50: 50, firstTokenMsP95: 95, requests: 101 });
+    expect(sumUsage([row({ firstTokenMs: null })], HOUR, 10).routes[0]).toMatchObject({
+      firstTokenMsP50: null,
+      firstTokenMsP95: null,
+    });
+  });
+
+  test("a host's failures count where another host made them good; a client's do not", () => {
+    const attempts: [string, string][] = [
+      ["h1", "unreachable"],
+      ["h2", "opened"],
+    ];
+    const { hosts } = sumUsage(
+      [row({ attempts }), row({ attempts: [["h2", "abandoned"]] }), row({ attempts: [["h2", "rejected"]] })],
+      HOUR,
+      10,
+    );
+    expect(hosts).toEqual([
+      { host: "h1", attempts: 1, failed: 1 },
+      { host: "h2", attempts: 1, failed: 0 },
+    ]);
+  });
+
+  test("more receipts than are looked at are said to be left out", () => {
+    const rows = [row(), row(), row()];
+    expect(sumUsage(rows, HOUR, 3)).toMatchObject({ truncated: false, models: [{ requests: 3 }] });
+    expect(sumUsage(rows, HOUR, 2)).toMatchObject({ truncated: true, models: [{ requests: 2 }] });
+  });
+});
