@@ -124,3 +124,23 @@ export interface CreditAnswer {
   readonly note: string | null;
   readonly credited_at: string;
 }
+
+export interface UsageAnswer {
+  readonly since: string;
+  readonly stretch_ms: number;
+  readonly stretches: readonly (UsageSum & { readonly start: string })[];
+  readonly routes: readonly (UsageSum & {
+    readonly host: string;
+    readonly first_token_ms: { readonly p50: number | null; readonly p95: number | null };
+  })[];
+  readonly truncated: boolean;
+}
+
+export interface UsageSum {
+  readonly model: string;
+  readonly requests: number;
+  readonly failed: number;
+  readonly cost_usd: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+}

@@ -86,13 +86,14 @@ function Dashboard() {
 
 function Inside({ visit, secrets, onLeave, onUnknown }: InsideProps) {
   const { api, by } = visit;
-  const me = useResource(() => api.get<MeAnswer>("v1/me"), [api]);
   const route = useRoute();
+  const place = route[0] ?? "";
+  // Asked for again with every page: programs spend while somebody looks.
+  const me = useResource(() => api.get<MeAnswer>("v1/me"), [api, place]);
   const unknown = me.error instanceof ApiRefusal && me.error.status === 401;
   useEffect(() => {
     if (unknown) onUnknown();
   }, [unknown]);
-  const place = route[0] ?? "";
   return (
     <Frame
       places={PLACES}

@@ -2,6 +2,7 @@ import type { CreditAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { useResource } from "../resource.ts";
@@ -64,11 +65,3 @@ export function CreditPage() {
     </>
   );
 }
-
-export const Figure = ({ label, value, hint }: { label: string; value: string; hint?: string }) => (
-  <div class="card figure">
-    <div class="soft small">{label}</div>
-    <div class="figure-value">{value}</div>
-    {hint !== undefined && <div class="soft small">{hint}</div>}
-  </div>
-);

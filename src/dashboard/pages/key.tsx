@@ -10,6 +10,7 @@ import { KeyForm, type KeyWish, listOf } from "../parts/key-form.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Loaded, Problem } from "../parts/notice.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
+import { UsageCharts } from "../parts/usage-charts.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { KeyState, works } from "./keys.tsx";
 
@@ -68,6 +69,7 @@ export function KeyPage({ id }: { id: string }) {
           <p>
             <a href={`#/receipts?key_id=${data.id}`}>Receipts of this key</a>
           </p>
+          <UsageCharts keyId={data.id} />
           {open === "limits" && (
             <Dialog title="Change limits" onClose={close}>
               <KeyForm

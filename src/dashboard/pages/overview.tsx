@@ -2,11 +2,12 @@ import type { ReceiptAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
 import { count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
+import { ReceiptTable } from "../parts/receipt-table.tsx";
+import { UsageCharts } from "../parts/usage-charts.tsx";
 import { useResource } from "../resource.ts";
-import { Figure } from "./credit.tsx";
-import { ReceiptTable } from "./receipts.tsx";
 
 /** Where things stand. */
 export function Overview() {
@@ -17,17 +18,15 @@ export function Overview() {
     <>
       <Head title="Overview" />
       <div class="grid-3">
+        <Figure label="Available credit" value={usd(me.available_usd)} hint={`of ${usd(me.balance_usd)}`} />
+        <Figure label="Held now" value={usd(me.held_usd)} hint="by requests that are open" />
         <Figure
-          label="Available credit"
-          value={usd(me.available_usd)}
-          {...(me.held_usd > 0 ? { hint: `${usd(me.held_usd)} held by open requests` } : {})}
-        />
-        <Figure
-          label="Free requests left today"
+          label="Free requests left"
           value={count(Math.max(0, open_tier.limit - open_tier.used))}
-          hint={`of ${count(open_tier.limit)}, anew ${moment(open_tier.resets_at)}`}
+          hint={`of ${count(open_tier.limit)} until ${moment(open_tier.resets_at)}`}
         />
       </div>
+      <UsageCharts />
       <section aria-labelledby="latest">
         <h2 id="latest">Latest requests</h2>
         <Loaded of={latest}>

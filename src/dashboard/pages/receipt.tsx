@@ -3,8 +3,8 @@ import { count, milliseconds, moment, perMillion, usd, words } from "../format.t
 import { useOwner } from "../owner.ts";
 import { Head } from "../parts/frame.tsx";
 import { Loaded } from "../parts/notice.tsx";
+import { Outcome } from "../parts/receipt-table.tsx";
 import { useResource } from "../resource.ts";
-import { Outcome } from "./receipts.tsx";
 
 /** One request: its way through the hosts, its tokens, its price and its cost. */
 export function ReceiptPage({ id }: { id: string }) {

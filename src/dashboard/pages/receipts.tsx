@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import type { KeyAnswer, ReceiptAnswer, ReceiptState } from "../answers.ts";
 import type { List } from "../api.ts";
-import { milliseconds, moment, usd, words } from "../format.ts";
+import { words } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Choice } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
+import { ReceiptTable } from "../parts/receipt-table.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 
@@ -94,65 +95,3 @@ function Pages({ filters }: { filters: Readonly<Record<(typeof FILTERS)[number],
     </Loaded>
   );
 }
-
-export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
-  <div class="card table-card">
-    <div class="scroll">
-      <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Model</th>
-            <th scope="col">Outcome</th>
-            <th scope="col" class="end wide-only">
-              Tokens
-            </th>
-            <th scope="col" class="end wide-only">
-              First token
-            </th>
-            <th scope="col" class="end">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((receipt) => (
-            <tr key={receipt.id}>
-              <td>
-                <a href={`#/receipts/${receipt.id}`}>{moment(receipt.created_at)}</a>
-              </td>
-              <td>
-                {receipt.model ?? receipt.model_requested}
-                {receipt.host !== null && <div class="soft small">{receipt.host}</div>}
-              </td>
-              <td>
-                <Outcome of={receipt} />
-              </td>
-              <td class="end wide-only">
-                {receipt.tokens.input + receipt.tokens.cache_read + receipt.tokens.cache_write} →{" "}
-                {receipt.tokens.output}
-              </td>
-              <td class="end wide-only">
-                {receipt.first_token_ms === null ? "—" : milliseconds(receipt.first_token_ms)}
-              </td>
-              <td class="end">{usd(receipt.cost_usd)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  </div>
-);
-
-const TONES: Record<ReceiptState, "good" | "warn" | "bad" | "plain"> = {
-  settled: "good",
-  written_off: "warn",
-  refused: "bad",
-  failed: "bad",
-  cancelled: "plain",
-  recovered: "warn",
-};
-
-export const Outcome = ({ of }: { of: ReceiptAnswer }) => (
-  <span class={`tag ${TONES[of.state]}-tag`}>{words(of.state)}</span>
-);

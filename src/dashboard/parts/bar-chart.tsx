@@ -1,0 +1,99 @@
+import { useState } from "preact/hooks";
+
+/**
+ * Stacked bars over time. Made of elements, not drawn: they take their colours from the style sheet, and each bar can be
+ * reached with the keyboard and read aloud.
+ */
+export function BarChart({ title, bars, series, format }: BarChartProps) {
+  const [shown, setShown] = useState<Bar | null>(null);
+  const top = niceCeiling(Math.max(...bars.map(totalOf), 0));
+  const whole = bars.reduce((sum, bar) => sum + totalOf(bar), 0);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h3>{title}</h3>
+        <span class="soft small" aria-live="polite">
+          {shown === null ? `${format(whole)} in all` : `${shown.label}: ${format(totalOf(shown))}`}
+        </span>
+      </figcaption>
+      <div class="chart-area">
+        <div class="chart-lines" aria-hidden="true">
+          <span>{format(top)}</span>
+          <span>{format(top / 2)}</span>
+          <span>{format(0)}</span>
+        </div>
+        <ul class="chart-bars" onMouseLeave={() => setShown(null)}>
+          {bars.map((bar) => (
+            <li key={bar.label}>
+              <button
+                type="button"
+                class="chart-bar"
+                aria-label={`${bar.label}: ${spoken(bar, series, format)}`}
+                onMouseEnter={() => setShown(bar)}
+                onFocus={() => setShown(bar)}
+                onBlur={() => setShown(null)}
+              >
+                {bar.values.map((value, index) => (
+                  <i
+                    key={series[index]}
+                    class={colour(index)}
+                    style={{ height: `${(value / top) * 100}%` }}
+                  />
+                ))}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
+      <div class="chart-ends soft small" aria-hidden="true">
+        <span>{bars[0]?.label}</span>
+        <span>{bars.at(-1)?.label}</span>
+      </div>
+      <ul class="legend small">
+        {series.map((name, index) => (
+          <li key={name}>
+            <i class={colour(index)} />
+            {name}
+            {shown !== null && <span class="soft"> {format(shown.values[index]!)}</span>}
+          </li>
+        ))}
+      </ul>
+    </figure>
+  );
+}
+
+interface BarChartProps {
+  readonly title: string;
+  readonly bars: readonly Bar[];
+  /** At most `MAX_SERIES`. */
+  readonly series: readonly string[];
+  readonly format: (value: number) => string;
+}
+
+export interface Bar {
+  readonly label: string;
+  /** One for each series. */
+  readonly values: readonly number[];
+}
+
+/** As many colours as the style sheet has. */
+export const MAX_SERIES = 6;
+
+const colour = (index: number): string => `series-${index + 1}`;
+
+const totalOf = ({ values }: Bar): number => values.reduce((sum, value) => sum + value, 0);
+
+function spoken(bar: Bar, series: readonly string[], format: (value: number) => string): string {
+  const parts = series
+    .map((name, index) => [name, bar.values[index]!] as const)
+    .filter(([, value]) => value > 0);
+  return parts.length === 0 ? "nothing" : parts.map(([name, value]) => `${name} ${format(value)}`).join(", ");
+}
+
+/** The next of 1, 2, 5, 10, 20 …, so that the lines stand at round numbers. */
+function niceCeiling(most: number): number {
+  if (most <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  const step = [1, 2, 4, 6, 8, 10].find((factor) => factor * power >= most)!;
+  return step * power;
+}
