@@ -81,7 +81,7 @@ interface ErrorBody {
 /** Messages end in a link to the errors reference, which the page shows as a link of its own. */
 export const sentenceOf = (error: unknown): string =>
   error instanceof ApiRefusal
-    ? error.message.replace(/\s*\S*\/docs\/errors#\S+$/, "")
+    ? error.message.replace(/\s*(See )?\S*\/docs\/errors#\S+$/, "")
     : error instanceof TypeError
       ? "The gateway cannot be reached. Check the connection and try again."
       : error instanceof Error

@@ -99,9 +99,13 @@ function Inside({ visit, secrets, onLeave, onUnknown }: InsideProps) {
       places={PLACES}
       current={place}
       foot={
-        <button type="button" class="quiet" onClick={onLeave}>
-          {by === "recovery" ? "Close" : "Sign out"}
-        </button>
+        <>
+          <a href="status">Status</a>
+          <a href="docs/errors">Errors</a>
+          <button type="button" class="quiet" onClick={onLeave}>
+            {by === "recovery" ? "Close balance" : "Sign out"}
+          </button>
+        </>
       }
     >
       <Loaded of={me}>

@@ -6,6 +6,9 @@ export function usd(amount: number): string {
   return money(amount, 9).replace(/0+$/, "");
 }
 
+/** Where the last digit does not matter: next to a cap. */
+export const roughUsd = (amount: number): string => (amount >= 0.01 ? money(amount, 2) : usd(amount));
+
 const money = (amount: number, digits: number): string =>
   `${amount < 0 ? "−" : ""}$${Math.abs(amount).toLocaleString("en", {
     minimumFractionDigits: digits,

@@ -143,6 +143,11 @@ function Conversation({
     } finally {
       setAnswer(null);
       if (text !== "") setSaid([...messages, { role: "assistant", content: text }]);
+      else {
+        // Nothing came of it: the words go back to where they can be sent again.
+        setSaid(said);
+        setDraft(content);
+      }
       refresh();
     }
   });

@@ -1,4 +1,4 @@
-import { usd } from "../format.ts";
+import { roughUsd } from "../format.ts";
 
 /** How much of a cap is used, and how much open requests hold of it now. */
 export function Meter({
@@ -17,7 +17,7 @@ export function Meter({
       <div class="meter">
         <div class="meter-words">
           <span>{label}</span>
-          <span class="soft">{usd(used)} used, no cap</span>
+          <span class="soft">{roughUsd(used)} used, no cap</span>
         </div>
       </div>
     );
@@ -29,8 +29,8 @@ export function Meter({
       <div class="meter-words">
         <span>{label}</span>
         <span class="soft">
-          {usd(used)} of {usd(cap)}
-          {held > 0 && <span class="held"> · {usd(held)} held now</span>}
+          {roughUsd(used)} of {roughUsd(cap)}
+          {held > 0 && <span class="held"> · {roughUsd(held)} held now</span>}
         </span>
       </div>
       <div class={full ? "bar full" : "bar"} aria-hidden="true">

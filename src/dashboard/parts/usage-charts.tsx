@@ -28,8 +28,14 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
           ) : (
             <>
               <div class="grid-2">
-                <Bars title="Spend" of={data} measure={({ cost_usd }) => cost_usd} format={usd} />
-                <Bars title="Requests" of={data} measure={({ requests }) => requests} format={shortCount} />
+                <Bars title="Spend" of={data} series={mainModels(data)} measure={costOf} format={usd} />
+                <Bars
+                  title="Requests"
+                  of={data}
+                  series={mainModels(data)}
+                  measure={requestsOf}
+                  format={shortCount}
+                />
               </div>
               <FirstTokens of={data} />
               {data.truncated && <p class="hint">Only the newest 50,000 requests are counted.</p>}
@@ -61,16 +67,19 @@ const Periods = ({ value, onValue }: { value: Period; onValue: (period: Period) 
   </fieldset>
 );
 
+const costOf = ({ cost_usd }: UsageSum): number => cost_usd;
+const requestsOf = ({ requests }: UsageSum): number => requests;
+
 interface BarsProps {
   readonly title: string;
   readonly of: UsageAnswer;
+  readonly series: readonly string[];
   readonly measure: (sum: UsageSum) => number;
   readonly format: (value: number) => string;
 }
 
 /** Every stretch of the period, those without requests too, or time would seem to jump. */
-function Bars({ title, of, measure, format }: BarsProps) {
-  const series = dearestModels(of.stretches, measure);
+function Bars({ title, of, series, measure, format }: BarsProps) {
   const bars: Bar[] = [];
   const since = Date.parse(of.since);
   for (let start = since; start <= Date.now(); start += of.stretch_ms) {
@@ -85,11 +94,16 @@ function Bars({ title, of, measure, format }: BarsProps) {
   return <BarChart title={title} bars={bars} series={series} format={format} />;
 }
 
-/** The models with the most, and what is left of them as one. */
-function dearestModels(sums: readonly UsageSum[], measure: (sum: UsageSum) => number): string[] {
-  const totals = new Map<string, number>();
-  for (const sum of sums) totals.set(sum.model, (totals.get(sum.model) ?? 0) + measure(sum));
-  const models = [...totals].sort(([, a], [, b]) => b - a).map(([model]) => model);
+/** The models that cost or were used most, and the others as one: the same for each chart, so that colours keep meaning. */
+function mainModels({ stretches }: UsageAnswer): string[] {
+  const totals = new Map<string, { cost: number; requests: number }>();
+  for (const { model, cost_usd, requests } of stretches) {
+    const total = totals.get(model) ?? { cost: 0, requests: 0 };
+    totals.set(model, { cost: total.cost + cost_usd, requests: total.requests + requests });
+  }
+  const models = [...totals]
+    .sort(([, a], [, b]) => b.cost - a.cost || b.requests - a.requests)
+    .map(([model]) => model);
   return models.length <= MAX_SERIES ? models : [...models.slice(0, MAX_SERIES - 1), "all others"];
 }
 

@@ -1,0 +1,103 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { type Look, launch, Visitor } from "./browser.ts";
+import { PicturedWorld } from "./pictured-world.ts";
+
+/** Pictures of every page in light, dark and on a phone, for people to look at: `bun run test/browser/screenshots.ts`. */
+const FOLDER = join(import.meta.dir, "../../docs/screenshots");
+
+const LOOKS: Record<string, Look> = {
+  light: { colorScheme: "light" },
+  dark: { colorScheme: "dark" },
+  phone: { colorScheme: "light", width: 390, height: 844 },
+};
+
+/** Taller pages are cut: the top shows what matters. */
+const TALLEST = 1_500;
+
+mkdirSync(FOLDER, { recursive: true });
+const only = process.argv[2];
+const world = await PicturedWorld.make();
+const browser = await launch();
+for (const [name, look] of Object.entries(LOOKS)) {
+  if (only === undefined || only === name) await picture(browser, name, look);
+}
+await browser.close();
+await world.close();
+process.exit(0);
+
+async function picture(browser: Browser, name: string, look: Look): Promise<void> {
+  const visitor = await Visitor.arrive(browser, world.gateway.url, look);
+  const shoot = shootWith(visitor, name, look);
+  await visitor.goto("/dashboard");
+  await shoot("welcome");
+  await visitor.button("Create my key").click();
+  await visitor.field("I saved the API key").check();
+  await shoot("save-secrets");
+
+  const owner = await Visitor.arrive(browser, world.gateway.url, look);
+  await pictureOwner(owner, shootWith(owner, name, look));
+  await picturePublic(owner, shootWith(owner, name, look));
+}
+
+function shootWith({ page }: Visitor, name: string, look: Look) {
+  return async (what: string) => {
+    await page.waitForLoadState("networkidle");
+    const size = page.viewportSize()!;
+    const whole = await page.evaluate(() => document.documentElement.scrollHeight);
+    await page.setViewportSize({ ...size, height: Math.min(Math.max(whole, look.height ?? 800), TALLEST) });
+    await page.screenshot({ path: join(FOLDER, `${what}-${name}.png`) });
+    await page.setViewportSize(size);
+  };
+}
+
+async function pictureOwner(owner: Visitor, shoot: (what: string) => Promise<void>): Promise<void> {
+  await owner.goto(`/dashboard#recover=${world.owner.recovery_secret}`);
+  await owner.heading("Latest requests").waitFor();
+  await shoot("overview");
+  await owner.link("Keys").click();
+  await owner.link("support-agent").waitFor();
+  await shoot("keys");
+  await owner.link("support-agent").click();
+  await owner.heading("Spend").waitFor();
+  await shoot("key");
+  await owner.button("Change limits").click();
+  await shoot("key-limits");
+  await owner.page.keyboard.press("Escape");
+  await owner.button("Rotate").click();
+  await shoot("key-rotate");
+  await owner.page.keyboard.press("Escape");
+  await owner.link("Budgets").click();
+  await owner.heading("research").waitFor();
+  await shoot("budgets");
+  await owner.link("Receipts").click();
+  await owner.page.locator("tbody tr").first().waitFor();
+  await owner.field("Model").selectOption("basalt/code-2");
+  await owner.page.getByText("basalt/code-2").nth(1).waitFor();
+  await shoot("receipts");
+  await owner.page.locator("tr", { hasText: "harbour" }).first().getByRole("link").click();
+  await owner.heading("Attempts").waitFor();
+  await shoot("receipt");
+  await owner.link("Credit").click();
+  await owner.page.getByText("Invoice 1041").waitFor();
+  await shoot("credit");
+  await owner.link("Models").click();
+  await owner.page.getByText("aurora/swift").waitFor();
+  await shoot("models");
+  await owner.link("Playground").click();
+  await owner.field("API key").fill(world.owner.key);
+  await owner.button("Use it").click();
+  await owner.field("Model").selectOption("sim/echo:free");
+  await owner.field("Message").fill("What does the tide do at full moon?");
+  await owner.page.keyboard.press("Enter");
+  await owner.link("Receipt of this answer").waitFor();
+  await shoot("playground");
+}
+
+async function picturePublic(visitor: Visitor, shoot: (what: string) => Promise<void>): Promise<void> {
+  await visitor.goto("/status");
+  await shoot("status");
+  await visitor.goto("/docs/errors");
+  await shoot("errors");
+}
