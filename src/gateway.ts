@@ -23,6 +23,7 @@ import type { Balance } from "./keys/key.ts";
 import { Keyring } from "./keys/keyring.ts";
 import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
 import { Ledger } from "./ledger/ledger.ts";
+import { HostSlots } from "./limits/host-slots.ts";
 import { Metrics } from "./metrics.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Affinity } from "./routing/affinity.ts";
@@ -179,6 +180,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const keyring = new Keyring(store);
   const transport = http1Transport({ clock });
   const health = new Health(clock);
+  const slots = new HostSlots(clock);
   const roads = {
     usable: health.usable.bind(health),
     restMs: health.restMs.bind(health),
@@ -220,6 +222,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     pairing,
     roads,
     affinity: new Affinity(clock),
+    slots,
     enter: ({ route }) => health.enter(route),
     observe,
     ended: (stop, end) => health.streamEnded(stop.route, end),

@@ -18,6 +18,8 @@ export interface Host {
   /** How the host bills a call that its caller leaves: stop it, or read it to its end. */
   readonly onDisconnect: "cancel" | "drain";
   readonly quirks: Quirks;
+  /** Requests that it is given at once; absent means as many as the gateway takes (limits/host-slots). */
+  readonly maxConcurrent?: number;
   /** What the operator knows of the host's handling of prompts; absent means that nothing is known. */
   readonly privacy?: Privacy;
 }

@@ -1,4 +1,5 @@
 import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
+import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
 import type { Config, DefaultLimits, Links, SmtpConfig, StoreConfig } from "./config.ts";
 
@@ -38,6 +39,7 @@ export function configView(config: Config, links: Links): object {
     store: storeRow(config.store),
     workers: config.workers,
     durability: config.durability,
+    trusted_proxies: config.trustedProxies.rows,
     smtp: config.smtp === null ? null : smtpRow(config.smtp),
   };
 }
@@ -55,6 +57,7 @@ const hostRow = (host: Host) => ({
   // A header may be the way that this host takes its key.
   headers: Object.fromEntries(Object.keys(host.headers).map((name) => [name, MASK])),
   on_disconnect: host.onDisconnect,
+  max_concurrent: host.maxConcurrent ?? DEFAULT_CONCURRENT,
   data_collection: host.privacy?.collectsNothing === true ? "deny" : "allow",
   zdr: host.privacy?.retainsNothing === true,
   quirks: host.quirks,

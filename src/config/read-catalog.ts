@@ -47,6 +47,7 @@ function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report
     auth: row.auth ?? "bearer",
     headers: readHeaders(row.headers ?? {}, [...path, "headers"], report),
     onDisconnect: row.on_disconnect ?? "cancel",
+    ...(row.max_concurrent === undefined ? {} : { maxConcurrent: row.max_concurrent }),
     ...(row.data_collection === undefined && row.zdr === undefined
       ? {}
       : {

@@ -23,8 +23,8 @@ export interface RefusalDetails {
   readonly param?: string;
   /** Whole seconds, for the header `Retry-After`. */
   readonly retryAfterS?: number;
-  /** Tells official clients not to repeat the request by themselves, because waiting a little cannot mend it. */
-  readonly shouldRetry?: false;
+  /** Tells official clients whether to repeat the request by themselves; false where waiting a little cannot mend it. */
+  readonly shouldRetry?: boolean;
   /** The available balance, for the header `x-gateway-balance-usd`. */
   readonly balance?: NanoUsd;
 }
@@ -57,7 +57,7 @@ export function errorObject(refusal: Refusal, baseUrl: string): ErrorObject {
 export function refusalHeaders({ details }: Refusal): Record<string, string> {
   const headers: Record<string, string> = {};
   if (details.retryAfterS !== undefined) headers["retry-after"] = String(details.retryAfterS);
-  if (details.shouldRetry === false) headers["x-should-retry"] = "false";
+  if (details.shouldRetry !== undefined) headers["x-should-retry"] = String(details.shouldRetry);
   if (details.balance !== undefined) headers["x-gateway-balance-usd"] = String(usdFromNano(details.balance));
   return headers;
 }

@@ -20,6 +20,7 @@ import type { Balance, Budget, Key } from "../keys/key.ts";
 import { suspension } from "../keys/suspension.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
+import type { HostSlots } from "../limits/host-slots.ts";
 import type { Affinity, Home } from "../routing/affinity.ts";
 import { type Conversation, conversationOf } from "../routing/conversation.ts";
 import type { Lesson } from "../routing/health.ts";
@@ -72,6 +73,7 @@ export interface House {
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
   readonly roads: Roads;
   readonly affinity: Affinity;
+  readonly slots: HostSlots;
   enter(stop: Stop): boolean;
   observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
   /** Told of each relayed stream's end, for health. */
@@ -164,6 +166,9 @@ class Run {
     const tooLong = await checkContext({ request, plan }, house.countPrompt);
     if (tooLong !== null) return this.refusal(tooLong);
 
+    // Before anything is held: shedding must cost less than serving.
+    if (plan.stops.every(({ route }) => house.slots.full(route.host)))
+      return this.refusal(this.crowded(plan));
     if (!house.journal.healthy) return this.refusal(bookkeepingDown());
     const { id: receipt, allowances } = this;
     const admitted = await admit({ receipt, ...holder, request, plan, allowances }, this.desk());
@@ -251,6 +256,8 @@ class Run {
       clientHeaders: clientHeaders(call.headers),
       outputCeiling: this.imposedCeiling(request, plan, admitted),
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
+      slots: house.slots,
+      keyId: this.holder!.key.lineage,
       enter: house.enter,
       observe: house.observe,
     };
@@ -444,9 +451,23 @@ class Run {
         return rejection(outcome, this.request!);
       case "abandoned":
         return refuse("invalid_request", "The client left before the answer began.");
+      case "crowded":
+        return this.crowded(plan);
       case "exhausted":
         return this.exhaustion(outcome.timedOut, outcome.waitedMs, plan);
     }
+  }
+
+  /** Nothing was tried or charged: the gateway sheds what its hosts cannot take, and streams in flight go on. */
+  private crowded(plan: Plan): Refusal {
+    const retryAfterS = 1 + Math.floor(this.house.roads.chance() * MOST_RETRY_S);
+    const code =
+      plan.tier === "open" ? "no_free_route" : plan.auto ? "auto_unresolvable" : "model_unavailable";
+    return refuse(
+      code,
+      `Every host of ${this.request!.model} has as many requests as it takes; 0 were tried, and nothing was charged. Retry in ${retryAfterS} s.`,
+      { retryAfterS, shouldRetry: true },
+    );
   }
 
   private exhaustion(timedOut: boolean, waitedMs: number, plan: Plan): Refusal {
@@ -612,6 +633,9 @@ interface End {
 /** What the host was not sent is never dropped in silence. */
 const omission = (omitted: readonly string[]): Record<string, string> =>
   omitted.length === 0 ? {} : { "x-gateway-omitted": omitted.join(", ") };
+
+/** Spread, so that those who were shed together do not come back together. */
+const MOST_RETRY_S = 5;
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 

@@ -1,5 +1,6 @@
 import type { Host, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import type { HostSlots, Slot } from "../limits/host-slots.ts";
 import type { Lesson } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
@@ -32,6 +33,7 @@ export async function attempt(
   const deadlineMs = startedMs + limits.firstTokenMs;
   const tries: Try[] = [];
   let unsayable: Refusal | null = null;
+  let crowded = false;
   /** Verdicts on the request by hosts of models that it then moved on from. */
   const verdicts: Rejected[] = [];
   const stops = [...plan.stops];
@@ -47,14 +49,26 @@ export async function attempt(
       unsayable ??= said;
       continue;
     }
-    if (!ways.enter(stop) && index < plan.stops.length - 1) {
+    const first = index < plan.stops.length - 1;
+    const slot = first
+      ? ways.slots.take(stop.route.host)
+      : await standInLine(stop, ways, (deadlineMs - nowMs) / 2, signal);
+    if (slot === null) {
+      // It has as much to do as it takes: after the others, and then in its line.
+      if (first) stops.push(stop);
+      else crowded = true;
+      continue;
+    }
+    if (!ways.enter(stop) && first) {
       // It rests, or another request is just probing it: after the others.
+      slot.release();
       stops.push(stop);
       continue;
     }
-    const share = (deadlineMs - nowMs) / Math.min(limits.maxHosts - tries.length, stops.length - index);
-    const outcome = await tryStop(request, stop, said, ways, signal, share);
-    const ms = clock.elapsedMs() - nowMs;
+    const beganMs = clock.elapsedMs();
+    const share = (deadlineMs - beganMs) / Math.min(limits.maxHosts - tries.length, stops.length - index);
+    const outcome = await occupying(slot, tryStop(request, stop, said, ways, signal, share));
+    const ms = clock.elapsedMs() - beganMs;
     tries.push({
       host: stop.route.host.id,
       model: stop.model.id,
@@ -73,6 +87,7 @@ export async function attempt(
     }
   }
   if (tries.at(-1)?.outcome === "rejected") return { ...verdicts.at(-1)!, tries };
+  if (tries.length === 0 && crowded) return { kind: signal.aborted ? "abandoned" : "crowded", tries };
   if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
   const waitedMs = clock.elapsedMs() - startedMs;
   // Timers fire a little early or late: the last share is over when the whole is, give or take.
@@ -92,6 +107,9 @@ export interface Ways {
   readonly outputCeiling: number | null;
   /** Named to hosts whose language wants a ceiling, when the client named none. */
   readonly defaultMaxOutputTokens: number;
+  readonly slots: HostSlots;
+  /** Whose turn it is in a line. */
+  readonly keyId: string;
   /** False: the host rests or is just being probed, and another should be tried first. See routing/health. */
   enter(stop: Stop): boolean;
   /** Told of each try, for health. */
@@ -124,6 +142,8 @@ export type Outcome = { readonly tries: readonly Try[] } & (
   | Rejected
   | { readonly kind: "exhausted"; readonly timedOut: boolean; readonly waitedMs: number }
   | { readonly kind: "unsayable"; readonly refusal: Refusal }
+  /** None was tried, because each had as much to do as it takes. */
+  | { readonly kind: "crowded" }
   | { readonly kind: "abandoned" }
 );
 
@@ -165,6 +185,8 @@ interface HostFailure {
   readonly message: string;
   /** Not only of the one model. */
   readonly wholeHost?: boolean;
+  /** The host has too much to do. */
+  readonly overloaded?: boolean;
   /** The host asks to be left alone for so long. */
   readonly restMs?: number | null;
 }
@@ -182,8 +204,41 @@ const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425,
 /** Those of them, and those faults, that concern the host whatever the model. */
 const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
 const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
+/** Statuses that say: fewer at once. Anthropic's 529 is "overloaded". */
+const OVERLOAD_STATUSES = new Set([408, 429, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */
 const REST_STATUSES = new Set([429, 503]);
+
+/** Longest wait in the line before a host; a client that waits longer is better told to come back. */
+const MAX_LINE_MS = 5_000;
+
+const standInLine = ({ route }: Stop, { slots, keyId }: Ways, leftMs: number, signal: AbortSignal) =>
+  slots.take(route.host) ?? slots.wait(route.host, keyId, Math.min(MAX_LINE_MS, leftMs), signal);
+
+/** Gives the place back: when a stream that was opened is over, and otherwise at once. */
+async function occupying(slot: Slot, trying: Promise<TryOutcome>): Promise<TryOutcome> {
+  let outcome: TryOutcome | null = null;
+  try {
+    outcome = await trying;
+    if (outcome.kind !== "opened") {
+      if (overloads(outcome)) slot.overloaded();
+      return outcome;
+    }
+    const { cancel } = outcome;
+    return {
+      ...outcome,
+      cancel() {
+        cancel();
+        slot.release();
+      },
+    };
+  } finally {
+    if (outcome?.kind !== "opened") slot.release();
+  }
+}
+
+const overloads = (outcome: TryOutcome): boolean =>
+  outcome.kind === "silent" || (outcome.kind === "refused" && outcome.overloaded === true);
 
 async function tryStop(
   request: GenerationRequest,
@@ -283,6 +338,7 @@ async function judgeStatus(
     kind: "refused",
     message: `status ${status}: ${error.message}`,
     wholeHost: WHOLE_HOST_FAILURES.has(status),
+    overloaded: OVERLOAD_STATUSES.has(status),
     restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, clock) : null,
   };
 }

@@ -2,6 +2,8 @@ import { BlockList, isIP } from "node:net";
 
 /** Addresses and blocks of them, such as the proxies that are believed about the addresses they saw. */
 export class Networks {
+  /** As they were written. */
+  readonly rows: string[] = [];
   private readonly blocks = new BlockList();
 
   /** Takes a row like `10.0.0.0/8`, `fd00::/8` or `192.0.2.7`; false when it is none. */
@@ -12,6 +14,7 @@ export class Networks {
     const most = version === 4 ? 32 : 128;
     if (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most)) return false;
     this.blocks.addSubnet(address, bits === undefined ? most : Number(bits), familyOf(version));
+    this.rows.push(row);
     return true;
   }
 

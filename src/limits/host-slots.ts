@@ -11,41 +11,48 @@ export class HostSlots {
 
   constructor(private readonly clock: Clock) {}
 
-  /** A place at once, or null. `most` is the operator's limit for the host. */
-  take(host: string, most: number): Slot | null {
-    return this.line(host, most).take();
+  /** A place at once, or null. */
+  take(host: Limited): Slot | null {
+    return this.line(host).take();
   }
 
   /** A place within `ms`; null when the line is full, time is up, or the client has left. */
-  wait(host: string, most: number, key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
-    return this.line(host, most).wait(key, ms, signal);
+  wait(host: Limited, key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
+    return this.line(host).wait(key, ms, signal);
   }
 
   /** Neither a place nor room in the line. */
-  full(host: string): boolean {
-    return this.hosts.get(host)?.full === true;
+  full({ id }: Limited): boolean {
+    return this.hosts.get(id)?.full === true;
   }
 
   /** For the metrics: every host that has something to tell. */
   *lines(): Generator<{ host: string; inFlight: number; limit: number; waiting: number }> {
-    for (const [host, { inFlight, limit, waiting }] of this.hosts)
-      yield { host, inFlight, limit: limit.current, waiting };
+    for (const [host, { inFlight, places, waiting }] of this.hosts)
+      yield { host, inFlight, limit: places, waiting };
   }
 
-  private line(host: string, most: number): HostLine {
-    const known = this.hosts.get(host);
-    if (known?.most === most) return known;
+  private line({ id, maxConcurrent = DEFAULT_CONCURRENT }: Limited): HostLine {
+    const known = this.hosts.get(id);
+    if (known?.most === maxConcurrent) return known;
     // A reload changed the limit: what is in flight gives back its place to the old line.
-    const line = new HostLine(most, this.clock);
-    this.hosts.set(host, line);
+    const line = new HostLine(maxConcurrent, this.clock);
+    this.hosts.set(id, line);
     return line;
   }
 }
 
+/** A host, of which only this matters here; `maxConcurrent` is the operator's limit. */
+export interface Limited {
+  readonly id: string;
+  readonly maxConcurrent?: number;
+}
+
+/** Streams that one process can carry. */
+export const DEFAULT_CONCURRENT = 10_000;
+
 /** A place at a host. */
 export interface Slot {
-  /** The host answered. */
-  served(): void;
   /** The host said, or showed, that it has too much to do. */
   overloaded(): void;
   /** Once the host is done with the request; a second call does nothing. */
@@ -56,7 +63,7 @@ export interface Slot {
 export const MAX_WAITING = 1_000;
 
 class HostLine {
-  readonly limit: AdaptiveLimit;
+  private readonly limit: AdaptiveLimit;
   inFlight = 0;
   waiting = 0;
   /** By key, in the order in which the keys have their next turn. */
@@ -70,12 +77,17 @@ class HostLine {
   }
 
   get full(): boolean {
-    return this.waiting >= MAX_WAITING && this.inFlight >= this.limit.current;
+    return this.waiting >= MAX_WAITING && this.inFlight >= this.places;
+  }
+
+  get places(): number {
+    return this.limit.at(this.clock.elapsedMs());
   }
 
   take(): Slot | null {
-    // Who waits has come before.
-    return this.waiting === 0 && this.inFlight < this.limit.current ? this.occupy() : null;
+    // Who waits has come before, and the limit may have grown since.
+    if (this.waiting > 0) this.invite();
+    return this.waiting === 0 && this.inFlight < this.places ? this.occupy() : null;
   }
 
   wait(key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
@@ -104,10 +116,6 @@ class HostLine {
     const startedMs = this.clock.elapsedMs();
     let open = true;
     return {
-      served: () => {
-        this.limit.served(this.inFlight);
-        this.invite();
-      },
       overloaded: () => this.limit.overloaded(this.inFlight, startedMs, this.clock.elapsedMs()),
       release: () => {
         if (!open) return;
@@ -120,7 +128,7 @@ class HostLine {
 
   /** Gives free places to those who wait, a key after the other. */
   private invite(): void {
-    while (this.waiting > 0 && this.inFlight < this.limit.current) {
+    while (this.waiting > 0 && this.inFlight < this.places) {
       const [key, queue] = this.queues.entries().next().value!;
       const waiter = queue.shift()!;
       this.queues.delete(key);

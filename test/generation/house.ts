@@ -6,6 +6,7 @@ import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts"
 import { http1Transport } from "../../src/hosts/http1-transport.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/books.ts";
@@ -43,6 +44,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
   const health = new Health(clock);
+  const slots = new HostSlots(clock);
   const transport = http1Transport({ clock });
   const catalog = catalogOf(hosts, options);
   const holder = holderOf(options.key);
@@ -69,6 +71,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       verifiedFree: () => true,
       joins: () => true,
     },
+    slots,
     enter: ({ route }) => health.enter(route),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
@@ -89,6 +92,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     faults,
     refusals,
     charged,
+    slots,
     send: (surface, body, signal = new AbortController().signal, headers = new Headers()) =>
       generate(surface, {
         secret: SECRET,
@@ -135,6 +139,7 @@ export interface TestHouse {
   readonly refusals: Receipt[];
   /** Hosts of free routes that reported a charge. */
   readonly charged: string[];
+  readonly slots: HostSlots;
   send(surface: SurfaceName, body: object, signal?: AbortSignal, headers?: Headers): Promise<Answer>;
   sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do

@@ -4,6 +4,7 @@ import { generator, type Holder, type House, type Settings } from "../../src/gen
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/books.ts";
@@ -334,6 +335,7 @@ function openHouse(parts: {
       verifiedFree: () => true,
       joins: (client, host) => client === host,
     },
+    slots: new HostSlots(clock),
     enter: ({ route }) => health.enter(route),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),

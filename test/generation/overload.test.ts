@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { MAX_WAITING } from "../../src/limits/host-slots.ts";
+import { json, silence, sse, status } from "../fakes/behaviours.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+
+/** A host that takes one request at a time, and keeps each until the gate opens. */
+const { whole, events } = chatText();
+let finish: Gate<void>;
+let behaviour: Behaviour;
+let host: FakeHost;
+let spare: FakeHost;
+let house: TestHouse | null = null;
+
+beforeEach(async () => {
+  finish = gate();
+  behaviour = sse(events, { before: (n) => (n === 2 ? finish.passed : null) });
+  host = await startFakeHost(() => (wire, request) => behaviour(wire, request));
+  spare = await startFakeHost(() => json(whole));
+});
+afterEach(async () => {
+  finish.open();
+  await house?.close();
+  await Promise.all([host.close(), spare.close()]);
+});
+
+async function open(options: HouseOptions = {}, withSpare = false): Promise<TestHouse> {
+  const rows = [hostRow(host, { id: "small", maxConcurrent: 1 })];
+  house = await openHouse(withSpare ? [...rows, hostRow(spare, { id: "spare" })] : rows, options);
+  return house;
+}
+
+const chat = (more: object = {}) => ask("chat.completions", more);
+const STREAM = { stream: true };
+
+test("a request waits in the line of a host that has its fill, and is served when its turn comes", async () => {
+  const { send, receipt } = await open();
+  const first = await send("chat.completions", chat(STREAM));
+  const second = send("chat.completions", chat(STREAM));
+  finish.open();
+  expect(await read(first)).toEndWith("data: [DONE]\n\n");
+  const answer = await second;
+  expect(await read(answer)).toEndWith("data: [DONE]\n\n");
+  expect(host.requests).toHaveLength(2);
+  expect(receipt(answer).attempts).toHaveLength(1);
+});
+
+test("where another host has room, nobody waits", async () => {
+  const { send, receipt } = await open({}, true);
+  const first = await send("chat.completions", chat(STREAM));
+  const second = await send("chat.completions", chat());
+  expect(receipt(second)).toMatchObject({ host: "spare", state: "settled" });
+  finish.open();
+  await read(first);
+});
+
+describe("what cannot be taken in time is shed", () => {
+  test("with 503, when to come back, and nothing held; the stream in flight goes on", async () => {
+    const house = await open({ settings: { attempts: { firstTokenMs: 100, maxHosts: 3 } } });
+    const first = await house.send("chat.completions", chat(STREAM));
+    const held = await heldNano(house);
+    const shed = await house.send("chat.completions", chat());
+    expect(shed.status).toBe(503);
+    expect(await read(shed)).toContain("model_unavailable");
+    expect(Number(shed.headers["retry-after"])).toBeWithin(1, 6);
+    expect(shed.headers["x-should-retry"]).toBe("true");
+    expect(house.receipt(shed)).toMatchObject({ state: "failed", cost_usd: 0, attempts: [] });
+    expect(await heldNano(house)).toBe(held);
+    finish.open();
+    expect(await read(first)).toEndWith("data: [DONE]\n\n");
+    expect(host.requests).toHaveLength(1);
+  });
+
+  test("at once and without a hold, when the line is full", async () => {
+    const house = await open({ creditUsd: 1_000 });
+    const first = await house.send("chat.completions", chat(STREAM));
+    const leaving = new AbortController();
+    const line = Array.from({ length: MAX_WAITING }, () =>
+      house.send("chat.completions", chat(), leaving.signal),
+    );
+    while ([...house.slots.lines()][0]!.waiting < MAX_WAITING) await Bun.sleep(1);
+    const shed = await house.send("chat.completions", chat());
+    expect(shed.status).toBe(503);
+    expect(house.refusals.map(({ errorCode }) => errorCode)).toEqual(["model_unavailable"]);
+    leaving.abort();
+    await Promise.all(line);
+    finish.open();
+    expect(await read(first)).toEndWith("data: [DONE]\n\n");
+    expect(await heldNano(house)).toBe(0 as never);
+    expect([...house.slots.lines()][0]).toMatchObject({ inFlight: 0, waiting: 0 });
+  });
+});
+
+describe("the place is given back", () => {
+  const inFlight = ({ slots }: TestHouse) => [...slots.lines()].map((line) => line.inFlight);
+
+  test.each<[string, Behaviour]>([
+    ["after an answer", json(whole)],
+    ["after an error", status(500)],
+    ["after a verdict on the request", status(400)],
+    ["after silence", silence()],
+  ])("%s", async (_name, does) => {
+    behaviour = does;
+    const house = await open({ settings: { attempts: { firstTokenMs: 50, maxHosts: 3 } } });
+    await read(await house.send("chat.completions", chat()));
+    expect(inFlight(house)).toEqual([0]);
+  });
+
+  test("when the client leaves amid a stream, or before it is taken up", async () => {
+    const house = await open();
+    for (const taken of [true, false]) {
+      const leaving = new AbortController();
+      const answer = await house.send("chat.completions", chat(STREAM), leaving.signal);
+      const reading = taken ? read(answer) : null;
+      expect(inFlight(house)).toEqual([1]);
+      leaving.abort();
+      await reading;
+      while (house.ledger.openHolds > 0) await Bun.sleep(1);
+      expect(inFlight(house)).toEqual([0]);
+    }
+  });
+
+  test("when the hold cannot be written down", async () => {
+    const house = await open();
+    house.disk.mood = "full";
+    expect((await house.send("chat.completions", chat(STREAM))).status).toBe(500);
+    expect(inFlight(house)).toEqual([0]);
+  });
+});
+
+test("a host that complains is given less at once", async () => {
+  behaviour = status(429);
+  house = await openHouse([hostRow(host, { id: "busy", maxConcurrent: 100 })]);
+  await Promise.all(Array.from({ length: 50 }, () => house!.send("chat.completions", chat())));
+  expect([...house.slots.lines()]).toEqual([{ host: "busy", inFlight: 0, limit: 35, waiting: 0 }]);
+});
