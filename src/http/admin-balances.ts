@@ -4,6 +4,7 @@ import { revoke } from "../keys/rotation.ts";
 import { isoTime } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import { usdFromNano } from "../units/usd.ts";
+import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./admin-schemas.ts";
 import { guarded } from "./admin-token.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
@@ -14,21 +15,17 @@ import { ok, type Reply } from "./reply.ts";
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
 export function adminBalanceEndpoints(deps: HttpDeps): Endpoint[] {
   return [
-    { method: "GET", path: "/admin/balances", handle: guarded(listBalances, deps) },
-    { method: "GET", path: "/admin/balances/:id", handle: guarded(showBalance, deps) },
-    { method: "GET", path: "/admin/balances/:id/keys", handle: guarded(listKeys, deps) },
-    { method: "GET", path: "/admin/keys/:id", handle: guarded(showKey, deps) },
-    { method: "POST", path: "/admin/keys/:id/revoke", handle: guarded(revokeKey, deps) },
+    { method: "GET", path: "/admin/balances", about: ADMIN.balances, handle: guarded(listBalances, deps) },
+    { method: "GET", path: "/admin/balances/:id", about: ADMIN.balance, handle: guarded(showBalance, deps) },
+    { method: "GET", path: "/admin/balances/:id/keys", about: ADMIN.keys, handle: guarded(listKeys, deps) },
+    { method: "GET", path: "/admin/keys/:id", about: ADMIN.key, handle: guarded(showKey, deps) },
+    { method: "POST", path: "/admin/keys/:id/revoke", about: ADMIN.revoke, handle: guarded(revokeKey, deps) },
   ];
 }
 
-/** Each row asks the ledger for three sums. */
-const DEFAULT_PAGE = 50;
-const MAX_PAGE = 200;
-
 async function listBalances({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const query = queryOf(request);
-  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  const limit = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
   if (refused(limit)) return limit;
   const before = query.get("before") as BalanceId | null;
   if (before !== null && (await deps.desk.store.estate(before)) === null) {
@@ -52,7 +49,7 @@ async function listKeys({ request, params }: Exchange, deps: HttpDeps): Promise<
   const balance = await balanceNamed(params.id, deps);
   if (refused(balance)) return balance;
   const query = queryOf(request);
-  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  const limit = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
   if (refused(limit)) return limit;
   const before = query.get("before") as KeyId | null;
   if (before !== null && (await deps.desk.store.keyById(before))?.balanceId !== balance.id) {

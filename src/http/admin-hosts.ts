@@ -1,4 +1,5 @@
 import type { Catalog, Host, Route } from "../catalog/catalog.ts";
+import { ADMIN } from "./admin-schemas.ts";
 import { guarded } from "./admin-token.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
@@ -7,8 +8,8 @@ import { ok, type Reply } from "./reply.ts";
 /** What the operator's configuration came to: hosts with their health, and the whole of it without its secrets. */
 export function adminHostEndpoints(deps: HttpDeps): Endpoint[] {
   return [
-    { method: "GET", path: "/admin/hosts", handle: guarded(listHosts, deps) },
-    { method: "GET", path: "/admin/config", handle: guarded(showConfig, deps) },
+    { method: "GET", path: "/admin/hosts", about: ADMIN.hosts, handle: guarded(listHosts, deps) },
+    { method: "GET", path: "/admin/config", about: ADMIN.config, handle: guarded(showConfig, deps) },
   ];
 }
 

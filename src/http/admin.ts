@@ -1,40 +1,39 @@
-import { Type } from "@sinclair/typebox";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { SUSPENSION_REASONS } from "../keys/suspension.ts";
+import type { SuspensionReason } from "../keys/key.ts";
 import { isoTime } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { isLoopback, plain } from "./address.ts";
+import { ADMIN, CreditFields, SuspendFields } from "./admin-schemas.ts";
 import { guarded, notAdmin } from "./admin-token.ts";
 import { readJson } from "./body.ts";
 import type { HttpDeps, LedgerAudit } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
-import { invalidField, readFields, readUsd, text, usd } from "./fields.ts";
+import { invalidField, readFields, readUsd } from "./fields.ts";
 import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
 export function adminEndpoints(deps: HttpDeps): Endpoint[] {
   return [
-    { method: "POST", path: "/admin/credits", handle: guarded(credit, deps) },
-    { method: "POST", path: "/admin/accounts/:id/suspend", handle: guarded(suspend, deps) },
-    { method: "POST", path: "/admin/accounts/:id/unsuspend", handle: guarded(unsuspend, deps) },
-    { method: "GET", path: "/admin/ledger/audit", handle: guarded(audit, deps) },
-    { method: "POST", path: "/admin/reload", handle: guarded(reload, deps) },
-    { method: "GET", path: "/metrics", handle: (exchange) => metrics(exchange, deps) },
+    { method: "POST", path: "/admin/credits", about: ADMIN.credit, handle: guarded(credit, deps) },
+    {
+      method: "POST",
+      path: "/admin/accounts/:id/suspend",
+      about: ADMIN.suspend,
+      handle: guarded(suspend, deps),
+    },
+    {
+      method: "POST",
+      path: "/admin/accounts/:id/unsuspend",
+      about: ADMIN.unsuspend,
+      handle: guarded(unsuspend, deps),
+    },
+    { method: "GET", path: "/admin/ledger/audit", about: ADMIN.audit, handle: guarded(audit, deps) },
+    { method: "POST", path: "/admin/reload", about: ADMIN.reload, handle: guarded(reload, deps) },
+    { method: "GET", path: "/metrics", about: ADMIN.metrics, handle: (exchange) => metrics(exchange, deps) },
   ];
 }
-
-const CreditFields = Type.Object(
-  {
-    balance_id: Type.Optional(text(64, "the id of a balance")),
-    key_id: Type.Optional(text(64, "the id of a key")),
-    amount_usd: usd,
-    idempotency_key: text(200, "a text"),
-    note: Type.Optional(text(500, "a text")),
-  },
-  { additionalProperties: false },
-);
 
 async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const body = await readJson(request, CONTROL_BODY_BYTES);
@@ -80,16 +79,6 @@ async function creditedBalance(
   return found?.balanceId ?? invalidField("key_id", `There is no key \`${key}\`.`);
 }
 
-const SuspendFields = Type.Object(
-  {
-    reason: Type.Union(
-      SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
-      { description: `one of ${SUSPENSION_REASONS.join(", ")}` },
-    ),
-  },
-  { additionalProperties: false },
-);
-
 async function suspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
   if (refused(body)) return body;
@@ -102,7 +91,7 @@ const unsuspend = (exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal>
 
 async function setSuspension(
   { params }: Exchange,
-  reason: (typeof SUSPENSION_REASONS)[number] | null,
+  reason: SuspensionReason | null,
   { desk }: HttpDeps,
 ): Promise<Reply | Refusal> {
   const id = params.id ?? "";

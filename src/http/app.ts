@@ -3,6 +3,7 @@ import { newId } from "../units/id.ts";
 import { adminEndpoints } from "./admin.ts";
 import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
+import { apiDocEndpoints } from "./api-docs.ts";
 import { budgetEndpoints } from "./budgets.ts";
 import { catalogEndpoints } from "./catalog.ts";
 import { creditEndpoints } from "./credits.ts";
@@ -25,7 +26,7 @@ export type { HttpDeps } from "./deps.ts";
  * re-encode the stream and break characters that are split across chunks.
  */
 export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
-  const endpoints = [
+  const served = [
     ...generationEndpoints(deps),
     ...keyEndpoints(deps),
     ...meEndpoints(deps),
@@ -38,7 +39,8 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
     ...adminBalanceEndpoints(deps),
     ...adminHostEndpoints(deps),
     ...pageEndpoints(deps),
-  ].flatMap(withAlias);
+  ];
+  const endpoints = [...served, ...apiDocEndpoints(served, deps)].flatMap(withAlias);
   const app = new Elysia({
     strictPath: true,
     serve: { development: false, error: (failure) => lastResort(failure, deps) },

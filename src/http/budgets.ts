@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import type { Static } from "@sinclair/typebox";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import { changeBudget, createBudget, dropBudget, unknownBudget } from "../keys/budgets.ts";
 import type { Balance, Budget } from "../keys/key.ts";
@@ -6,9 +6,10 @@ import { isoTime } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
 import { readJson } from "./body.ts";
+import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "./budget-schemas.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
-import { readFields, readUsd, usd } from "./fields.ts";
+import { readFields, readUsd } from "./fields.ts";
 import { bearerOf, identify, ownersOnly } from "./identity.ts";
 import { MAX_BUDGET_NAME } from "./key-fields.ts";
 import { CONTROL_BODY_BYTES } from "./keys.ts";
@@ -25,27 +26,13 @@ export function budgetEndpoints(deps: HttpDeps): Endpoint[] {
       return who.kind === "key" ? ownersOnly("see or change budgets") : handle(who.balance, exchange, deps);
     };
   return [
-    { method: "GET", path: "/v1/budgets", handle: owned(list) },
-    { method: "POST", path: "/v1/budgets", handle: owned(create) },
-    { method: "GET", path: "/v1/budgets/:name", handle: owned(show) },
-    { method: "PATCH", path: "/v1/budgets/:name", handle: owned(change) },
-    { method: "DELETE", path: "/v1/budgets/:name", handle: owned(drop) },
+    { method: "GET", path: "/v1/budgets", about: BUDGETS.list, handle: owned(list) },
+    { method: "POST", path: "/v1/budgets", about: BUDGETS.create, handle: owned(create) },
+    { method: "GET", path: "/v1/budgets/:name", about: BUDGETS.show, handle: owned(show) },
+    { method: "PATCH", path: "/v1/budgets/:name", about: BUDGETS.change, handle: owned(change) },
+    { method: "DELETE", path: "/v1/budgets/:name", about: BUDGETS.drop, handle: owned(drop) },
   ];
 }
-
-const name = Type.String({
-  pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_BUDGET_NAME - 1}}$`,
-  description: `a name of 1 to ${MAX_BUDGET_NAME} letters, digits, dots, dashes or underscores`,
-});
-const window = Type.Union(
-  [Type.Literal("day"), Type.Literal("week"), Type.Literal("month"), Type.Literal("total")],
-  { description: "one of day, week, month, total" },
-);
-const NewBudget = Type.Object({ name, cap_usd: usd, window }, { additionalProperties: false });
-const ChangedBudget = Type.Object(
-  { cap_usd: Type.Optional(usd), window: Type.Optional(window) },
-  { additionalProperties: false },
-);
 
 async function list(balance: Balance, _: Exchange, deps: HttpDeps): Promise<Reply> {
   const budgets = await budgetsOf(balance, deps);
@@ -91,7 +78,7 @@ async function budgetsOf(balance: Balance, { desk }: HttpDeps): Promise<readonly
   return (await desk.store.estate(balance.id))?.budgets ?? [];
 }
 
-async function view(budget: Budget, { ledger, desk }: HttpDeps) {
+async function view(budget: Budget, { ledger, desk }: HttpDeps): Promise<BudgetView> {
   const now = desk.clock.now();
   const { spent, held } = await ledger.budgetUse(budget, now);
   const { resetsAt } = windowAt(budget.window, now);

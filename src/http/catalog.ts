@@ -1,6 +1,7 @@
 import { suggestion } from "../catalog/closest-id.ts";
 import { type CatalogEntry, catalogEntries, catalogEntry } from "../catalog/entry.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { CATALOG } from "./catalog-schemas.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { bearerOf, bearerOrApiKeyOf, identify } from "./identity.ts";
@@ -9,11 +10,31 @@ import { ok, type Reply } from "./reply.ts";
 /** What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it. Contract §4. */
 export function catalogEndpoints(deps: HttpDeps): Endpoint[] {
   return [
-    { method: "GET", path: "/v1/catalog", handle: (exchange) => catalog(exchange, deps) },
-    { method: "GET", path: "/v1/models", handle: (exchange) => models(exchange, deps) },
-    { method: "GET", path: "/v1/models/:id", handle: (exchange) => model(exchange, deps) },
+    {
+      method: "GET",
+      path: "/v1/catalog",
+      about: CATALOG.catalog,
+      handle: (exchange) => catalog(exchange, deps),
+    },
+    {
+      method: "GET",
+      path: "/v1/models",
+      about: CATALOG.models,
+      handle: (exchange) => models(exchange, deps),
+    },
+    {
+      method: "GET",
+      path: "/v1/models/:id",
+      about: CATALOG.model,
+      handle: (exchange) => model(exchange, deps),
+    },
     // An id holds a slash, which some clients escape and others do not.
-    { method: "GET", path: "/v1/models/:id/:name", handle: (exchange) => model(exchange, deps) },
+    {
+      method: "GET",
+      path: "/v1/models/:id/:name",
+      about: CATALOG.modelByParts,
+      handle: (exchange) => model(exchange, deps),
+    },
   ];
 }
 

@@ -1,6 +1,9 @@
+import { Type } from "@sinclair/typebox";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import { isoTime } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, orNone, pageOf, pageQuery, time } from "./answers.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { readCount } from "./fields.ts";
@@ -9,7 +12,7 @@ import { ok, type Reply } from "./reply.ts";
 
 /** `GET /v1/credits`: what was credited to the balance, newest first. For its owner. */
 export function creditEndpoints(deps: HttpDeps): Endpoint[] {
-  return [{ method: "GET", path: "/v1/credits", handle: (exchange) => list(exchange, deps) }];
+  return [{ method: "GET", path: "/v1/credits", about: CREDITS, handle: (exchange) => list(exchange, deps) }];
 }
 
 async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -29,3 +32,12 @@ async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refu
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
+
+const CREDITS = {
+  summary: "Lists what was credited to the balance, newest first",
+  who: ["owner"],
+  query: { limit: pageQuery(DEFAULT_PAGE, MAX_PAGE).limit },
+  answers: {
+    200: pageOf(answerOf({ amount_usd: amountUsd, note: orNone(Type.String()), credited_at: time })),
+  },
+} as const satisfies About;

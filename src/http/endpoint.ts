@@ -1,6 +1,7 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { newId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
+import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
 import { internalError, type Reply, refusalResponse, replyResponse } from "./reply.ts";
 import { tooLargeResponse } from "./too-large.ts";
@@ -9,6 +10,8 @@ import { tooLargeResponse } from "./too-large.ts";
 export interface Endpoint {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
+  /** What the API's document says of it. */
+  readonly about: About;
   handle(exchange: Exchange): Promise<Reply | Refusal | Response> | Reply | Refusal | Response;
 }
 

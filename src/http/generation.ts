@@ -4,6 +4,7 @@ import { blocksOf } from "./address.ts";
 import { readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
+import { COUNT_TOKENS, GENERATION } from "./generation-schemas.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 import { answerResponse } from "./streaming.ts";
@@ -17,6 +18,7 @@ export function generationEndpoints(deps: HttpDeps): Endpoint[] {
     {
       method: "POST",
       path: "/v1/messages/count_tokens",
+      about: COUNT_TOKENS,
       handle: (exchange) => countTokens(exchange, deps),
     },
   ];
@@ -31,6 +33,7 @@ function surface(
   return {
     method: "POST",
     path,
+    about: GENERATION[name],
     async handle(exchange) {
       const { request } = exchange;
       const secret = secretOf(request);

@@ -19,7 +19,7 @@ const modelIds = Type.Array(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID 
 
 const budgetName = Type.String({ minLength: 1, maxLength: MAX_BUDGET_NAME });
 
-const KeyFields = Type.Object(
+export const KeyFields = Type.Object(
   {
     name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
     rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),

@@ -3,9 +3,10 @@ import type { Key } from "../keys/key.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
 import type { LedgerDesk } from "./deps.ts";
+import type { KeyView } from "./key-schemas.ts";
 
 /** A key as its owner sees it: never the secret, never its hash. */
-function keyView(key: Key, now: EpochMs) {
+function keyView(key: Key, now: EpochMs): KeyView {
   return {
     id: key.id,
     object: "key" as const,

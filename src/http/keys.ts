@@ -12,6 +12,7 @@ import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
 import { bearerOf, type Identity, identify, ownersOnly } from "./identity.ts";
 import { readKeyWish } from "./key-fields.ts";
+import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "./key-schemas.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
 import { created, ok, type Reply } from "./reply.ts";
 
@@ -19,13 +20,33 @@ import { created, ok, type Reply } from "./reply.ts";
 export function keyEndpoints(deps: HttpDeps): Endpoint[] {
   const throttle = new AddressThrottle(deps.desk.clock);
   return [
-    { method: "POST", path: "/v1/keys", handle: (exchange) => create(exchange, deps, throttle) },
-    { method: "GET", path: "/v1/keys", handle: (exchange) => list(exchange, deps) },
-    { method: "GET", path: "/v1/keys/:id", handle: (exchange) => show(exchange, deps) },
-    { method: "PATCH", path: "/v1/keys/:id", handle: (exchange) => change(exchange, deps) },
-    { method: "POST", path: "/v1/keys/:id/rotate", handle: (exchange) => replace(exchange, deps) },
-    { method: "DELETE", path: "/v1/keys/:id", handle: (exchange) => end(exchange, deps) },
-    { method: "POST", path: "/v1/keys/:id/revoke", handle: (exchange) => end(exchange, deps) },
+    {
+      method: "POST",
+      path: "/v1/keys",
+      about: KEYS.create,
+      handle: (exchange) => create(exchange, deps, throttle),
+    },
+    { method: "GET", path: "/v1/keys", about: KEYS.list, handle: (exchange) => list(exchange, deps) },
+    { method: "GET", path: "/v1/keys/:id", about: KEYS.show, handle: (exchange) => show(exchange, deps) },
+    {
+      method: "PATCH",
+      path: "/v1/keys/:id",
+      about: KEYS.change,
+      handle: (exchange) => change(exchange, deps),
+    },
+    {
+      method: "POST",
+      path: "/v1/keys/:id/rotate",
+      about: KEYS.rotate,
+      handle: (exchange) => replace(exchange, deps),
+    },
+    { method: "DELETE", path: "/v1/keys/:id", about: KEYS.revoke, handle: (exchange) => end(exchange, deps) },
+    {
+      method: "POST",
+      path: "/v1/keys/:id/revoke",
+      about: KEYS.revoke,
+      handle: (exchange) => end(exchange, deps),
+    },
   ];
 }
 
@@ -77,7 +98,7 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
     return ok({ object: "list", data: [await usedKeyView(who.key, now, deps.ledger)], has_more: false });
   }
   const query = queryOf(exchange.request);
-  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  const limit = readCount(query, "limit", DEFAULT_KEYS, MAX_KEYS);
   if (refused(limit)) return limit;
   const before = query.get("before");
   if (before !== null && (await visibleKey(before, who, deps)) === null) {
@@ -87,9 +108,6 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
   return ok({ object: "list", data, has_more: keys.length > limit });
 }
-
-const DEFAULT_PAGE = 100;
-const MAX_PAGE = 1_000;
 
 async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);

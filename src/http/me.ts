@@ -8,10 +8,11 @@ import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { bearerOf, identify } from "./identity.ts";
 import { usedKeyView } from "./key-view.ts";
+import { ME } from "./me-schemas.ts";
 import { ok, type Reply } from "./reply.ts";
 
 export function meEndpoints(deps: HttpDeps): Endpoint[] {
-  return [{ method: "GET", path: "/v1/me", handle: (exchange) => me(exchange, deps) }];
+  return [{ method: "GET", path: "/v1/me", about: ME, handle: (exchange) => me(exchange, deps) }];
 }
 
 /** Readable while suspended too: people must be able to see why they are refused. */

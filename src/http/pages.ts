@@ -1,4 +1,5 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { errorsPage } from "./errors-page.ts";
@@ -9,21 +10,28 @@ import { statusPage } from "./status-page.ts";
 export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const errors = errorsPage();
   return [
-    { method: "GET", path: "/", handle: () => plainText(greeting(deps)) },
-    { method: "GET", path: "/healthz", handle: () => plainText("ok\n") },
+    { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
+    { method: "GET", path: "/healthz", about: PAGES.health, handle: () => plainText("ok\n") },
     {
       method: "GET",
       path: "/readyz",
+      about: PAGES.readiness,
       handle: () => (deps.ready() ? plainText("ready\n") : plainText("not ready\n", 503)),
     },
-    { method: "GET", path: "/docs/errors", handle: () => page(errors) },
+    { method: "GET", path: "/docs/errors", about: PAGES.errors, handle: () => page(errors) },
     {
       method: "GET",
       path: "/status",
+      about: PAGES.status,
       handle: () => page(statusPage(deps.catalog(), deps.roads, deps.hostReports())),
     },
-    { method: "GET", path: "/dashboard", handle: () => dashboard(deps) },
-    { method: "GET", path: "/dashboard/:file", handle: (exchange) => appFile(exchange, deps) },
+    { method: "GET", path: "/dashboard", about: PAGES.dashboard, handle: () => dashboard(deps) },
+    {
+      method: "GET",
+      path: "/dashboard/:file",
+      about: PAGES.file,
+      handle: (exchange) => appFile(exchange, deps),
+    },
   ];
 }
 
@@ -63,6 +71,26 @@ function greeting(deps: HttpDeps): string {
 Create a key:   curl -X POST ${baseUrl}/v1/keys
 API address:    ${baseUrl}/v1
 Dashboard:      ${dashboardUrl}
+API reference:  ${baseUrl}/docs/api
 Errors:         ${baseUrl}/docs/errors
 `;
 }
+
+const PAGES = {
+  greeting: { summary: "Says where to begin", who: [], answers: { 200: ["text/plain"] } },
+  health: { summary: "Answers while the process can serve", who: [], answers: { 200: ["text/plain"] } },
+  readiness: {
+    summary: "Says whether requests should be sent here",
+    details: "503 while recovering or draining.",
+    who: [],
+    answers: { 200: ["text/plain"], 503: ["text/plain"] },
+  },
+  errors: { summary: "The errors reference", who: [], answers: { 200: ["text/html"] } },
+  status: { summary: "Models and hosts, for the public", who: [], answers: { 200: ["text/html"] } },
+  dashboard: { summary: "The dashboard", who: [], answers: { 200: ["text/html"] } },
+  file: {
+    summary: "A file of the dashboard",
+    who: [],
+    answers: { 200: ["text/javascript", "text/css"] },
+  },
+} as const satisfies Record<string, About>;

@@ -5,13 +5,19 @@ import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
 import { bearerOf, type Identity, identify } from "./identity.ts";
+import { DEFAULT_RECEIPTS, MAX_RECEIPTS, RECEIPTS } from "./receipt-schemas.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Receipts: a key reads its own, an owner all of the balance. Contract §4, §5. */
 export function receiptEndpoints(deps: HttpDeps): Endpoint[] {
   return [
-    { method: "GET", path: "/v1/receipts", handle: (exchange) => list(exchange, deps) },
-    { method: "GET", path: "/v1/receipts/:id", handle: (exchange) => show(exchange, deps) },
+    { method: "GET", path: "/v1/receipts", about: RECEIPTS.list, handle: (exchange) => list(exchange, deps) },
+    {
+      method: "GET",
+      path: "/v1/receipts/:id",
+      about: RECEIPTS.show,
+      handle: (exchange) => show(exchange, deps),
+    },
   ];
 }
 
@@ -19,7 +25,7 @@ async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refu
   const who = await whoIs(request, deps);
   if (refused(who)) return who;
   const query = queryOf(request);
-  const limit = readCount(query, "limit", DEFAULT_PAGE, MAX_PAGE);
+  const limit = readCount(query, "limit", DEFAULT_RECEIPTS, MAX_RECEIPTS);
   if (refused(limit)) return limit;
   const before = query.get("before");
   if (before !== null && (await visible(before, who, deps)) === null) {
@@ -43,9 +49,6 @@ async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refu
     next_before: nextBefore,
   });
 }
-
-const DEFAULT_PAGE = 20;
-const MAX_PAGE = 100;
 
 async function show({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await whoIs(request, deps);

@@ -1,8 +1,11 @@
+import { Type } from "@sinclair/typebox";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Sum, UsageSums } from "../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import type { KeyId } from "../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, time } from "./answers.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField } from "./fields.ts";
@@ -14,7 +17,7 @@ import { ok, type Reply } from "./reply.ts";
  * own, an owner the whole balance or one of its keys.
  */
 export function usageEndpoints(deps: HttpDeps): Endpoint[] {
-  return [{ method: "GET", path: "/v1/usage", handle: (exchange) => usage(exchange, deps) }];
+  return [{ method: "GET", path: "/v1/usage", about: USAGE, handle: (exchange) => usage(exchange, deps) }];
 }
 
 const HOUR_MS = 3_600_000;
@@ -68,3 +71,47 @@ const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: S
   input_tokens: inputTokens,
   output_tokens: outputTokens,
 });
+
+const sumMembers = {
+  requests: count,
+  failed: count,
+  cost_usd: amountUsd,
+  input_tokens: count,
+  output_tokens: count,
+};
+const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" }));
+
+const USAGE = {
+  summary: "Sums up receipts, over time and by model and host",
+  details: "A key sees its own, an owner the whole balance or one of its keys.",
+  who: ["key", "owner"],
+  query: {
+    period: Type.Unsafe<keyof typeof PERIODS>({
+      type: "string",
+      enum: Object.keys(PERIODS),
+      default: "week",
+    }),
+    key_id: Type.String({ description: "only what this key used" }),
+  },
+  answers: {
+    200: answerOf(
+      {
+        object: Type.Literal("usage"),
+        period: oneOf(["day", "week", "month"]),
+        since: time,
+        stretch_ms: count,
+        stretches: Type.Array(answerOf({ start: time, model: Type.String(), ...sumMembers })),
+        routes: Type.Array(
+          answerOf({
+            model: Type.String(),
+            host: Type.String(),
+            ...sumMembers,
+            first_token_ms: answerOf({ p50: percentile, p95: percentile }),
+          }),
+        ),
+        truncated: Type.Boolean({ description: "not every receipt was looked at" }),
+      },
+      "Usage",
+    ),
+  },
+} as const satisfies About;

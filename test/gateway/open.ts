@@ -1,5 +1,6 @@
 import { type Gateway, openGateway } from "../../src/gateway.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { answeredOf, Conformity } from "../http/conformity.ts";
 import type { Reply } from "../process/gateway.ts";
 import { ADMIN, Folder } from "../process/gateway.ts";
 
@@ -17,6 +18,8 @@ export async function open(config: string, env: Record<string, string> = {}): Pr
 }
 
 export class OpenGateway {
+  private conformity: Promise<Conformity> | null = null;
+
   constructor(
     readonly gateway: Gateway,
     readonly folder: Folder,
@@ -40,7 +43,10 @@ export class OpenGateway {
       ...(body === undefined ? {} : { body: body as BodyInit }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, json: parse(text), text };
+    const read = parse(text);
+    this.conformity ??= Conformity.of(this.url);
+    (await this.conformity).check(method, path, answeredOf(response, read));
+    return { status: response.status, headers: response.headers, json: read, text };
   }
 
   /** A chat request. */

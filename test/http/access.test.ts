@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
 
 /**
  * Every endpoint for every identity, on one small world: `mine` owns the key and the receipt that paths name, `theirs` is
@@ -54,6 +54,8 @@ const MATRIX: [string, string, unknown, string[]][] = [
   ["GET", "/admin/hosts", undefined, admin()],
   ["GET", "/admin/config", undefined, admin()],
   ["GET", "/docs/errors", undefined, everybody()],
+  ["GET", "/docs/api", undefined, everybody()],
+  ["GET", "/openapi.json", undefined, everybody()],
   ["GET", "/status", undefined, everybody()],
   ["GET", "/dashboard", undefined, everybody()],
   ["GET", "/dashboard/none.js", undefined, WHO.map(() => BAD)],
@@ -89,13 +91,7 @@ beforeAll(async () => {
   paths.revoked = json.id;
   const create = { name: "team", cap_usd: 1, window: "month" };
   await house.send("POST", "/v1/budgets", { bearer: mine.recovery_secret, body: create });
-  house.receipts.push({
-    id: "rcpt_mine",
-    at: 1 as never,
-    balanceId: mine.balance_id,
-    keyId: mine.id as never,
-    body: '{"id":"rcpt_mine"}',
-  });
+  house.receipts.push(storedReceipt("rcpt_mine", mine));
 });
 afterAll(() => house.stop());
 

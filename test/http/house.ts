@@ -1,6 +1,7 @@
 import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
+import { formatReceipt } from "../../src/generation/receipt.ts";
 import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
 import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
@@ -9,10 +10,11 @@ import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
-import { systemClock } from "../../src/units/clock.ts";
-import type { BalanceId } from "../../src/units/id.ts";
+import { type EpochMs, systemClock } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import type { NanoPerMillion, NanoUsd } from "../../src/units/usd.ts";
+import { answeredOf, Conformity } from "./conformity.ts";
 
 export const ADMIN_TOKEN = "or-admin-of-the-tests";
 
@@ -36,6 +38,7 @@ export class TestHouse {
   hostReports: HostReport[] = [];
   readonly deps: HttpDeps = this.makeDeps();
   private readonly server: Bun.Server<unknown>;
+  private conformity: Promise<Conformity> | null = null;
 
   constructor({ untakenSeconds }: { untakenSeconds?: number } = {}) {
     this.server = listen(httpApp(this.deps, untakenSeconds), { hostname: "127.0.0.1", port: 0 });
@@ -57,7 +60,10 @@ export class TestHouse {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, json: parsed(text) };
+    const json = parsed(text);
+    this.conformity ??= Conformity.of(this.url);
+    (await this.conformity).check(method, path, answeredOf(response, json));
+    return { status: response.status, headers: response.headers, text, json };
   }
 
   /** An accountless balance with its first key. */
@@ -145,6 +151,38 @@ export class TestHouse {
     };
   }
 }
+
+/** A receipt as the ledger keeps it, of a request that was settled. */
+export const storedReceipt = (
+  id: string,
+  { id: keyId, balance_id: balanceId }: { readonly id: string; readonly balance_id: BalanceId },
+): StoredReceipt => ({
+  id: id as ReceiptId,
+  at: 1 as EpochMs,
+  balanceId,
+  keyId: keyId as KeyId,
+  body: formatReceipt({
+    id: id as ReceiptId,
+    createdAt: 1 as EpochMs,
+    state: "settled",
+    surface: "chat.completions",
+    keyId: keyId as KeyId,
+    modelRequested: "test/one",
+    model: "test/one",
+    host: "h",
+    attempts: [{ host: "h", model: "test/one", outcome: "opened", ms: 12, detail: null }],
+    stream: true,
+    tokens: { input: 1, cacheRead: 0, cacheWrite: 0, output: 2, reasoning: 0 },
+    tokensFrom: "host",
+    price,
+    cost: 5_000 as NanoUsd,
+    held: 10_000 as NanoUsd,
+    writeOff: 0 as NanoUsd,
+    firstTokenMs: 12,
+    totalMs: 20,
+    errorCode: null,
+  }),
+});
 
 export interface SendOptions {
   readonly bearer?: string;

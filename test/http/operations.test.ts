@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { ERROR_CODES, ERRORS } from "../../src/errors/codes.ts";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
 
 let house: TestHouse;
 beforeAll(() => {
@@ -180,13 +180,7 @@ test("a reload with a bad file names the problem and keeps the old one", async (
 test("receipts come in pages, newest first", async () => {
   const { id, key, balance_id, recovery_secret } = await house.setUp();
   for (const number of [3, 2, 1]) {
-    house.receipts.push({
-      id: `rcpt_page${number}`,
-      at: number as never,
-      balanceId: balance_id,
-      keyId: id as never,
-      body: JSON.stringify({ id: `rcpt_page${number}` }),
-    });
+    house.receipts.push(storedReceipt(`rcpt_page${number}`, { id, balance_id }));
   }
   const page = await house.send("GET", "/v1/receipts?limit=2", { bearer: recovery_secret });
   expect(page.json).toMatchObject({ data: [{ id: "rcpt_page3" }, { id: "rcpt_page2" }], has_more: true });

@@ -1,0 +1,171 @@
+import { Type } from "@sinclair/typebox";
+import { SURFACE_NAMES } from "../catalog/catalog.ts";
+import { SUSPENSION_REASONS } from "../keys/suspension.ts";
+import type { About } from "./about.ts";
+import {
+  amountUsd,
+  answerOf,
+  count,
+  listOf,
+  nanoText,
+  oneOf,
+  orNone,
+  pageOf,
+  pageQuery,
+  texts,
+  time,
+} from "./answers.ts";
+import { text, usd } from "./fields.ts";
+import { RevokedAnswer, UsedKeyAnswer } from "./key-schemas.ts";
+
+export const CreditFields = Type.Object(
+  {
+    balance_id: Type.Optional(text(64, "the id of a balance")),
+    key_id: Type.Optional(text(64, "the id of a key")),
+    amount_usd: usd,
+    idempotency_key: text(200, "a text"),
+    note: Type.Optional(text(500, "a text")),
+  },
+  { additionalProperties: false },
+);
+
+export const SuspendFields = Type.Object(
+  {
+    reason: Type.Union(
+      SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
+      { description: `one of ${SUSPENSION_REASONS.join(", ")}` },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const suspended = orNone(oneOf(SUSPENSION_REASONS));
+const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
+
+const balanceMembers = {
+  id: Type.String(),
+  object: Type.Literal("balance"),
+  account_id: orNone(Type.String()),
+  suspended,
+  created_at: time,
+  balance_usd: amountUsd,
+  available_usd: amountUsd,
+  held_usd: amountUsd,
+};
+
+const average = orNone(Type.Number({ description: "moving average; null before the first stream" }));
+
+const HostAnswer = answerOf(
+  {
+    id: Type.String(),
+    object: Type.Literal("host"),
+    base_url: Type.String(),
+    speaks: Type.Array(oneOf(SURFACE_NAMES)),
+    auth: oneOf(["bearer", "x-api-key"]),
+    has_api_key: Type.Boolean(),
+    state: oneOf(["available", "degraded", "resting"]),
+    routes: Type.Array(
+      answerOf({
+        model: Type.String(),
+        host_model: Type.String(),
+        priced: Type.Boolean(),
+        free: Type.Boolean(),
+        verified_free: Type.Boolean(),
+        usable: Type.Boolean({ description: "not resting after failures" }),
+        first_token_ms: average,
+        tokens_per_second: average,
+      }),
+    ),
+  },
+  "Host",
+);
+
+/** Each row asks the ledger for three sums. */
+export const DEFAULT_ROWS = 50;
+export const MAX_ROWS = 200;
+
+const admin = { who: ["admin"] } as const;
+
+export const ADMIN = {
+  credit: {
+    ...admin,
+    summary: "Credits a balance, once for each idempotency key",
+    details: "Name the balance, or a key of it. A repetition answers what the first credited.",
+    body: CreditFields,
+    answers: {
+      200: answerOf({
+        balance_id: Type.String(),
+        amount_usd: amountUsd,
+        idempotency_key: Type.String(),
+        note: orNone(Type.String()),
+        credited_at: time,
+      }),
+    },
+  },
+  suspend: {
+    ...admin,
+    summary: "Suspends all balances of an account, or one balance",
+    details: "From the next request on, every generation is refused with account_suspended.",
+    body: SuspendFields,
+    answers: { 200: SuspensionAnswer },
+  },
+  unsuspend: { ...admin, summary: "Lifts a suspension", answers: { 200: SuspensionAnswer } },
+  audit: {
+    ...admin,
+    summary: "Recomputes every balance from the entries",
+    answers: {
+      200: answerOf({
+        ok: Type.Boolean({ description: "nothing drifted" }),
+        drift_nano: nanoText,
+        credits_nano: nanoText,
+        charges_nano: nanoText,
+        held_nano: nanoText,
+        available_nano: nanoText,
+        write_offs_nano: nanoText,
+        losses_nano: nanoText,
+        drifts: Type.Array(answerOf({ account: Type.String(), drift_nano: nanoText })),
+      }),
+    },
+  },
+  reload: {
+    ...admin,
+    summary: "Reads the configuration file again",
+    details: "A file with a mistake is refused whole, and the old one stays in force.",
+    answers: { 200: answerOf({ reloaded: Type.Literal(true) }) },
+  },
+  metrics: {
+    who: ["admin"],
+    summary: "Metrics in Prometheus' text form",
+    details: "Open without a token to the machine that the gateway runs on.",
+    answers: { 200: ["text/plain"] },
+  },
+  balances: {
+    ...admin,
+    summary: "Lists balances, newest first",
+    query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
+    answers: { 200: pageOf(answerOf({ ...balanceMembers, live_keys: count }, "ListedBalance")) },
+  },
+  balance: { ...admin, summary: "Shows a balance", answers: { 200: answerOf(balanceMembers, "Balance") } },
+  keys: {
+    ...admin,
+    summary: "Lists the keys of a balance, newest first",
+    query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
+    answers: { 200: pageOf(UsedKeyAnswer) },
+  },
+  key: { ...admin, summary: "Shows a key with its use", answers: { 200: UsedKeyAnswer } },
+  revoke: {
+    ...admin,
+    summary: "Ends a key, from the very next request",
+    answers: { 200: RevokedAnswer },
+  },
+  hosts: {
+    ...admin,
+    summary: "Lists hosts with their health and routes",
+    answers: { 200: listOf(HostAnswer) },
+  },
+  config: {
+    ...admin,
+    summary: "Shows the configuration in force, its secrets masked",
+    answers: { 200: Type.Object({}, { description: "the members of the configuration file" }) },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,49 @@
+import { type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { ERROR_CODES } from "../errors/codes.ts";
+
+/**
+ * Pieces of the answers' schemas. Answers are closed: a member that no schema has fails the tests, so none goes out
+ * undocumented.
+ */
+export const answerOf = <T extends TProperties>(members: T, $id?: string): TObject<T> =>
+  Type.Object(members, { additionalProperties: false, ...($id === undefined ? {} : { $id }) });
+
+export const orNone = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const time = Type.String({ format: "date-time" });
+export const amountUsd = Type.Number({ description: "USD, at most 9 decimals" });
+/** Sums that may exceed what a JSON number holds exactly. */
+export const nanoText = Type.String({ pattern: "^-?\\d+$", description: "nano-dollars, as text" });
+export const count = Type.Integer({ minimum: 0 });
+
+export const texts = Type.Unsafe<readonly string[]>({ type: "array", items: { type: "string" } });
+
+export const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>({ type: "string", enum: values });
+
+export const listOf = <T extends TSchema>(item: T) =>
+  answerOf({ object: Type.Literal("list"), data: Type.Array(item) });
+
+/** A page of a list: the next one is asked for with `before`, the last id of this one. */
+export const pageOf = <T extends TSchema>(item: T) =>
+  answerOf({ object: Type.Literal("list"), data: Type.Array(item), has_more: Type.Boolean() });
+
+/** The query of such a list. */
+export const pageQuery = (fallback: number, max: number) => ({
+  limit: Type.Integer({ minimum: 1, maximum: max, default: fallback, description: "rows of this page" }),
+  before: Type.String({ description: "the id that the last page ended with" }),
+});
+
+export const ErrorAnswer = answerOf(
+  {
+    error: answerOf({
+      message: Type.String({ description: "for people; ends with the address of the errors reference" }),
+      type: oneOf(["invalid_request_error", "api_error", "rate_limit_error"]),
+      code: oneOf(ERROR_CODES),
+      param: orNone(Type.String({ description: "the field at fault" })),
+    }),
+    type: Type.Optional(Type.Literal("error", { description: "on /v1/messages only" })),
+    request_id: Type.Optional(Type.String({ description: "on /v1/messages only" })),
+  },
+  "Error",
+);

@@ -1,0 +1,77 @@
+import { Type } from "@sinclair/typebox";
+import { ERROR_CODES } from "../errors/codes.ts";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, pageQuery, time } from "./answers.ts";
+import { PriceAnswer } from "./catalog-schemas.ts";
+
+const ms = Type.Number({ minimum: 0, description: "milliseconds" });
+
+/** Contract §5; `generation/receipt` writes it. */
+const ReceiptAnswer = answerOf(
+  {
+    id: Type.String(),
+    created_at: time,
+    state: oneOf(["settled", "written_off", "refused", "failed", "cancelled", "recovered"]),
+    surface: Type.String(),
+    key_id: Type.String(),
+    model_requested: Type.String(),
+    model: orNone(Type.String()),
+    host: orNone(Type.String()),
+    attempts: Type.Array(
+      answerOf({
+        host: Type.String(),
+        outcome: Type.String(),
+        ms,
+        detail: Type.Optional(orNone(Type.String())),
+      }),
+    ),
+    stream: Type.Boolean(),
+    tokens: answerOf({
+      input: count,
+      cache_read: count,
+      cache_write: count,
+      output: count,
+      reasoning: count,
+      source: oneOf(["host", "counted"]),
+    }),
+    price: orNone(PriceAnswer),
+    cost_usd: amountUsd,
+    held_usd: amountUsd,
+    write_off: Type.Boolean(),
+    write_off_usd: amountUsd,
+    first_token_ms: orNone(ms),
+    total_ms: orNone(ms),
+    error_code: orNone(oneOf(ERROR_CODES)),
+  },
+  "Receipt",
+);
+
+export const DEFAULT_RECEIPTS = 20;
+export const MAX_RECEIPTS = 100;
+
+export const RECEIPTS = {
+  list: {
+    summary: "Lists receipts, newest first",
+    details: "A key reads its own, an owner those of the whole balance.",
+    who: ["key", "owner"],
+    query: {
+      ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
+      key_id: Type.String({ description: "only those of this key" }),
+      model: Type.String({ description: "only those that this model served" }),
+      state: Type.String({ description: "only those in this state" }),
+    },
+    answers: {
+      200: answerOf({
+        object: Type.Literal("list"),
+        data: Type.Array(ReceiptAnswer),
+        has_more: Type.Boolean(),
+        next_before: orNone(Type.String({ description: "the next page's `before`" })),
+      }),
+    },
+  },
+  show: {
+    summary: "Shows what became of one request",
+    who: ["key", "owner"],
+    answers: { 200: ReceiptAnswer },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { httpApp } from "../../src/http/app.ts";
+import { Conformity } from "./conformity.ts";
+import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+
+let house: TestHouse;
+let conformity: Conformity;
+beforeAll(async () => {
+  house = new TestHouse();
+  conformity = await Conformity.of(house.url);
+});
+afterAll(() => house.stop());
+
+describe("the API's document", () => {
+  test("is an OpenAPI 3.1 document", async () => {
+    const { valid, errors } = await new Validator().validate(structuredClone(conformity.document) as never);
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+    expect(conformity.document.openapi).toBe("3.1.1");
+    expect(conformity.document.servers).toEqual([{ url: "http://gateway.test" }]);
+  });
+
+  test("has every endpoint that is served, and no other", () => {
+    const served = httpApp(house.deps)
+      .routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`)
+      .filter((name) => !name.includes(" /v1/v1/"));
+    expect(conformity.operations.map(({ name }) => name).sort()).toEqual(served.sort());
+  });
+
+  test("gives each operation an id of its own and says what it does", () => {
+    const ids = conformity.operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { operation } of conformity.operations) {
+      expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+    }
+  });
+
+  test("names credentials as the server asks for them: none, or 401 without", async () => {
+    for (const { name, operation } of conformity.operations) {
+      const [method, path] = name.split(" ") as [string, string];
+      const { status } = await house.send(method, path.replaceAll(/\{\w+\}/g, "x"), {
+        // A proxy's header, because /metrics is open to this machine.
+        headers: { "x-forwarded-for": "192.0.2.1" },
+        ...(method === "GET" ? {} : { body: {} }),
+      });
+      expect(`${name} ${status === 401}`).toBe(`${name} ${operation.security.length > 0}`);
+    }
+  });
+
+  test("names the admin token where it alone opens", async () => {
+    const { recovery_secret, key } = await house.setUp();
+    for (const { name, operation } of conformity.operations) {
+      if (!operation.security.some((one) => "admin" in one) || name.includes("/metrics")) continue;
+      const [method, path] = name.split(" ") as [string, string];
+      for (const bearer of [recovery_secret, key]) {
+        const { status } = await house.send(method, path.replaceAll(/\{\w+\}/g, "x"), { bearer });
+        expect(`${name} ${status}`).toBe(`${name} 401`);
+      }
+      expect((await house.send(method, path, { bearer: ADMIN_TOKEN })).status).not.toBe(401);
+    }
+  });
+});
+
+describe("answers are held against the document", () => {
+  const wrong: [string, string, string, number, string, unknown, string][] = [
+    ["an answer of another media type", "GET", "/readyz", 200, "application/json", {}, "application/json"],
+    [
+      "an endpoint that it does not have",
+      "GET",
+      "/v1/other",
+      200,
+      "application/json",
+      {},
+      "not in the document",
+    ],
+    [
+      "an error of another form",
+      "GET",
+      "/v1/me",
+      400,
+      "application/json",
+      { error: "no" },
+      "/error must be object",
+    ],
+    [
+      "a member that is missing",
+      "DELETE",
+      "/v1/keys/key_x",
+      200,
+      "application/json",
+      { id: "key_x" },
+      "'state'",
+    ],
+    [
+      "a member that has no schema",
+      "DELETE",
+      "/v1/keys/key_x",
+      200,
+      "application/json",
+      { id: "key_x", state: "revoked", hash: "…" },
+      "hash",
+    ],
+  ];
+  test.each(wrong)("%s is noticed", (_, method, path, status, type, json, why) => {
+    expect(() => conformity.check(method, path, { status, type, json })).toThrow(why);
+  });
+});
+
+test("the page has every operation and schema, and needs nothing from outside", async () => {
+  const { text, headers } = await house.send("GET", "/docs/api");
+  for (const { operation } of conformity.operations) {
+    expect(text).toContain(`<section id="${operation.operationId}">`);
+  }
+  for (const name of Object.keys(conformity.document.components.schemas)) {
+    expect(text).toContain(`id="schema-${name}"`);
+  }
+  expect(text).not.toMatch(/<script|(src|href)="(https?:)?\/\//);
+  expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+  const targets = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id!);
+  for (const id of targets) expect(text).toContain(`id="${id}"`);
+});
