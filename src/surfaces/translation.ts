@@ -253,6 +253,8 @@ class Counter implements AnswerEvents {
   tokens = 0;
   tokenSeen = false;
   reported: Usage | null = null;
+  /** A function was called, and no argument has been told yet. */
+  private bare = false;
 
   constructor(private readonly next: AnswerEvents) {}
 
@@ -266,17 +268,21 @@ class Counter implements AnswerEvents {
       this.tokenSeen = true;
       this.tokens += estimateTokens(block.name);
     }
+    this.bare = block.kind === "tool_call" && !block.custom;
     this.next.open(block);
   }
 
   delta(text: string, logprobs?: readonly unknown[]): void {
     this.tokenSeen = true;
+    this.bare = false;
     this.tokens += estimateTokens(text);
     this.next.delta(text, logprobs);
   }
 
   close(seal: Seal | null): void {
     if (seal !== null) this.tokenSeen = true;
+    // Anthropic streams no argument as none; OpenAI's clients parse what they were told as JSON.
+    if (this.bare) this.next.delta("{}");
     this.next.close(seal);
   }
 

@@ -42,7 +42,7 @@ const MACHINES: Readonly<Record<SurfaceName, (asked: Asked) => OrderMachine>> = 
   messages: () => new MessagesOrder(),
 };
 
-function framesOf(text: string): Frame[] {
+export function framesOf(text: string): Frame[] {
   return text.split(/\r?\n\r?\n/).flatMap((block) => {
     const lines = block.split(/\r?\n/);
     const field = (name: string): string | null => {
