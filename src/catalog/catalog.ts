@@ -36,6 +36,8 @@ export interface Privacy {
 export interface Quirks {
   /** Refuses `stream_options`, or reports usage without being asked. */
   readonly noStreamOptions?: boolean;
+  /** Cannot stream: a long answer is awaited whole. */
+  readonly noStream?: boolean;
   /** Its chat knows the output ceiling under OpenAI's newer name only. */
   readonly maxCompletionTokens?: boolean;
   /** Its chat refuses fields that only OpenAI has, such as `prompt_cache_key`. */

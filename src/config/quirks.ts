@@ -3,6 +3,7 @@ import type { Quirks } from "../catalog/catalog.ts";
 
 /** The names of quirks in a file. Each is a fact about a host, or about one model of it: true or false. */
 const NAMES = {
+  no_stream: "noStream",
   no_stream_options: "noStreamOptions",
   max_completion_tokens: "maxCompletionTokens",
   core_fields_only: "coreFieldsOnly",

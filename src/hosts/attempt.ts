@@ -1,4 +1,4 @@
-import type { Host, SurfaceName } from "../catalog/catalog.ts";
+import type { Host, Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { HostSlots, Slot } from "../limits/host-slots.ts";
 import type { Lesson } from "../routing/health.ts";
@@ -13,6 +13,7 @@ import type {
   Reply,
   StreamJudge,
   Surface,
+  WholeJudge,
 } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 import { type Exchange, HostFault, type HostReply, type Transport } from "./transport.ts";
@@ -30,7 +31,7 @@ export async function attempt(
 ): Promise<Outcome> {
   const { clock, limits } = ways;
   const startedMs = clock.elapsedMs();
-  const deadlineMs = startedMs + limits.firstTokenMs;
+  let deadlineMs = startedMs + limits.firstTokenMs;
   const tries: Try[] = [];
   let unsayable: Refusal | null = null;
   let crowded = false;
@@ -77,6 +78,8 @@ export async function attempt(
       detail: detailOf(outcome),
     });
     ways.observe(stop, outcome.kind, lessonOf(outcome, ms));
+    // What passed behind a first token was no wait for one.
+    if ("lateMs" in outcome) deadlineMs += outcome.lateMs ?? 0;
     if (outcome.kind === "opened" || outcome.kind === "answered") return { ...outcome, tries };
     if (outcome.kind === "abandoned") return { kind: "abandoned", tries };
     if (outcome.kind === "rejected") {
@@ -89,7 +92,7 @@ export async function attempt(
   if (tries.at(-1)?.outcome === "rejected") return { ...verdicts.at(-1)!, tries };
   if (tries.length === 0 && crowded) return { kind: signal.aborted ? "abandoned" : "crowded", tries };
   if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
-  const waitedMs = clock.elapsedMs() - startedMs;
+  const waitedMs = clock.elapsedMs() - (deadlineMs - limits.firstTokenMs);
   // Timers fire a little early or late: the last share is over when the whole is, give or take.
   return { kind: "exhausted", timedOut: waitedMs >= limits.firstTokenMs - TIMER_SLACK_MS, waitedMs, tries };
 }
@@ -120,6 +123,9 @@ export interface AttemptLimits {
   /** From the first try to the first token, over all hosts. */
   readonly firstTokenMs: number;
   readonly maxHosts: number;
+  /** For an answer that is collected: silence inside it, and all of it. */
+  readonly chunkGapMs: number;
+  readonly totalMs: number;
 }
 
 /** One host tried, as the receipt lists it. */
@@ -189,6 +195,8 @@ interface HostFailure {
   readonly overloaded?: boolean;
   /** The host asks to be left alone for so long. */
   readonly restMs?: number | null;
+  /** It failed so long after its first token, while its answer was collected. */
+  readonly lateMs?: number;
 }
 
 /** Unstreamed answers and error bodies are read whole, up to this. */
@@ -249,7 +257,7 @@ async function tryStop(
   shareMs: number,
 ): Promise<TryOutcome> {
   const { host } = stop.route;
-  const { spoken, pairing, body } = said;
+  const { spoken, pairing, stream, body } = said;
   const { bytes, omitted } = body;
   const asked = { publicModel: stop.model.id, atS: Math.floor(ways.clock.now() / 1_000) };
   const limit = new TimeLimit(ways.clock, shareMs, signal);
@@ -267,7 +275,7 @@ async function tryStop(
       host,
       method: "POST",
       path,
-      headers: hostHeaders(host, request, spoken, ways.clientHeaders),
+      headers: hostHeaders(host, request, said, ways.clientHeaders),
       body: bytes,
       fresh,
     });
@@ -282,7 +290,11 @@ async function tryStop(
   async function judge(reply: HostReply, exchange: Exchange): Promise<TryOutcome> {
     if (reply.status < 200 || reply.status > 299)
       return judgeStatus(reply, stop, ways.surfaces[spoken], ways.clock, limit);
-    if (!request.stream) return judgeReply(reply, request, stop, { pairing, asked, omitted }, limit);
+    // A host that does not stream although it was asked to gives the whole answer all the same.
+    if (!stream || (!request.stream && !isEventStream(reply)))
+      return judgeReply(reply, request, stop, { pairing, asked, omitted }, limit);
+    if (!request.stream)
+      return collect(reply, pairing.openWhole(request, asked), { stop, omitted }, limit, ways);
     return awaitFirstToken(reply, exchange, pairing.openStream(request, asked), { stop, omitted }, limit);
   }
 }
@@ -292,8 +304,10 @@ async function tryStop(
  * refusal is the preferred one's.
  */
 function sayTo(request: GenerationRequest, { model, route, hostSurface }: Stop, ways: Ways): Said | Refusal {
+  const stream = request.stream || takesLong(request, model, route, ways);
   const target = {
     model: route.model,
+    stream,
     publicModel: model.id,
     quirks: route.quirks ?? route.host.quirks,
     maxOutputTokens: ways.outputCeiling,
@@ -303,7 +317,7 @@ function sayTo(request: GenerationRequest, { model, route, hostSurface }: Stop, 
   for (const spoken of [hostSurface, ...route.host.speaks.filter((other) => other !== hostSurface)]) {
     const pairing = ways.pairing(request.surface, spoken);
     const body = pairing.hostBody(request, target);
-    if (!refused(body)) return { spoken, pairing, body };
+    if (!refused(body)) return { spoken, pairing, stream, body };
     first ??= body;
   }
   return first!;
@@ -312,8 +326,29 @@ function sayTo(request: GenerationRequest, { model, route, hostSurface }: Stop, 
 interface Said {
   readonly spoken: SurfaceName;
   readonly pairing: Pairing;
+  readonly stream: boolean;
   readonly body: HostBody;
 }
+
+/**
+ * An unstreamed answer shows nothing before its end, so the wait for its first token would be the wait for all of it, and
+ * a long one would never come. Where it may be long, the host is asked to stream, and the answer is put together here.
+ */
+function takesLong(request: GenerationRequest, model: Model, route: Route, ways: Ways): boolean {
+  const quirks = route.quirks ?? route.host.quirks;
+  const ceiling =
+    request.maxOutputTokens ??
+    ways.outputCeiling ??
+    Math.min(ways.defaultMaxOutputTokens, model.maxOutputTokens);
+  // OpenAI streams spoken answers in one coding only.
+  return quirks.noStream !== true && ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
+}
+
+/** What a slow model writes within the 30 seconds that a first token may take. */
+const LONG_ANSWER_TOKENS = 1_000;
+
+const isEventStream = ({ headers }: HostReply): boolean =>
+  headers.get("content-type")?.includes("event-stream") === true;
 
 const answerOf = (outcome: TryOutcome | "stale"): TryOutcome =>
   outcome === "stale"
@@ -386,6 +421,40 @@ async function awaitFirstToken(
   return { kind: "refused", message: `no token within ${MAX_PRELUDE_BYTES} bytes` };
 }
 
+/** Reads a stream to its end for a client that wants the answer whole. It has seen nothing, so any failure moves on. */
+async function collect(
+  source: HostReply,
+  judge: WholeJudge,
+  { stop, omitted }: { stop: Stop; omitted: readonly string[] },
+  limit: TimeLimit,
+  { clock, limits }: Ways,
+): Promise<TryOutcome> {
+  let firstMs: number | null = null;
+  const late = (failure: TryOutcome): TryOutcome =>
+    firstMs === null || failure.kind === "abandoned"
+      ? failure
+      : ({ ...failure, lateMs: clock.elapsedMs() - firstMs } as TryOutcome);
+  for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
+    const read = source.read();
+    const next = read instanceof Promise ? await read : read;
+    if (next instanceof HostFault) return late(faulted(next, limit));
+    if (next === null) judge.end();
+    else judge.push(next);
+    bytes += next?.length ?? 0;
+    if (judge.fault !== null) return late({ kind: "refused", message: judge.fault.message });
+    if (judge.terminal !== null) {
+      const reply = judge.reply();
+      return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)
+        ? { kind: "answered", stop, omitted, reply }
+        : { kind: "refused", message: "the stream ended without a token" };
+    }
+    if (!judge.tokenSeen) continue;
+    firstMs ??= clock.elapsedMs();
+    limit.restart(Math.min(limits.chunkGapMs, Math.max(0, limits.totalMs - (clock.elapsedMs() - firstMs))));
+  }
+  return late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
+}
+
 async function readWhole(reply: HostReply, most: number): Promise<Uint8Array | HostFault> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -441,12 +510,13 @@ const detailOf = (outcome: TryOutcome): string | null => {
 class TimeLimit {
   private exchange: Exchange | null = null;
   private why: "silent" | "abandoned" | null = null;
-  private readonly timer;
+  private timer;
+  private begun = false;
   private readonly onAbort = () => this.end("abandoned");
 
   constructor(
-    clock: Clock,
-    private readonly ms: number,
+    private readonly clock: Clock,
+    private ms: number,
     private readonly signal: AbortSignal,
   ) {
     this.timer = clock.after(ms, () => this.end("silent"));
@@ -457,14 +527,23 @@ class TimeLimit {
     return this.why !== null;
   }
 
+  /** The answer has begun: from now on so long for more of it. */
+  restart(ms: number): void {
+    if (this.over) return;
+    this.begun = true;
+    this.ms = ms;
+    this.timer.cancel();
+    this.timer = this.clock.after(ms, () => this.end("silent"));
+  }
+
   guard(exchange: Exchange): void {
     this.exchange = exchange;
     if (this.over) exchange.cancel();
   }
 
   outcome(): TryOutcome {
-    const message =
-      this.why === "silent" ? `no first token within ${Math.round(this.ms)} ms` : "the client left";
+    const awaited = this.begun ? "nothing more" : "no first token";
+    const message = this.why === "silent" ? `${awaited} within ${Math.round(this.ms)} ms` : "the client left";
     return { kind: this.why!, message };
   }
 
@@ -485,8 +564,8 @@ class TimeLimit {
  */
 function hostHeaders(
   host: Host,
-  { stream, surface }: GenerationRequest,
-  spoken: SurfaceName,
+  { surface }: GenerationRequest,
+  { stream, spoken }: Said,
   client: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const passed = surface === spoken ? client : withoutLanguage(client);

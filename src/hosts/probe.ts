@@ -19,6 +19,7 @@ export async function probeFree(route: Route, tools: ProbeTools): Promise<boolea
   const body = pair.hostBody(request, {
     model: route.model,
     publicModel: "probe",
+    stream: false,
     quirks: route.quirks ?? host.quirks,
     maxOutputTokens: null,
     defaultMaxOutputTokens: 1,

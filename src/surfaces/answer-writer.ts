@@ -1,5 +1,5 @@
 import type { ErrorObject } from "../errors/refusal.ts";
-import type { AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
+import type { Answer, AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 import type { Usage } from "./surface.ts";
 
@@ -42,6 +42,47 @@ export abstract class AnswerWriter implements AnswerEvents {
 
   protected event(name: string, json: string): void {
     this.out += `event: ${name}\ndata: ${json}\n\n`;
+  }
+}
+
+/** Writes nothing: the answer is put together instead, for a client that wants it whole. */
+export class WholeWriter extends AnswerWriter {
+  constructor(private readonly answer: Answer) {
+    super();
+  }
+
+  start(id: string | null, usage: Usage | null): void {
+    this.answer.start(id, usage);
+  }
+
+  open(block: OpenBlock): void {
+    this.answer.open(block);
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    this.answer.delta(text, logprobs);
+  }
+
+  close(seal: Seal | null): void {
+    this.answer.close(seal);
+  }
+
+  usage(usage: Usage): void {
+    this.answer.usage(usage);
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.answer.stop(reason, sequence);
+  }
+
+  override ping(): void {}
+
+  finish(): Buffer {
+    return Buffer.alloc(0);
+  }
+
+  fail(): Buffer {
+    return Buffer.alloc(0);
   }
 }
 

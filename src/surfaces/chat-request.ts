@@ -73,7 +73,6 @@ export function readChatRequest(json: Json, saying: Saying): Conversation {
 export function writeChatRequest(
   conversation: Conversation,
   target: HostTarget,
-  stream: boolean,
   saying: Saying,
 ): Record<string, unknown> {
   const { quirks } = target;
@@ -82,8 +81,8 @@ export function writeChatRequest(
   return present({
     model: target.model,
     messages: writeTurns(conversation.turns, target, saying),
-    stream: stream ? true : undefined,
-    stream_options: stream && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
+    stream: target.stream ? true : undefined,
+    stream_options: target.stream && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
     [quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens"]: ceiling,
     temperature: conversation.temperature ?? undefined,
     top_p: conversation.topP ?? undefined,

@@ -1,8 +1,9 @@
 import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
+import { ChatCollector } from "./collectors.ts";
 import { errorOf, readHostError } from "./host-error.ts";
 import { findMember, rebuild, replaceSpan, withoutMember } from "./json-members.ts";
-import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import { asObject, type Collector, encodeEvent, PassingJudge, SAME } from "./judge.ts";
 import {
   checkMessages,
   invalid,
@@ -32,7 +33,8 @@ export const chat: Surface = {
 export const chatToChat: Pairing = {
   hostBody,
   readReply,
-  openStream: (request, { publicModel }) => new ChatJudge(publicModel, wantsUsage(request)),
+  openStream: (request, { publicModel }) => new ChatJudge(publicModel, null, wantsUsage(request)),
+  openWhole: (_request, { publicModel }) => new ChatJudge(publicModel, new ChatCollector(), true),
 };
 
 function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
@@ -56,10 +58,11 @@ function checkStreamOptions(options: unknown): Refusal | null {
 }
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
-  const { body, members, json, stream } = request as PassedRequest;
+  const { body, members, json } = request as PassedRequest;
   const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
   changes.set("model", JSON.stringify(target.model));
-  if (stream && target.quirks.noStreamOptions !== true) {
+  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
+  if (target.stream && target.quirks.noStreamOptions !== true) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
     changes.set("stream_options", JSON.stringify({ ...asObject(json.stream_options), include_usage: true }));
   } else if (target.quirks.noStreamOptions === true) changes.set("stream_options", null);
@@ -129,10 +132,11 @@ class ChatJudge extends PassingJudge {
   private created = 0;
 
   constructor(
-    private readonly publicModel: string,
+    publicModel: string,
+    collector: Collector | null,
     private readonly wantsUsage: boolean,
   ) {
-    super();
+    super(publicModel, collector);
   }
 
   fail(error: ErrorObject): Uint8Array {
@@ -152,7 +156,7 @@ class ChatJudge extends PassingJudge {
       this.terminal = bytes;
       return null;
     }
-    const chunk = dataObject(event);
+    const chunk = this.dataOf(event);
     if (chunk === null) return SAME;
     if (chunk.error !== undefined && chunk.error !== null) {
       this.fault = errorOf(chunk, "an error without a message");

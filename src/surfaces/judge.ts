@@ -1,19 +1,25 @@
 import type { ErrorObject } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { EventCutter, type EventFields, eventEnd, readEvent } from "./sse.ts";
-import type { HostError, StreamJudge, Usage } from "./surface.ts";
+import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
 /**
  * What the judges of the three languages share, where the host speaks the client's own: cutting events, giving unchanged
  * ones on without a copy, and holding the end mark back. A language says of each event what it means.
  */
-export abstract class PassingJudge implements StreamJudge {
+export abstract class PassingJudge implements WholeJudge {
   tokenSeen = false;
   terminal: Uint8Array | null = null;
   fault: HostError | null = null;
   usage: Usage | null = null;
   private readonly cutter = new EventCutter();
   private counted = 0;
+
+  constructor(
+    protected readonly publicModel: string,
+    /** Puts the answer together for a client that wants it whole; null where it goes on as it comes. */
+    private readonly collector: Collector | null,
+  ) {}
 
   get countedTokens(): number {
     return Math.ceil(this.counted);
@@ -39,6 +45,12 @@ export abstract class PassingJudge implements StreamJudge {
 
   abstract fail(error: ErrorObject): Uint8Array;
 
+  reply(): Reply {
+    const whole = { ...this.collector!.whole(), model: this.publicModel };
+    const { usage, countedTokens } = this;
+    return { kind: "reply", body: Buffer.from(JSON.stringify(whole)), usage, countedTokens };
+  }
+
   /** The event as the client gets it: itself (`SAME`), changed, or withheld (null). Facts go to the fields. */
   protected abstract judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null;
 
@@ -52,6 +64,13 @@ export abstract class PassingJudge implements StreamJudge {
     if (typeof text !== "string" || text === "") return;
     this.tokenSeen = true;
     this.counted += estimateTokens(text);
+  }
+
+  /** The event's data, which a collector is told of too. */
+  protected dataOf(event: EventFields): Record<string, unknown> | null {
+    const data = dataObject(event);
+    if (data !== null) this.collector?.add(data);
+    return data;
   }
 
   protected breakOff(message: string): void {
@@ -70,7 +89,9 @@ export abstract class PassingJudge implements StreamJudge {
       const end = eventEnd(bytes, at);
       const event = bytes.subarray(at, end);
       const given = this.judge(readEvent(event, 0, event.length), event);
-      if (given !== SAME || this.over) {
+      if (this.collector !== null) {
+        unchangedFrom = end;
+      } else if (given !== SAME || this.over) {
         if (unchangedFrom < at) pieces.push(bytes.subarray(unchangedFrom, at));
         if (given !== null && given !== SAME) pieces.push(given);
         unchangedFrom = end;
@@ -80,6 +101,13 @@ export abstract class PassingJudge implements StreamJudge {
     if (!this.over && unchangedFrom < bytes.length) pieces.push(bytes.subarray(unchangedFrom));
     return pieces.length === 0 ? NOTHING : pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
+}
+
+/** Puts an answer together from the objects of its events. */
+export interface Collector {
+  add(data: Record<string, unknown>): void;
+  /** The whole answer, as a host would have given it unstreamed. */
+  whole(): Record<string, unknown>;
 }
 
 /** The event is given on as it came. */

@@ -73,7 +73,6 @@ export function readMessagesRequest(json: Json, saying: Saying): Conversation {
 export function writeMessagesRequest(
   conversation: Conversation,
   target: HostTarget,
-  stream: boolean,
   saying: Saying,
 ): Record<string, unknown> {
   const ceiling = conversation.maxOutputTokens ?? target.maxOutputTokens ?? target.defaultMaxOutputTokens;
@@ -95,7 +94,7 @@ export function writeMessagesRequest(
     max_tokens: ceiling,
     system: system.length > 0 ? system : undefined,
     messages,
-    stream: stream ? true : undefined,
+    stream: target.stream ? true : undefined,
     temperature: temperature ?? undefined,
     top_p: topP ?? undefined,
     top_k: topK ?? undefined,

@@ -1,9 +1,10 @@
 import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { parseReply, withModel } from "./chat.ts";
+import { MessagesCollector } from "./collectors.ts";
 import { errorOf, readHostError } from "./host-error.ts";
 import { findMember, rebuild, replaceSpan } from "./json-members.ts";
-import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import { asObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
 import {
   checkMessages,
   invalid,
@@ -32,7 +33,8 @@ export const messages: Surface = {
 export const messagesToMessages: Pairing = {
   hostBody,
   readReply,
-  openStream: (_request, { publicModel }) => new MessagesJudge(publicModel),
+  openStream: (_request, { publicModel }) => new MessagesJudge(publicModel, null),
+  openWhole: (_request, { publicModel }) => new MessagesJudge(publicModel, new MessagesCollector()),
 };
 
 function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
@@ -49,6 +51,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members } = request as PassedRequest;
   const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
   changes.set("model", JSON.stringify(target.model));
+  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
   const omitted = leaveOutSeals(request as PassedRequest, "messages", changes);
   return { bytes: rebuild(body, members, changes), omitted };
 }
@@ -83,16 +86,12 @@ function countBlock(block: Record<string, unknown> | null): number {
 }
 
 class MessagesJudge extends PassingJudge {
-  constructor(private readonly publicModel: string) {
-    super();
-  }
-
   fail({ message, type, code, param }: ErrorObject): Uint8Array {
     return encodeEvent("error", { type: "error", error: { type, message, code, param } });
   }
 
   protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
-    const data = dataObject(event);
+    const data = this.dataOf(event);
     switch (data?.type) {
       case "message_start":
         this.usage = readAnthropicUsage(asObject(data.message)?.usage, null);

@@ -72,7 +72,6 @@ export function readResponsesRequest(json: Json, saying: Saying): Conversation {
 export function writeResponsesRequest(
   conversation: Conversation,
   target: HostTarget,
-  stream: boolean,
   saying: Saying,
 ): Record<string, unknown> {
   const { tools, toolChoice, logprobs, reasoning } = conversation;
@@ -81,7 +80,7 @@ export function writeResponsesRequest(
   return present({
     model: target.model,
     input: writeInput(conversation.turns, target, saying),
-    stream: stream ? true : undefined,
+    stream: target.stream ? true : undefined,
     // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
     store: false,
     max_output_tokens: conversation.maxOutputTokens ?? target.maxOutputTokens ?? undefined,

@@ -1,9 +1,10 @@
 import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { parseReply, withModel } from "./chat.ts";
+import { ResponsesCollector } from "./collectors.ts";
 import { errorOf, readHostError } from "./host-error.ts";
 import { findMember, rebuild, replaceSpan } from "./json-members.ts";
-import { asObject, dataObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import { asObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
 import {
   invalid,
   leaveOutSeals,
@@ -30,7 +31,8 @@ export const responses: Surface = {
 export const responsesToResponses: Pairing = {
   hostBody,
   readReply,
-  openStream: (_request, { publicModel }) => new ResponsesJudge(publicModel),
+  openStream: (_request, { publicModel }) => new ResponsesJudge(publicModel, null),
+  openWhole: (_request, { publicModel }) => new ResponsesJudge(publicModel, new ResponsesCollector()),
 };
 
 /**
@@ -66,6 +68,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members } = request as PassedRequest;
   const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
   changes.set("model", JSON.stringify(target.model));
+  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
@@ -114,10 +117,6 @@ class ResponsesJudge extends PassingJudge {
   private sequence = -1;
   private response: Record<string, unknown> = {};
 
-  constructor(private readonly publicModel: string) {
-    super();
-  }
-
   fail({ message, code }: ErrorObject): Uint8Array {
     const response = {
       id: "resp_gateway",
@@ -134,7 +133,7 @@ class ResponsesJudge extends PassingJudge {
   }
 
   protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
-    const data = dataObject(event);
+    const data = this.dataOf(event);
     if (data === null) return SAME;
     if (typeof data.sequence_number === "number") this.sequence = data.sequence_number;
     const { type } = data;

@@ -73,6 +73,8 @@ export interface Pairing {
   readReply(body: Uint8Array, request: GenerationRequest, asked: Asked): Reply;
   /** Judges a streamed answer as it arrives. */
   openStream(request: GenerationRequest, asked: Asked): StreamJudge;
+  /** The same where the client wants it whole. */
+  openWhole(request: GenerationRequest, asked: Asked): WholeJudge;
 }
 
 export interface HostBody {
@@ -90,6 +92,8 @@ export interface Asked {
 }
 
 export interface HostTarget {
+  /** Whether the host is to stream; the client may want the answer whole all the same. */
+  readonly stream: boolean;
   readonly model: string;
   /** The model's id in the catalog. */
   readonly publicModel: string;
@@ -131,4 +135,10 @@ export interface StreamJudge {
   readonly countedTokens: number;
   /** Frames that end the client's stream with an error, in its own language; no end mark follows them. */
   fail(error: ErrorObject): Uint8Array;
+}
+
+/** Puts a streamed answer together. What it returns on the way is nothing for the client. */
+export interface WholeJudge extends StreamJudge {
+  /** The answer, once `terminal` is set. */
+  reply(): Reply;
 }

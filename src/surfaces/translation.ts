@@ -3,7 +3,7 @@ import type { ErrorObject, Refusal } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
 import { type AnswerReader, fault, isFault } from "./answer-reader.ts";
-import { type AnswerWriter, NO_USAGE } from "./answer-writer.ts";
+import { type AnswerWriter, NO_USAGE, WholeWriter } from "./answer-writer.ts";
 import { ChatReader, ChatWriter, readChatAnswer, writeChatAnswer } from "./chat-answer.ts";
 import { readChatRequest, writeChatRequest } from "./chat-request.ts";
 import type { Conversation, Seal } from "./conversation.ts";
@@ -36,6 +36,7 @@ import type {
   Reply,
   StreamJudge,
   Usage,
+  WholeJudge,
 } from "./surface.ts";
 import { namedTools } from "./tool-names.ts";
 
@@ -47,19 +48,23 @@ export function translation(client: SurfaceName, host: SurfaceName): Pairing {
   return {
     hostBody: (request, target) => hostBody(client, host, request, target),
     readReply: (body, request, asked) => readReply(client, host, body, request, asked),
-    openStream: (request, asked) => new TranslatingJudge(client, host, request, asked),
+    openStream: (request, asked) => {
+      const family = familyOf(host, asked.publicModel);
+      return new TranslatingJudge(
+        LANGUAGES[client].openWriter(request, asked, family),
+        host,
+        request,
+        family,
+      );
+    },
+    openWhole: (request, asked) => new TranslatingWhole(client, host, request, asked),
   };
 }
 
 /** What the vocabulary is spoken with, by language. */
 interface Language {
   readRequest(json: Json, saying: Saying): Conversation;
-  writeRequest(
-    conversation: Conversation,
-    target: HostTarget,
-    stream: boolean,
-    saying: Saying,
-  ): Record<string, unknown>;
+  writeRequest(conversation: Conversation, target: HostTarget, saying: Saying): Record<string, unknown>;
   openReader(events: AnswerEvents, family: string): AnswerReader;
   readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
   openWriter(request: GenerationRequest, asked: Asked, hostFamily: string): AnswerWriter;
@@ -111,14 +116,14 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
 function hostBody(
   client: SurfaceName,
   host: SurfaceName,
-  { json, stream }: GenerationRequest,
+  { json }: GenerationRequest,
   target: HostTarget,
 ): HostBody | Refusal {
   const saying = new Saying(client, host);
   saying.judge(json);
   const conversation = LANGUAGES[client].readRequest(json, saying);
   if (saying.refusal !== null) return saying.refusal;
-  const body = LANGUAGES[host].writeRequest(conversation, target, stream, saying);
+  const body = LANGUAGES[host].writeRequest(conversation, target, saying);
   if (saying.refusal !== null) return saying.refusal;
   return { bytes: Buffer.from(JSON.stringify(body)), omitted: saying.omitted };
 }
@@ -137,9 +142,19 @@ function readReply(
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
   if (problem !== null) return { kind: "fault", message: problem.message };
-  const countedTokens = Math.ceil(counter.tokens);
+  return writeReply(client, answer, Math.ceil(counter.tokens), request, asked, family);
+}
+
+function writeReply(
+  client: SurfaceName,
+  answer: Answer,
+  countedTokens: number,
+  request: GenerationRequest,
+  asked: Asked,
+  hostFamily: string,
+): Reply {
   const usage = answer.reported ?? countedUsage(request, countedTokens);
-  const body = LANGUAGES[client].writeAnswer(answer, usage, request, asked, family);
+  const body = LANGUAGES[client].writeAnswer(answer, usage, request, asked, hostFamily);
   return { kind: "reply", body: Buffer.from(JSON.stringify(body)), usage: answer.reported, countedTokens };
 }
 
@@ -165,20 +180,17 @@ class TranslatingJudge implements StreamJudge {
   terminal: Uint8Array | null = null;
   fault: HostError | null = null;
   private readonly cutter = new EventCutter();
-  private readonly writer: AnswerWriter;
   private readonly counter: Counter;
   private readonly reader: AnswerReader;
 
   constructor(
-    client: SurfaceName,
+    private readonly writer: AnswerWriter,
     host: SurfaceName,
     private readonly request: GenerationRequest,
-    asked: Asked,
+    hostFamily: string,
   ) {
-    const family = familyOf(host, asked.publicModel);
-    this.writer = LANGUAGES[client].openWriter(request, asked, family);
-    this.counter = new Counter(unwrapping(this.writer, host, request));
-    this.reader = LANGUAGES[host].openReader(this.counter, family);
+    this.counter = new Counter(unwrapping(writer, host, request));
+    this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
   }
 
   get tokenSeen(): boolean {
@@ -239,6 +251,29 @@ class TranslatingJudge implements StreamJudge {
     }
     if (this.usage === null) this.writer.usage(countedUsage(this.request, this.countedTokens));
     this.terminal = this.writer.finish();
+  }
+}
+
+/** A streamed answer for a client of another language that wants it whole. */
+class TranslatingWhole extends TranslatingJudge implements WholeJudge {
+  private readonly family: string;
+  private readonly answer: Answer;
+
+  constructor(
+    private readonly client: SurfaceName,
+    host: SurfaceName,
+    private readonly whole: GenerationRequest,
+    private readonly asked: Asked,
+  ) {
+    const answer = new Answer();
+    const family = familyOf(host, asked.publicModel);
+    super(new WholeWriter(answer), host, whole, family);
+    this.family = family;
+    this.answer = answer;
+  }
+
+  reply(): Reply {
+    return writeReply(this.client, this.answer, this.countedTokens, this.whole, this.asked, this.family);
   }
 }
 

@@ -99,7 +99,16 @@ for (const surface of SURFACE_NAMES) {
             );
             const house = await openHouse(
               parts.map(({ row }) => row),
-              { settings: { attempts: { firstTokenMs: SILENT.has(name) ? 600 : 30_000, maxHosts: 3 } } },
+              {
+                settings: {
+                  attempts: {
+                    firstTokenMs: SILENT.has(name) ? 600 : 30_000,
+                    maxHosts: 3,
+                    chunkGapMs: 120_000,
+                    totalMs: 1_200_000,
+                  },
+                },
+              },
             );
             const answer = await house.send(surface, ask(surface, { stream }));
             const text = await read(answer);

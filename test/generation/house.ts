@@ -162,7 +162,7 @@ const PRICE: Price = {
 const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
-  attempts: { firstTokenMs: 30_000, maxHosts: 3 },
+  attempts: { firstTokenMs: 30_000, maxHosts: 3, chunkGapMs: 120_000, totalMs: 1_200_000 },
   order: "listed",
   chunkGapMs: 10_000,
   totalMs: 60_000,

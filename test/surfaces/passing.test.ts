@@ -172,6 +172,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     const target = {
       model: 'host "model"',
       publicModel: "test/model",
+      stream: false,
       quirks: {},
       maxOutputTokens: null,
       defaultMaxOutputTokens: 100,

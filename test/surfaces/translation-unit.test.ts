@@ -9,6 +9,7 @@ import { sseText } from "../fakes/transcripts.ts";
 const TARGET: HostTarget = {
   model: "host-model",
   publicModel: "anthropic/test",
+  stream: false,
   quirks: {},
   maxOutputTokens: null,
   defaultMaxOutputTokens: 4_096,

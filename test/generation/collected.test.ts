@@ -1,0 +1,180 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import {
+  chatReasoning,
+  chatText,
+  chatToolCall,
+  type HostAnswer,
+  messagesText,
+  messagesThinking,
+  messagesToolUse,
+  responsesReasoning,
+  responsesText,
+  responsesToolCall,
+} from "../fakes/transcripts.ts";
+import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+
+/**
+ * Unstreamed answers that may be long: the host is asked to stream, so that its first token shows, and the client gets what
+ * the host would have answered whole.
+ */
+const LONG: HouseOptions = { settings: { defaultMaxOutputTokens: 4_000 } };
+
+const ANSWERS: Record<SurfaceName, readonly HostAnswer[]> = {
+  "chat.completions": [chatText(), chatToolCall(), chatReasoning()],
+  responses: [responsesText(), responsesToolCall(), responsesReasoning()],
+  messages: [messagesText(), messagesToolUse(), messagesThinking()],
+};
+
+const hosts: FakeHost[] = [];
+const houses: TestHouse[] = [];
+afterAll(async () => {
+  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(hosts.map((host) => host.close()));
+});
+
+async function serving(surface: SurfaceName, behaviours: readonly Behaviour[], options = LONG) {
+  const opened = await Promise.all(behaviours.map((behaviour) => startFakeHost(() => behaviour)));
+  hosts.push(...opened);
+  const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: [surface] }));
+  const house = await openHouse(rows, options);
+  houses.push(house);
+  return { house, hosts: opened };
+}
+
+/** An empty list of annotations is told by whole answers only. */
+function expected(whole: HostAnswer["whole"]): object {
+  const { choices } = whole as { choices?: { message: object }[] };
+  const plain = choices?.map((choice) => {
+    const { annotations: _, ...message } = choice.message as { annotations?: unknown };
+    return { ...choice, message };
+  });
+  return { ...whole, ...(plain === undefined ? {} : { choices: plain }), model: "test/model" };
+}
+
+/** Messages needs a ceiling; this one may take long. */
+const longAsk = (surface: SurfaceName) => ({
+  ...ask(surface, {}),
+  ...(surface === "messages" ? { max_tokens: 4_000 } : {}),
+});
+
+describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
+  test.each([0, 1, 2])(
+    "is collected from a stream, as the host would have given it whole (%p)",
+    async (n) => {
+      const { events, whole } = ANSWERS[surface][n]!;
+      const { house, hosts } = await serving(surface, [sse(events)]);
+      const answer = await house.send(surface, longAsk(surface));
+      expect(answer.headers["content-type"]).toBe("application/json");
+      expect(hosts[0]!.requests[0]!.json().stream).toBe(true);
+      expect(JSON.parse(await read(answer))).toEqual(expected(whole));
+      expect(house.receipt(answer)).toMatchObject({
+        state: "settled",
+        stream: false,
+        tokens: { source: "host" },
+      });
+      expect<number>(await heldNano(house)).toBe(0);
+    },
+  );
+
+  test("is taken whole from a host that does not stream although it was asked to", async () => {
+    const { whole } = ANSWERS[surface][0]!;
+    const { house } = await serving(surface, [json(whole)]);
+    expect(JSON.parse(await read(await house.send(surface, longAsk(surface))))).toEqual({
+      ...whole,
+      model: "test/model",
+    });
+  });
+
+  test("comes from the next host when the first breaks after its first token", async () => {
+    const { events, whole } = ANSWERS[surface][0]!;
+    const silent: Behaviour = (wire, request) =>
+      sse(events, { before: (n) => (n === events.length - 3 ? request.gone : undefined) })(wire, request);
+    const breaks = [sse(events.slice(0, -3), { end: "reset" }), sse(events.slice(0, -3)), silent];
+    for (const broken of breaks) {
+      const settings = {
+        ...LONG.settings!,
+        attempts: { firstTokenMs: 30_000, maxHosts: 3, chunkGapMs: 100, totalMs: 60_000 },
+      };
+      const { house } = await serving(surface, [broken, sse(events)], { settings });
+      const answer = await house.send(surface, longAsk(surface));
+      expect(JSON.parse(await read(answer))).toEqual(expected(whole));
+      const { attempts, cost_usd, host } = house.receipt(answer);
+      expect([attempts.length, host]).toEqual([2, "h1"]);
+      expect(cost_usd).toBeGreaterThan(0);
+    }
+  });
+
+  test("is asked for whole where it is short, or the host cannot stream", async () => {
+    const { whole } = ANSWERS[surface][0]!;
+    const short = await serving(surface, [json(whole)]);
+    await read(await short.house.send(surface, { ...longAsk(surface), [CEILING[surface]]: 100 }));
+    expect(short.hosts[0]!.requests[0]!.json().stream ?? false).toBe(false);
+  });
+});
+
+const CEILING: Record<SurfaceName, string> = {
+  "chat.completions": "max_tokens",
+  responses: "max_output_tokens",
+  messages: "max_tokens",
+};
+
+test("two choices and their probabilities are told apart", async () => {
+  const chunk = (index: number, delta: object, finish: string | null = null) => ({
+    data: JSON.stringify({
+      id: "c",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: "m",
+      future_member: { kept: true },
+      choices: [
+        {
+          index,
+          delta,
+          logprobs: "content" in delta ? { content: [{ token: index, logprob: -1 }] } : null,
+          finish_reason: finish,
+        },
+      ],
+    }),
+  });
+  const events = [
+    chunk(0, { role: "assistant", content: "A" }),
+    chunk(1, { role: "assistant", content: "B" }),
+    chunk(1, { content: "b" }),
+    chunk(0, { content: "a" }),
+    chunk(0, {}, "stop"),
+    chunk(1, {}, "length"),
+    { data: "[DONE]" },
+  ];
+  const { house } = await serving("chat.completions", [sse(events)]);
+  const answer = JSON.parse(
+    await read(await house.send("chat.completions", { ...longAsk("chat.completions"), n: 2 })),
+  );
+  expect(answer.future_member).toEqual({ kept: true });
+  expect(answer.choices).toEqual([
+    {
+      index: 0,
+      message: { role: "assistant", content: "Aa", refusal: null },
+      logprobs: {
+        content: [
+          { token: 0, logprob: -1 },
+          { token: 0, logprob: -1 },
+        ],
+      },
+      finish_reason: "stop",
+    },
+    {
+      index: 1,
+      message: { role: "assistant", content: "Bb", refusal: null },
+      logprobs: {
+        content: [
+          { token: 1, logprob: -1 },
+          { token: 1, logprob: -1 },
+        ],
+      },
+      finish_reason: "length",
+    },
+  ]);
+});
