@@ -26,11 +26,13 @@ export const rough = (number: number): string =>
   number.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
 
 export const milliseconds = (ms: number): string =>
-  ms >= 10_000
-    ? `${(ms / 1000).toFixed(0)} s`
-    : ms >= 1_000
-      ? `${(ms / 1000).toFixed(1)} s`
-      : `${Math.round(ms)} ms`;
+  ms < 0.5
+    ? "under 1 ms"
+    : ms >= 10_000
+      ? `${(ms / 1000).toFixed(0)} s`
+      : ms >= 1_000
+        ? `${(ms / 1000).toFixed(1)} s`
+        : `${Math.round(ms)} ms`;
 
 export const moment = (iso: string): string =>
   new Date(iso).toLocaleString("en", {

@@ -24,6 +24,7 @@ ${ERROR_CODES.map(tableRow).join("\n")}
 <main>
 ${ERROR_CODES.map(section).join("\n")}
 </main>`,
+    "../",
   );
 
 function tableRow(code: ErrorCode): string {
@@ -35,16 +36,22 @@ function section(code: ErrorCode): string {
   const { status, type, retryable, when, fix } = ERRORS[code];
   return `<section id="${code}">
 <h2><a href="#${code}"><code>${code}</code></a></h2>
-<p class="facts"><span>HTTP ${status}</span><span>${type}</span><span>${retryable ? "retryable" : "not retryable"}</span></p>
+<p class="tags"><span>HTTP ${status}</span><span>${type}</span>${retryable ? `<span class="again">retryable</span>` : `<span>not retryable</span>`}</p>
 <p>${escapeHtml(when)}</p>
 <p><strong>What to do.</strong> ${escapeHtml(fix)}</p>
 </section>`;
 }
 
 const STYLE = `
-main { margin-top: 2.5rem; display: grid; gap: 1rem; }
-section { border: 1px solid var(--line); border-radius: .6rem; padding: 1.1rem 1.3rem; background: var(--tint); }
+main { margin-top: 2.6rem; display: grid; gap: 1.1rem; }
+.scroll, section { background: var(--card); border: 1px solid var(--line); border-radius: 14px; box-shadow: var(--shadow); }
+.scroll { margin-top: 2rem; padding: .5rem 1.5rem; }
+section { padding: 1.4rem 1.6rem; }
 section:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-section h2 a { color: inherit; text-decoration: none; }
-.facts { display: flex; flex-wrap: wrap; gap: .4rem 1.2rem; color: var(--soft); font-size: .88rem; margin: .2rem 0 .6rem; }
+section h2 a, td a { color: inherit; text-decoration: none; }
+section h2 a:hover, td a:hover { text-decoration: underline; }
+.tags { display: flex; flex-wrap: wrap; gap: .5rem; margin: .6rem 0 .8rem; }
+.tags span { padding: .08rem .65rem; border-radius: 99px; background: var(--tint); color: var(--soft); font-size: .84rem; font-weight: 550; }
+.tags .again { background: var(--wash); color: var(--good); }
+section p { max-width: 48rem; }
 `;

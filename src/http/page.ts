@@ -9,8 +9,19 @@ export interface Page {
   readonly policy: string;
 }
 
-export const makePage = (title: string, style: string, body: string): Page =>
-  pageOf(title, READING_STYLE + style, "", `<div class="reading">${NAVIGATION}${body}</div>`, []);
+/**
+ * Links are relative, because the gateway may be mounted beneath a path: `root` is the way from the page to the top, which is
+ * `../` for a page one level down.
+ */
+export const makePage = (title: string, style: string, body: string, root = ""): Page =>
+  pageOf(title, READING_STYLE + style, "", `${bar(root)}<div class="reading">${body}</div>`, []);
+
+const bar = (root: string): string => `<header class="bar">
+<a class="brand" href="${root}dashboard">${MARK}<span>Gateway</span></a>
+<nav aria-label="Pages"><a href="${root}dashboard">Dashboard</a><a href="${root}status">Status</a><a href="${root}docs/errors">Errors</a></nav>
+</header>`;
+
+const MARK = `<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"><rect width="32" height="32" rx="9"/><path d="M8 11h9M8 16h16M8 21h6"/></svg>`;
 
 /** A page that a script fills. `script` and `style` are addresses beneath this gateway, relative to the page. */
 export const makeAppPage = (title: string, { script, style }: AppFiles): Page =>
@@ -62,9 +73,6 @@ ${body}
   };
 }
 
-/** Pages stand at different depths, and the gateway may be mounted beneath a path: so every link is relative. */
-const NAVIGATION = "";
-
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='9' fill='%230b6556'/%3E%3Cpath d='M8 11h9m-9 5h16m-16 5h6' stroke='%23fff' stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E";
 
@@ -83,5 +91,12 @@ export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 const READING_STYLE = `
-.reading { margin: 0 auto; max-width: 60rem; padding: 2.5rem 1.25rem 5rem; }
+.bar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .6rem 2rem; max-width: 64rem; margin: 0 auto; padding: 1.6rem 1.25rem 0; }
+.bar .brand { display: flex; align-items: center; gap: .7rem; color: var(--ink); font-weight: 650; font-size: 1.05rem; letter-spacing: -.015em; text-decoration: none; }
+.bar rect { fill: var(--accent); }
+.bar path { stroke: var(--on-accent); stroke-width: 2.6; stroke-linecap: round; }
+.bar nav { display: flex; gap: 1.6rem; }
+.bar nav a { color: var(--soft); text-decoration: none; font-weight: 500; }
+.bar nav a:hover { color: var(--ink); }
+.reading { margin: 0 auto; max-width: 64rem; padding: 2.6rem 1.25rem 5rem; }
 `;

@@ -1,5 +1,6 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { About } from "./about.ts";
+import { DailyFigures } from "./daily-figures.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { errorsPage } from "./errors-page.ts";
@@ -9,6 +10,7 @@ import { statusPage } from "./status-page.ts";
 /** What a person who opens the address sees, and what a supervisor asks. */
 export function pageEndpoints(deps: HttpDeps): Endpoint[] {
   const errors = errorsPage();
+  const figures = new DailyFigures(deps);
   return [
     { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
     { method: "GET", path: "/healthz", about: PAGES.health, handle: () => plainText("ok\n") },
@@ -23,7 +25,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       method: "GET",
       path: "/status",
       about: PAGES.status,
-      handle: () => page(statusPage(deps.catalog(), deps.roads, deps.hostReports())),
+      handle: () => status(deps, figures),
     },
     { method: "GET", path: "/dashboard", about: PAGES.dashboard, handle: () => dashboard(deps) },
     {
@@ -33,6 +35,12 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       handle: (exchange) => appFile(exchange, deps),
     },
   ];
+}
+
+async function status(deps: HttpDeps, figures: DailyFigures): Promise<Response> {
+  const { catalog, roads, hostReports, desk } = deps;
+  const sums = await figures.sums();
+  return page(statusPage(catalog(), roads, { now: desk.clock.now(), sums, hosts: hostReports() }));
 }
 
 async function dashboard({ apps }: HttpDeps): Promise<Response> {

@@ -33,6 +33,7 @@ export class TestHouse {
     trustedProxies: networks("127.0.0.0/8"),
   };
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
+  usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
   ready = true;
   reloadProblem: string | null = null;
   hostReports: HostReport[] = [];
@@ -141,7 +142,7 @@ export class TestHouse {
           return { receipts, nextBefore: mine.length > from + limit ? receipts.at(-1)!.id : null };
         },
       },
-      usage: async () => sumUsage([], 1, 1),
+      usage: (of) => this.usage(of),
       apps: new AppBundle(),
       ready: () => this.ready,
       reload: async () => ({ problem: this.reloadProblem }),

@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { sumUsage, type UsageRow } from "../../src/store/usage-sums.ts";
+import { TestHouse } from "./house.ts";
+
+let house: TestHouse;
+beforeEach(() => {
+  house = new TestHouse();
+});
+afterEach(() => house.stop());
+
+const row = (at: number, state: string, firstTokenMs: number): UsageRow => ({
+  at,
+  state,
+  charged: 1,
+  body: JSON.stringify({
+    model: "test/one",
+    model_requested: "test/one",
+    host: "h",
+    attempts: [{ host: "h", outcome: state === "failed" ? "silent" : "opened" }],
+    tokens: { input: 1, cache_read: 0, cache_write: 0, output: 1 },
+    first_token_ms: firstTokenMs,
+  }),
+});
+
+const words = async () =>
+  (await house.send("GET", "/status")).text
+    .replace(/<style>.*<\/style>/s, "")
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ");
+
+test("the status page tells the last day's success and first-token time of each model", async () => {
+  const now = Date.now();
+  const rows = [
+    ...Array.from({ length: 999 }, () => row(now, "settled", 1_200)),
+    row(now, "failed", 1_200),
+    ...Array.from({ length: 500 }, () => row(now - 5 * 3_600_000, "settled", 400)),
+  ];
+  house.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
+  expect(await words()).toContain("Success 99.9% First token 1.2 s · 95% in 1.2 s available");
+  const { text } = await house.send("GET", "/status");
+  expect(text.match(/<i class="fine"/g)).toHaveLength(2);
+  expect(text).toContain("99.9% of requests succeeded over the last day");
+});
+
+test("how much the gateway is used is not told", async () => {
+  const rows = Array.from({ length: 4_321 }, () => row(Date.now(), "settled", 100));
+  house.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
+  expect((await house.send("GET", "/status")).text).not.toMatch(/4[,.]?321/);
+});
+
+test("receipts are read once, however many look at the page at once and soon after", async () => {
+  let reads = 0;
+  const gate = Promise.withResolvers<void>();
+  house.usage = async () => {
+    reads++;
+    await gate.promise;
+    return sumUsage([], 1, 1);
+  };
+  const first = Array.from({ length: 10 }, () => house.send("GET", "/status"));
+  gate.resolve();
+  await Promise.all(first);
+  await house.send("GET", "/status");
+  expect(reads).toBe(1);
+});
+
+test("while the receipts cannot be read, the page tells what it knows without them", async () => {
+  house.usage = async () => null;
+  expect(await words()).toContain("All models are available.");
+});
