@@ -1,3 +1,4 @@
+import { hashSecret } from "../src/units/secret-hash.ts";
 /**
  * The hot pieces, each beside a baseline that does the least that anything could, and each with its result checked: a
  * bench that computes the wrong thing is worthless however fast.
@@ -9,7 +10,6 @@ import { LRUCache } from "lru-cache";
 import { bench, do_not_optimize, group, run } from "mitata";
 import type { Key } from "../src/keys/key.ts";
 import { Keyring } from "../src/keys/keyring.ts";
-import { hashSecret } from "../src/keys/secret.ts";
 import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
 import { RateWindow } from "../src/limits/rate-window.ts";
 import { Affinity } from "../src/routing/affinity.ts";

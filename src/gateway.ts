@@ -7,6 +7,7 @@ import { configView } from "./config/config-view.ts";
 import { type FoundConfig, findConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
 import { formatProblems } from "./config/problem.ts";
+import { contractSignatures } from "./contract-signatures.ts";
 import { Counting } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
 import { refused } from "./errors/refusal.ts";
@@ -17,6 +18,7 @@ import type { Try } from "./hosts/attempt.ts";
 import { http1Transport } from "./hosts/http1-transport.ts";
 import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated.ts";
+import { AddressThrottle } from "./http/address.ts";
 import { httpApp, listen } from "./http/app.ts";
 import type { HttpDeps, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
 import type { Balance } from "./keys/key.ts";
@@ -24,11 +26,13 @@ import { Keyring } from "./keys/keyring.ts";
 import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { HostSlots } from "./limits/host-slots.ts";
+import { Mailer } from "./mailer.ts";
 import { Metrics } from "./metrics.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health, type Lesson } from "./routing/health.ts";
 import type { Stop } from "./routing/stop.ts";
+import { SqliteAccountStore } from "./store/account-store.ts";
 import { Books } from "./store/books.ts";
 import { startCheckpointer } from "./store/checkpointer.ts";
 import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
@@ -176,6 +180,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     log("books", { error: String(error) }),
   );
 
+  const mailer = new Mailer({ folder: folder.path, clock, smtp: () => config.smtp, log });
   const store = new SqliteKeyStore(controlDb, clock);
   const keyring = new Keyring(store);
   const transport = http1Transport({ clock });
@@ -299,6 +304,16 @@ async function assemble(parts: Parts): Promise<Gateway> {
       random,
       settings: () => ({ defaults: config.defaults, graceMs: config.graceMs }),
     },
+    accounts: {
+      store: new SqliteAccountStore(controlDb, clock),
+      clock,
+      random,
+      contracts: contractSignatures(() => config.walletRpc),
+      post: (mail) => mailer.post(mail),
+      links: () => links,
+      forgetBalance: (id) => keyring.forgetEstate(id),
+    },
+    wrongSecrets: new AddressThrottle(clock),
     adminToken: folder.adminToken,
     settings: () => ({
       ...links,
@@ -382,6 +397,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       counting.stop();
       usage.stop();
       transport.close();
+      await Promise.race([mailer.close(), sleep(clock, CUT_MS)]);
       controlDb.close();
       booksDb.close();
       await parts.stopSimulated();

@@ -14,10 +14,27 @@ const FLOORS = [
   ["hosts", "store"],
   ["generation"],
   ["http", "dashboard"],
-  ["config", "main.ts", "gateway.ts", "counting.ts", "counting-thread.ts", "metrics.ts", "open-tier.ts"],
+  [
+    "config",
+    "main.ts",
+    "gateway.ts",
+    "counting.ts",
+    "contract-signatures.ts",
+    "mailer.ts",
+    "counting-thread.ts",
+    "metrics.ts",
+    "open-tier.ts",
+  ],
 ];
 /** I/O begins at floor 6: below it, only these may be imported from outside. */
-const PURE_PACKAGES = new Set(["lru-cache", "@sinclair/typebox", "@sinclair/typebox/value", "gpt-tokenizer"]);
+const PURE_PACKAGES = new Set([
+  "lru-cache",
+  "@sinclair/typebox",
+  "@sinclair/typebox/value",
+  "viem/siwe",
+  "viem/utils",
+  "gpt-tokenizer",
+]);
 const FIRST_FLOOR_WITH_IO = 6;
 const ELYSIA_FLOOR = 8;
 
@@ -57,6 +74,7 @@ test("floors 1 to 5 are pure: no I/O, no clock, no randomness of their own", asy
     )
     .filter(
       ({ target }) =>
+        !PURE_PACKAGES.has(target) &&
         !PURE_PACKAGES.has(
           target
             .split("/")

@@ -79,12 +79,8 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
 }
 
 /** What the file may say already but no part of this version reads: silence would pass for consent. */
-function unused({ workers, smtp }: Config): string[] {
-  return [
-    ...(workers > 1 ? [`  workers: ${workers} is not used yet: one process serves.`] : []),
-    ...(smtp !== null ? ["  smtp is not used yet: there are no sign-in mails."] : []),
-  ];
-}
+const unused = ({ workers }: Config): string[] =>
+  workers > 1 ? [`  workers: ${workers} is not used yet: one process serves.`] : [];
 
 /** Free where there is something free, so that the first request needs no credit. */
 function firstModel({ catalog }: Config): string {

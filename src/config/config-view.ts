@@ -41,6 +41,7 @@ export function configView(config: Config, links: Links): object {
     durability: config.durability,
     trusted_proxies: config.trustedProxies.rows,
     smtp: config.smtp === null ? null : smtpRow(config.smtp),
+    wallet: { rpc: Object.fromEntries([...config.walletRpc].map(([chain, url]) => [chain, nodeRow(url)])) },
   };
 }
 
@@ -113,6 +114,9 @@ function withoutPassword(address: string): string {
   if (url.password !== "") url.password = MASK;
   return url.href;
 }
+
+/** Providers of nodes put the key into the path. */
+const nodeRow = (address: string): string => `${new URL(address).origin}/${MASK}`;
 
 const smtpRow = ({ host, port, user, password, from }: SmtpConfig) => ({
   host,

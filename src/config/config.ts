@@ -32,6 +32,8 @@ export interface Config {
   readonly trustedProxies: Networks;
   /** Null: mail is written into the data folder's `outbox`. */
   readonly smtp: SmtpConfig | null;
+  /** Addresses of nodes that are asked about contract wallets, by chain. */
+  readonly walletRpc: ReadonlyMap<number, string>;
 }
 
 /** Null means no limit. */

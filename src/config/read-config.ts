@@ -58,6 +58,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
     workers: rows.workers ?? DEFAULTS.workers,
     durability: rows.durability ?? DEFAULTS.durability,
     trustedProxies: trustedProxies(rows.trusted_proxies ?? DEFAULTS.trustedProxies, report),
+    walletRpc: walletRpc(rows.wallet?.rpc ?? {}, report),
     smtp:
       smtp === undefined
         ? null
@@ -106,6 +107,18 @@ function trustedProxies(rows: readonly string[], report: Report): Networks {
       report(["trusted_proxies", index], describe(row), "an address, or a block of them such as 10.0.0.0/8");
   }
   return networks;
+}
+
+function walletRpc(rows: Readonly<Record<string, string>>, report: Report): ReadonlyMap<number, string> {
+  const nodes = new Map<number, string>();
+  for (const [chain, text] of Object.entries(rows)) {
+    const path: Path = ["wallet", "rpc", chain];
+    const address = readAddress(text, path, report);
+    if (!/^[1-9]\d{0,9}$/.test(chain))
+      report(path, chain, "a chain's number, such as 1 for Ethereum's main one");
+    else if (address !== null) nodes.set(Number(chain), address);
+  }
+  return nodes;
 }
 
 function store(text: string | undefined, report: Report): StoreConfig {

@@ -191,6 +191,16 @@ export const FileSchema = Type.Object(
         { ...strict, expected: "a map: { host, port, user, password, from }" },
       ),
     ),
+    wallet: Type.Optional(
+      Type.Object(
+        {
+          rpc: Type.Optional(
+            map(text("an http:// or https:// address"), "a map from chain numbers to addresses of nodes"),
+          ),
+        },
+        { ...strict, expected: "a map: { rpc }" },
+      ),
+    ),
   },
   { ...strict, expected: "a map of settings" },
 );

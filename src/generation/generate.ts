@@ -7,6 +7,7 @@ import {
   refuse,
   refused,
 } from "../errors/refusal.ts";
+import { suspension } from "../errors/suspension.ts";
 import {
   type AttemptLimits,
   attempt,
@@ -17,7 +18,6 @@ import {
 } from "../hosts/attempt.ts";
 import type { Transport } from "../hosts/transport.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
-import { suspension } from "../keys/suspension.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
 import type { HostSlots } from "../limits/host-slots.ts";

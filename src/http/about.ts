@@ -31,4 +31,4 @@ export type MediaType =
   | "text/plain";
 
 /** `key`: an API key. `owner`: the recovery secret, or a session. `admin`: the operator's token. */
-export type Credential = "key" | "owner" | "admin";
+export type Credential = "key" | "owner" | "session" | "admin";

@@ -63,18 +63,28 @@ export class AddressThrottle {
 
   constructor(private readonly clock: Clock) {}
 
+  /** Whole seconds until one is free; null while one is. */
+  wait(block: string, limit: number): number | null {
+    const nowMs = this.clock.elapsedMs();
+    const hour = this.hours.get(block);
+    const full = hour !== undefined && nowMs - hour.startedMs < HOUR_MS && hour.taken >= limit;
+    return full ? secondsUntil(hour.startedMs + HOUR_MS, nowMs) : null;
+  }
+
   /** Takes one; or whole seconds until one is free, and takes nothing. */
   take(block: string, limit: number): number | null {
     const nowMs = this.clock.elapsedMs();
     const known = this.hours.get(block);
     const hour =
       known !== undefined && nowMs - known.startedMs < HOUR_MS ? known : { startedMs: nowMs, taken: 0 };
-    if (hour.taken >= limit) return Math.max(1, Math.ceil((hour.startedMs + HOUR_MS - nowMs) / 1_000));
+    if (hour.taken >= limit) return secondsUntil(hour.startedMs + HOUR_MS, nowMs);
     hour.taken += 1;
     if (hour !== known) this.hours.set(block, hour);
     return null;
   }
 }
+
+const secondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
 
 const HOUR_MS = 3_600_000;
 const MAX_BLOCKS = 100_000;

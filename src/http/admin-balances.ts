@@ -55,7 +55,7 @@ async function listKeys({ request, params }: Exchange, deps: HttpDeps): Promise<
   if (before !== null && (await deps.desk.store.keyById(before))?.balanceId !== balance.id) {
     return invalidField("before", "`before` must be the id of a key of this balance.");
   }
-  const keys = await deps.desk.store.keysOf(balance.id, limit + 1, before);
+  const keys = await deps.desk.store.keysOf([balance.id], limit + 1, before);
   const now = deps.desk.clock.now();
   const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
   return ok({ object: "list", data, has_more: keys.length > limit });

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { SURFACE_NAMES } from "../catalog/catalog.ts";
-import { SUSPENSION_REASONS } from "../keys/suspension.ts";
+import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
 import {
   amountUsd,
@@ -29,15 +29,23 @@ export const CreditFields = Type.Object(
   { additionalProperties: false },
 );
 
+const why = {
+  by: Type.Optional(text(100, "who decided it, a text")),
+  note: Type.Optional(text(500, "a text")),
+};
+
 export const SuspendFields = Type.Object(
   {
     reason: Type.Union(
       SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
       { description: `one of ${SUSPENSION_REASONS.join(", ")}` },
     ),
+    ...why,
   },
   { additionalProperties: false },
 );
+
+export const UnsuspendFields = Type.Object(why, { additionalProperties: false });
 
 const suspended = orNone(oneOf(SUSPENSION_REASONS));
 const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
@@ -109,7 +117,28 @@ export const ADMIN = {
     body: SuspendFields,
     answers: { 200: SuspensionAnswer },
   },
-  unsuspend: { ...admin, summary: "Lifts a suspension", answers: { 200: SuspensionAnswer } },
+  unsuspend: {
+    ...admin,
+    summary: "Lifts a suspension",
+    details: "An account's suspension and those of its balances are lifted one by one.",
+    body: UnsuspendFields,
+    answers: { 200: SuspensionAnswer },
+  },
+  suspensions: {
+    ...admin,
+    summary: "Lists what was decided about an account or a balance, newest first",
+    query: { limit: pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
+    answers: {
+      200: pageOf(
+        answerOf({
+          at: time,
+          reason: suspended,
+          by: Type.String({ description: "whom the operator named, or admin" }),
+          note: orNone(Type.String()),
+        }),
+      ),
+    },
+  },
   audit: {
     ...admin,
     summary: "Recomputes every balance from the entries",

@@ -1,15 +1,22 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import type { SuspensionReason } from "../keys/key.ts";
+import type { SuspensionReason } from "../errors/suspension.ts";
 import { isoTime } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { isLoopback, plain } from "./address.ts";
-import { ADMIN, CreditFields, SuspendFields } from "./admin-schemas.ts";
+import {
+  ADMIN,
+  CreditFields,
+  DEFAULT_ROWS,
+  MAX_ROWS,
+  SuspendFields,
+  UnsuspendFields,
+} from "./admin-schemas.ts";
 import { guarded, notAdmin } from "./admin-token.ts";
 import { readJson } from "./body.ts";
 import type { HttpDeps, LedgerAudit } from "./deps.ts";
-import type { Endpoint, Exchange } from "./endpoint.ts";
-import { invalidField, readFields, readUsd } from "./fields.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { invalidField, readCount, readFields, readUsd } from "./fields.ts";
 import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, type Reply } from "./reply.ts";
 
@@ -28,6 +35,12 @@ export function adminEndpoints(deps: HttpDeps): Endpoint[] {
       path: "/admin/accounts/:id/unsuspend",
       about: ADMIN.unsuspend,
       handle: guarded(unsuspend, deps),
+    },
+    {
+      method: "GET",
+      path: "/admin/accounts/:id/suspensions",
+      about: ADMIN.suspensions,
+      handle: guarded(suspensions, deps),
     },
     { method: "GET", path: "/admin/ledger/audit", about: ADMIN.audit, handle: guarded(audit, deps) },
     { method: "POST", path: "/admin/reload", about: ADMIN.reload, handle: guarded(reload, deps) },
@@ -83,23 +96,41 @@ async function suspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
   const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
   if (refused(body)) return body;
   const fields = readFields(SuspendFields, body);
-  return refused(fields) ? fields : setSuspension(exchange, fields.reason, deps);
+  return refused(fields) ? fields : setSuspension(exchange, fields.reason, fields, deps);
 }
 
-const unsuspend = (exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> =>
-  setSuspension(exchange, null, deps);
+async function unsuspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(UnsuspendFields, body);
+  return refused(fields) ? fields : setSuspension(exchange, null, fields, deps);
+}
 
 async function setSuspension(
   { params }: Exchange,
   reason: SuspensionReason | null,
+  { by = "admin", note = null }: { readonly by?: string; readonly note?: string | null },
   { desk }: HttpDeps,
 ): Promise<Reply | Refusal> {
-  const id = params.id ?? "";
-  const balances = await desk.store.suspend(id, reason);
-  if (balances.length === 0) return invalidField("id", "There is no account or balance of this id.");
+  const subject = params.id ?? "";
+  const balances = await desk.store.suspend({ subject, reason, at: desk.clock.now(), by, note });
+  if (balances === null) return noSubject();
   for (const balance of balances) desk.keyring.forgetEstate(balance);
-  return ok({ id, suspended: reason, balance_ids: balances });
+  return ok({ id: subject, suspended: reason, balance_ids: balances });
 }
+
+/** Everything that was ever decided about an account or a balance. */
+async function suspensions({ params, request }: Exchange, { desk }: HttpDeps): Promise<Reply | Refusal> {
+  const limit = readCount(queryOf(request), "limit", DEFAULT_ROWS, MAX_ROWS);
+  if (refused(limit)) return limit;
+  const records = await desk.store.suspensions(params.id ?? "", limit + 1);
+  const data = records
+    .slice(0, limit)
+    .map(({ at, reason, by, note }) => ({ at: isoTime(at), reason, by, note }));
+  return ok({ object: "list", data, has_more: records.length > limit });
+}
+
+const noSubject = (): Refusal => invalidField("id", "There is no account or balance of this id.");
 
 async function audit(_: Exchange, deps: HttpDeps): Promise<Reply> {
   const books = await deps.ledger.audit();

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { newId } from "../units/id.ts";
+import { accountEndpoints } from "./accounts.ts";
 import { adminEndpoints } from "./admin.ts";
 import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
@@ -30,6 +31,7 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
     ...generationEndpoints(deps),
     ...keyEndpoints(deps),
     ...meEndpoints(deps),
+    ...accountEndpoints(deps),
     ...budgetEndpoints(deps),
     ...receiptEndpoints(deps),
     ...creditEndpoints(deps),

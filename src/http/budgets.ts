@@ -10,7 +10,7 @@ import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "./budget-sch
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { readFields, readUsd } from "./fields.ts";
-import { bearerOf, identify, ownersOnly } from "./identity.ts";
+import { identify, ownersOnly } from "./identity.ts";
 import { MAX_BUDGET_NAME } from "./key-fields.ts";
 import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { created, ok, type Reply } from "./reply.ts";
@@ -20,8 +20,7 @@ export function budgetEndpoints(deps: HttpDeps): Endpoint[] {
   const owned =
     (handle: (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>) =>
     async (exchange: Exchange) => {
-      const { request } = exchange;
-      const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+      const who = await identify(exchange, deps);
       if (refused(who)) return who;
       return who.kind === "key" ? ownersOnly("see or change budgets") : handle(who.balance, exchange, deps);
     };

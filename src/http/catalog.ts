@@ -4,7 +4,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { CATALOG } from "./catalog-schemas.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
-import { bearerOf, bearerOrApiKeyOf, identify } from "./identity.ts";
+import { bearerOrApiKeyOf, identify } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it. Contract §4. */
@@ -38,8 +38,8 @@ export function catalogEndpoints(deps: HttpDeps): Endpoint[] {
   ];
 }
 
-async function catalog({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+async function catalog(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
   return ok({ object: "list", data: catalogEntries(deps.catalog(), deps.roads) });
 }
@@ -67,8 +67,8 @@ async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
 
 const MAX_SHOWN = 100;
 
-async function strangerTo({ request }: Exchange, deps: HttpDeps): Promise<Refusal | null> {
-  const who = await identify(bearerOrApiKeyOf(request), request, deps.desk, deps.settings().dashboardUrl);
+async function strangerTo(exchange: Exchange, deps: HttpDeps): Promise<Refusal | null> {
+  const who = await identify(exchange, deps, bearerOrApiKeyOf);
   return refused(who) ? who : null;
 }
 

@@ -7,7 +7,7 @@ import { amountUsd, answerOf, orNone, pageOf, pageQuery, time } from "./answers.
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { readCount } from "./fields.ts";
-import { bearerOf, identify, ownersOnly } from "./identity.ts";
+import { identify, ownersOnly } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** `GET /v1/credits`: what was credited to the balance, newest first. For its owner. */
@@ -15,11 +15,11 @@ export function creditEndpoints(deps: HttpDeps): Endpoint[] {
   return [{ method: "GET", path: "/v1/credits", about: CREDITS, handle: (exchange) => list(exchange, deps) }];
 }
 
-async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("see credits");
-  const limit = readCount(queryOf(request), "limit", DEFAULT_PAGE, MAX_PAGE);
+  const limit = readCount(queryOf(exchange.request), "limit", DEFAULT_PAGE, MAX_PAGE);
   if (refused(limit)) return limit;
   const credits = await deps.ledger.credits(who.balance.id, limit + 1);
   const data = credits.slice(0, limit).map(({ amount, note, at }) => ({

@@ -1,3 +1,4 @@
+import type { AccountDesk } from "../accounts/desk.ts";
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { RoadConditions } from "../catalog/entry.ts";
 import type { Refusal } from "../errors/refusal.ts";
@@ -14,12 +15,17 @@ import type { UsageSums } from "../store/usage-sums.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
+import type { AddressThrottle } from "./address.ts";
 import type { Networks } from "./networks.ts";
 
 /** Everything the HTTP floor is handed. Functions answer anew after a reload. */
 export interface HttpDeps {
   /** Keys, budgets and the clock and randomness that they are made with. */
   readonly desk: KeyDesk;
+  /** Accounts, sessions and claims. */
+  readonly accounts: AccountDesk;
+  /** Recovery secrets that were none, by network address. */
+  readonly wrongSecrets: AddressThrottle;
   readonly adminToken: string;
   settings(): HttpSettings;
   generate(surface: SurfaceName, call: Call): Promise<Answer>;

@@ -39,7 +39,7 @@ function surface(
       const secret = secretOf(request);
       // Said here because it depends on the header that was sent instead.
       if (secret === null) return missingKey(request);
-      const body = await readWanted(request, secret, deps);
+      const body = await readWanted(exchange, secret, deps);
       if (refused(body)) return body;
       const { headers, signal } = request;
       const blocks = () => blocksOf(exchange.address, headers, deps.settings().trustedProxies);
@@ -57,10 +57,11 @@ function surface(
  * Reads the body; of a stranger, only a small one. A large body is worth memory only for a key that is good, and the
  * generation refuses a bad key before it looks at the body.
  */
-async function readWanted(request: Request, secret: string, deps: HttpDeps): Promise<Uint8Array | Refusal> {
-  const { bodyBytes, dashboardUrl } = deps.settings();
+async function readWanted(exchange: Exchange, secret: string, deps: HttpDeps): Promise<Uint8Array | Refusal> {
+  const { request } = exchange;
+  const { bodyBytes } = deps.settings();
   if (isSmall(request)) return readBody(request, bodyBytes);
-  const identity = await identify(secret, request, deps.desk, dashboardUrl);
+  const identity = await identify(exchange, deps, () => secret);
   return refused(identity) ? identity : readBody(request, bodyBytes);
 }
 
@@ -71,12 +72,11 @@ function isSmall({ headers }: Request): boolean {
   return declared !== null && Number(declared) <= SMALL_BYTES;
 }
 
-async function countTokens({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const { bodyBytes, dashboardUrl } = deps.settings();
-  const identity = await identify(bearerOrApiKeyOf(request), request, deps.desk, dashboardUrl);
+async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const identity = await identify(exchange, deps, bearerOrApiKeyOf);
   if (refused(identity)) return identity;
   if (identity.kind !== "key") return keysOnly("count tokens");
-  const body = await readBody(request, bodyBytes);
+  const body = await readBody(exchange.request, deps.settings().bodyBytes);
   if (refused(body)) return body;
   const tokens = await deps.countTokens(body, identity);
   return refused(tokens) ? tokens : ok({ input_tokens: tokens });

@@ -1,8 +1,16 @@
-import { type Refusal, refuse } from "../errors/refusal.ts";
-import type { KeyDesk } from "../keys/desk.ts";
+import type { Holdings } from "../accounts/account.ts";
+import { isSession } from "../accounts/secret.ts";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Balance, Key } from "../keys/key.ts";
-import type { Holder } from "../keys/keyring.ts";
-import { hashSecret, isRecoverySecret } from "../keys/secret.ts";
+import { isRecoverySecret } from "../keys/secret.ts";
+import { assert } from "../units/assert.ts";
+import type { BalanceId } from "../units/id.ts";
+import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
+import { blocksOf } from "./address.ts";
+import { cookieSession, fromOwnPage } from "./cookie.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Exchange } from "./endpoint.ts";
+import { invalidField } from "./fields.ts";
 
 /** Who sends a request. An owner shows the recovery secret of the balance, or a session of its account. */
 export type Identity = KeyIdentity | OwnerIdentity;
@@ -13,11 +21,28 @@ export interface KeyIdentity {
   readonly balance: Balance;
 }
 
-export interface OwnerIdentity {
+export type OwnerIdentity = RecoveryIdentity | SessionIdentity;
+
+interface RecoveryIdentity {
   readonly kind: "owner";
-  readonly by: "recovery" | "session";
+  readonly by: "recovery";
   readonly balance: Balance;
 }
+
+export interface SessionIdentity {
+  readonly kind: "owner";
+  readonly by: "session";
+  /** The one that is acted on: named by the header `x-gateway-balance`, or the account's first. */
+  readonly balance: Balance;
+  /** Those that may be seen: the named one, or all of the account's. */
+  readonly balances: readonly BalanceId[];
+  readonly holdings: Holdings;
+  readonly session: SecretHash;
+}
+
+/** The balances whose keys and receipts an owner may see. */
+export const ownBalances = (owner: OwnerIdentity): readonly BalanceId[] =>
+  owner.by === "session" ? owner.balances : [owner.balance.id];
 
 /** The bearer token; null when there is none. */
 export function bearerOf(request: Request): string | null {
@@ -32,22 +57,86 @@ const BEARER = /^bearer +(\S.*)$/i;
 export const bearerOrApiKeyOf = (request: Request): string | null =>
   bearerOf(request) ?? request.headers.get("x-api-key");
 
-/** Unknown, revoked and expired credentials have one answer. */
+/**
+ * Who sends a request: by its bearer token, or else by a session in a cookie, where that is safe. Unknown, revoked and
+ * expired credentials have one answer.
+ */
 export async function identify(
-  secret: string | null,
-  request: Request,
-  desk: KeyDesk,
-  dashboardUrl: string,
+  exchange: Exchange,
+  deps: HttpDeps,
+  secretOf: (request: Request) => string | null = bearerOf,
 ): Promise<Identity | Refusal> {
-  if (secret === null) return missingKey(request);
-  if (isRecoverySecret(secret)) {
-    const balance = await desk.store.balanceByRecovery(hashSecret(secret));
-    return balance === null ? invalidKey(dashboardUrl) : { kind: "owner", by: "recovery", balance };
+  const { request } = exchange;
+  const secret = secretOf(request);
+  if (secret !== null) return identifyBy(secret, exchange, deps);
+  const session = request.headers.has("authorization") ? null : cookieSession(request);
+  if (session === null) return missingKey(request);
+  const forged = !SAFE_METHODS.has(request.method) && !fromOwnPage(request, deps.settings());
+  return forged ? notOwnPage() : bySession(session, exchange, deps);
+}
+
+/** These change nothing, and a page elsewhere cannot read what they answer. */
+const SAFE_METHODS = new Set(["GET", "HEAD"]);
+
+/** Nothing at all that says who somebody is. */
+export const isAnonymous = ({ headers }: Request): boolean =>
+  !headers.has("authorization") &&
+  !headers.has("x-api-key") &&
+  cookieSession({ headers } as Request) === null;
+
+async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
+  if (isRecoverySecret(secret)) return byRecovery(secret, exchange, deps);
+  if (isSession(secret)) return bySession(secret, exchange, deps);
+  const { desk } = deps;
+  const holder = await desk.keyring.identify(secret, desk.clock.now());
+  return holder === null ? invalidKey(deps) : { kind: "key", key: holder.key, balance: holder.balance };
+}
+
+async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
+  return refuseGuesser(exchange, deps, async () => {
+    const balance = await deps.desk.store.balanceByRecovery(hashSecret(secret));
+    return balance === null ? invalidKey(deps) : { kind: "owner", by: "recovery", balance };
+  });
+}
+
+/**
+ * Tries a secret that opens an account. Guessing is hopeless; but each wrong guess reads the disk, so a network address
+ * that keeps guessing is not listened to.
+ */
+export async function refuseGuesser<Opened>(
+  exchange: Exchange,
+  deps: HttpDeps,
+  tryIt: () => Promise<Opened | Refusal>,
+): Promise<Opened | Refusal> {
+  const { wrongSecrets } = deps;
+  const block = networkOf(exchange, deps);
+  const wait = wrongSecrets.wait(block, MOST_WRONG_SECRETS);
+  if (wait !== null) return tooManyWrong(wait);
+  const outcome = await tryIt();
+  if (refused(outcome)) wrongSecrets.take(block, MOST_WRONG_SECRETS);
+  return outcome;
+}
+
+/** The client's network, as throttles count it. */
+export const networkOf = ({ address, request }: Exchange, deps: HttpDeps): string =>
+  blocksOf(address, request.headers, deps.settings().trustedProxies)[0];
+
+/** An hour, from one network address. */
+const MOST_WRONG_SECRETS = 60;
+
+async function bySession(secret: string, { request }: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
+  const session = hashSecret(secret);
+  const held = await deps.accounts.store.session(session);
+  if (held === null || held.expiresAt <= deps.desk.clock.now()) return endedSession(deps);
+  const named = request.headers.get("x-gateway-balance");
+  const balances = named === null ? held.balances : held.balances.filter((one) => one === named);
+  const id = balances[0];
+  if (id === undefined) {
+    return invalidField("x-gateway-balance", "`x-gateway-balance` must name a balance of this account.");
   }
-  const holder: Holder | null = await desk.keyring.identify(secret, desk.clock.now());
-  return holder === null
-    ? invalidKey(dashboardUrl)
-    : { kind: "key", key: holder.key, balance: holder.balance };
+  const estate = await deps.desk.store.estate(id);
+  assert(estate !== null, `${id} of ${held.account.id} does not exist`);
+  return { kind: "owner", by: "session", balance: estate.balance, balances, holdings: held, session };
 }
 
 export function missingKey(request: Request): Refusal {
@@ -59,10 +148,29 @@ export function missingKey(request: Request): Refusal {
   return refuse("missing_api_key", `${sent} Send the header \`Authorization: Bearer <API_KEY>\`.`);
 }
 
-const invalidKey = (dashboardUrl: string): Refusal =>
+const invalidKey = (deps: HttpDeps): Refusal =>
   refuse(
     "invalid_api_key",
-    `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
+    `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${deps.settings().dashboardUrl}) or with POST /v1/keys.`,
+  );
+
+const endedSession = (deps: HttpDeps): Refusal =>
+  refuse(
+    "invalid_api_key",
+    `The session is unknown, was signed out or has expired. Sign in again in the dashboard (${deps.settings().dashboardUrl}). API keys begin with \`or-live-\`.`,
+  );
+
+const notOwnPage = (): Refusal =>
+  invalidField(
+    "Origin",
+    "A request with the session cookie that changes something must come from the dashboard's own pages. From elsewhere send the session as the bearer token.",
+  );
+
+const tooManyWrong = (retryAfterS: number): Refusal =>
+  refuse(
+    "rate_limited",
+    `This network address sent ${MOST_WRONG_SECRETS} wrong recovery secrets, links or signatures within an hour, which is the limit. Retry in ${retryAfterS} s.`,
+    { retryAfterS, ...(retryAfterS > 60 ? { shouldRetry: false as const } : {}) },
   );
 
 /** An API key where only an owner may act: an agent must not be able to lift its own caps. */
@@ -75,3 +183,7 @@ export const ownersOnly = (what: string): Refusal =>
 /** An owner's credential where a key is needed, whose limits and counters apply. */
 export const keysOnly = (what: string): Refusal =>
   refuse("invalid_request", `Only an API key can ${what}. Send one as the bearer token.`);
+
+/** Where there must be an account behind the request. */
+export const sessionsOnly = (what: string): Refusal =>
+  refuse("invalid_request", `Only a signed-in session can ${what}. Sign in with POST /v1/auth/email.`);

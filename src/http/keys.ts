@@ -1,16 +1,16 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { suspension } from "../errors/suspension.ts";
 import { createKey, setUp } from "../keys/creation.ts";
 import type { Key } from "../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../keys/rotation.ts";
-import { suspension } from "../keys/suspension.ts";
 import { isoTime } from "../units/clock.ts";
 import type { KeyId } from "../units/id.ts";
-import { AddressThrottle, blocksOf } from "./address.ts";
+import { AddressThrottle } from "./address.ts";
 import { readJson } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
-import { bearerOf, type Identity, identify, ownersOnly } from "./identity.ts";
+import { type Identity, identify, isAnonymous, networkOf, ownBalances, ownersOnly } from "./identity.ts";
 import { readKeyWish } from "./key-fields.ts";
 import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "./key-schemas.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
@@ -59,15 +59,13 @@ async function create(
   throttle: AddressThrottle,
 ): Promise<Reply | Refusal> {
   const { request } = exchange;
-  const anonymous = !request.headers.has("authorization") && !request.headers.has("x-api-key");
-  if (anonymous) {
-    const { accountlessKeysPerAddressPerHour, trustedProxies } = deps.settings();
-    const [block] = blocksOf(exchange.address, request.headers, trustedProxies);
-    const wait = throttle.take(block, accountlessKeysPerAddressPerHour);
+  if (isAnonymous(request)) {
+    const { accountlessKeysPerAddressPerHour } = deps.settings();
+    const wait = throttle.take(networkOf(exchange, deps), accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
     return createBalance(exchange, deps);
   }
-  const who = await whoIs(exchange, deps);
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
   if (who.balance.suspended !== null) return suspension(who.balance.suspended);
@@ -91,7 +89,7 @@ async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply 
 }
 
 async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await whoIs(exchange, deps);
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
   const now = deps.desk.clock.now();
   if (who.kind === "key") {
@@ -102,9 +100,9 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   if (refused(limit)) return limit;
   const before = query.get("before");
   if (before !== null && (await visibleKey(before, who, deps)) === null) {
-    return invalidField("before", "`before` must be the id of a key of this balance.");
+    return invalidField("before", "`before` must be the id of a key of yours.");
   }
-  const keys = await deps.desk.store.keysOf(who.balance.id, limit + 1, before as KeyId | null);
+  const keys = await deps.desk.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
   const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
   return ok({ object: "list", data, has_more: keys.length > limit });
 }
@@ -142,7 +140,7 @@ async function end(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal>
 
 /** The key that the path names, if whoever asks may see it. */
 async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key; by: Actor } | Refusal> {
-  const who = await whoIs(exchange, deps);
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
   const id = exchange.params.id ?? "";
   const key = await visibleKey(id, who, deps);
@@ -151,7 +149,7 @@ async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key
     "id",
     who.kind === "key"
       ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys send an owner's credential.`
-      : `This balance has no key \`${id.slice(0, MAX_SHOWN)}\`.`,
+      : `There is no key \`${id.slice(0, MAX_SHOWN)}\` of yours.`,
   );
 }
 
@@ -160,16 +158,13 @@ const MAX_SHOWN = 64;
 async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promise<Key | null> {
   if (who.kind === "key") return id === who.key.id ? who.key : null;
   const key = await desk.store.keyById(id as KeyId);
-  return key?.balanceId === who.balance.id ? key : null;
+  return key !== null && ownBalances(who).includes(key.balanceId) ? key : null;
 }
 
 async function readWish({ request }: Exchange, { desk }: HttpDeps) {
   const body = await readJson(request, CONTROL_BODY_BYTES);
   return refused(body) ? body : readKeyWish(body, desk.clock.now());
 }
-
-const whoIs = ({ request }: Exchange, deps: HttpDeps): Promise<Identity | Refusal> =>
-  identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
 
 const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>
   refuse(

@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { SUSPENSION_REASONS } from "../keys/suspension.ts";
+import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, time } from "./answers.ts";
+import { identityMembers } from "./account-schemas.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, texts, time } from "./answers.ts";
 import { UsedKeyAnswer } from "./key-schemas.ts";
 
 const suspended = oneOf(SUSPENSION_REASONS);
@@ -20,7 +21,20 @@ export const ME = {
         suspended: orNone(suspended),
         key: orNone(UsedKeyAnswer),
         open_tier: answerOf({ limit: count, used: count, resets_at: time }),
-        account: orNone(answerOf({ id: Type.String(), suspended: Type.Optional(suspended) })),
+        account: orNone(
+          answerOf({
+            id: Type.String(),
+            ...identityMembers,
+            suspended: Type.Optional(suspended),
+            confirmed: Type.Optional(
+              Type.Boolean({
+                description: "not to a session: false while a claim waits for the address's owner",
+              }),
+            ),
+            balances: Type.Optional(texts),
+            claims: Type.Optional(Type.Array(answerOf({ balance_id: Type.String(), claimed_at: time }))),
+          }),
+        ),
       },
       "Me",
     ),

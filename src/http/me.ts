@@ -1,12 +1,15 @@
+import type { Account } from "../accounts/account.ts";
+import { isPending } from "../accounts/claim-term.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Balance } from "../keys/key.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
+import { identityView } from "./accounts.ts";
 import { blocksOf } from "./address.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
-import { bearerOf, identify } from "./identity.ts";
+import { type Identity, identify } from "./identity.ts";
 import { usedKeyView } from "./key-view.ts";
 import { ME } from "./me-schemas.ts";
 import { ok, type Reply } from "./reply.ts";
@@ -17,8 +20,7 @@ export function meEndpoints(deps: HttpDeps): Endpoint[] {
 
 /** Readable while suspended too: people must be able to see why they are refused. */
 async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const { request } = exchange;
-  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
   const { balance } = who;
   const now = deps.desk.clock.now();
@@ -31,7 +33,7 @@ async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> 
     suspended: balance.suspended,
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
     open_tier: await openTier(balance, exchange, now, deps),
-    account: accountOf(balance),
+    account: await accountOf(who, now, deps),
   });
 }
 
@@ -42,5 +44,24 @@ async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps
   return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };
 }
 
-const accountOf = ({ accountId, suspended }: Balance) =>
-  accountId === null ? null : { id: accountId, ...(suspended === null ? {} : { suspended }) };
+/** With the balances and the waiting claims only for a session: a key need not know what else its owner has. */
+async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
+  if (who.kind === "owner" && who.by === "session") {
+    const { account, balances, claims } = who.holdings;
+    const pending = claims.filter((claim) => isPending(claim, now));
+    return {
+      ...accountView(account),
+      balances,
+      claims: pending.map(({ balanceId, at }) => ({ balance_id: balanceId, claimed_at: isoTime(at) })),
+    };
+  }
+  const found = await accounts.store.accountOf(who.balance.id);
+  if (found === null || (found.claim !== null && !isPending(found.claim, now))) return null;
+  return { ...accountView(found.account), confirmed: found.claim === null };
+}
+
+const accountView = (account: Account) => ({
+  id: account.id,
+  ...identityView(account),
+  ...(account.suspended === null ? {} : { suspended: account.suspended }),
+});

@@ -79,6 +79,11 @@ const SECURITY = {
     scheme: "bearer",
     description: "An owner's credential: the recovery secret of the balance, or a session.",
   },
+  session: {
+    type: "http",
+    scheme: "bearer",
+    description: "A session, or-sess-…; from the gateway's own pages also in the cookie __Host-session.",
+  },
   admin: { type: "http", scheme: "bearer", description: "The admin token of the gateway's operator." },
 } as const satisfies Record<Credential, object>;
 

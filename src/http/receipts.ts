@@ -4,7 +4,7 @@ import type { KeyId, ReceiptId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
-import { bearerOf, type Identity, identify } from "./identity.ts";
+import { type Identity, identify, ownBalances } from "./identity.ts";
 import { DEFAULT_RECEIPTS, MAX_RECEIPTS, RECEIPTS } from "./receipt-schemas.ts";
 import { ok, type Reply } from "./reply.ts";
 
@@ -21,10 +21,10 @@ export function receiptEndpoints(deps: HttpDeps): Endpoint[] {
   ];
 }
 
-async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await whoIs(request, deps);
+async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
-  const query = queryOf(request);
+  const query = queryOf(exchange.request);
   const limit = readCount(query, "limit", DEFAULT_RECEIPTS, MAX_RECEIPTS);
   if (refused(limit)) return limit;
   const before = query.get("before");
@@ -50,10 +50,10 @@ async function list({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refu
   });
 }
 
-async function show({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await whoIs(request, deps);
+async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
-  const id = params.id ?? "";
+  const id = exchange.params.id ?? "";
   const receipt = await visible(id, who, deps);
   return receipt === null
     ? invalidField("id", `There is no receipt \`${id.slice(0, MAX_SHOWN)}\` that this credential can read.`)
@@ -65,9 +65,7 @@ const MAX_SHOWN = 64;
 async function visible(id: string, who: Identity, deps: HttpDeps): Promise<StoredReceipt | null> {
   const receipt = await deps.receipts.receipt(id as ReceiptId);
   if (receipt === null) return null;
-  const theirs = who.kind === "key" ? receipt.keyId === who.key.id : receipt.balanceId === who.balance.id;
+  const theirs =
+    who.kind === "key" ? receipt.keyId === who.key.id : ownBalances(who).includes(receipt.balanceId);
   return theirs ? receipt : null;
 }
-
-const whoIs = (request: Request, deps: HttpDeps): Promise<Identity | Refusal> =>
-  identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);

@@ -9,7 +9,7 @@ import { amountUsd, answerOf, count, oneOf, orNone, time } from "./answers.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField } from "./fields.ts";
-import { bearerOf, identify } from "./identity.ts";
+import { identify } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /**
@@ -29,10 +29,10 @@ const PERIODS = {
   month: { stretches: 30, stretchMs: DAY_MS },
 } as const;
 
-async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(bearerOf(request), request, deps.desk, deps.settings().dashboardUrl);
+async function usage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
   if (refused(who)) return who;
-  const query = queryOf(request);
+  const query = queryOf(exchange.request);
   const name = query.get("period") ?? "week";
   if (!Object.hasOwn(PERIODS, name)) {
     return invalidField("period", `\`period\` must be one of ${Object.keys(PERIODS).join(", ")}.`);

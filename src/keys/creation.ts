@@ -1,10 +1,11 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { suspension } from "../errors/suspension.ts";
 import { newId } from "../units/id.ts";
+import { hashSecret } from "../units/secret-hash.ts";
 import type { KeyDesk } from "./desk.ts";
 import type { Balance, Key, KeyLimits } from "./key.ts";
 import type { Estate } from "./key-store.ts";
-import { hashSecret, newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
-import { suspension } from "./suspension.ts";
+import { newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
 import { type KeyWish, missingBudget } from "./wish.ts";
 
 /** A key with the one copy of its plaintext there will ever be. */

@@ -1,6 +1,9 @@
 import type { Refusal } from "../errors/refusal.ts";
+import type { SuspensionReason } from "../errors/suspension.ts";
+import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
-import type { Balance, Budget, Key, SecretHash, SuspensionReason } from "./key.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
+import type { Balance, Budget, Key } from "./key.ts";
 
 /**
  * Where keys outlive the process. A change is decided by a function that is handed the present state and returns what
@@ -12,8 +15,8 @@ export interface KeyStore {
   keyById(id: KeyId): Promise<Key | null>;
   balanceByRecovery(hash: SecretHash): Promise<Balance | null>;
   estate(id: BalanceId): Promise<Estate | null>;
-  /** Newest first; `before` is the id that the last page ended with. */
-  keysOf(balance: BalanceId, limit: number, before: KeyId | null): Promise<Key[]>;
+  /** Of these balances, newest first; `before` is the id that the last page ended with. */
+  keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]>;
 
   /** Newest first; `before` is the id that the last page ended with. `liveKeys` as in `addKey`. */
   balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]>;
@@ -34,8 +37,13 @@ export interface KeyStore {
     balance: BalanceId,
     decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
   ): Promise<BudgetChange | Refusal>;
-  /** By balance, or all balances of an account; returns those that were found. */
-  suspend(id: string, reason: SuspensionReason | null): Promise<BalanceId[]>;
+  /**
+   * A balance, or an account with all its balances, now and in future; returns the balances, or null where nothing has the
+   * id. The record is kept for good.
+   */
+  suspend(suspension: SuspensionRecord): Promise<BalanceId[] | null>;
+  /** Newest first, at most `limit`. */
+  suspensions(subject: string, limit: number): Promise<SuspensionRecord[]>;
 }
 
 /** A balance and what its keys share. */
@@ -53,3 +61,13 @@ export interface KeyChange {
 export type BudgetChange =
   | { readonly kind: "put"; readonly budget: Budget }
   | { readonly kind: "drop"; readonly budget: Budget };
+
+/** Who suspended what, when and why; a null reason lifts a suspension. */
+export interface SuspensionRecord {
+  /** The id of a balance or an account. */
+  readonly subject: string;
+  readonly reason: SuspensionReason | null;
+  readonly at: EpochMs;
+  readonly by: string;
+  readonly note: string | null;
+}

@@ -1,9 +1,8 @@
+import type { SuspensionReason } from "../errors/suspension.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
-
-/** SHA-256 of a secret, lower-case hex. The plaintext is never kept. */
-export type SecretHash = string & { readonly __unit: "SecretHash" };
 
 /** Limits of a key; null means none. Specification, "API key". */
 export interface KeyLimits {
@@ -35,8 +34,6 @@ export interface Key extends KeyLimits {
   /** Set by `expires_at`, and by a rotation to the end of its grace. */
   readonly expiresAt: EpochMs | null;
 }
-
-export type SuspensionReason = "chargeback" | "sanctions" | "acceptable_use";
 
 /** Prepaid credit and who it belongs to. What is left of it is the ledger's to say. */
 export interface Balance {

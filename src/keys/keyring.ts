@@ -2,9 +2,11 @@ import { LRUCache } from "lru-cache";
 import { assert } from "../units/assert.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
-import type { Balance, Budget, Key, SecretHash } from "./key.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
+import { hashSecret } from "../units/secret-hash.ts";
+import type { Balance, Budget, Key } from "./key.ts";
 import type { Estate, KeyStore } from "./key-store.ts";
-import { hashSecret, isApiKey } from "./secret.ts";
+import { isApiKey } from "./secret.ts";
 
 /**
  * Bearer token → SHA-256 → key at this moment, without leaving memory in the common case. Unknown, revoked and expired

@@ -1,11 +1,12 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type KeyId, newId } from "../units/id.ts";
+import { hashSecret } from "../units/secret-hash.ts";
 import type { Minted } from "./creation.ts";
 import type { KeyDesk } from "./desk.ts";
 import type { Key } from "./key.ts";
 import { isLive } from "./keyring.ts";
-import { hashSecret, newApiKey, shownPrefix } from "./secret.ts";
+import { newApiKey, shownPrefix } from "./secret.ts";
 import { granted, type KeyWish, loosens } from "./wish.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { BASE58_CLASS, randomBase58 } from "../units/base58.ts";
 import type { RandomBytes } from "../units/random.ts";
-import type { SecretHash } from "./key.ts";
 
 /**
  * Bearer secrets. Both kinds carry more than 180 random bits, so a plain SHA-256 is enough to store them by: there is
@@ -26,6 +25,3 @@ export const isRecoverySecret = (secret: string): boolean => RECOVERY_FORM.test(
 
 /** The part of a key that is stored and shown, for people to tell their keys apart by. */
 export const shownPrefix = (secret: string): string => secret.slice(0, SHOWN_CHARACTERS);
-
-export const hashSecret = (secret: string): SecretHash =>
-  Bun.CryptoHasher.hash("sha256", secret, "hex") as SecretHash;

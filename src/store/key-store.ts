@@ -1,10 +1,12 @@
 import type { Database } from "bun:sqlite";
 import { type Refusal, refused } from "../errors/refusal.ts";
-import type { Balance, Budget, Key, SecretHash, SuspensionReason } from "../keys/key.ts";
-import type { BudgetChange, Estate, KeyChange, KeyStore } from "../keys/key-store.ts";
+import type { SuspensionReason } from "../errors/suspension.ts";
+import type { Balance, Budget, Key } from "../keys/key.ts";
+import type { BudgetChange, Estate, KeyChange, KeyStore, SuspensionRecord } from "../keys/key-store.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
 
@@ -39,10 +41,14 @@ export class SqliteKeyStore implements KeyStore {
     return this.readEstate(id);
   }
 
-  async keysOf(balance: BalanceId, limit: number, before: KeyId | null): Promise<Key[]> {
+  async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
     const from = before === null ? null : this.statements.keyById.get(before);
     const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
-    return this.statements.keysOf.all(balance, at, from?.id ?? "", limit).map(keyFromRow);
+    return balances
+      .flatMap((balance) => this.statements.keysOf.all(balance, at, from?.id ?? "", limit))
+      .sort(newestFirst)
+      .slice(0, limit)
+      .map(keyFromRow);
   }
 
   async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
@@ -107,8 +113,19 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
-  async suspend(id: string, reason: SuspensionReason | null): Promise<BalanceId[]> {
-    return this.change(() => this.statements.suspend.all(reason, id, id).map((row) => row.id));
+  async suspend({ subject, reason, at, by, note }: SuspensionRecord): Promise<BalanceId[] | null> {
+    const { suspendBalance, suspendAccount, balancesOf, addSuspension } = this.statements;
+    return this.change(() => {
+      const accounts = suspendAccount.run(reason, subject).changes;
+      const balances = suspendBalance.run(reason, subject).changes;
+      if (accounts + balances === 0) return null;
+      addSuspension.run(at, subject, reason, by, note);
+      return balancesOf.all(subject, subject).map(({ id }) => id);
+    });
+  }
+
+  async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
+    return this.statements.suspensions.all(subject, limit);
   }
 
   private change<Result>(write: () => Result): Result {
@@ -143,6 +160,9 @@ export class SqliteKeyStore implements KeyStore {
     this.statements.updateKey.run(...changeable(key), key.id);
   }
 }
+
+const newestFirst = (a: KeyRow, b: KeyRow): number =>
+  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
 /** Columns that a key's life changes, in the order of `CHANGEABLE`. */
 const changeable = (key: Key): Changeable => [
@@ -249,7 +269,9 @@ const budgetOf = (row: BudgetRow): Budget => ({
   window: row.window,
 });
 
-const BALANCE_COLUMNS = "id, account_id, suspended, created_at";
+/** An account's suspension is that of all its balances, beside those of their own. */
+const BALANCE_COLUMNS = "b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at";
+const BALANCES = "balances b LEFT JOIN accounts a ON a.id = b.account_id";
 /** Neither revoked nor expired at the parameter's time. */
 const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
 
@@ -274,21 +296,33 @@ function prepare(db: Database) {
     updateKey: db.query<never, [...Changeable, string]>(
       `UPDATE keys SET ${CHANGEABLE.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`,
     ),
-    balanceById: db.query<BalanceRow, [string]>(`SELECT ${BALANCE_COLUMNS} FROM balances WHERE id = ?`),
+    balanceById: db.query<BalanceRow, [string]>(`SELECT ${BALANCE_COLUMNS} FROM ${BALANCES} WHERE b.id = ?`),
     balanceByRecovery: db.query<BalanceRow, [string]>(
-      `SELECT ${BALANCE_COLUMNS} FROM balances WHERE recovery_hash = ?`,
+      `SELECT ${BALANCE_COLUMNS} FROM ${BALANCES} WHERE b.recovery_hash = ?`,
     ),
     balances: db.query<BalanceRow & { live: number }, [number, number, string, number]>(
       `SELECT ${BALANCE_COLUMNS},
-         (SELECT count(*) FROM keys WHERE balance_id = balances.id
+         (SELECT count(*) FROM keys WHERE balance_id = b.id
            AND state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)) AS live
-       FROM balances WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?`,
+       FROM ${BALANCES} WHERE (b.created_at, b.id) < (?, ?) ORDER BY b.created_at DESC, b.id DESC LIMIT ?`,
     ),
     addBalance: db.query<never, [string, string | null, string | null, string, number]>(
       "INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at) VALUES (?, ?, ?, ?, ?)",
     ),
-    suspend: db.query<{ id: BalanceId }, [string | null, string, string]>(
-      "UPDATE balances SET suspended = ? WHERE id = ? OR account_id = ? RETURNING id",
+    suspendBalance: db.query<never, [string | null, string]>(
+      "UPDATE balances SET suspended = ? WHERE id = ?",
+    ),
+    suspendAccount: db.query<never, [string | null, string]>(
+      "UPDATE accounts SET suspended = ? WHERE id = ?",
+    ),
+    balancesOf: db.query<{ id: BalanceId }, [string, string]>(
+      "SELECT id FROM balances WHERE id = ? OR account_id = ? ORDER BY attached_at, id",
+    ),
+    addSuspension: db.query<never, [number, string, string | null, string, string | null]>(
+      "INSERT INTO suspensions (at, subject, reason, by, note) VALUES (?, ?, ?, ?, ?)",
+    ),
+    suspensions: db.query<SuspensionRecord, [string, number]>(
+      "SELECT subject, reason, at, by, note FROM suspensions WHERE subject = ? ORDER BY seq DESC LIMIT ?",
     ),
     budgetsOf: db.query<BudgetRow, [string]>("SELECT * FROM budgets WHERE balance_id = ? ORDER BY name"),
     budgetUses: db.query<{ name: string; keys: number }, [string, number]>(

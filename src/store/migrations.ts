@@ -92,4 +92,64 @@ export const MIGRATIONS: readonly string[] = [
   `
   CREATE INDEX balances_by_time ON balances (created_at, id);
   `,
+  // 4: accounts
+  `
+  -- One row a person: an email or a wallet. proved_at is null until somebody signed in with it.
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY,
+    email TEXT UNIQUE,
+    wallet TEXT UNIQUE,
+    suspended TEXT,
+    created_at INTEGER NOT NULL,
+    proved_at INTEGER
+  ) STRICT;
+
+  -- When a balance became its account's; the first is the one that a session acts on.
+  ALTER TABLE balances ADD COLUMN attached_at INTEGER;
+
+  -- Balances offered to an email address whose owner has not confirmed yet.
+  CREATE TABLE claims (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX claims_by_account ON claims (account_id);
+
+  CREATE TABLE sessions (
+    hash TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_by_account ON sessions (account_id, expires_at);
+  CREATE INDEX sessions_by_end ON sessions (expires_at);
+
+  CREATE TABLE sign_in_links (
+    hash TEXT PRIMARY KEY,
+    email TEXT NOT NULL,
+    claimed TEXT,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sign_in_links_by_email ON sign_in_links (email, expires_at);
+  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
+
+  -- Messages that a wallet was asked to sign, until they are used or expire.
+  CREATE TABLE wallet_messages (
+    hash TEXT PRIMARY KEY,
+    address TEXT NOT NULL,
+    chain_id INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX wallet_messages_by_end ON wallet_messages (expires_at);
+
+  -- Who suspended what, when and why; reason is null where a suspension was lifted. Append-only.
+  CREATE TABLE suspensions (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    subject TEXT NOT NULL,
+    reason TEXT,
+    by TEXT NOT NULL,
+    note TEXT
+  ) STRICT;
+  CREATE INDEX suspensions_by_subject ON suspensions (subject);
+  `,
 ];

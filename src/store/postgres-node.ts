@@ -1,7 +1,7 @@
 import type { TransactionSQL } from "bun";
-import type { SecretHash } from "../keys/key.ts";
 import type { Clock, Timer } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
 import type { Postgres } from "./postgres.ts";
 import { EpochOver } from "./postgres-authority.ts";
 

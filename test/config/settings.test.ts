@@ -34,6 +34,7 @@ test("an empty file means the defaults of the contract", () => {
     workers: 1,
     durability: "strict",
     smtp: null,
+    walletRpc: {},
   });
   expect([...catalog.models.keys()]).toEqual(["sim/echo"]);
   expect(["127.0.0.1", "::1", "10.0.0.1"].map((address) => trustedProxies.has(address))).toEqual([

@@ -1,16 +1,20 @@
+import type { Mail } from "../../src/accounts/mail.ts";
+import type { ContractAnswer } from "../../src/accounts/wallet.ts";
 import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
 import { formatReceipt } from "../../src/generation/receipt.ts";
+import { AddressThrottle } from "../../src/http/address.ts";
 import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
 import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import type { HostReport } from "../../src/routing/health.ts";
+import { SqliteAccountStore } from "../../src/store/account-store.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
-import { type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import type { NanoPerMillion, NanoUsd } from "../../src/units/usd.ts";
@@ -37,11 +41,15 @@ export class TestHouse {
   ready = true;
   reloadProblem: string | null = null;
   hostReports: HostReport[] = [];
-  readonly deps: HttpDeps = this.makeDeps();
+  readonly mails: Mail[] = [];
+  /** What chains say about signatures of contract wallets. */
+  contractAnswer: ContractAnswer = "unknown";
+  readonly deps: HttpDeps;
   private readonly server: Bun.Server<unknown>;
   private conformity: Promise<Conformity> | null = null;
 
-  constructor({ untakenSeconds }: { untakenSeconds?: number } = {}) {
+  constructor({ untakenSeconds, clock = systemClock }: { untakenSeconds?: number; clock?: Clock } = {}) {
+    this.deps = this.makeDeps(clock);
     this.server = listen(httpApp(this.deps, untakenSeconds), { hostname: "127.0.0.1", port: 0 });
   }
 
@@ -81,16 +89,27 @@ export class TestHouse {
     this.db.close();
   }
 
-  private makeDeps(): HttpDeps {
-    const store = new SqliteKeyStore(this.db, systemClock);
+  private makeDeps(clock: Clock): HttpDeps {
+    const store = new SqliteKeyStore(this.db, clock);
+    const keyring = new Keyring(store);
     return {
       desk: {
         store,
-        keyring: new Keyring(store),
-        clock: systemClock,
+        keyring,
+        clock,
         random: systemRandom,
         settings: () => ({ defaults: DEFAULTS, graceMs: 86_400_000 }),
       },
+      accounts: {
+        store: new SqliteAccountStore(this.db, clock),
+        clock,
+        random: systemRandom,
+        contracts: { check: async () => this.contractAnswer },
+        post: (mail) => this.mails.push(mail),
+        links: () => this.settings,
+        forgetBalance: (id) => keyring.forgetEstate(id),
+      },
+      wrongSecrets: new AddressThrottle(clock),
       adminToken: ADMIN_TOKEN,
       settings: () => this.settings,
       generate: (_surface, call) => {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { Balance, Budget, Key, SecretHash } from "../../src/keys/key.ts";
+import type { Balance, Budget, Key } from "../../src/keys/key.ts";
 import type { Estate } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
-import { hashSecret, newApiKey, newRecoverySecret, shownPrefix } from "../../src/keys/secret.ts";
+import { newApiKey, newRecoverySecret, shownPrefix } from "../../src/keys/secret.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import { systemRandom } from "../../src/units/random.ts";
+import type { SecretHash } from "../../src/units/secret-hash.ts";
+import { hashSecret } from "../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 

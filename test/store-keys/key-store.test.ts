@@ -3,15 +3,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { refuse, refused } from "../../src/errors/refusal.ts";
+import type { SuspensionReason } from "../../src/errors/suspension.ts";
 import { createBudget } from "../../src/keys/budgets.ts";
 import { createKey, setUp } from "../../src/keys/creation.ts";
 import type { KeyDesk } from "../../src/keys/desk.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { revoke, rotate } from "../../src/keys/rotation.ts";
-import { hashSecret } from "../../src/keys/secret.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
+import { hashSecret } from "../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
@@ -85,7 +87,7 @@ describe("what was answered is on disk", () => {
     expect(await desk.store.changeKey(key.id, () => no)).toBe(no);
     expect(await desk.store.addKey(key.balanceId, () => no)).toBe(no);
     expect(await desk.store.changeBudgets(key.balanceId, () => no)).toBe(no);
-    expect(await desk.store.keysOf(key.balanceId, 10, null)).toEqual([key]);
+    expect(await desk.store.keysOf([key.balanceId], 10, null)).toEqual([key]);
   });
 });
 
@@ -115,7 +117,7 @@ describe("rotation over time", () => {
     const { key } = await done(setUp(desk, {}));
     const outcomes = await Promise.all([rotate(desk, key.id, "key"), rotate(desk, key.id, "recovery")]);
     expect(outcomes.filter(refused)).toHaveLength(1);
-    expect(await desk.store.keysOf(key.balanceId, 10, null)).toHaveLength(2);
+    expect(await desk.store.keysOf([key.balanceId], 10, null)).toHaveLength(2);
   });
 
   test("a loop that rotates without end is stopped", async () => {
@@ -142,18 +144,39 @@ describe("rotation over time", () => {
   });
 });
 
-test("a suspension reaches all balances of an account, and says which", async () => {
-  const desk = openDesk();
-  const made = await Promise.all([1, 2, 3].map(() => done(setUp(desk, {}))));
-  const ids = made.map(({ key }) => key.balanceId);
-  const db = openDatabase(join(folder, "gateway.sqlite"));
-  db.run("UPDATE balances SET account_id = 'acct_1' WHERE id IN (?, ?)", [ids[0]!, ids[1]!]);
-  db.close();
-  expect((await desk.store.suspend("acct_1", "chargeback")).toSorted()).toEqual(
-    [ids[0]!, ids[1]!].toSorted(),
-  );
-  expect((await desk.store.estate(ids[0]!))!.balance.suspended).toBe("chargeback");
-  expect((await desk.store.estate(ids[2]!))!.balance.suspended).toBeNull();
-  expect(await desk.store.suspend(ids[2]!, "sanctions")).toEqual([ids[2]!]);
-  expect(await desk.store.suspend("acct_none", "sanctions")).toEqual([]);
+describe("suspension", () => {
+  const suspend = (desk: KeyDesk, subject: string, reason: SuspensionReason | null) =>
+    desk.store.suspend({ subject, reason, at: clock.now(), by: "ops", note: null });
+  const reasonOf = async (desk: KeyDesk, id: BalanceId) => (await desk.store.estate(id))!.balance.suspended;
+
+  test("of an account reaches all its balances, and says which", async () => {
+    const desk = openDesk();
+    const made = await Promise.all([1, 2, 3].map(() => done(setUp(desk, {}))));
+    const [first, second, third] = made.map(({ key }) => key.balanceId) as [BalanceId, BalanceId, BalanceId];
+    const db = openDatabase(join(folder, "gateway.sqlite"));
+    db.run("INSERT INTO accounts (id, created_at) VALUES ('acct_1', 0)");
+    db.run("UPDATE balances SET account_id = 'acct_1' WHERE id IN (?, ?)", [first, second]);
+    db.close();
+    expect((await suspend(desk, "acct_1", "chargeback"))!.toSorted()).toEqual([first, second].toSorted());
+    expect([await reasonOf(desk, first), await reasonOf(desk, third)]).toEqual(["chargeback", null]);
+    expect(await suspend(desk, third, "sanctions")).toEqual([third]);
+    expect(await suspend(desk, "acct_none", "sanctions")).toBeNull();
+
+    // A balance's own suspension outlasts its account's.
+    await suspend(desk, first, "acceptable_use");
+    await suspend(desk, "acct_1", null);
+    expect([await reasonOf(desk, first), await reasonOf(desk, second)]).toEqual(["acceptable_use", null]);
+  });
+
+  test("is kept with who decided it, when and why", async () => {
+    const desk = openDesk();
+    const { balanceId: subject } = (await done(setUp(desk, {}))).key;
+    const at = clock.now();
+    const first = { subject, reason: "sanctions" as const, at, by: "kim", note: "list of May" };
+    const second = { subject, reason: null, at, by: "lee", note: null };
+    await desk.store.suspend(first);
+    await desk.store.suspend(second);
+    expect(await desk.store.suspensions(subject, 10)).toEqual([second, first]);
+    expect(await desk.store.suspensions(subject, 1)).toEqual([second]);
+  });
 });

@@ -1,5 +1,6 @@
-import { type Refusal, refuse } from "../errors/refusal.ts";
-import type { SuspensionReason } from "./key.ts";
+import { type Refusal, refuse } from "./refusal.ts";
+
+export type SuspensionReason = "chargeback" | "sanctions" | "acceptable_use";
 
 const SUSPENSIONS = {
   chargeback: "a chargeback",

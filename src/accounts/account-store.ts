@@ -1,0 +1,80 @@
+import type { Refusal } from "../errors/refusal.ts";
+import type { SuspensionReason } from "../errors/suspension.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { AccountId, BalanceId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
+import type { Account, Claim, Holdings, Session } from "./account.ts";
+import type { Email } from "./email.ts";
+import type { WalletMessage, WalletName } from "./wallet.ts";
+
+/**
+ * Where accounts outlive the process. As with keys, a change is decided by a function that is handed the present state and
+ * returns what shall be written; the store runs it and writes its result as one atomic step, durable when the promise
+ * resolves. `decide` may be run more than once and must have no effects.
+ */
+export interface AccountStore {
+  /** The link or message that is asked about is used up by a change, and left as it was by a refusal. */
+  change<C extends AccountChange>(
+    about: Question,
+    decide: (state: AccountState) => C | Refusal,
+  ): Promise<C | Refusal>;
+  message(hash: SecretHash): Promise<WalletMessage | null>;
+  /** Expired ones too. */
+  session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null>;
+  endSession(hash: SecretHash): Promise<void>;
+  /** The account that a balance belongs to, or that it was claimed for: then with the claim. */
+  accountOf(balance: BalanceId): Promise<{ readonly account: Account; readonly claim: Claim | null } | null>;
+}
+
+/** Which state a change is decided on. */
+export interface Question {
+  readonly link?: SecretHash;
+  readonly message?: SecretHash;
+  /** Counts the links on their way to it, and asks nothing about its account. */
+  readonly mailbox?: Email;
+  /** Of at most one of these, or of the link's email, the holdings are read. */
+  readonly email?: Email;
+  readonly wallet?: WalletName;
+  readonly account?: AccountId;
+  readonly balance?: BalanceId;
+}
+
+export interface AccountState {
+  readonly link: Link | null;
+  readonly message: WalletMessage | null;
+  /** How many links to the mailbox have not expired and were not used. */
+  readonly liveLinks: number;
+  readonly holdings: Holdings | null;
+  readonly balance: ClaimedBalance | null;
+}
+
+/** A balance as a claim sees it. */
+export interface ClaimedBalance {
+  readonly accountId: AccountId | null;
+  readonly suspended: SuspensionReason | null;
+  readonly claim: Claim | null;
+}
+
+/** A sign-in link, by the hash of its token. */
+export interface Link {
+  readonly hash: SecretHash;
+  readonly email: Email;
+  /** The claim that the link was mailed for, and confirms. */
+  readonly claimed: BalanceId | null;
+  readonly expiresAt: EpochMs;
+}
+
+export interface AccountChange {
+  readonly account?: Account;
+  /** Balances that become the account's; their claims end. */
+  readonly attach?: readonly BalanceId[];
+  /** A new balance of the account's own. */
+  readonly balance?: { readonly id: BalanceId; readonly createdAt: EpochMs };
+  /** Takes the place of one that lapsed. */
+  readonly claim?: Claim;
+  /** A claim that ends without effect. */
+  readonly decline?: BalanceId;
+  readonly session?: Session;
+  readonly link?: Link;
+  readonly message?: WalletMessage;
+}

@@ -1,0 +1,19 @@
+import type { Clock } from "../units/clock.ts";
+import type { BalanceId } from "../units/id.ts";
+import type { RandomBytes } from "../units/random.ts";
+import type { AccountStore } from "./account-store.ts";
+import type { Mail } from "./mail.ts";
+import type { ContractSignatures } from "./wallet.ts";
+
+/** What the operations on accounts work with. `links` answers anew after a reload. */
+export interface AccountDesk {
+  readonly store: AccountStore;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly contracts: ContractSignatures;
+  /** Takes a mail for delivery. Returns at once, whether or not a mail server will be reached. */
+  post(mail: Mail): void;
+  links(): { readonly baseUrl: string; readonly dashboardUrl: string };
+  /** Called once it is durable that a balance belongs to somebody else than before. */
+  forgetBalance(id: BalanceId): void;
+}

@@ -1,0 +1,133 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { EpochMs } from "../units/clock.ts";
+import { type BalanceId, newId } from "../units/id.ts";
+import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
+import type { Account, Holdings } from "./account.ts";
+import type { AccountChange, Link } from "./account-store.ts";
+import { isPending } from "./claim-term.ts";
+import type { AccountDesk } from "./desk.ts";
+import type { Email } from "./email.ts";
+import { signInMail } from "./mail.ts";
+import { newLinkToken, newSession } from "./secret.ts";
+import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
+
+/**
+ * Mails a link that signs in. Nothing here asks whether the address has an account, so nobody can learn that from the
+ * answer or its time. While five links are on their way to a mailbox no further one is sent: whoever floods it leaves its
+ * owner with links that work.
+ */
+export async function requestLink(desk: AccountDesk, email: Email): Promise<void> {
+  const token = newLinkToken(desk.random);
+  const link = linkOf(desk, token, email, null);
+  const change = await desk.store.change(
+    { mailbox: email },
+    ({ liveLinks }): AccountChange => (liveLinks < MOST_LINKS ? { link } : {}),
+  );
+  if (refused(change) || change.link === undefined) return;
+  desk.post(signInMail({ to: email, dashboardUrl: desk.links().dashboardUrl, token, minutes: LINK_MINUTES }));
+}
+
+export const LINK_MINUTES = 15;
+export const MOST_LINKS = 5;
+
+export const linkOf = (desk: AccountDesk, token: string, email: Email, claimed: BalanceId | null): Link => ({
+  hash: hashSecret(token),
+  email,
+  claimed,
+  expiresAt: (desk.clock.now() + LINK_MINUTES * 60_000) as EpochMs,
+});
+
+export interface SignedIn {
+  readonly account: Account;
+  /** Shown this once. */
+  readonly session: string;
+  readonly expiresAt: EpochMs;
+}
+
+/** Uses a mailed link up, and takes over the claim that it confirms. */
+export function signInByLink(desk: AccountDesk, token: string): Promise<SignedIn | Refusal> {
+  const now = desk.clock.now();
+  return enter(desk, { link: hashSecret(token) }, ({ link, holdings }) => {
+    if (link === null || link.expiresAt <= now) return spentLink();
+    const known = holdings ?? strangers({ email: link.email, wallet: null }, desk, now);
+    return { known, attach: confirmedBy(link, known, now) };
+  });
+}
+
+export async function signInByWallet(desk: AccountDesk, signed: SignedMessage): Promise<SignedIn | Refusal> {
+  const proved = await proveWallet(desk, signed);
+  if (refused(proved)) return proved;
+  const { hash, wallet } = proved;
+  return enter(desk, { message: hash, wallet }, ({ message, holdings }) => {
+    // Used by somebody who was faster.
+    if (message === null) return spentMessage();
+    return { known: holdings ?? strangers({ email: null, wallet }, desk, desk.clock.now()), attach: [] };
+  });
+}
+
+/** Ends a session for good. */
+export const signOut = (desk: AccountDesk, session: SecretHash): Promise<void> =>
+  desk.store.endSession(session);
+
+const SESSION_MS = 30 * 86_400_000;
+
+/**
+ * Which claims a link takes over. A link mailed for a claim is that claim's; an ordinary one stands for the address alone.
+ * It takes a claim over where that cannot surprise: at the first sign-in ever, and where there is only one. All others wait
+ * for their owner's word, because anybody can claim a balance of theirs for anybody's address: decision 8.
+ */
+function confirmedBy(link: Link, { account, claims }: Holdings, now: EpochMs): readonly BalanceId[] {
+  if (account.suspended !== null) return [];
+  const pending = claims.filter((claim) => isPending(claim, now)).map(({ balanceId }) => balanceId);
+  if (link.claimed !== null) return pending.filter((id) => id === link.claimed);
+  return account.provedAt === null && pending.length === 1 ? pending : [];
+}
+
+type Decide = Parameters<AccountDesk["store"]["change"]>[1];
+interface Opened {
+  readonly known: Holdings;
+  readonly attach: readonly BalanceId[];
+}
+
+async function enter(
+  desk: AccountDesk,
+  about: Parameters<AccountDesk["store"]["change"]>[0],
+  prove: (state: Parameters<Decide>[0]) => Opened | Refusal,
+): Promise<SignedIn | Refusal> {
+  const now = desk.clock.now();
+  const session = newSession(desk.random);
+  const expiresAt = (now + SESSION_MS) as EpochMs;
+  const own = { id: newId("bal", desk.random), createdAt: now };
+  const change = await desk.store.change(about, (state) => {
+    const opened = prove(state);
+    if (refused(opened)) return opened;
+    const { known, attach } = opened;
+    return {
+      account: { ...known.account, provedAt: known.account.provedAt ?? now },
+      attach,
+      ...(known.balances.length + attach.length === 0 ? { balance: own } : {}),
+      session: { hash: hashSecret(session), expiresAt },
+    };
+  });
+  if (refused(change)) return change;
+  for (const balance of change.attach) desk.forgetBalance(balance);
+  return { account: change.account, session, expiresAt };
+}
+
+/** Whoever signs in for the first time. */
+export const strangers = (
+  who: Pick<Account, "email" | "wallet">,
+  { random }: AccountDesk,
+  now: EpochMs,
+): Holdings => ({
+  account: { id: newId("acct", random), ...who, suspended: null, createdAt: now, provedAt: null },
+  balances: [],
+  claims: [],
+});
+
+const spentLink = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "The link was used already, has expired or is unknown. Ask for another with POST /v1/auth/email.",
+    { param: "token" },
+  );

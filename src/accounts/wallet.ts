@@ -1,0 +1,126 @@
+import { createSiweMessage } from "viem/siwe";
+import { getAddress, verifyMessage } from "viem/utils";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { randomBase58 } from "../units/base58.ts";
+import type { EpochMs } from "../units/clock.ts";
+import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
+import type { AccountDesk } from "./desk.ts";
+
+/**
+ * Signing in with a wallet: EIP-4361. The gateway writes the whole message and takes back only that message, byte for byte,
+ * found by its hash. So the domain, the chain, the nonce and the expiry that were signed are the gateway's own, and nothing
+ * has to be read out of a text that a stranger sent.
+ */
+export async function walletMessage(
+  desk: AccountDesk,
+  addressText: string,
+  chainId: number,
+): Promise<string | Refusal> {
+  const address = readAddress(addressText);
+  if (address === null) {
+    return invalid(
+      "address",
+      "`address` must be 0x and 40 hex digits, with a right checksum if in mixed case.",
+    );
+  }
+  const now = desk.clock.now();
+  const expiresAt = (now + MESSAGE_MS) as EpochMs;
+  const { dashboardUrl } = desk.links();
+  // Wallets compare the domain with the page that asks, which is the dashboard's.
+  const { host } = new URL(dashboardUrl);
+  const message = createSiweMessage({
+    domain: host,
+    address,
+    statement: `Prove to ${host} that this wallet is yours. This costs nothing.`,
+    uri: dashboardUrl,
+    version: "1",
+    chainId,
+    nonce: randomBase58(NONCE_CHARACTERS, desk.random),
+    issuedAt: new Date(now),
+    expirationTime: new Date(expiresAt),
+  });
+  const kept = { hash: hashSecret(message), address, chainId, expiresAt };
+  const change = await desk.store.change({}, () => ({ message: kept }));
+  return refused(change) ? change : message;
+}
+
+const MESSAGE_MS = 10 * 60_000;
+const NONCE_CHARACTERS = 22;
+
+/** A message on its way to being signed, by its hash. */
+export interface WalletMessage {
+  readonly hash: SecretHash;
+  readonly address: Address;
+  readonly chainId: number;
+  readonly expiresAt: EpochMs;
+}
+
+type Address = `0x${string}`;
+
+/**
+ * What an account knows its wallet by: the address of a key pair, which has one owner on every chain; or, for a contract,
+ * `eip155:<chain>:<address>`, because whoever deploys to the same address on another chain may be somebody else.
+ */
+export type WalletName = string & { readonly __unit: "WalletName" };
+
+/** Checks a signature and names its wallet. Uses the message up only where a change later asks about its hash. */
+export async function proveWallet(
+  desk: AccountDesk,
+  { message, signature }: SignedMessage,
+): Promise<ProvedWallet | Refusal> {
+  const kept = await desk.store.message(hashSecret(message));
+  if (kept === null || kept.expiresAt <= desk.clock.now()) return spentMessage();
+  const { hash, address, chainId } = kept;
+  if (await signedByKeyPair(address, message, signature))
+    return { hash, wallet: address as string as WalletName };
+  const found = await desk.contracts.check({ address, chainId, message, signature });
+  if (found === "valid") return { hash, wallet: `eip155:${chainId}:${address}` as WalletName };
+  return found === "unreachable"
+    ? invalid("signature", `Chain ${chainId} could not be asked about this signature. Try again in a minute.`)
+    : invalid("signature", `\`signature\` is not ${address}'s signature of this message.`);
+}
+
+export interface SignedMessage {
+  readonly message: string;
+  readonly signature: `0x${string}`;
+}
+
+interface ProvedWallet {
+  readonly hash: SecretHash;
+  readonly wallet: WalletName;
+}
+
+/** Asks a chain whether a contract takes a signature for its own: EIP-1271. */
+export interface ContractSignatures {
+  check(signed: SignedMessage & Pick<WalletMessage, "address" | "chainId">): Promise<ContractAnswer>;
+}
+
+/** `unknown` where no address of the chain is configured. */
+export type ContractAnswer = "valid" | "invalid" | "unreachable" | "unknown";
+
+export const spentMessage = (): Refusal =>
+  invalid(
+    "message",
+    "The message is not one of this gateway's, was used, or has expired. Get another from POST /v1/auth/wallet.",
+  );
+
+/** In the one form that it is written in, EIP-55. */
+function readAddress(text: string): Address | null {
+  if (!ADDRESS.test(text)) return null;
+  const address = getAddress(text.toLowerCase() as Address);
+  const mixed = /[a-f]/.test(text.slice(2)) && /[A-F]/.test(text.slice(2));
+  return mixed && text !== address ? null : address;
+}
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+
+async function signedByKeyPair(
+  address: Address,
+  message: string,
+  signature: `0x${string}`,
+): Promise<boolean> {
+  // Thrown for what has not the form of such a signature, as a contract's need not.
+  return verifyMessage({ address, message, signature }).catch(() => false);
+}
+
+const invalid = (param: string, message: string): Refusal => refuse("invalid_request", message, { param });

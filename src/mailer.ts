@@ -1,0 +1,114 @@
+import { mkdirSync, readdirSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createTransport, type Transporter } from "nodemailer";
+import type { Mail } from "./accounts/mail.ts";
+import type { SmtpConfig } from "./config/config.ts";
+import type { Clock } from "./units/clock.ts";
+
+/**
+ * Sends mails: over SMTP where a server is configured, and into files otherwise, for a gateway that is tried out or whose
+ * operator carries the links over by hand. Whoever posts a mail never waits for a mail server.
+ */
+export class Mailer {
+  private smtp: { readonly config: SmtpConfig; readonly transport: Transporter } | null = null;
+  private readonly sending = new Set<Promise<void>>();
+  private files = 0;
+
+  constructor(private readonly house: MailerHouse) {}
+
+  post(mail: Mail): void {
+    const config = this.house.smtp();
+    if (config === null) {
+      this.file(mail);
+      return;
+    }
+    if (this.sending.size >= MOST_SENDING) {
+      this.house.log("mail", { problem: "too many mails are on their way; one was dropped" });
+      return;
+    }
+    const sent = this.send(mail, config).finally(() => this.sending.delete(sent));
+    this.sending.add(sent);
+  }
+
+  /** Resolves once every mail that was posted is with the server, or given up. */
+  async close(): Promise<void> {
+    await Promise.all(this.sending);
+    this.smtp?.transport.close();
+  }
+
+  private async send({ to, subject, text }: Mail, config: SmtpConfig): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.transport(config).sendMail({ from: config.from, to, subject, text });
+        return;
+      } catch (error) {
+        // The server's own words may repeat the recipient or the mail, so they stay out of the log.
+        const { code = null, responseCode = null } = error as { code?: string; responseCode?: number };
+        const final = attempt === ATTEMPTS || (responseCode !== null && responseCode >= 500);
+        this.house.log("mail", { problem: "not sent", code, response: responseCode, attempt, final });
+        if (final) return;
+        await new Promise<void>((resolve) => void this.house.clock.after(attempt * RETRY_MS, resolve));
+      }
+    }
+  }
+
+  /** Made anew when a reload changed the server. */
+  private transport(config: SmtpConfig): Transporter {
+    if (this.smtp?.config !== config) {
+      this.smtp?.transport.close();
+      this.smtp = { config, transport: transportTo(config) };
+    }
+    return this.smtp.transport;
+  }
+
+  private file({ to, subject, text }: Mail): void {
+    const folder = join(this.house.folder, "outbox");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.files += 1;
+    const name = `${this.house.clock.now()}-${String(this.files).padStart(6, "0")}.eml`;
+    writeFileSync(join(folder, name), `To: ${to}\nSubject: ${subject}\n\n${text}`, {
+      mode: 0o600,
+      flag: "wx",
+    });
+    const kept = readdirSync(folder)
+      .filter((file) => file.endsWith(".eml"))
+      .sort();
+    for (const old of kept.slice(0, -MOST_FILES)) unlinkSync(join(folder, old));
+  }
+}
+
+interface MailerHouse {
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Answers anew after a reload. */
+  smtp(): SmtpConfig | null;
+  log(event: string, fields: Readonly<Record<string, unknown>>): void;
+}
+
+const MOST_SENDING = 1_000;
+const ATTEMPTS = 3;
+const RETRY_MS = 2_000;
+/** The links in them are dead after minutes. */
+const MOST_FILES = 50;
+
+/** Port 465 begins with TLS; on others it is asked for, and insisted on before a password is sent. */
+function transportTo({ host, port, user, password }: SmtpConfig): Transporter {
+  const credentials = user === null ? {} : { auth: { user, pass: password ?? "" } };
+  return createTransport({
+    host,
+    port,
+    secure: port === 465,
+    requireTLS: user !== null && !LOOPBACK.has(host),
+    ...credentials,
+    pool: true,
+    maxConnections: 2,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+const TIMEOUT_MS = 10_000;
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "::1"]);
