@@ -43,7 +43,7 @@ export class ChatReader implements AnswerReader {
     if (chunk.error !== undefined && chunk.error !== null)
       return errorOf(chunk, "an error without a message");
     this.note(chunk);
-    if (BROKEN.has(this.reason ?? "")) return fault(`the host stopped with ${this.reason}`);
+    if (brokeDown(this.reason)) return fault(`the host stopped with ${this.reason}`);
     return this.queue.heldCharacters > MAX_HELD_CHARACTERS ? fault("too many tool calls at once") : "more";
   }
 
@@ -150,8 +150,9 @@ export class ChatReader implements AnswerReader {
   }
 }
 
-/** Reasons by which a host says that it broke down. */
-const BROKEN = new Set(["error", "insufficient_system_resource"]);
+/** A reason to finish by which a host says that it broke down. */
+export const brokeDown = (reason: unknown): boolean =>
+  reason === "error" || reason === "insufficient_system_resource";
 
 function reasonOf(reason: string | null, sequence: string | null, called: boolean): StopReason {
   switch (reason) {

@@ -1,5 +1,6 @@
 import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
+import { brokeDown } from "./chat-answer.ts";
 import { ChatCollector } from "./collectors.ts";
 import { errorOf, readHostError } from "./host-error.ts";
 import { findMember, rebuild, replaceSpan, withoutMember } from "./json-members.ts";
@@ -86,7 +87,11 @@ function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel
   }
   if (!Array.isArray(reply.choices)) return { kind: "fault", message: "the answer has no choices" };
   let counted = 0;
-  for (const choice of reply.choices) counted += countMessage(asObject(asObject(choice)?.message));
+  for (const choice of reply.choices) {
+    const { message, finish_reason: reason } = asObject(choice) ?? {};
+    if (brokeDown(reason)) return { kind: "fault", message: `the host stopped with ${reason}` };
+    counted += countMessage(asObject(message));
+  }
   return {
     kind: "reply",
     body: withModel(body, publicModel),
@@ -163,6 +168,7 @@ class ChatJudge extends PassingJudge {
       return null;
     }
     this.note(chunk);
+    if (this.fault !== null) return null;
     return this.given(chunk, event, bytes);
   }
 
@@ -181,6 +187,7 @@ class ChatJudge extends PassingJudge {
     for (const choice of chunk.choices) {
       const { delta, finish_reason: reason } = asObject(choice) ?? {};
       if (typeof reason === "string") this.finished = true;
+      if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
       forEachText(asObject(delta), (text) => this.wrote(text));
     }
   }

@@ -35,6 +35,7 @@ function compile(lenient: boolean): Record<WireName, ValidateFunction> {
   const compiled = Object.entries(schemas()).flatMap(([root, schema]) => {
     const definitions = schema.definitions as Record<string, Definition>;
     exempt(definitions);
+    widen(definitions);
     for (const node of Object.values(definitions).flatMap(nodes)) {
       if (lenient) relax(node, definitions);
       discriminate(node, definitions);
@@ -71,6 +72,17 @@ function exempt(definitions: Record<string, Definition>): void {
     if (definition?.required === undefined) continue;
     definition.required = definition.required.filter((member) => !members.includes(member));
   }
+}
+
+/**
+ * Where an answer breaks, the gateway uses words of its own that the types do not list: its stable error codes, and
+ * `finish_reason: "error"`, which OpenRouter's clients know. No SDK checks them.
+ */
+function widen(definitions: Record<string, Definition>): void {
+  const code = definitions.ResponseError?.properties?.code;
+  if (code !== undefined) delete code.enum;
+  const reason = definitions["ChatCompletionChunk.Choice"]?.properties?.finish_reason;
+  if (reason !== undefined) (reason.enum as unknown[]).push("error");
 }
 
 /** Members that may be null may be absent; members that may be absent may be null. */

@@ -1,0 +1,408 @@
+import type { SurfaceName } from "../../../src/catalog/catalog.ts";
+import { named, type Story, unnamed } from "./transcript.ts";
+
+/**
+ * Hosts that do what no document says, and yet was seen. Some can be understood all the same; the others are `broken`, and
+ * a client that was told half an answer must learn so.
+ */
+export interface Sickness {
+  readonly host: SurfaceName;
+  readonly stream: string;
+  /** What the fault says; null where the answer is whole. */
+  readonly broken: RegExp | null;
+  readonly story: Omit<Story, "usage">;
+}
+
+const DONE = "data: [DONE]";
+const chunk = (delta: object, finish: string | null = null, more: object = {}) => ({
+  id: "chatcmpl-1",
+  object: "chat.completion.chunk",
+  created: 1_763_000_000,
+  model: "m",
+  choices: [{ index: 0, delta, finish_reason: finish }],
+  ...more,
+});
+const role = chunk({ role: "assistant", content: "" });
+const stop = chunk({}, "stop");
+const call = (index: number | undefined, id: string | undefined, name: string | undefined, words: string) =>
+  chunk({
+    tool_calls: [
+      {
+        ...(index === undefined ? {} : { index }),
+        ...(id === undefined ? {} : { id, type: "function" }),
+        function: { ...(name === undefined ? {} : { name }), arguments: words },
+      },
+    ],
+  });
+const chat = (
+  events: readonly (object | string)[],
+  story: Omit<Story, "usage">,
+  broken: RegExp | null = null,
+): Sickness => ({ host: "chat.completions", stream: unnamed(events), broken, story });
+
+const OSLO = { name: "get_weather", input: '{"city":"Oslo"}' };
+const ROME = { name: "get_weather", input: '{"city":"Rome"}' };
+
+const SICK_CHAT = {
+  "an error in the middle": chat(
+    [role, chunk({ content: "Hel" }), { error: { message: "GPU fell off the bus", code: 500 } }],
+    { text: "Hel", end: "end" },
+    /GPU fell off/,
+  ),
+  "an error that ends in [DONE]": chat(
+    [role, chunk({ content: "Hel" }), { error: { message: "Overloaded" } }, DONE],
+    { text: "Hel", end: "end" },
+    /Overloaded/,
+  ),
+  "a stream that is cut": chat(
+    [role, chunk({ content: "Hel" })],
+    { text: "Hel", end: "end" },
+    /without its end/,
+  ),
+  "a finish_reason that is an error": chat(
+    [role, chunk({ content: "Hel" }), chunk({}, "error"), DONE],
+    { text: "Hel", end: "end" },
+    /error/,
+  ),
+  "no [DONE]": chat([role, chunk({ content: "Hello" }), stop], { text: "Hello", end: "end" }),
+  "the role in every chunk": chat(
+    [
+      role,
+      chunk({ role: "assistant", content: "Hel" }),
+      chunk({ role: "assistant", content: "lo" }),
+      stop,
+      DONE,
+    ],
+    { text: "Hello", end: "end" },
+  ),
+  "no usage": chat([role, chunk({ content: "Hello" }), stop, DONE], { text: "Hello", end: "end" }),
+  "usage that cannot be true": chat(
+    [
+      role,
+      chunk({ content: "Hello" }),
+      stop,
+      { ...role, choices: [], usage: { prompt_tokens: -5, completion_tokens: 1e20 } },
+      DONE,
+    ],
+    { text: "Hello", end: "end" },
+  ),
+  "an empty answer": chat([role, stop, DONE], { end: "end" }),
+  "everything that is not said is null": chat(
+    [
+      chunk({
+        role: "assistant",
+        content: null,
+        refusal: null,
+        tool_calls: null,
+        function_call: null,
+        reasoning: null,
+      }),
+      chunk({
+        content: "Hello",
+        refusal: null,
+        tool_calls: null,
+        function_call: null,
+        reasoning_content: null,
+      }),
+      stop,
+      DONE,
+    ],
+    { text: "Hello", end: "end" },
+  ),
+  "lists of calls that are empty": chat(
+    [
+      chunk({ role: "assistant", content: "", tool_calls: [] }),
+      chunk({ content: "Hello", tool_calls: [] }),
+      stop,
+      DONE,
+    ],
+    { text: "Hello", end: "end" },
+  ),
+  "two calls, told in turns": chat(
+    [
+      role,
+      call(0, "call_a", "get_weather", ""),
+      call(1, "call_b", "get_weather", ""),
+      call(0, undefined, undefined, '{"city":'),
+      call(1, undefined, undefined, '{"city":'),
+      call(0, undefined, undefined, '"Oslo"}'),
+      call(1, undefined, undefined, '"Rome"}'),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { calls: [OSLO, ROME], end: "tools" },
+  ),
+  "two calls, both at index 0": chat(
+    [
+      role,
+      call(0, "call_a", "get_weather", OSLO.input),
+      call(0, "call_b", "get_weather", ROME.input),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { calls: [OSLO, ROME], end: "tools" },
+  ),
+  "a call without an index, in pieces": chat(
+    [
+      role,
+      call(undefined, "call_a", "get_weather", '{"city":'),
+      call(undefined, undefined, undefined, '"Oslo"}'),
+      stop,
+      DONE,
+    ],
+    { calls: [OSLO], end: "tools" },
+  ),
+  "a call whose id and name are repeated": chat(
+    [
+      role,
+      call(0, "call_a", "get_weather", '{"city":'),
+      call(0, "call_a", "get_weather", '"Oslo"}'),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { calls: [OSLO], end: "tools" },
+  ),
+  "a call with an empty id": chat(
+    [role, call(0, "", "get_weather", OSLO.input), chunk({}, "tool_calls"), DONE],
+    { calls: [OSLO], end: "tools" },
+  ),
+  "a call whose arguments are an object": chat(
+    [
+      role,
+      chunk({
+        tool_calls: [
+          {
+            index: 0,
+            id: "call_a",
+            type: "function",
+            function: { name: "get_weather", arguments: { city: "Oslo" } },
+          },
+        ],
+      }),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { calls: [OSLO], end: "tools" },
+  ),
+  "words behind a call": chat(
+    [
+      role,
+      call(0, "call_a", "get_weather", OSLO.input),
+      chunk({ content: "Wait." }),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { text: "Wait.", calls: [OSLO], end: "tools" },
+  ),
+  "data over two lines, comments and fields that nobody knows": chat(
+    [
+      ": hello\nid: 7\nretry: 100",
+      role,
+      'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1763000000,"model":"m","choices":\ndata: [{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}',
+      stop,
+      DONE,
+    ],
+    { text: "Hello", end: "end" },
+  ),
+} satisfies Record<string, Sickness>;
+
+const RESPONSE = {
+  id: "resp_1",
+  object: "response",
+  created_at: 1_763_000_000,
+  model: "m",
+  status: "in_progress",
+  output: [],
+  error: null,
+  incomplete_details: null,
+};
+const USED = {
+  input_tokens: 5,
+  input_tokens_details: { cached_tokens: 0 },
+  output_tokens: 3,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 8,
+};
+const MESSAGE = { id: "msg_1", type: "message", role: "assistant", status: "completed" };
+const part = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] });
+const responses = (
+  events: readonly ({ readonly type: string } & Readonly<Record<string, unknown>>)[],
+  story: Omit<Story, "usage">,
+  broken: RegExp | null = null,
+): Sickness => ({
+  host: "responses",
+  stream: named(events.map((event, sequence_number) => ({ ...event, sequence_number }))),
+  broken,
+  story,
+});
+const created = { type: "response.created", response: RESPONSE };
+const completed = (output: object[]) => ({
+  type: "response.completed",
+  response: { ...RESPONSE, status: "completed", output, usage: USED },
+});
+const added = (output_index: number, item: object) => ({
+  type: "response.output_item.added",
+  output_index,
+  item,
+});
+const done = (output_index: number, item: object) => ({
+  type: "response.output_item.done",
+  output_index,
+  item,
+});
+const delta = (type: string, output_index: number, item_id: string, delta: string) => ({
+  type: `response.${type}.delta`,
+  output_index,
+  item_id,
+  content_index: 0,
+  delta,
+});
+const called = (id: string, words: string) => ({
+  id: `fc_${id}`,
+  type: "function_call",
+  status: "completed",
+  call_id: `call_${id}`,
+  name: "get_weather",
+  arguments: words,
+});
+
+const SICK_RESPONSES = {
+  "a failed response": responses(
+    [
+      created,
+      added(0, { ...MESSAGE, content: [] }),
+      delta("output_text", 0, "msg_1", "Hel"),
+      {
+        type: "response.failed",
+        response: { ...RESPONSE, status: "failed", error: { code: "server_error", message: "It broke." } },
+      },
+    ],
+    { text: "Hel", end: "end" },
+    /It broke/,
+  ),
+  "a bare error": responses(
+    [created, { type: "error", code: "server_error", message: "It broke.", param: null }],
+    { end: "end" },
+    /It broke/,
+  ),
+  "a stream that is cut": responses(
+    [created, added(0, { ...MESSAGE, content: [] }), delta("output_text", 0, "msg_1", "Hel")],
+    { text: "Hel", end: "end" },
+    /without its end/,
+  ),
+  "items that are told only when they are done": responses(
+    [
+      created,
+      done(0, { ...MESSAGE, content: [part("Hello")] }),
+      done(1, called("a", OSLO.input)),
+      completed([{ ...MESSAGE, content: [part("Hello")] }, called("a", OSLO.input)]),
+    ],
+    { text: "Hello", calls: [OSLO], end: "tools" },
+  ),
+  "two calls, told in turns": responses(
+    [
+      created,
+      added(0, { ...called("a", ""), status: "in_progress" }),
+      added(1, { ...called("b", ""), status: "in_progress" }),
+      delta("function_call_arguments", 0, "fc_a", '{"city":'),
+      delta("function_call_arguments", 1, "fc_b", '{"city":'),
+      delta("function_call_arguments", 1, "fc_b", '"Rome"}'),
+      done(1, called("b", ROME.input)),
+      delta("function_call_arguments", 0, "fc_a", '"Oslo"}'),
+      done(0, called("a", OSLO.input)),
+      completed([called("a", OSLO.input), called("b", ROME.input)]),
+    ],
+    { calls: [OSLO, ROME], end: "tools" },
+  ),
+  "events that nobody knows": responses(
+    [
+      created,
+      { type: "response.rate_limits.updated", remaining: 5 },
+      added(0, { ...MESSAGE, content: [] }),
+      delta("output_text", 0, "msg_1", "Hello"),
+      done(0, { ...MESSAGE, content: [part("Hello")] }),
+      completed([{ ...MESSAGE, content: [part("Hello")] }]),
+    ],
+    { text: "Hello", end: "end" },
+  ),
+} satisfies Record<string, Sickness>;
+
+const messages = (
+  events: readonly ({ readonly type: string } & Readonly<Record<string, unknown>>)[],
+  story: Omit<Story, "usage">,
+  broken: RegExp | null = null,
+): Sickness => ({ host: "messages", stream: named(events), broken, story });
+const start = {
+  type: "message_start",
+  message: {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    content: [],
+    model: "m",
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 5, output_tokens: 1 },
+  },
+};
+const block = (index: number, content_block: object) => ({
+  type: "content_block_start",
+  index,
+  content_block,
+});
+const words = (index: number, text: string) => ({
+  type: "content_block_delta",
+  index,
+  delta: { type: "text_delta", text },
+});
+const closed = (index: number) => ({ type: "content_block_stop", index });
+const text = { type: "text", text: "" };
+const ended = (stop_reason: string) => ({
+  type: "message_delta",
+  delta: { stop_reason, stop_sequence: null },
+  usage: { output_tokens: 3 },
+});
+const stopped = { type: "message_stop" };
+
+const SICK_MESSAGES = {
+  "overloaded in the middle": messages(
+    [
+      start,
+      block(0, text),
+      words(0, "Hel"),
+      { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
+    ],
+    { text: "Hel", end: "end" },
+    /Overloaded/,
+  ),
+  "a stream that is cut": messages(
+    [start, block(0, text), words(0, "Hel")],
+    { text: "Hel", end: "end" },
+    /without its end/,
+  ),
+  "a block that is never closed": messages(
+    [start, block(0, text), words(0, "Hello"), ended("end_turn"), stopped],
+    { text: "Hello", end: "end" },
+  ),
+  "no content at all": messages([start, ended("end_turn"), stopped], { end: "end" }),
+  "a call that comes whole with its start": messages(
+    [
+      start,
+      block(0, { type: "tool_use", id: "toolu_1", name: "get_weather", input: { city: "Oslo" } }),
+      closed(0),
+      ended("tool_use"),
+      stopped,
+    ],
+    { calls: [OSLO], end: "tools" },
+  ),
+  "text that begins with its block": messages(
+    [start, block(0, { type: "text", text: "Hel" }), words(0, "lo"), closed(0), ended("end_turn"), stopped],
+    { text: "Hello", end: "end" },
+  ),
+} satisfies Record<string, Sickness>;
+
+export const SICK: readonly (readonly [string, Sickness])[] = [
+  ...Object.entries(SICK_CHAT),
+  ...Object.entries(SICK_RESPONSES),
+  ...Object.entries(SICK_MESSAGES),
+].map(([name, one]) => [`${one.host}: ${name}`, one] as const);

@@ -1,0 +1,50 @@
+import { expect } from "bun:test";
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
+import type { GenerationRequest, StreamJudge } from "../../src/surfaces/surface.ts";
+import { SURFACES } from "../../src/surfaces/surfaces.ts";
+
+export const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
+
+/** A request that leaves a host free to answer as any of them does. */
+export function openRequest(surface: SurfaceName, stream: boolean): GenerationRequest {
+  const messages = [{ role: "user", content: "Hi" }];
+  const more = {
+    "chat.completions": {
+      messages,
+      tools: [{ type: "custom", custom: { name: "apply_patch" } }],
+      ...(stream ? { stream_options: { include_usage: true } } : {}),
+    },
+    responses: {
+      input: "Hi",
+      include: ["reasoning.encrypted_content"],
+      tools: [{ type: "custom", name: "apply_patch" }],
+    },
+    messages: { messages, max_tokens: 9 },
+  }[surface];
+  return readRequest(surface, { model: "test/model", stream, ...more });
+}
+
+function readRequest(surface: SurfaceName, body: object): GenerationRequest {
+  return SURFACES[surface].readRequest(encode(JSON.stringify(body))) as GenerationRequest;
+}
+
+/** The whole stream of a host that ends well, as the client gets it. */
+export function given(judge: StreamJudge, chunks: Iterable<Uint8Array>): string {
+  const text = givenSoFar(judge, chunks);
+  expect(judge.fault).toBeNull();
+  return text + decode(judge.terminal!);
+}
+
+/** What was given before the end mark, or the fault. */
+export function givenSoFar(judge: StreamJudge, chunks: Iterable<Uint8Array>): string {
+  const parts: Uint8Array[] = [];
+  for (const chunk of chunks) parts.push(judge.push(chunk).slice());
+  parts.push(judge.end());
+  return decode(Buffer.concat(parts));
+}
+
+export const inPieces = (bytes: Uint8Array, size: number): Uint8Array[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.slice(at * size, (at + 1) * size));
+
+export const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+export const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
