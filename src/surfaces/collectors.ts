@@ -31,7 +31,7 @@ export class ChatCollector implements Collector {
     this.choices.set(index, choice);
     const { delta, logprobs, ...rest } = given;
     for (const [name, value] of Object.entries(rest)) if (value !== null) choice[name] = value;
-    grow(choice.message as Json, asObject(delta) ?? {});
+    growMessage(choice.message as Json, asObject(delta) ?? {});
     const told = asObject(logprobs);
     if (told !== null) {
       const known = asObject(choice.logprobs) ?? {};
@@ -39,6 +39,16 @@ export class ChatCollector implements Collector {
       choice.logprobs = known;
     }
   }
+}
+
+function growMessage(message: Json, delta: Json): void {
+  if (!Array.isArray(delta.content) && !Array.isArray(message.content)) {
+    grow(message, delta);
+    return;
+  }
+  const { content, ...rest } = delta;
+  message.content = growParts(message.content, content);
+  grow(message, rest);
 }
 
 /** Said once; everything else that is text goes on. */
@@ -63,6 +73,23 @@ function grow(known: Json, more: Json): void {
       known[name] = value;
     }
   }
+}
+
+/** Content in parts, as Mistral has it, where strings may come between: neighbours of one type are one part. */
+function growParts(before: unknown, more: unknown): Json[] {
+  const parts: Json[] = [];
+  for (const part of [...partsOf(before), ...partsOf(more)]) {
+    const last = parts.at(-1);
+    if (last === undefined || last.type !== part.type) parts.push({ ...part });
+    else if (typeof last.text === "string") last.text += String(part.text);
+    else grow(last, part);
+  }
+  return parts;
+}
+
+function partsOf(content: unknown): Json[] {
+  if (Array.isArray(content)) return content.map((part) => asObject(part) ?? {});
+  return typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : [];
 }
 
 /** Calls by their index; where a host leaves it out, a new id begins a new call. */

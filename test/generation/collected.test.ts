@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { COMPATIBLE_CHAT } from "../fakes/hosts/compatible-chat.ts";
 import {
   chatReasoning,
   chatText,
@@ -120,6 +121,28 @@ const CEILING: Record<SurfaceName, string> = {
   responses: "max_output_tokens",
   messages: "max_tokens",
 };
+
+describe("a stream with an accent is put together", () => {
+  test.each(Object.entries(COMPATIBLE_CHAT))("%s", async (_name, { stream, whole }) => {
+    const events = stream
+      .trim()
+      .split("\n\n")
+      .map((text) => ({ data: text.replace(/^data: /, "") }));
+    const { house } = await serving("chat.completions", [sse(events)]);
+    const { choices } = JSON.parse(
+      await read(await house.send("chat.completions", longAsk("chat.completions"))),
+    );
+    const [theirs] = whole.choices as {
+      message: { content: unknown; tool_calls?: { function: object }[] };
+    }[];
+    const textOf = (content: unknown) =>
+      Array.isArray(content) ? content.flatMap(({ text = "" }) => text).join("") : (content ?? "");
+    expect(textOf(choices[0].message.content)).toBe(textOf(theirs!.message.content));
+    const called = (message: typeof theirs) =>
+      (message?.message.tool_calls ?? []).map((call) => call.function);
+    expect(called(choices[0])).toEqual(called(theirs));
+  });
+});
 
 test("two choices and their probabilities are told apart", async () => {
   const chunk = (index: number, delta: object, finish: string | null = null) => ({
