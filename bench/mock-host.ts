@@ -1,9 +1,10 @@
 /**
  * The host behind every macro measurement: as little work as a host can do, on raw sockets, so that what is measured is
  * the gateway. POST …/chat/completions answers JSON, or with `"stream":true` a paced stream: a first token after
- * `firstMs`, then `deltas` of them every `everyMs`. Prints its port.
+ * `firstMs`, then `deltas` of them every `everyMs`; a model called `paced-300-64-20` asks for that pace by its name.
+ * Prints its port.
  *
- *     bun run bench/mock-host.ts [firstMs] [deltas] [everyMs]
+ *     bun run bench/mock-host.ts [firstMs] [deltas] [everyMs] [port]
  */
 import type { Socket } from "bun";
 
@@ -52,32 +53,12 @@ const END = `${chunked(FINISH)}${chunked(USAGE)}${chunked("data: [DONE]\n\n")}0\
 const DELTA_CHUNK = chunked(DELTA);
 
 interface Connection {
-  pending: string;
+  /** What arrived of the request so far. */
+  readonly parts: Buffer[];
+  bytes: number;
+  /** Of head and body; 0 while the head is incomplete. */
+  needed: number;
   timer: Timer | null;
-}
-
-if (import.meta.main) {
-  const [firstMs, deltas, everyMs] = [3, 4, 5].map((at) => Number(process.argv[at - 1] ?? 0)) as [
-    number,
-    number,
-    number,
-  ];
-  const listener = Bun.listen<Connection>({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: {
-      open(socket) {
-        socket.data = { pending: "", timer: null };
-      },
-      data(socket, bytes) {
-        read(socket, bytes.toString("latin1"), { firstMs, deltas: deltas || 64, everyMs });
-      },
-      close(socket) {
-        if (socket.data?.timer) clearInterval(socket.data.timer);
-      },
-    },
-  });
-  console.log(listener.port);
 }
 
 interface Pace {
@@ -86,20 +67,67 @@ interface Pace {
   readonly everyMs: number;
 }
 
-function read(socket: Socket<Connection>, text: string, pace: Pace): void {
+if (import.meta.main) {
+  const [firstMs = 0, deltas = 0, everyMs = 0, port = 0] = process.argv.slice(2).map(Number);
+  const pace = { firstMs, deltas: deltas || 64, everyMs };
+  const listener = Bun.listen<Connection>({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      open(socket) {
+        socket.data = { parts: [], bytes: 0, needed: 0, timer: null };
+      },
+      data(socket, bytes) {
+        read(socket, bytes, pace);
+      },
+      close(socket) {
+        clearTimeout(socket.data?.timer ?? undefined);
+      },
+    },
+  });
+  console.log(listener.port);
+}
+
+/** Parts are joined once, when all are there: a body of 10 MB must not be what slows every other stream. */
+function read(socket: Socket<Connection>, bytes: Buffer, pace: Pace): void {
   const { data } = socket;
-  data.pending += text;
+  data.parts.push(bytes);
+  data.bytes += bytes.length;
+  if (data.bytes < data.needed) return;
+  const all = data.parts.length === 1 ? bytes : Buffer.concat(data.parts);
+  data.parts.length = 0;
+  let at = 0;
   for (;;) {
-    const head = data.pending.indexOf("\r\n\r\n");
-    if (head === -1) return;
-    const length = Number(/content-length: *(\d+)/i.exec(data.pending.slice(0, head))?.[1] ?? 0);
-    const end = head + 4 + length;
-    if (data.pending.length < end) return;
-    const body = data.pending.slice(head + 4, end);
-    data.pending = data.pending.slice(end);
-    if (body.includes('"stream":true')) stream(socket, pace);
-    else socket.write(WHOLE);
+    const head = all.indexOf("\r\n\r\n", at);
+    const end = head === -1 ? 0 : head + 4 + lengthIn(all.toString("latin1", at, head));
+    if (head === -1 || all.length < end) {
+      data.needed = end - at;
+      if (at < all.length) data.parts.push(all.subarray(at));
+      data.bytes = all.length - at;
+      return;
+    }
+    answer(socket, all.toString("latin1", head + 4, Math.min(end, head + 4 + LOOKED_AT)), pace);
+    at = end;
   }
+}
+
+const lengthIn = (head: string): number => Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? 0);
+
+/** The benches put `model` and `stream` first. */
+const LOOKED_AT = 4_096;
+
+function answer(socket: Socket<Connection>, body: string, pace: Pace): void {
+  if (!/"stream": ?true/.test(body)) {
+    socket.write(WHOLE);
+    return;
+  }
+  const named = /"paced-([\d.]+)-(\d+)-(\d+)"/.exec(body);
+  stream(
+    socket,
+    named === null
+      ? pace
+      : { firstMs: Number(named[1]), deltas: Number(named[2]), everyMs: Number(named[3]) },
+  );
 }
 
 function stream(socket: Socket<Connection>, { firstMs, deltas, everyMs }: Pace): void {
@@ -116,7 +144,7 @@ function stream(socket: Socket<Connection>, { firstMs, deltas, everyMs }: Pace):
     socket.data.timer = null;
     socket.write(END);
   };
-  setTimeout(() => {
+  socket.data.timer = setTimeout(() => {
     next();
     if (left > 0) socket.data.timer = setInterval(next, everyMs);
   }, firstMs);

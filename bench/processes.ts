@@ -1,38 +1,76 @@
-/** Real processes to measure: started, waited for, their CPU time read from the kernel, stopped. */
-import { readFileSync } from "node:fs";
+/** Real processes to measure: started, waited for, their CPU time and memory read from the kernel, stopped. */
+import { readdirSync, readFileSync } from "node:fs";
 
 export interface Measured {
   readonly port: number;
   readonly pid: number;
-  /** User and system time so far, µs. */
+  /** User and system time so far of it and of all that it started, µs. */
   cpuUs(): number;
-  /** Resident memory, bytes. */
+  /** Resident memory of them all, bytes. */
   residentBytes(): number;
-  stop(): Promise<void>;
+  stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
 /** Starts a program that prints its port, alone or in an address, on its first matching line. */
 export async function start(command: string[], env: Record<string, string> = {}): Promise<Measured> {
   const child = Bun.spawn(command, { env: { ...process.env, ...env }, stdout: "pipe", stderr: "inherit" });
-  const port = await portOf(child.stdout);
+  return measured(child, await portOf(child.stdout));
+}
+
+export interface Quiet {
+  readonly command: string[];
+  /** That it was told to listen on. */
+  readonly port: number;
+  readonly env?: Record<string, string>;
+  readonly folder?: string;
+  readonly patienceMs?: number;
+}
+
+/** Starts a program that says nothing of use, and waits for its port to take connections. */
+export async function startQuiet({ command, port, env, folder, patienceMs }: Quiet): Promise<Measured> {
+  const child = Bun.spawn(command, {
+    env: { ...process.env, ...env },
+    ...(folder === undefined ? {} : { cwd: folder }),
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  const one = measured(child, port);
+  try {
+    await reachable(port, () => child.exitCode !== null, patienceMs);
+    return one;
+  } catch (error) {
+    await one.stop("SIGKILL");
+    throw new Error(`${command[0]}: ${(error as Error).message}`);
+  }
+}
+
+function measured(child: Bun.Subprocess, port: number): Measured {
   return {
     port,
     pid: child.pid,
-    cpuUs: () => cpuUs(child.pid),
-    residentBytes: () =>
-      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))![1]) * 1_024,
-    async stop() {
-      child.kill();
+    cpuUs: () => family(child.pid).reduce((sum, pid) => sum + cpuUs(pid), 0),
+    residentBytes: () => family(child.pid).reduce((sum, pid) => sum + residentBytes(pid), 0),
+    async stop(signal = "SIGTERM") {
+      const all = family(child.pid);
+      // Killed, a parent cannot pass it on.
+      if (signal === "SIGKILL") for (const pid of all) endOne(pid);
+      else child.kill(signal);
+      await Promise.race([child.exited, Bun.sleep(STOP_MS)]);
+      for (const pid of all) endOne(pid);
       await child.exited;
     },
   };
 }
 
-/** What the kernel counts of any process. */
-export const processOf = (pid: number): Pick<Measured, "cpuUs" | "residentBytes"> => ({
-  cpuUs: () => cpuUs(pid),
-  residentBytes: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) * 1_024,
-});
+const STOP_MS = 10_000;
+
+function endOne(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // Gone already.
+  }
+}
 
 async function portOf(stdout: ReadableStream<Uint8Array>): Promise<number> {
   let text = "";
@@ -44,11 +82,61 @@ async function portOf(stdout: ReadableStream<Uint8Array>): Promise<number> {
   throw new Error(`the process ended without a port: ${text}`);
 }
 
+export async function reachable(port: number, ended: () => boolean, patienceMs = 10_000): Promise<void> {
+  const untilMs = performance.now() + patienceMs;
+  while (performance.now() < untilMs && !ended()) {
+    try {
+      (await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } })).end();
+      return;
+    } catch {
+      await Bun.sleep(5);
+    }
+  }
+  throw new Error(ended() ? "it ended without listening" : `nothing listens after ${patienceMs} ms`);
+}
+
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+/** A process and everything it started. */
+function family(root: number): number[] {
+  const children = new Map<number, number[]>();
+  for (const name of readdirSync("/proc")) {
+    const parent = /^\d+$/.test(name) ? Number(fieldsOf(Number(name))?.[1]) : Number.NaN;
+    if (!Number.isNaN(parent)) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+  }
+  const all = [root];
+  for (const pid of all) all.push(...(children.get(pid) ?? []));
+  return all;
+}
+
 /** Linux counts in ticks of 10 ms: measure over seconds, not over single requests. */
 const TICK_US = 10_000;
 
+/** Its own, and that of children which have ended. */
 function cpuUs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+  const fields = fieldsOf(pid);
+  return fields === null ? 0 : [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0) * TICK_US;
+}
+
+function residentBytes(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1_024;
+  } catch {
+    return 0;
+  }
+}
+
+/** What follows the name in the process's line; null when it has ended. */
+function fieldsOf(pid: number): string[] | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return null;
+  }
 }

@@ -1,7 +1,22 @@
 import { expect, test } from "bun:test";
 import { benchFailover } from "../../bench/failover.ts";
-import { benchMacro, table } from "../../bench/macro.ts";
 import { pieces } from "../../bench/micro.ts";
+import { bareHost } from "../../bench/peers/bare-host.ts";
+import { gateway } from "../../bench/peers/gateway.ts";
+import type { Peer } from "../../bench/peers/peer.ts";
+import { tables } from "../../bench/peers/report.ts";
+import { benchPeers } from "../../bench/peers.ts";
+
+const SMALL = {
+  rounds: 1,
+  seconds: 0.1,
+  streams: 4,
+  passes: 1,
+  connections: [1],
+  open: [],
+  settleMs: 50,
+  faults: false,
+};
 
 test("every micro bench computes the right thing, and so does its baseline", async () => {
   for (const piece of await pieces()) {
@@ -11,11 +26,30 @@ test("every micro bench computes the right thing, and so does its baseline", asy
   }
 });
 
-test("the macro suite runs, small", async () => {
-  const results = await benchMacro({ rounds: 1, requests: 200, streams: 8, streamRounds: 1 }, () => {});
-  expect(results.map(({ who }) => who)).toContain("gateway");
-  for (const result of results) expect(result.requestsPerSecond).toBeGreaterThan(0);
-  expect(table(results)).toContain("| gateway |");
+test("the peers' suite runs, small: with memory, floods, a kill and a host that goes away", async () => {
+  const size = { ...SMALL, connections: [1, 4], open: [10, 20], faults: true };
+  const run = await benchPeers([gateway], size, () => {});
+  expect(run.skipped).toEqual([]);
+  const [own] = run.peers;
+  expect(own!.requestsPerSecond.median).toBeGreaterThan(0);
+  expect(own!.latencyMs[4]!.p50).toBeGreaterThan(0);
+  expect(own!.memory!.open.map(({ bytes }) => bytes)).toEqual([expect.any(Number), expect.any(Number)]);
+  expect(own!.faults).toMatchObject({ tooLarge: { status: 413 }, badKey: { status: 401 } });
+  expect(own!.faults!.largeBody.answered).toMatch(/^\d+ × 200$/);
+  expect(tables(run)).toContain("| gateway |");
+});
+
+test("a peer that this machine cannot have is left out by name and reason, and the others are measured", async () => {
+  const absent: Peer = {
+    name: "absent",
+    async install() {
+      throw new Error("it cannot be had");
+    },
+  };
+  const run = await benchPeers([absent, bareHost], SMALL, () => {});
+  expect(run.skipped).toEqual([{ name: "absent", why: "it cannot be had" }]);
+  expect(run.peers.map(({ name }) => name)).toEqual(["bare host"]);
+  expect(tables(run)).toContain("Left out: absent (it cannot be had).");
 });
 
 test("the failover suite runs, small: every failure reaches the next host", async () => {

@@ -1,0 +1,170 @@
+/**
+ * The gateway beside a bare host, two bare proxies and its peers: same host, same load, one run. Peers are installed, in
+ * pinned versions, into a cache folder outside the repository (`BENCH_CACHE`); what this machine cannot have is left out
+ * by name and with the reason. Two noisy cores: read ratios, and the CPU before the clock.
+ *
+ *     bun run bench peers [--rounds 5] [--seconds 0.8] [--only nginx,gateway] [--streams 400] [--write bench/results]
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { option } from "./option.ts";
+import { bareHost } from "./peers/bare-host.ts";
+import { bifrost } from "./peers/bifrost.ts";
+import { measureFaults, verify } from "./peers/faults.ts";
+import { gateway } from "./peers/gateway.ts";
+import { haproxy } from "./peers/haproxy.ts";
+import { cacheFolder } from "./peers/install.ts";
+import { litellm } from "./peers/litellm.ts";
+import { measureMemory } from "./peers/memory.ts";
+import { nginx } from "./peers/nginx.ts";
+import type { Installed, Peer, Subject } from "./peers/peer.ts";
+import { portkey } from "./peers/portkey.ts";
+import { tables } from "./peers/report.ts";
+import type { PeerResult } from "./peers/result.ts";
+import { type RoundSize, Rounds } from "./peers/rounds.ts";
+import { start } from "./processes.ts";
+
+export const PEERS: readonly Peer[] = [bareHost, nginx, haproxy, gateway, bifrost, portkey, litellm];
+
+export interface PeersSize extends RoundSize {
+  readonly rounds: number;
+  /** How many streams to hold open; none leaves the memory out. */
+  readonly open: readonly number[];
+  /** How long they are left to themselves before memory is read: long enough for a few events each. */
+  readonly settleMs: number;
+  readonly faults: boolean;
+}
+
+export interface PeersRun {
+  readonly peers: readonly PeerResult[];
+  readonly skipped: readonly { readonly name: string; readonly why: string }[];
+}
+
+export async function benchPeers(
+  peers: readonly Peer[],
+  size: PeersSize,
+  progress: (line: string) => void,
+): Promise<PeersRun> {
+  const cache = cacheFolder();
+  mkdirSync(cache, { recursive: true });
+  const skipped: { name: string; why: string }[] = [];
+  const entrants: Entrant[] = [];
+  const host = await start([process.execPath, HOST]);
+  const folder = mkdtempSync(join(tmpdir(), "peers-"));
+  const leaveOut = async ({ name }: Peer, error: unknown, subject?: Subject) => {
+    await subject?.process.stop("SIGKILL");
+    skipped.push({ name, why: (error as Error).message });
+    progress(`${name} is left out: ${(error as Error).message}`);
+  };
+  try {
+    for (const peer of peers) {
+      try {
+        progress(`starting ${peer.name}`);
+        entrants.push(await enter(peer, cache, host.port, folder, size));
+      } catch (error) {
+        await leaveOut(peer, error);
+      }
+    }
+    for (let round = 1; round <= size.rounds; round++) {
+      for (const entrant of [...entrants]) {
+        try {
+          progress(`round ${round} of ${size.rounds}: ${entrant.peer.name}`);
+          await entrant.rounds.round();
+        } catch (error) {
+          entrants.splice(entrants.indexOf(entrant), 1);
+          await leaveOut(entrant.peer, error, entrant.subject);
+        }
+      }
+    }
+    for (const { subject } of entrants) await subject.process.stop();
+    const results: PeerResult[] = [];
+    for (const entrant of entrants) results.push(await alone(entrant, folder, size, progress));
+    return { peers: results, skipped };
+  } finally {
+    await host.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const HOST = `${import.meta.dir}/mock-host.ts`;
+
+interface Entrant {
+  readonly peer: Peer;
+  readonly installed: Installed;
+  readonly subject: Subject;
+  readonly rounds: Rounds;
+}
+
+async function enter(
+  peer: Peer,
+  cache: string,
+  hostPort: number,
+  folder: string,
+  size: PeersSize,
+): Promise<Entrant> {
+  const installed = await peer.install(cache);
+  const subject = await installed.start(hostPort, place(folder, peer, "rounds"));
+  try {
+    await verify(subject);
+    const rounds = new Rounds(subject, {
+      ...size,
+      streams: Math.min(size.streams, installed.streams ?? size.streams),
+    });
+    await rounds.warmUp();
+    return { peer, installed, subject, rounds };
+  } catch (error) {
+    await subject.process.stop("SIGKILL");
+    throw error;
+  }
+}
+
+/** What is measured once, with nothing else running: memory on a fresh process, then faults. */
+async function alone(
+  { peer: { name }, peer, installed, rounds }: Entrant,
+  folder: string,
+  { open, settleMs, faults, seconds }: PeersSize,
+  progress: (line: string) => void,
+): Promise<PeerResult> {
+  const { version, settings } = installed;
+  const at = place(folder, peer, "alone");
+  const host = await start([process.execPath, HOST]);
+  const measures = { memory: null, faults: null } as Pick<PeerResult, "memory" | "faults">;
+  const result = { name, version, settings, ...rounds.result() };
+  const subject = await installed.start(host.port, at);
+  try {
+    progress(`memory and faults: ${name}`);
+    const memory = open.length > 0 ? await measureMemory(subject, open, settleMs) : null;
+    if (!faults) return { ...result, ...measures, memory };
+    return { ...result, memory, faults: await measureFaults(installed, subject, host, at, 2 * seconds) };
+  } finally {
+    await subject.process.stop("SIGKILL");
+    await host.stop("SIGKILL");
+  }
+}
+
+function place(folder: string, { name }: Peer, phase: string): string {
+  const path = join(folder, `${name.replaceAll(" ", "-")}-${phase}`);
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
+if (import.meta.main) {
+  const only = option("only", "");
+  const chosen = PEERS.filter(({ name }) => only === "" || only.split(",").includes(name));
+  const run = await benchPeers(
+    chosen,
+    {
+      rounds: Number(option("rounds", "5")),
+      seconds: Number(option("seconds", "0.8")),
+      streams: Number(option("streams", "400")),
+      passes: 2,
+      connections: [1, 16, 64, 256],
+      settleMs: 4_000,
+      open: option("open", "1000,8000").split(",").filter(Boolean).map(Number),
+      faults: true,
+    },
+    console.error,
+  );
+  console.log(tables(run));
+}

@@ -1,0 +1,63 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { freePort, startQuiet } from "../processes.ts";
+import { filledOnce, run } from "./install.ts";
+import { BODY_BYTES, PATH, type Peer } from "./peer.ts";
+
+/** Debian's, with the libraries that only it needs, unpacked and not installed: nothing of the system is touched. */
+const PACKAGES = ["haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1"];
+
+export const haproxy: Peer = {
+  name: "HAProxy",
+  async install(cache) {
+    const { program, env } = await located(cache);
+    return {
+      version: /version (\S+)/.exec(await run([program, "-v"], ".", env))![1]!,
+      settings: "one thread, `http-reuse always`, `option http-no-delay`, no log; relays only",
+      async start(hostPort, folder) {
+        const port = freePort();
+        const file = join(folder, "haproxy.cfg");
+        writeFileSync(file, configuration(port, hostPort));
+        return {
+          process: await startQuiet({ command: [program, "-db", "-f", file], port, env }),
+          target: { port, path: PATH, headers: {} },
+          prefix: "",
+          refusesLarge: true,
+        };
+      },
+    };
+  },
+};
+
+async function located(cache: string): Promise<{ program: string; env: Record<string, string> }> {
+  const installed = Bun.which("haproxy");
+  if (installed !== null) return { program: installed, env: {} };
+  const folder = await filledOnce(join(cache, "haproxy"), async (draft) => {
+    await run(["apt-get", "download", ...PACKAGES], draft);
+    for (const file of new Bun.Glob("*.deb").scanSync(draft)) await run(["dpkg-deb", "-x", file, "."], draft);
+  });
+  const libraries = [...new Bun.Glob("usr/lib/*-linux-*").scanSync({ cwd: folder, onlyFiles: false })];
+  return {
+    program: join(folder, "usr/sbin/haproxy"),
+    env: { LD_LIBRARY_PATH: libraries.map((path) => join(folder, path)).join(":") },
+  };
+}
+
+const configuration = (port: number, hostPort: number): string => `
+global
+  nbthread 1
+  maxconn 9500
+defaults
+  mode http
+  option http-no-delay
+  timeout connect 5s
+  timeout client 600s
+  timeout server 600s
+  http-reuse always
+frontend clients
+  bind 127.0.0.1:${port} backlog 4096
+  http-request deny deny_status 413 if { req.hdr_val(content-length) gt ${BODY_BYTES} }
+  default_backend hosts
+backend hosts
+  server host 127.0.0.1:${hostPort} pool-max-conn -1
+`;

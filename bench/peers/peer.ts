@@ -1,0 +1,45 @@
+/** What is measured beside the gateway: how it is had, started and spoken to. One file each. */
+import type { Target } from "../load.ts";
+import type { Measured } from "../processes.ts";
+
+export interface Peer {
+  readonly name: string;
+  /**
+   * Finds it on this machine, or installs the pinned version into `cache`, which lies outside the repository.
+   * @throws {Error} with the reason, when this machine cannot have it.
+   */
+  install(cache: string): Promise<Installed>;
+}
+
+export interface Installed {
+  readonly version: string;
+  /** Its settings and what it does besides relaying, for whoever reads the results. */
+  readonly settings: string;
+  /** How many streams it is given at most in a load, where more would only measure its queue. */
+  readonly streams?: number;
+  /** In front of the host on `hostPort`; whatever it writes goes into `folder`, where it finds it again. */
+  start(hostPort: number, folder: string): Promise<Subject>;
+}
+
+export interface Subject {
+  readonly process: Measured;
+  readonly target: Target;
+  /** What it wants in front of the host's name of a model. */
+  readonly prefix: string;
+  /** The same with a key that was never given out, where keys are checked. */
+  readonly stranger?: Target;
+  /** Whether it bounds bodies. */
+  readonly refusesLarge: boolean;
+}
+
+/** The paces of bench/mock-host.ts that are asked for: first token, deltas, ms between them. */
+export const PACES = {
+  burst: "paced-0-64-0",
+  steady: "paced-0-64-20",
+  thinking: "paced-300-64-20",
+  open: "paced-0-600-1000",
+} as const;
+
+export const PATH = "/v1/chat/completions";
+/** The specification's bound on a body, given to every peer that has such a bound. */
+export const BODY_BYTES = 10 * 1_048_576;

@@ -1,0 +1,144 @@
+/**
+ * The measures that are repeated. Every round visits every peer, so that whatever else the machine does at the time falls
+ * on all of them alike; what is reported is the median over rounds.
+ */
+import { type Load, load, percentile, type Timings } from "../load.ts";
+import { PACES, type Subject } from "./peer.ts";
+import { type PeerResult, type Quantiles, spread } from "./result.ts";
+
+export interface RoundSize {
+  /** Of every unstreamed load, s. */
+  readonly seconds: number;
+  readonly streams: number;
+  /** How often each of the paced streams is repeated in a round. */
+  readonly passes: number;
+  readonly connections: readonly number[];
+}
+
+export class Rounds {
+  readonly #subject: Subject;
+  readonly #size: RoundSize;
+  readonly #cpu: number[] = [];
+  readonly #perSecond: number[] = [];
+  readonly #latency = new Map<number, Quantiles[]>();
+  readonly #perEvent: number[] = [];
+  readonly #gaps: Quantiles[] = [];
+  readonly #steady: number[] = [];
+  readonly #thinking: number[] = [];
+  readonly #half: Quantiles[] = [];
+  readonly #burstsPerSecond: number[] = [];
+
+  constructor(subject: Subject, size: RoundSize) {
+    this.#subject = subject;
+    this.#size = size;
+  }
+
+  /** So that compilers and pools have seen the load. */
+  async warmUp(): Promise<void> {
+    await this.#load("burst", false, { connections: 64, seconds: this.#size.seconds });
+    await this.#load("steady", true, { connections: 16, requests: 16 });
+  }
+
+  async round(): Promise<void> {
+    await this.#saturated();
+    await this.#latencies();
+    await this.#streams();
+    await this.#firstBytes();
+    await this.#halfLoad();
+  }
+
+  async #saturated(): Promise<void> {
+    const { process } = this.#subject;
+    const beforeUs = process.cpuUs();
+    const { count, seconds } = await this.#load("burst", false, {
+      connections: 64,
+      seconds: 2 * this.#size.seconds,
+    });
+    this.#cpu.push((process.cpuUs() - beforeUs) / count);
+    this.#perSecond.push(count / seconds);
+  }
+
+  async #latencies(): Promise<void> {
+    for (const connections of this.#size.connections) {
+      const { totalMs } = await this.#load("burst", false, { connections, seconds: this.#size.seconds });
+      const taken = this.#latency.get(connections) ?? [];
+      this.#latency.set(connections, [...taken, quantiles(totalMs)]);
+    }
+  }
+
+  async #streams(): Promise<void> {
+    const { process } = this.#subject;
+    const { streams, passes } = this.#size;
+    const beforeUs = process.cpuUs();
+    const { gapMs } = await this.#load("steady", true, { connections: streams, requests: passes * streams });
+    this.#perEvent.push((process.cpuUs() - beforeUs) / (passes * streams * EVENTS));
+    this.#gaps.push(quantiles(gapMs));
+  }
+
+  async #firstBytes(): Promise<void> {
+    const plan = { connections: 64, requests: 64 * this.#size.passes };
+    this.#steady.push(...(await this.#load("steady", true, plan)).firstByteMs);
+    const { firstByteMs } = await this.#load("thinking", true, plan);
+    this.#thinking.push(...firstByteMs.map((ms) => ms - THINKING_MS));
+  }
+
+  async #halfLoad(): Promise<void> {
+    const { seconds } = this.#size;
+    const full = await this.#load("burst", true, { connections: 64, seconds });
+    const perSecond = full.count / full.seconds;
+    const half = await this.#load("burst", true, {
+      connections: 64,
+      seconds: 2 * seconds,
+      perSecond: perSecond / 2,
+    });
+    this.#burstsPerSecond.push(perSecond);
+    this.#half.push(quantiles(half.firstByteMs));
+  }
+
+  async #load(pace: keyof typeof PACES, stream: boolean, plan: Omit<Load, "body">): Promise<Timings> {
+    const { target, prefix } = this.#subject;
+    const timings = await load(target, { ...plan, body: bodyOf(prefix, pace, stream) });
+    if (timings.failures > 0) throw new Error(`not all were answered: ${JSON.stringify(timings.statuses)}`);
+    return timings;
+  }
+
+  result(): Omit<PeerResult, "name" | "version" | "settings" | "memory" | "faults"> {
+    return {
+      usPerRequest: spread(this.#cpu),
+      usPerEvent: spread(this.#perEvent),
+      streams: this.#size.streams,
+      requestsPerSecond: spread(this.#perSecond),
+      latencyMs: Object.fromEntries([...this.#latency].map(([count, taken]) => [count, middle(taken)])),
+      firstByteMs: {
+        steady: quantiles(this.#steady.sort((a, b) => a - b)),
+        thinking: quantiles(this.#thinking.sort((a, b) => a - b)),
+        halfLoad: { ...middle(this.#half), streamsPerSecond: spread(this.#burstsPerSecond).median },
+      },
+      gapMs: middle(this.#gaps),
+    };
+  }
+}
+
+const THINKING_MS = 300;
+/** Deltas a stream; what its request, its head and its end cost is in the figure too. */
+const EVENTS = 64;
+
+export const quantiles = (sorted: readonly number[]): Quantiles => ({
+  p50: percentile(sorted, 0.5),
+  p99: percentile(sorted, 0.99),
+});
+
+const middle = (taken: readonly Quantiles[]): Quantiles => ({
+  p50: spread(taken.map(({ p50 }) => p50)).median,
+  p99: spread(taken.map(({ p99 }) => p99)).median,
+});
+
+export const bodyOf = (prefix: string, pace: keyof typeof PACES, stream: boolean, text = QUESTION): string =>
+  JSON.stringify({
+    model: prefix + PACES[pace],
+    ...(stream ? { stream } : {}),
+    max_tokens: 100,
+    messages: [{ role: "user", content: text }],
+  });
+
+const QUESTION = "What is the capital of Norway? Answer in one word.";
