@@ -140,7 +140,7 @@ function planning(): Piece {
     joins: (client, host) => client === host,
     chance: () => 0.5,
   };
-  for (const one of routes) health.observe(one, { kind: "served", firstTokenMs: 100 });
+  for (const one of routes) health.observe(one, { kind: "served", firstTokenMs: 100, promptTokens: 100 });
   const request = SURFACES["chat.completions"].readRequest(BODY) as GenerationRequest;
   const headers = new Headers({ "user-agent": "bench" });
   const plan = () => {

@@ -206,7 +206,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
 
   const settings = (): Settings => ({
     ...links,
-    attempts: config.generation,
+    attempts: { ...config.generation, hedgeMs: config.routing.hedgeMs },
     order: config.routing.order,
     chunkGapMs: config.generation.chunkGapMs,
     totalMs: config.generation.totalMs,
@@ -226,9 +226,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
     surfaces: SURFACES,
     pairing,
     roads,
+    health,
     affinity: new Affinity(clock),
     slots,
-    enter: ({ route }) => health.enter(route),
     observe,
     ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => config.catalog,

@@ -32,7 +32,7 @@ export function configView(config: Config, links: Links): object {
       write_off_tokens: generation.writeOffTokens,
       default_max_output_tokens: generation.defaultMaxOutputTokens,
     },
-    routing: { order: routing.order },
+    routing: { order: routing.order, hedge_ms: routing.hedgeMs },
     body_bytes: config.bodyBytes,
     drain_ms: config.drainMs,
     grace_ms: config.graceMs,

@@ -20,7 +20,7 @@ export interface Config {
   readonly openTier: OpenTierConfig;
   readonly setup: { readonly accountlessKeysPerAddressPerHour: number };
   readonly generation: GenerationConfig;
-  readonly routing: { readonly order: HostOrder };
+  readonly routing: RoutingConfig;
   readonly bodyBytes: number;
   readonly drainMs: number;
   /** How long a rotated key keeps working. */
@@ -59,6 +59,12 @@ export interface GenerationConfig {
   readonly totalMs: number;
   readonly writeOffTokens: number;
   readonly defaultMaxOutputTokens: number;
+}
+
+export interface RoutingConfig {
+  readonly order: HostOrder;
+  /** After so long without a first token the next host is asked as well; null: never. */
+  readonly hedgeMs: number | null;
 }
 
 export type StoreConfig = { readonly kind: "sqlite" } | { readonly kind: "postgres"; readonly url: string };

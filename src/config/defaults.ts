@@ -23,7 +23,7 @@ export const DEFAULTS = {
     writeOffTokens: 50,
     defaultMaxOutputTokens: 16_384,
   } satisfies Config["generation"],
-  routing: { order: "listed" } satisfies Config["routing"],
+  routing: { order: "listed", hedgeMs: null } satisfies Config["routing"],
   bodyBytes: 10 * 1024 * 1024,
   drainMs: 30_000,
   graceMs: 24 * 60 * 60 * 1000,

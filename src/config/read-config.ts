@@ -50,7 +50,10 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       defaultMaxOutputTokens:
         generation.default_max_output_tokens ?? DEFAULTS.generation.defaultMaxOutputTokens,
     },
-    routing: { order: rows.routing?.order ?? DEFAULTS.routing.order },
+    routing: {
+      order: rows.routing?.order ?? DEFAULTS.routing.order,
+      hedgeMs: rows.routing?.hedge_ms ?? DEFAULTS.routing.hedgeMs,
+    },
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     drainMs: rows.drain_ms ?? DEFAULTS.drainMs,
     graceMs: rows.grace_ms ?? DEFAULTS.graceMs,

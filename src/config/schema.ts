@@ -26,6 +26,10 @@ const ms = (least = 0) =>
     maximum: MAX_MS,
     expected: `a whole number of milliseconds from ${least} to ${MAX_MS}`,
   });
+const msOrNull = () =>
+  Type.Union([Type.Integer({ minimum: 1, maximum: MAX_MS }), Type.Null()], {
+    expected: `a whole number of milliseconds from 1 to ${MAX_MS}, or null for never`,
+  });
 const countOrNull = () =>
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_COUNT }), Type.Null()], {
     expected: "a whole number from 1, or null for no limit",
@@ -164,8 +168,8 @@ export const FileSchema = Type.Object(
     ),
     routing: Type.Optional(
       Type.Object(
-        { order: Type.Optional(oneOf(["listed", "price"])) },
-        { ...strict, expected: "a map: { order }" },
+        { order: Type.Optional(oneOf(["listed", "price"])), hedge_ms: Type.Optional(msOrNull()) },
+        { ...strict, expected: "a map: { order, hedge_ms }" },
       ),
     ),
     body_bytes: Type.Optional(count(1)),

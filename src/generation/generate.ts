@@ -8,15 +8,9 @@ import {
   refused,
 } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
-import {
-  type AttemptLimits,
-  attempt,
-  type Opened,
-  type Outcome,
-  type Rejected,
-  type Try,
-} from "../hosts/attempt.ts";
+import { type AttemptLimits, attempt, type HealthDesk, type Outcome, type Try } from "../hosts/attempt.ts";
 import type { Transport } from "../hosts/transport.ts";
+import type { Opened, Rejected } from "../hosts/try.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
 import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
@@ -72,9 +66,9 @@ export interface House {
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
   readonly roads: Roads;
+  readonly health: HealthDesk;
   readonly affinity: Affinity;
   readonly slots: HostSlots;
-  enter(stop: Stop): boolean;
   observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
   /** Told of each relayed stream's end, for health. */
   ended(stop: Stop, end: StreamEnd): void;
@@ -258,7 +252,7 @@ class Run {
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
       slots: house.slots,
       keyId: this.holder!.key.lineage,
-      enter: house.enter,
+      health: house.health,
       observe: house.observe,
     };
     return attempt(request, plan, ways, call.signal);

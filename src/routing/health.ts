@@ -1,6 +1,7 @@
-import type { Catalog, Route } from "../catalog/catalog.ts";
+import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import type { Clock } from "../units/clock.ts";
 import { Circuit, type CircuitState } from "./circuit.ts";
+import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
 /**
@@ -12,6 +13,7 @@ import { Speed, type StreamEnd } from "./speed.ts";
 export class Health {
   private readonly hosts = new Map<string, HostHealth>();
   private readonly verified = new Set<string>();
+  private readonly retries = new RetryBudget();
 
   constructor(private readonly clock: Clock) {}
 
@@ -29,17 +31,35 @@ export class Health {
     return this.restMs(route) === 0;
   }
 
-  /**
-   * Before each attempt. False: a probe is under way, or the route rests, so others should be tried first. True takes the
-   * place, which `observe` gives back.
-   */
-  enter(route: Route): boolean {
-    if (!this.usable(route)) return false;
+  /** Before each attempt: takes the place of a probe, which `observe` gives back. */
+  enter(route: Route): void {
     const nowMs = this.clock.elapsedMs();
     const health = this.hosts.get(route.host.id);
     health?.circuit.enter(nowMs);
     health?.routes.get(route.model)?.circuit.enter(nowMs);
-    return true;
+  }
+
+  /** Before the first attempt of a request. */
+  begin(): void {
+    this.retries.earn();
+  }
+
+  /** Before each further one. False: half of the model's hosts are down, and the others must not be run over. */
+  mayRetry({ routes }: Model): boolean {
+    let down = 0;
+    for (const route of routes) if (!this.usable(route)) down += 1;
+    return this.retries.spend() || down * 2 < routes.length;
+  }
+
+  /**
+   * How long a first token is worth waiting for while another host is ready, in milliseconds: half as long again as what
+   * is slow for this route with such a prompt, or as what is slow for the other. Null while too little was measured.
+   */
+  patienceMs(route: Route, other: Route, promptTokens: number): number | null {
+    const slowMs = this.speed(route)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? null;
+    if (slowMs === null) return null;
+    const otherSlowMs = this.speed(other)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? 0;
+    return Math.max(LEAST_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs));
   }
 
   /** After each attempt. */
@@ -53,7 +73,7 @@ export class Health {
         host.circuit.served(nowMs);
         circuit.served(nowMs);
         if (lesson.firstTokenMs !== null) {
-          speed.firstToken(lesson.firstTokenMs);
+          speed.firstToken(lesson.firstTokenMs, lesson.promptTokens);
           host.firstTokenMs = moved(host.firstTokenMs, lesson.firstTokenMs);
         }
         return;
@@ -139,7 +159,7 @@ export class Health {
 /** What an attempt taught about its host. */
 export type Lesson =
   /** A first token, or a whole answer, which has no time of a first token. */
-  | { readonly kind: "served"; readonly firstTokenMs: number | null }
+  | { readonly kind: "served"; readonly firstTokenMs: number | null; readonly promptTokens: number }
   | {
       readonly kind: "failed";
       /** All of the host's models are concerned. */
@@ -177,6 +197,11 @@ interface RouteHealth {
   readonly speed: Speed;
 }
 
+/** All but one in a hundred first tokens come sooner. */
+const SLOW = 0.99;
+const PATIENCE = 1.5;
+/** A moment of the network or of this process is no reason to pay for a prompt twice. */
+const LEAST_PATIENCE_MS = 500;
 /** Output tokens below which an answer says nothing about throughput. */
 const LEAST_TOKENS = 16;
 /** Of a host's averages, what each stream makes up. */

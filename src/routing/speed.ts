@@ -5,10 +5,16 @@
 export class Speed {
   private readonly firstTokens = new Samples();
   private readonly rates = new Samples();
+  /** First tokens again, by the size of the prompt: reading a long one takes its time. */
+  private readonly sized: (Samples | undefined)[] = [];
 
-  /** A stream's first token came after `ms`, or had not come by then. */
-  firstToken(ms: number): void {
+  /** A stream's first token came after `ms`. */
+  firstToken(ms: number, promptTokens: number): void {
     this.firstTokens.add(ms);
+    const size = sizeOf(promptTokens);
+    const samples = this.sized[size] ?? new Samples();
+    this.sized[size] = samples;
+    samples.add(ms);
   }
 
   /** A whole stream gave this many output tokens a second after its first. */
@@ -29,6 +35,11 @@ export class Speed {
     return this.firstTokens.below(share);
   }
 
+  /** The same among prompts of about this size. */
+  firstTokenMsWithinFor(share: number, promptTokens: number): number | null {
+    return this.sized[sizeOf(promptTokens)]?.below(share) ?? null;
+  }
+
   /** The throughput that this share of streams reached; null before `LEAST_SAMPLES` of them. */
   tokensPerSecondReached(share: number): number | null {
     return this.rates.below(1 - share);
@@ -42,6 +53,14 @@ export interface StreamEnd {
   readonly tokens: number;
   /** From the first token to the last. */
   readonly ms: number;
+}
+
+/** Prompts up to so many tokens are of one size; the last size has no end. */
+const SIZES = [1_000, 8_000, 64_000];
+
+function sizeOf(promptTokens: number): number {
+  const size = SIZES.findIndex((most) => promptTokens <= most);
+  return size === -1 ? SIZES.length : size;
 }
 
 const SAMPLES = 128;

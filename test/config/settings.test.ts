@@ -26,7 +26,7 @@ test("an empty file means the defaults of the contract", () => {
       writeOffTokens: 50,
       defaultMaxOutputTokens: 16_384,
     },
-    routing: { order: "listed" },
+    routing: { order: "listed", hedgeMs: null },
     bodyBytes: 10_485_760,
     drainMs: 30_000,
     graceMs: 86_400_000,

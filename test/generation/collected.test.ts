@@ -97,7 +97,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
     for (const broken of breaks) {
       const settings = {
         ...LONG.settings!,
-        attempts: { firstTokenMs: 30_000, maxHosts: 3, chunkGapMs: 100, totalMs: 60_000 },
+        attempts: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 100, totalMs: 60_000 },
       };
       const { house } = await serving(surface, [broken, sse(events)], { settings });
       const answer = await house.send(surface, longAsk(surface));

@@ -104,6 +104,7 @@ for (const surface of SURFACE_NAMES) {
                   attempts: {
                     firstTokenMs: SILENT.has(name) ? 600 : 30_000,
                     maxHosts: 3,
+                    hedgeMs: null,
                     chunkGapMs: 120_000,
                     totalMs: 1_200_000,
                   },

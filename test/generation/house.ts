@@ -63,6 +63,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     transport,
     surfaces: SURFACES,
     pairing,
+    health,
     affinity: new Affinity(clock),
     roads: {
       restMs: (route) => health.restMs(route),
@@ -72,7 +73,6 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       joins: () => true,
     },
     slots,
-    enter: ({ route }) => health.enter(route),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => catalog,
@@ -162,7 +162,13 @@ const PRICE: Price = {
 const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
-  attempts: { firstTokenMs: 30_000, maxHosts: 3, chunkGapMs: 120_000, totalMs: 1_200_000 },
+  attempts: {
+    firstTokenMs: 30_000,
+    maxHosts: 3,
+    hedgeMs: null,
+    chunkGapMs: 120_000,
+    totalMs: 1_200_000,
+  },
   order: "listed",
   chunkGapMs: 10_000,
   totalMs: 60_000,

@@ -59,7 +59,9 @@ test("where another host has room, nobody waits", async () => {
 describe("what cannot be taken in time is shed", () => {
   test("with 503, when to come back, and nothing held; the stream in flight goes on", async () => {
     const house = await open({
-      settings: { attempts: { firstTokenMs: 100, maxHosts: 3, chunkGapMs: 120_000, totalMs: 1_200_000 } },
+      settings: {
+        attempts: { firstTokenMs: 100, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
+      },
     });
     const first = await house.send("chat.completions", chat(STREAM));
     const held = await heldNano(house);
@@ -106,7 +108,9 @@ describe("the place is given back", () => {
   ])("%s", async (_name, does) => {
     behaviour = does;
     const house = await open({
-      settings: { attempts: { firstTokenMs: 50, maxHosts: 3, chunkGapMs: 120_000, totalMs: 1_200_000 } },
+      settings: {
+        attempts: { firstTokenMs: 50, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
+      },
     });
     await read(await house.send("chat.completions", chat()));
     expect(inFlight(house)).toEqual([0]);

@@ -60,7 +60,7 @@ const measured = (speeds: Record<string, { firstTokenMs: number; rate: number }>
       if (known === undefined) return null;
       const speed = new Speed();
       for (let index = 0; index < 20; index++) {
-        speed.firstToken(known.firstTokenMs);
+        speed.firstToken(known.firstTokenMs, 10);
         speed.rate(known.rate);
       }
       return speed;

@@ -327,6 +327,7 @@ function openHouse(parts: {
     transport: parts.hosts,
     surfaces: SURFACES,
     pairing,
+    health,
     affinity: new Affinity(clock),
     roads: {
       restMs: (route) => health.restMs(route),
@@ -336,7 +337,6 @@ function openHouse(parts: {
       joins: (client, host) => client === host,
     },
     slots: new HostSlots(clock),
-    enter: ({ route }) => health.enter(route),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => CATALOG,
@@ -457,7 +457,7 @@ const CATALOG: Catalog = {
 const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
-  attempts: { firstTokenMs: 5_000, maxHosts: 3, chunkGapMs: 120_000, totalMs: 1_200_000 },
+  attempts: { firstTokenMs: 5_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
   order: "price",
   chunkGapMs: 10_000,
   totalMs: 120_000,

@@ -1,0 +1,379 @@
+import type { Host, Model, Route, SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Stop } from "../routing/stop.ts";
+import type {
+  Asked,
+  GenerationRequest,
+  HostBody,
+  HostError,
+  Pairing,
+  Reply,
+  StreamJudge,
+  Surface,
+  WholeJudge,
+} from "../surfaces/surface.ts";
+import type { Clock } from "../units/clock.ts";
+import type { TimeLimit } from "./time-limit.ts";
+import { type Exchange, HostFault, type HostReply, type Transport } from "./transport.ts";
+
+/** Asks one host, until its first token is here (or its whole answer), it fails, or the limit is over. */
+export async function tryStop(
+  request: GenerationRequest,
+  stop: Stop,
+  said: Said,
+  tools: Tools,
+  limit: TimeLimit,
+): Promise<TryOutcome> {
+  const { host } = stop.route;
+  const { spoken, pairing, stream, body } = said;
+  const { bytes, omitted } = body;
+  const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
+  try {
+    const outcome = await once(false);
+    // A pooled connection that the host had closed meanwhile says nothing about the host: once more, on a fresh one.
+    return outcome === "stale" ? answerOf(await once(true)) : outcome;
+  } finally {
+    limit.stop();
+  }
+
+  async function once(fresh: boolean): Promise<TryOutcome | "stale"> {
+    const path = tools.surfaces[spoken].path;
+    const exchange = tools.transport.open({
+      host,
+      method: "POST",
+      path,
+      headers: hostHeaders(host, request, said, tools.clientHeaders),
+      body: bytes,
+      fresh,
+    });
+    limit.guard(exchange);
+    const reply = await exchange.reply;
+    if (reply instanceof HostFault) return reply.stale && !limit.over ? "stale" : faulted(reply, limit);
+    const outcome = await judge(reply, exchange);
+    if (outcome.kind !== "opened") exchange.cancel();
+    return outcome;
+  }
+
+  async function judge(reply: HostReply, exchange: Exchange): Promise<TryOutcome> {
+    if (reply.status < 200 || reply.status > 299)
+      return judgeStatus(reply, stop, tools.surfaces[spoken], tools.clock, limit);
+    // A host that does not stream although it was asked to gives the whole answer all the same.
+    if (!stream || (!request.stream && !isEventStream(reply)))
+      return judgeReply(reply, request, stop, { pairing, asked, omitted }, limit);
+    if (!request.stream)
+      return collect(reply, pairing.openWhole(request, asked), { stop, omitted }, limit, tools);
+    return awaitFirstToken(reply, exchange, pairing.openStream(request, asked), { stop, omitted }, limit);
+  }
+}
+
+/** What a host is asked with. */
+export interface Tools {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly limits: TryLimits;
+  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
+  pairing(client: SurfaceName, host: SurfaceName): Pairing;
+  /** The client's headers that the host should see, lower-case names. */
+  readonly clientHeaders: Readonly<Record<string, string>>;
+  /** Stops a host at this many output tokens although the client named no ceiling; null does not. */
+  readonly outputCeiling: number | null;
+  /** Named to hosts whose language wants a ceiling, when the client named none. */
+  readonly defaultMaxOutputTokens: number;
+}
+
+/** For an answer that is collected: silence inside it, and all of it. */
+export interface TryLimits {
+  readonly chunkGapMs: number;
+  readonly totalMs: number;
+}
+
+export type TryOutcome =
+  | Opened
+  | Answered
+  | Rejected
+  | HostFailure
+  | { readonly kind: "abandoned" | "outrun"; readonly message: string };
+
+interface HostFailure {
+  readonly kind: "refused" | "unreachable" | "silent";
+  readonly message: string;
+  /** Not only of the one model. */
+  readonly wholeHost?: boolean;
+  /** The host has too much to do. */
+  readonly overloaded?: boolean;
+  /** The host asks to be left alone for so long. */
+  readonly restMs?: number | null;
+  /** It was left before its share of the time was over, because another was ready. */
+  readonly early?: boolean;
+  /** It failed so long after its first token, while its answer was collected. */
+  readonly lateMs?: number;
+}
+
+/** A stream whose first token is here. */
+export interface Opened {
+  readonly kind: "opened";
+  readonly stop: Stop;
+  /** Fields of the request that the host was not sent: see Pairing. */
+  readonly omitted: readonly string[];
+  readonly source: HostReply;
+  readonly judge: StreamJudge;
+  readonly first: Uint8Array;
+  cancel(): void;
+}
+
+export interface Answered {
+  readonly kind: "answered";
+  readonly stop: Stop;
+  readonly omitted: readonly string[];
+  readonly reply: Extract<Reply, { kind: "reply" }>;
+}
+
+export interface Rejected {
+  readonly kind: "rejected";
+  readonly stop: Stop;
+  readonly status: number;
+  readonly error: HostError;
+}
+
+/** Unstreamed answers and error bodies are read whole, up to this. */
+const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+/** Bytes of roles, pings and comments that may come before the first token. */
+const MAX_PRELUDE_BYTES = 1024 * 1024;
+
+/** Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's request. */
+const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429]);
+/** Those of them, and those faults, that concern the host whatever the model. */
+const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
+const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
+/** Statuses that say: fewer at once. Anthropic's 529 is "overloaded". */
+const OVERLOAD_STATUSES = new Set([408, 429, 503, 504, 529]);
+/** Statuses whose `Retry-After` is obeyed. */
+const REST_STATUSES = new Set([429, 503]);
+
+/**
+ * The request in a language of the host's: the one that the plan prefers, or another where that one lacks the words. The
+ * refusal is the preferred one's.
+ */
+export function sayTo(
+  request: GenerationRequest,
+  { model, route, hostSurface }: Stop,
+  tools: Tools,
+): Said | Refusal {
+  const stream = request.stream || takesLong(request, model, route, tools);
+  const target = {
+    model: route.model,
+    stream,
+    publicModel: model.id,
+    quirks: route.quirks ?? route.host.quirks,
+    maxOutputTokens: tools.outputCeiling,
+    defaultMaxOutputTokens: Math.min(tools.defaultMaxOutputTokens, model.maxOutputTokens),
+  };
+  let first: Refusal | null = null;
+  for (const spoken of [hostSurface, ...route.host.speaks.filter((other) => other !== hostSurface)]) {
+    const pairing = tools.pairing(request.surface, spoken);
+    const body = pairing.hostBody(request, target);
+    if (!refused(body)) return { spoken, pairing, stream, body };
+    first ??= body;
+  }
+  return first!;
+}
+
+export interface Said {
+  readonly spoken: SurfaceName;
+  readonly pairing: Pairing;
+  readonly stream: boolean;
+  readonly body: HostBody;
+}
+
+/**
+ * An unstreamed answer shows nothing before its end, so the wait for its first token would be the wait for all of it, and
+ * a long one would never come. Where it may be long, the host is asked to stream, and the answer is put together here.
+ */
+function takesLong(request: GenerationRequest, model: Model, route: Route, tools: Tools): boolean {
+  const quirks = route.quirks ?? route.host.quirks;
+  const ceiling =
+    request.maxOutputTokens ??
+    tools.outputCeiling ??
+    Math.min(tools.defaultMaxOutputTokens, model.maxOutputTokens);
+  // OpenAI streams spoken answers in one coding only.
+  return quirks.noStream !== true && ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
+}
+
+/** What a slow model writes within the 30 seconds that a first token may take. */
+const LONG_ANSWER_TOKENS = 1_000;
+
+const isEventStream = ({ headers }: HostReply): boolean =>
+  headers.get("content-type")?.includes("event-stream") === true;
+
+const answerOf = (outcome: TryOutcome | "stale"): TryOutcome =>
+  outcome === "stale"
+    ? { kind: "unreachable", message: "the host closed two connections in a row" }
+    : outcome;
+
+async function judgeStatus(
+  reply: HostReply,
+  stop: Stop,
+  surface: Surface,
+  clock: Clock,
+  limit: TimeLimit,
+): Promise<TryOutcome> {
+  const body = await readWhole(reply, MAX_ERROR_BYTES);
+  if (limit.over) return limit.outcome();
+  const { status } = reply;
+  const bytes = body instanceof Uint8Array ? body : new Uint8Array();
+  const error = surface.readHostError(status, bytes);
+  if (status >= 400 && status <= 499 && !HOST_FAILURES.has(status))
+    return { kind: "rejected", stop, status, error };
+  return {
+    kind: "refused",
+    message: `status ${status}: ${error.message}`,
+    wholeHost: WHOLE_HOST_FAILURES.has(status),
+    overloaded: OVERLOAD_STATUSES.has(status),
+    restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, clock) : null,
+  };
+}
+
+async function judgeReply(
+  reply: HostReply,
+  request: GenerationRequest,
+  stop: Stop,
+  { pairing, asked, omitted }: { pairing: Pairing; asked: Asked; omitted: readonly string[] },
+  limit: TimeLimit,
+): Promise<TryOutcome> {
+  const body = await readWhole(reply, MAX_REPLY_BYTES);
+  if (!(body instanceof Uint8Array)) return faulted(body, limit);
+  const read = pairing.readReply(body, request, asked);
+  return read.kind === "reply"
+    ? { kind: "answered", stop, omitted, reply: read }
+    : { kind: "refused", message: read.message };
+}
+
+async function awaitFirstToken(
+  source: HostReply,
+  exchange: Exchange,
+  judge: StreamJudge,
+  { stop, omitted }: { stop: Stop; omitted: readonly string[] },
+  limit: TimeLimit,
+): Promise<TryOutcome> {
+  const held: Uint8Array[] = [];
+  let heldBytes = 0;
+  while (heldBytes <= MAX_PRELUDE_BYTES) {
+    const read = source.read();
+    const next = read instanceof Promise ? await read : read;
+    if (next instanceof HostFault) return faulted(next, limit);
+    const bytes = next === null ? judge.end() : judge.push(next);
+    held.push(bytes);
+    heldBytes += bytes.length;
+    if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
+      limit.stop();
+      const first = held.length === 1 ? bytes : Buffer.concat(held);
+      return { kind: "opened", stop, omitted, source, judge, first, cancel: () => exchange.cancel() };
+    }
+    if (judge.fault !== null) return { kind: "refused", message: judge.fault.message };
+    if (next === null || judge.terminal !== null)
+      return { kind: "refused", message: "the stream ended without a token" };
+  }
+  return { kind: "refused", message: `no token within ${MAX_PRELUDE_BYTES} bytes` };
+}
+
+/** Reads a stream to its end for a client that wants the answer whole. It has seen nothing, so any failure moves on. */
+async function collect(
+  source: HostReply,
+  judge: WholeJudge,
+  { stop, omitted }: { stop: Stop; omitted: readonly string[] },
+  limit: TimeLimit,
+  { clock, limits }: Tools,
+): Promise<TryOutcome> {
+  let firstMs: number | null = null;
+  const late = (failure: TryOutcome): TryOutcome =>
+    firstMs === null || failure.kind === "abandoned"
+      ? failure
+      : ({ ...failure, lateMs: clock.elapsedMs() - firstMs } as TryOutcome);
+  for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
+    const read = source.read();
+    const next = read instanceof Promise ? await read : read;
+    if (next instanceof HostFault) return late(faulted(next, limit));
+    if (next === null) judge.end();
+    else judge.push(next);
+    bytes += next?.length ?? 0;
+    if (judge.fault !== null) return late({ kind: "refused", message: judge.fault.message });
+    if (judge.terminal !== null) {
+      const reply = judge.reply();
+      return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)
+        ? { kind: "answered", stop, omitted, reply }
+        : { kind: "refused", message: "the stream ended without a token" };
+    }
+    if (!judge.tokenSeen) continue;
+    firstMs ??= clock.elapsedMs();
+    limit.restart(Math.min(limits.chunkGapMs, Math.max(0, limits.totalMs - (clock.elapsedMs() - firstMs))));
+  }
+  return late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
+}
+
+async function readWhole(reply: HostReply, most: number): Promise<Uint8Array | HostFault> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const read = reply.read();
+    const next = read instanceof Promise ? await read : read;
+    if (next instanceof HostFault) return next;
+    if (next === null) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+    chunks.push(next);
+    length += next.length;
+    if (length > most) return new HostFault("malformed", `the answer is larger than ${most} bytes`);
+  }
+}
+
+const faulted = (fault: HostFault, limit: TimeLimit): TryOutcome =>
+  limit.over
+    ? limit.outcome()
+    : {
+        kind: "unreachable",
+        message: `${fault.kind}: ${fault.message}`,
+        wholeHost: WHOLE_HOST_FAULTS.has(fault.kind),
+      };
+
+/** Seconds or a date, as RFC 9110 has it; null when the host named neither. */
+function retryAfterMs({ headers }: HostReply, clock: Clock): number | null {
+  const text = headers.get("retry-after");
+  if (text === undefined) return null;
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
+}
+
+/**
+ * The operator's headers win over the client's, but for the version of Anthropic's language: the client wrote its body
+ * for the one it names. Betas of both are joined. What a client of another language says about its own is not passed on.
+ */
+function hostHeaders(
+  host: Host,
+  { surface }: GenerationRequest,
+  { stream, spoken }: Said,
+  client: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const passed = surface === spoken ? client : withoutLanguage(client);
+  const headers: Record<string, string> = { ...passed, ...host.headers };
+  headers["content-type"] = "application/json";
+  headers.accept = stream ? "text/event-stream" : "application/json";
+  const version = passed["anthropic-version"];
+  if (version !== undefined) headers["anthropic-version"] = version;
+  else if (spoken === "messages") headers["anthropic-version"] ??= ANTHROPIC_VERSION;
+  const betas = [host.headers["anthropic-beta"], passed["anthropic-beta"]].filter(
+    (beta) => beta !== undefined,
+  );
+  if (betas.length === 2) headers["anthropic-beta"] = betas.join(",");
+  if (host.apiKey !== null) {
+    if (host.auth === "x-api-key") headers["x-api-key"] = host.apiKey;
+    else headers.authorization = `Bearer ${host.apiKey}`;
+  }
+  return headers;
+}
+
+/** The one version of Messages there is (docs.anthropic.com, "Versions"), which its hosts insist on. */
+const ANTHROPIC_VERSION = "2023-06-01";
+
+const OF_A_LANGUAGE = /^(anthropic|openai|x-stainless)-/;
+
+const withoutLanguage = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_A_LANGUAGE.test(name)));

@@ -1,0 +1,78 @@
+import {
+  type Exchange,
+  type HostCall,
+  HostFault,
+  type HostReply,
+  type Transport,
+} from "../../src/hosts/transport.ts";
+import type { Clock } from "../../src/units/clock.ts";
+
+/** What a scripted host does with one request, and when. */
+export type Deed =
+  /** A streamed chat answer of one token, its first token after so long. */
+  | { readonly does: "answers"; readonly ms: number }
+  | { readonly does: "fails"; readonly status: number; readonly ms: number }
+  | { readonly does: "refuses" }
+  | { readonly does: "nothing" };
+
+/** Hosts without sockets, on whatever clock: for tests about when things happen. */
+export class ScriptedHosts implements Transport {
+  /** Host ids, in the order in which they were asked, and of those left, in which they were left. */
+  readonly asked: string[] = [];
+  readonly left: string[] = [];
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly script: (host: string) => Deed,
+  ) {}
+
+  open({ host }: HostCall): Exchange {
+    this.asked.push(host.id);
+    return new ScriptedExchange(this.clock, this.script(host.id), () => this.left.push(host.id));
+  }
+
+  close(): void {}
+}
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+const TOKEN = encode(
+  'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n',
+);
+const FAILURE = encode('{"error":{"message":"no"}}');
+const CANCELLED = new HostFault("cancelled", "cancelled");
+
+class ScriptedExchange implements Exchange, HostReply {
+  readonly reply: Promise<HostReply | HostFault>;
+  readonly status: number;
+  readonly headers = new Map<string, string>();
+  private answer!: (reply: HostReply | HostFault) => void;
+  private readonly chunks: (Uint8Array | null)[];
+  private over = false;
+
+  constructor(
+    clock: Clock,
+    deed: Deed,
+    private readonly onLeft: () => void,
+  ) {
+    this.status = deed.does === "fails" ? deed.status : 200;
+    this.chunks = deed.does === "fails" ? [FAILURE, null] : [TOKEN];
+    this.reply = new Promise((resolve) => {
+      this.answer = resolve;
+    });
+    if (deed.does === "refuses") this.answer(new HostFault("refused", "refused"));
+    else if (deed.does === "nothing") return;
+    else if (deed.ms === 0) this.answer(this);
+    else clock.after(deed.ms, () => this.answer(this));
+  }
+
+  read(): Uint8Array | null | HostFault {
+    return this.chunks.shift() ?? null;
+  }
+
+  cancel(): void {
+    if (this.over) return;
+    this.over = true;
+    this.onLeft();
+    this.answer(CANCELLED);
+  }
+}

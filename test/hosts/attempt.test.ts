@@ -1,0 +1,286 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { attempt, type Outcome, type Ways } from "../../src/hosts/attempt.ts";
+import { HostSlots } from "../../src/limits/host-slots.ts";
+import { Health } from "../../src/routing/health.ts";
+import type { Plan } from "../../src/routing/plan.ts";
+import { paidStops } from "../../src/routing/stop.ts";
+import type { GenerationRequest } from "../../src/surfaces/surface.ts";
+import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
+import { model, roadsOf, route } from "../routing/world.ts";
+
+const ROUTES = [route("a"), route("b"), route("c"), route("d")];
+const MODEL = model("x/one", ROUTES);
+const PLAN: Plan = {
+  tier: "paid",
+  stops: paidStops(MODEL, { surface: "chat.completions" }, roadsOf()),
+  auto: false,
+  movesOn: "never",
+};
+
+let clock = new ManualClock();
+let health = new Health(clock);
+let hosts: ScriptedHosts;
+beforeEach(() => {
+  clock = new ManualClock();
+  health = new Health(clock);
+});
+
+interface Options {
+  readonly stream?: boolean;
+  readonly hedgeMs?: number;
+  readonly plan?: Plan;
+  readonly signal?: AbortSignal;
+  readonly prompt?: string;
+}
+
+/** Starts an attempt on hosts that do as told; a host that is not named fails at once. */
+function start(script: Readonly<Record<string, Deed>>, options: Options = {}): Promise<Outcome> {
+  const {
+    stream = true,
+    hedgeMs = null,
+    plan = PLAN,
+    signal = new AbortController().signal,
+    prompt = "Hello",
+  } = options;
+  const body = { model: "x/one", stream, messages: [{ role: "user", content: prompt }] };
+  const request = SURFACES["chat.completions"].readRequest(new TextEncoder().encode(JSON.stringify(body)));
+  hosts = new ScriptedHosts(clock, (id) => script[id] ?? { does: "fails", status: 500, ms: 0 });
+  const ways: Ways = {
+    transport: hosts,
+    clock,
+    limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs, chunkGapMs: 120_000, totalMs: 1_200_000 },
+    surfaces: SURFACES,
+    pairing,
+    clientHeaders: {},
+    outputCeiling: null,
+    defaultMaxOutputTokens: 100,
+    health,
+    slots: new HostSlots(clock),
+    keyId: "key",
+    observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
+  };
+  return attempt(request as GenerationRequest, plan, ways, signal);
+}
+
+/** Lets time pass, a piece at a time, so that whatever follows from a timer can follow. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 50) {
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(Math.min(50, left));
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+const tried = ({ tries }: Outcome): string =>
+  tries.map(({ host, outcome, ms }) => `${host} ${outcome} ${Math.round(ms)}`).join(", ");
+const answers = (ms: number): Deed => ({ does: "answers", ms });
+const NOTHING: Deed = { does: "nothing" };
+
+/** As if a host had answered 20 streams after so long. */
+const knows = (host: string, firstTokenMs: number, promptTokens = 5): void => {
+  for (let count = 0; count < 20; count++) {
+    health.observe(ROUTES.find(({ host: { id } }) => id === host)!, {
+      kind: "served",
+      firstTokenMs,
+      promptTokens,
+    });
+  }
+};
+
+describe("how long a host is waited for", () => {
+  test("a third of the time each, as long as nothing is known of it", async () => {
+    const outcome = start({ a: NOTHING, b: NOTHING, c: NOTHING });
+    await pass(30_000);
+    expect(tried(await outcome)).toBe("a silent 10000, b silent 10000, c silent 10000");
+    expect((await outcome).kind).toBe("exhausted");
+  });
+
+  test("half as long again as what is slow for it, while another is ready", async () => {
+    knows("a", 1_000);
+    const outcome = start({ a: NOTHING, b: answers(200) });
+    await pass(1_700);
+    expect(tried(await outcome)).toBe("a silent 1500, b opened 200");
+    expect(hosts.left).toEqual(["a"]);
+  });
+
+  test("never less than half a second", async () => {
+    knows("a", 20);
+    const outcome = start({ a: answers(450) });
+    await pass(450);
+    expect(tried(await outcome)).toBe("a opened 450");
+  });
+
+  test("longer where the other is slower", async () => {
+    knows("a", 1_000);
+    knows("b", 3_000);
+    const outcome = start({ a: answers(4_000) });
+    await pass(4_000);
+    expect(tried(await outcome)).toBe("a opened 4000");
+  });
+
+  test("the last host gets all the time that is left", async () => {
+    for (const host of ["a", "b", "c"]) knows(host, 1_000);
+    const outcome = start({ a: NOTHING, b: NOTHING, c: answers(20_000) });
+    await pass(23_000);
+    expect(tried(await outcome)).toBe("a silent 1500, b silent 1500, c opened 20000");
+  });
+
+  test("so does a host whose others all rest", async () => {
+    knows("a", 1_000);
+    for (const one of ROUTES.slice(1)) {
+      for (let count = 0; count < 3; count++)
+        health.observe(one, { kind: "failed", wholeHost: false, restMs: null });
+    }
+    clock.advance(0);
+    const outcome = start({ a: answers(1_900) });
+    await pass(900);
+    expect(hosts.asked).toEqual(["a"]);
+    await pass(1_000);
+    expect(tried(await outcome)).toBe("a opened 1900");
+  });
+
+  test("a long prompt is compared with long prompts", async () => {
+    knows("a", 1_000);
+    const outcome = start({ a: answers(5_000) }, { prompt: "word ".repeat(4_000) });
+    await pass(5_000);
+    expect(tried(await outcome)).toBe("a opened 5000");
+  });
+
+  test("an unstreamed answer takes its time", async () => {
+    knows("a", 1_000);
+    const outcome = start({ a: NOTHING }, { stream: false });
+    await pass(9_000);
+    expect(hosts.asked).toEqual(["a"]);
+    await pass(1_000);
+    expect(tried(await outcome)).toStartWith("a silent 10000");
+  });
+});
+
+describe("hedging", () => {
+  test("after the time that is configured, the next host is asked as well, and the faster serves", async () => {
+    const outcome = start({ a: answers(3_000), b: answers(300) }, { hedgeMs: 1_000 });
+    await pass(1_300);
+    expect(tried(await outcome)).toBe("a outrun 1300, b opened 300");
+    expect(hosts.left).toEqual(["a"]);
+  });
+
+  test("the first may still be the faster", async () => {
+    const outcome = start({ a: answers(1_100), b: answers(300) }, { hedgeMs: 1_000 });
+    await pass(1_300);
+    expect(tried(await outcome)).toBe("a opened 1100, b outrun 100");
+    expect(hosts.left).toEqual(["b"]);
+  });
+
+  test("a fast answer asks nobody else", async () => {
+    const outcome = start({ a: answers(900) }, { hedgeMs: 1_000 });
+    await pass(900);
+    expect(tried(await outcome)).toBe("a opened 900");
+    expect(clock.pending).toBe(0);
+  });
+
+  test("one that fails leaves the other, and the next follows when both did", async () => {
+    const outcome = start(
+      { a: NOTHING, b: { does: "fails", status: 500, ms: 100 }, c: answers(100) },
+      { hedgeMs: 1_000 },
+    );
+    await pass(10_200);
+    expect(tried(await outcome)).toBe("a silent 10000, b refused 100, c opened 100");
+  });
+
+  test("a host that was outrun is not held to have failed", async () => {
+    for (let count = 0; count < 5; count++) {
+      const outcome = start({ a: NOTHING, b: answers(100) }, { hedgeMs: 1_000 });
+      await pass(1_100);
+      expect(tried(await outcome)).toBe("a outrun 1100, b opened 100");
+    }
+    expect(health.usable(ROUTES[0]!)).toBe(true);
+  });
+
+  test("when the client leaves, both are left", async () => {
+    const abort = new AbortController();
+    const outcome = start({ a: NOTHING, b: NOTHING }, { hedgeMs: 1_000, signal: abort.signal });
+    await pass(1_100);
+    abort.abort();
+    expect(tried(await outcome)).toBe("a abandoned 1100, b abandoned 100");
+    expect(hosts.left.toSorted()).toEqual(["a", "b"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  test("unstreamed answers are not hedged", async () => {
+    void start({ a: NOTHING }, { hedgeMs: 1_000, stream: false });
+    await pass(5_000);
+    expect(hosts.asked).toEqual(["a"]);
+  });
+});
+
+describe("retries", () => {
+  const down = (...ids: string[]): void => {
+    for (const one of ROUTES.filter(({ host: { id } }) => ids.includes(id))) {
+      health.observe(one, { kind: "failed", wholeHost: false, restMs: 120_000 });
+    }
+  };
+  /** Requests that fail on every host they may try. */
+  async function attemptsOf(requests: number): Promise<number> {
+    let attempts = 0;
+    for (let count = 0; count < requests; count++) attempts += (await start({})).tries.length;
+    return attempts;
+  }
+
+  test("while half of a model's hosts are down, there is half a retry a request, beside a reserve", async () => {
+    down("a", "b");
+    const attempts = await attemptsOf(1_000);
+    expect(attempts).toBeGreaterThan(1_000);
+    expect(attempts).toBeLessThanOrEqual(1_500 + 50);
+  });
+
+  test("while fewer are down, each request may try three, whatever was spent", async () => {
+    down("d");
+    while (spent()) {}
+    expect(tried(await start({ c: { does: "answers", ms: 0 } }))).toBe(
+      "a refused 0, b refused 0, c opened 0",
+    );
+    down("b");
+    while (spent()) {}
+    // What two requests add together is one retry, which the first of them takes.
+    await start({});
+    expect(tried(await start({ b: { does: "answers", ms: 0 } }))).toBe("a refused 0");
+  });
+
+  /** Takes one of the retries that are left; false when there was none. */
+  function spent(): boolean {
+    const all = route("z");
+    const gone = model("x/gone", [all]);
+    health.observe(all, { kind: "failed", wholeHost: false, restMs: 120_000 });
+    return health.mayRetry(gone);
+  }
+});
+
+describe("a host that is just being probed", () => {
+  const rest = (): void => {
+    for (let count = 0; count < 3; count++) {
+      health.observe(ROUTES[0]!, { kind: "failed", wholeHost: false, restMs: null });
+    }
+    clock.advance(1_000);
+  };
+
+  test("is asked by one request; the others go to the next", async () => {
+    rest();
+    const script = { a: answers(500), b: answers(100) };
+    const probe = start(script);
+    const asked = hosts;
+    const other = start(script);
+    await pass(600);
+    expect([tried(await probe), tried(await other)]).toEqual(["a opened 500", "b opened 100"]);
+    expect([asked.asked, hosts.asked]).toEqual([["a"], ["b"]]);
+  });
+
+  test("is asked after all when there is no other", async () => {
+    rest();
+    const plan = { ...PLAN, stops: PLAN.stops.slice(0, 1) };
+    const both = [start({ a: answers(100) }, { plan }), start({ a: answers(100) }, { plan })];
+    await pass(150);
+    expect((await Promise.all(both)).map(tried)).toEqual(["a opened 100", "a opened 100"]);
+  });
+});
