@@ -287,7 +287,10 @@ describe("claiming by email", () => {
       house.send(method, `/v1/me/claims/${id}`, { bearer: session });
     expect((await say("POST", wanted.balance_id)).json.confirmed).toBe(true);
     expect((await say("DELETE", unwanted.balance_id)).json.confirmed).toBe(false);
-    expect((await me(session)).account).toMatchObject({ balances: [own, wanted.balance_id], claims: [] });
+    expect((await me(session)).account).toMatchObject({
+      balances: expect.arrayContaining([own, wanted.balance_id]),
+      claims: [],
+    });
     expect(refusal(await say("POST", unwanted.balance_id))).toBe("400 invalid_request id");
     expect(
       (await house.send("GET", "/v1/keys", { bearer: session })).json.data.map(
