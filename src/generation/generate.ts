@@ -29,6 +29,7 @@ import {
 import type { StreamEnd } from "../routing/speed.ts";
 import type { HostOrder, Roads, Stop, Wish } from "../routing/stop.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
+import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Pairing, Surface, Usage } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId, type ReceiptId } from "../units/id.ts";
@@ -130,7 +131,7 @@ class Run {
   constructor(
     private readonly house: House,
     private readonly surface: Surface,
-    private readonly call: Call,
+    private call: Call,
   ) {
     this.id = newId("rcpt", house.random);
     this.at = house.clock.now();
@@ -175,7 +176,7 @@ class Run {
       house.affinity.served(this.conversation, outcome.stop);
     switch (outcome.kind) {
       case "opened":
-        return this.open(outcome, request, admitted);
+        return this.open(outcome, this.letGo(request), admitted);
       case "answered":
         return this.whole(outcome, request, admitted);
       default:
@@ -301,6 +302,13 @@ class Run {
     const nothing = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held: settlement.held };
     this.house.ledger.takeBack(reservation, settlement, this.receiptBody(failed, nothing, reservation));
     return this.errorAnswer(bookkeepingDown());
+  }
+
+  /** A stream may last for minutes, and no host will be sent the prompt any more, which may be megabytes. */
+  private letGo(request: GenerationRequest): GenerationRequest {
+    this.call = { ...this.call, body: NO_BYTES };
+    this.request = withoutPrompt(request);
+    return this.request;
   }
 
   private async open(opened: Opened, request: GenerationRequest, admitted: Admitted): Promise<Answer> {
@@ -630,6 +638,8 @@ const omission = (omitted: readonly string[]): Record<string, string> =>
 
 /** Spread, so that those who were shed together do not come back together. */
 const MOST_RETRY_S = 5;
+
+const NO_BYTES = new Uint8Array();
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 

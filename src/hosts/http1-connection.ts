@@ -45,7 +45,7 @@ export class Connection {
   lease(tenant: Tenant): void {
     this.#tenant = tenant;
     this.reused = true;
-    this.#send(tenant.request);
+    this.#send(tenant.takeRequest());
   }
 
   /** Stops reading until `resume`, so that an answer nobody takes stays in the socket. */
@@ -146,7 +146,7 @@ export class Connection {
     this.#dialTimer?.cancel();
     this.#dialTimer = null;
     this.#state = "open";
-    if (this.#tenant !== null) this.#send(this.#tenant.request);
+    if (this.#tenant !== null) this.#send(this.#tenant.takeRequest());
   }
 
   #dialTimedOut(timeoutMs: number): void {
@@ -211,7 +211,8 @@ export class Connection {
 
 /** Who has a connection: one exchange at a time. After `failed` or `lost` the connection is no longer its own. */
 export interface Tenant {
-  readonly request: RequestBytes;
+  /** Once, when it can be sent. */
+  takeRequest(): RequestBytes;
   /** The bytes are the tenant's to keep and to overwrite. */
   received(bytes: Uint8Array): void;
   /** The connection never came to be. */

@@ -28,10 +28,21 @@ export class Http1Exchange implements Exchange, Tenant {
   /** Undefined until the body ended; then what `read` says after the last bytes. */
   #end: null | HostFault | undefined = undefined;
 
-  constructor(readonly request: RequestBytes) {
+  /** Null once the connection has it: an answer may last for minutes, and the request may be megabytes. */
+  #request: RequestBytes | null;
+
+  constructor(request: RequestBytes) {
+    this.#request = request;
     this.reply = new Promise((settle) => {
       this.#settleReply = settle;
     });
+  }
+
+  takeRequest(): RequestBytes {
+    assert(this.#request !== null, "a request was sent twice");
+    const request = this.#request;
+    this.#request = null;
+    return request;
   }
 
   begin(pool: Pool, fresh: boolean): void {

@@ -51,6 +51,22 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
   };
 }
 
+/** What is still asked about a request once its answer has begun. */
+export const withoutPrompt = (request: GenerationRequest): GenerationRequest => ({
+  surface: request.surface,
+  body: NO_BYTES,
+  json: {},
+  model: request.model,
+  stream: request.stream,
+  maxOutputTokens: request.maxOutputTokens,
+  choices: request.choices,
+  promptBound: request.promptBound,
+  promptEstimate: request.promptEstimate,
+  overrides: {},
+});
+
+const NO_BYTES = new Uint8Array();
+
 /** A request together with where its members stand. */
 export interface PassedRequest extends GenerationRequest {
   readonly body: Buffer;
