@@ -11,6 +11,7 @@ import { contractSignatures } from "./contract-signatures.ts";
 import { Counting } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
 import { refused } from "./errors/refusal.ts";
+import { rateRefusal } from "./generation/admission.ts";
 import type { Call } from "./generation/answer.ts";
 import { generator, type Settings } from "./generation/generate.ts";
 import { formatReceipt, type Receipt, recoveredReceipt } from "./generation/receipt.ts";
@@ -25,6 +26,7 @@ import type { Balance } from "./keys/key.ts";
 import { Keyring } from "./keys/keyring.ts";
 import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
 import { Ledger } from "./ledger/ledger.ts";
+import { ByteBudget } from "./limits/byte-budget.ts";
 import { HostSlots } from "./limits/host-slots.ts";
 import { Mailer } from "./mailer.ts";
 import { Metrics } from "./metrics.ts";
@@ -186,6 +188,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const transport = http1Transport({ clock });
   const health = new Health(clock);
   const slots = new HostSlots(clock);
+  const bodies = new ByteBudget(config.bodyMemoryBytes, clock);
   const roads = {
     usable: health.usable.bind(health),
     restMs: health.restMs.bind(health),
@@ -326,6 +329,11 @@ async function assemble(parts: Parts): Promise<Gateway> {
       metrics.answered(surface, answer.status);
       return answer;
     },
+    overRate(key) {
+      const short = ledger.overRate(key);
+      return short === null ? null : rateRefusal(short, links.dashboardUrl);
+    },
+    bodies,
     async countTokens(body) {
       const request = SURFACES.messages.readRequest(withCeiling(body));
       return refused(request) ? request : counting.count(request.body, request.promptEstimate);
@@ -360,6 +368,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     try {
       ({ config, found } = await find());
       links = linksOf(config, url);
+      bodies.resize(config.bodyMemoryBytes);
       health.keep(config.catalog);
       void freeRoutes.verify();
       log("reloaded", { models: config.catalog.models.size, hosts: config.catalog.hosts.size });

@@ -34,6 +34,7 @@ export function configView(config: Config, links: Links): object {
     },
     routing: { order: routing.order, hedge_ms: routing.hedgeMs },
     body_bytes: config.bodyBytes,
+    body_memory_bytes: config.bodyMemoryBytes,
     drain_ms: config.drainMs,
     grace_ms: config.graceMs,
     store: storeRow(config.store),

@@ -22,6 +22,8 @@ export interface Config {
   readonly generation: GenerationConfig;
   readonly routing: RoutingConfig;
   readonly bodyBytes: number;
+  /** Of large request bodies that are held at once. */
+  readonly bodyMemoryBytes: number;
   readonly drainMs: number;
   /** How long a rotated key keeps working. */
   readonly graceMs: number;

@@ -25,6 +25,7 @@ export const DEFAULTS = {
   } satisfies Config["generation"],
   routing: { order: "listed", hedgeMs: null } satisfies Config["routing"],
   bodyBytes: 10 * 1024 * 1024,
+  bodyMemoryBytes: 256 * 1024 * 1024,
   drainMs: 30_000,
   graceMs: 24 * 60 * 60 * 1000,
   workers: 1,

@@ -55,6 +55,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       hedgeMs: rows.routing?.hedge_ms ?? DEFAULTS.routing.hedgeMs,
     },
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
+    bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,
     drainMs: rows.drain_ms ?? DEFAULTS.drainMs,
     graceMs: rows.grace_ms ?? DEFAULTS.graceMs,
     store: store(rows.store, report),

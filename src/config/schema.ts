@@ -173,6 +173,7 @@ export const FileSchema = Type.Object(
       ),
     ),
     body_bytes: Type.Optional(count(1)),
+    body_memory_bytes: Type.Optional(count(1, 1e12)),
     drain_ms: Type.Optional(ms()),
     grace_ms: Type.Optional(ms()),
     store: Type.Optional(text("sqlite, or a postgres:// address")),

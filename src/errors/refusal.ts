@@ -25,6 +25,8 @@ export interface RefusalDetails {
   readonly retryAfterS?: number;
   /** Tells official clients whether to repeat the request by themselves; false where waiting a little cannot mend it. */
   readonly shouldRetry?: boolean;
+  /** The body was left in the client's socket, so the connection cannot take another request. */
+  readonly bodyUnread?: true;
   /** The available balance, for the header `x-gateway-balance-usd`. */
   readonly balance?: NanoUsd;
 }

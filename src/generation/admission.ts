@@ -5,6 +5,7 @@ import {
   type Allowance,
   BOOKS_AWAY,
   type Ledger,
+  type RateShortfall,
   Reservation,
   type Shortfall,
   type Want,
@@ -134,22 +135,8 @@ const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what
 function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal {
   switch (short.what) {
     case "rpm_limit":
-    case "tpm_limit": {
-      const counted = short.what === "rpm_limit" ? "requests" : "estimated input plus output tokens";
-      const raise = `Raise it in the dashboard: ${desk.dashboardUrl}.`;
-      if (short.retryAfterS === null) {
-        return refuse(
-          "rate_limited",
-          `This request alone needs ${short.wanted} of \`${short.what}\`, which is ${short.limit} ${counted} per minute for this key; waiting will not help. ${raise}`,
-          { retryAfterS: 60, shouldRetry: false },
-        );
-      }
-      return refuse(
-        "rate_limited",
-        `The key's \`${short.what}\` of ${short.limit} ${counted} per minute is reached. Retry in ${short.retryAfterS} s. ${raise}`,
-        { retryAfterS: short.retryAfterS },
-      );
-    }
+    case "tpm_limit":
+      return rateRefusal(short, desk.dashboardUrl);
     case "allowance": {
       const retryAfterS = secondsUntil(short.resetsAt, desk.clock.now());
       return refuse(
@@ -181,6 +168,23 @@ function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal 
       );
     }
   }
+}
+
+export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal {
+  const counted = short.what === "rpm_limit" ? "requests" : "estimated input plus output tokens";
+  const raise = `Raise it in the dashboard: ${dashboardUrl}.`;
+  if (short.retryAfterS === null) {
+    return refuse(
+      "rate_limited",
+      `This request alone needs ${short.wanted} of \`${short.what}\`, which is ${short.limit} ${counted} per minute for this key; waiting will not help. ${raise}`,
+      { retryAfterS: 60, shouldRetry: false },
+    );
+  }
+  return refuse(
+    "rate_limited",
+    `The key's \`${short.what}\` of ${short.limit} ${counted} per minute is reached. Retry in ${short.retryAfterS} s. ${raise}`,
+    { retryAfterS: short.retryAfterS },
+  );
 }
 
 function sharers(owner: string): string {

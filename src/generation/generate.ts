@@ -35,7 +35,7 @@ import type { Clock, EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { type Admitted, admit, bookkeepingDown, checkContext, type Desk } from "./admission.ts";
+import { type Admitted, admit, bookkeepingDown, checkContext, type Desk, rateRefusal } from "./admission.ts";
 import type { Answer, Call, Sink, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { deliveredTokens, meter, usedTokens } from "./metering.ts";
@@ -146,6 +146,10 @@ class Run {
     const holder = await this.identify();
     if (refused(holder)) return this.refusal(holder);
     this.holder = holder;
+
+    // Before the body is parsed: a key that sends a hundred times what it may must not cost a hundred times as much.
+    const tooOften = house.ledger.overRate(holder.key);
+    if (tooOften !== null) return this.refusal(rateRefusal(tooOften, this.settings.dashboardUrl));
 
     const request = surface.readRequest(call.body);
     if (refused(request)) return this.refusal(request);

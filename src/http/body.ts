@@ -57,7 +57,9 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
 }
 
 const tooLarge = (limit: number): Refusal =>
-  refuse("payload_too_large", `The body is larger than ${limit} bytes and was not read to its end.`);
+  refuse("payload_too_large", `The body is larger than ${limit} bytes and was not read to its end.`, {
+    bodyUnread: true,
+  });
 
 const NO_BYTES = new Uint8Array(0);
 const UTF8 = new TextDecoder("utf-8", { fatal: true });

@@ -7,6 +7,7 @@ import type { KeyDesk } from "../keys/desk.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { Roads } from "../routing/stop.ts";
 import type { Credit, ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
@@ -29,6 +30,10 @@ export interface HttpDeps {
   readonly adminToken: string;
   settings(): HttpSettings;
   generate(surface: SurfaceName, call: Call): Promise<Answer>;
+  /** What a key whose rate is reached is told, without taking from it; null when it is not. */
+  overRate(key: Key): Refusal | null;
+  /** Memory for large bodies. */
+  readonly bodies: ByteBudget;
   /** Input tokens of a Messages request. */
   countTokens(body: Uint8Array, holder: Pick<Holder, "key" | "balance">): Promise<number | Refusal>;
   catalog(): Catalog;

@@ -4,7 +4,7 @@ import type { RandomBytes } from "../units/random.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
 import { internalError, type Reply, refusalResponse, replyResponse } from "./reply.ts";
-import { tooLargeResponse } from "./too-large.ts";
+import { unreadResponse } from "./unread-response.ts";
 
 /** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */
 export interface Endpoint {
@@ -77,8 +77,8 @@ export function refusal(
     baseUrl: deps.settings().baseUrl,
     language: MESSAGES.test(pathOf(request)) ? ("messages" as const) : ("plain" as const),
   };
-  return why.code === "payload_too_large"
-    ? tooLargeResponse(why, receipt, form, deps.desk.clock)
+  return why.details.bodyUnread === true
+    ? unreadResponse(why, receipt, form, deps.desk.clock)
     : refusalResponse(why, receipt, form);
 }
 

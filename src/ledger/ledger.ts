@@ -64,6 +64,16 @@ export class Ledger {
     return this.load(key, budgets, allowances, at);
   }
 
+  /** Whether the key has reached its requests per minute; takes nothing. For refusing before anything is read or parsed. */
+  overRate({ lineage, rpmLimit }: Pick<Key, "lineage" | "rpmLimit">): RateShortfall | null {
+    const lane = rpmLimit === null ? undefined : this.lanes.get(lineage);
+    if (lane === undefined || rpmLimit === null) return null;
+    const nowMs = this.clock.elapsedMs();
+    return lane.requests.taken(nowMs) + 1 > rpmLimit
+      ? rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs)
+      : null;
+  }
+
   /**
    * Takes all that the request wants, or says what is short and takes nothing. Cheapest and soonest mended first: the
    * request rate, the token rate, the allowance, the balance, the day, the month, the budgets in the key's order.

@@ -97,7 +97,8 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     writeRequest: writeResponsesRequest,
     openReader: (events, family) => new ResponsesReader(events, family),
     readAnswer: readResponsesAnswer,
-    openWriter: ({ json }, asked) => new ResponsesWriter(json, asked),
+    // Every event repeats the request, but for its prompt.
+    openWriter: ({ json }, asked) => new ResponsesWriter({ ...json, input: undefined }, asked),
     writeAnswer: (answer, usage, { json }, asked) => writeResponsesAnswer(answer, usage, json, asked),
     wrapsCustomTools: false,
   },
@@ -153,7 +154,7 @@ function writeReply(
   asked: Asked,
   hostFamily: string,
 ): Reply {
-  const usage = answer.reported ?? countedUsage(request, countedTokens);
+  const usage = answer.reported ?? countedUsage(request.promptEstimate, countedTokens);
   const body = LANGUAGES[client].writeAnswer(answer, usage, request, asked, hostFamily);
   return { kind: "reply", body: Buffer.from(JSON.stringify(body)), usage: answer.reported, countedTokens };
 }
@@ -169,7 +170,7 @@ function parse(bytes: Uint8Array): Json | null {
 }
 
 /** What is told, and billed, where a host reports nothing. */
-const countedUsage = ({ promptEstimate }: GenerationRequest, output: number): Usage => ({
+const countedUsage = (promptEstimate: number, output: number): Usage => ({
   ...NO_USAGE,
   input: promptEstimate,
   output,
@@ -182,13 +183,16 @@ class TranslatingJudge implements StreamJudge {
   private readonly cutter = new EventCutter();
   private readonly counter: Counter;
   private readonly reader: AnswerReader;
+  /** The request itself is not kept: its prompt may be megabytes, and the answer minutes. */
+  private readonly promptEstimate: number;
 
   constructor(
     private readonly writer: AnswerWriter,
     host: SurfaceName,
-    private readonly request: GenerationRequest,
+    request: GenerationRequest,
     hostFamily: string,
   ) {
+    this.promptEstimate = request.promptEstimate;
     this.counter = new Counter(unwrapping(writer, host, request));
     this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
   }
@@ -249,7 +253,7 @@ class TranslatingJudge implements StreamJudge {
       this.fault = outcome;
       return;
     }
-    if (this.usage === null) this.writer.usage(countedUsage(this.request, this.countedTokens));
+    if (this.usage === null) this.writer.usage(countedUsage(this.promptEstimate, this.countedTokens));
     this.terminal = this.writer.finish();
   }
 }

@@ -28,6 +28,7 @@ test("an empty file means the defaults of the contract", () => {
     },
     routing: { order: "listed", hedgeMs: null },
     bodyBytes: 10_485_760,
+    bodyMemoryBytes: 268_435_456,
     drainMs: 30_000,
     graceMs: 86_400_000,
     store: { kind: "sqlite" },

@@ -144,3 +144,13 @@ test("a host that complains is given less at once", async () => {
   await Promise.all(Array.from({ length: 50 }, () => house!.send("chat.completions", chat())));
   expect([...house.slots.lines()]).toEqual([{ host: "busy", inFlight: 0, limit: 35, waiting: 0 }]);
 });
+
+test("a key that has reached its rate is refused before its body is looked at", async () => {
+  behaviour = json(whole);
+  house = await openHouse([hostRow(host)], { key: { rpmLimit: 1 } });
+  await house.send("chat.completions", chat());
+  const answer = await house.sendBytes("chat.completions", Buffer.from("no JSON at all"));
+  expect([answer.status, answer.headers["x-should-retry"]]).toEqual([429, undefined as never]);
+  expect(Number(answer.headers["retry-after"])).toBeWithin(1, 62);
+  expect(await read(answer)).toContain("rpm_limit");
+});

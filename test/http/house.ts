@@ -2,12 +2,14 @@ import type { Mail } from "../../src/accounts/mail.ts";
 import type { ContractAnswer } from "../../src/accounts/wallet.ts";
 import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
+import { refuse } from "../../src/errors/refusal.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
 import { formatReceipt } from "../../src/generation/receipt.ts";
 import { AddressThrottle } from "../../src/http/address.ts";
 import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
 import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
+import { ByteBudget } from "../../src/limits/byte-budget.ts";
 import type { HostReport } from "../../src/routing/health.ts";
 import { SqliteAccountStore } from "../../src/store/account-store.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
@@ -39,6 +41,8 @@ export class TestHouse {
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
   usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
   ready = true;
+  overRate = false;
+  readonly bodies = new ByteBudget(150_000, systemClock);
   reloadProblem: string | null = null;
   hostReports: HostReport[] = [];
   readonly mails: Mail[] = [];
@@ -116,6 +120,8 @@ export class TestHouse {
         this.calls.push(call);
         return this.generate(call);
       },
+      overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
+      bodies: this.bodies,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
       roads: { usable: () => true, verifiedFree: () => true, joins: () => false, speed: () => null },

@@ -5,11 +5,11 @@ import { type ErrorForm, refusalBody, refusalResponse } from "./reply.ts";
 import { directStream } from "./streaming.ts";
 
 /**
- * The 413, to a client that is still sending. Closing a socket with unread bytes resets it, and a client that learns of
+ * A refusal, to a client that is still sending its body. Closing a socket with unread bytes resets it, and a client that learns of
  * the reset before it has read the answer loses the answer (Node's fetch does). So the answer goes out whole, and the
  * connection stays open and unread for a moment, until the client has seen it.
  */
-export function tooLargeResponse(
+export function unreadResponse(
   refusal: Refusal,
   receipt: ReceiptId,
   form: ErrorForm,

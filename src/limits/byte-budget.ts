@@ -1,0 +1,52 @@
+import type { Clock } from "../units/clock.ts";
+import { FairLine } from "./fair-line.ts";
+
+/**
+ * Memory for large request bodies, taken before a body is read and given back once its answer has begun. What has no
+ * room waits unread in the client's socket.
+ */
+export class ByteBudget {
+  taken = 0;
+  private readonly line: FairLine<Release>;
+
+  constructor(
+    private most: number,
+    clock: Clock,
+  ) {
+    this.line = new FairLine(MAX_WAITING, clock);
+  }
+
+  get waiting(): number {
+    return this.line.waiting;
+  }
+
+  /** After a reload; never below a single body. */
+  resize(most: number): void {
+    this.most = most;
+    this.line.invite((size) => this.occupy(size));
+  }
+
+  /** Room for so many bytes within `ms`; null when the line is full, time is up, or the client has left. */
+  take(key: string, bytes: number, ms: number, signal: AbortSignal): Release | Promise<Release | null> {
+    const release = this.waiting === 0 ? this.occupy(bytes) : null;
+    return release ?? this.line.wait(key, bytes, ms, signal);
+  }
+
+  private occupy(bytes: number): Release | null {
+    // A body that is larger than all there is has it to itself.
+    if (this.taken > 0 && this.taken + bytes > this.most) return null;
+    this.taken += bytes;
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      this.taken -= bytes;
+      this.line.invite((size) => this.occupy(size));
+    };
+  }
+}
+
+/** A second call does nothing. */
+export type Release = () => void;
+
+const MAX_WAITING = 1_000;

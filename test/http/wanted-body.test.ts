@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { gate } from "../fakes/gate.ts";
+import { TestHouse } from "./house.ts";
+import { RawClient, readResponse, whole } from "./raw-client.ts";
+
+/** A house with room for 150,000 bytes of large bodies, and a limit of 100,000 for each. */
+let house: TestHouse;
+let key: string;
+beforeEach(async () => {
+  house = new TestHouse();
+  key = (await house.setUp()).key;
+});
+afterEach(() => house.stop());
+
+const LARGE = 90_000;
+const head = (bytes: number, bearer = key) =>
+  [
+    "POST /v1/chat/completions HTTP/1.1",
+    "Host: gateway.test",
+    `Authorization: Bearer ${bearer}`,
+    `Content-Length: ${bytes}`,
+    "",
+    "",
+  ].join("\r\n");
+
+/** Two large bodies do not fit together. The first one's answer is held back. */
+async function occupied(): Promise<{ client: RawClient; finish: () => void }> {
+  const finish = gate();
+  const { generate } = house;
+  house.generate = async (call) => {
+    await finish.passed;
+    return generate(call);
+  };
+  const client = new RawClient(house.port);
+  await client.write(head(LARGE) + "x".repeat(LARGE));
+  while (house.calls.length === 0) await Bun.sleep(1);
+  house.generate = generate;
+  return { client, finish: () => finish.open() };
+}
+
+describe("large bodies", () => {
+  test("wait for room in the client's socket, and are read when there is some", async () => {
+    const first = await occupied();
+    const second = new RawClient(house.port);
+    await second.write(head(LARGE) + "x".repeat(LARGE));
+    while (house.bodies.waiting === 0) await Bun.sleep(1);
+    expect(house.calls).toHaveLength(1);
+    first.finish();
+    expect(readResponse(await second.until(whole)).status).toBe(200);
+    expect(readResponse(await first.client.until(whole)).status).toBe(200);
+    expect([house.bodies.taken, house.bodies.waiting]).toEqual([0, 0]);
+  });
+
+  test("of a client that leaves meanwhile are forgotten", async () => {
+    const first = await occupied();
+    const second = new RawClient(house.port);
+    await second.write(head(LARGE));
+    while (house.bodies.waiting === 0) await Bun.sleep(1);
+    second.leave();
+    while (house.bodies.waiting > 0) await Bun.sleep(1);
+    expect(house.bodies.taken).toBe(LARGE);
+    first.finish();
+  });
+
+  test("give their room back when their client leaves midway", async () => {
+    const client = new RawClient(house.port);
+    await client.write(`${head(LARGE)}only the beginning`);
+    while (house.bodies.taken === 0) await Bun.sleep(1);
+    client.leave();
+    while (house.bodies.taken > 0) await Bun.sleep(1);
+    expect(house.calls).toHaveLength(0);
+  });
+
+  test.each([
+    ["of a key that has reached its rate", () => key, 429, "rate_limited"],
+    ["of a stranger", () => "or-live-nobody", 401, "invalid_api_key"],
+  ])("%s are refused unread", async (_name, bearer, status, code) => {
+    house.overRate = true;
+    const client = new RawClient(house.port);
+    await client.write(head(LARGE, bearer()));
+    const answer = readResponse(await client.until(whole));
+    expect([answer.status, JSON.parse(answer.body).error.code]).toEqual([status, code]);
+    expect([house.calls.length, house.bodies.taken]).toEqual([0, 0]);
+  });
+
+  test("keep no small ones waiting", async () => {
+    const first = await occupied();
+    const answer = await house.send("POST", "/v1/chat/completions", { bearer: key, body: { small: true } });
+    expect(answer.status).toBe(200);
+    first.finish();
+  });
+});
