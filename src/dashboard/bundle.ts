@@ -58,4 +58,4 @@ async function build(): Promise<Built> {
   return { files, entries };
 }
 
-const ENTRIES = ["./dashboard.tsx", "./app.css"] as const;
+const ENTRIES = ["./dashboard.tsx", "./admin.tsx", "./app.css"] as const;

@@ -25,6 +25,7 @@ ${groups.map((group) => `<h2 class="group">${escapeHtml(group.name)}</h2>\n${gro
 <h2 class="group">Schemas</h2>
 ${Object.entries(components.schemas).map(schemaSection).join("\n")}
 </main>`,
+    "../",
   );
 }
 

@@ -18,7 +18,7 @@ export const makePage = (title: string, style: string, body: string, root = ""):
 
 const bar = (root: string): string => `<header class="bar">
 <a class="brand" href="${root}dashboard">${MARK}<span>Gateway</span></a>
-<nav aria-label="Pages"><a href="${root}dashboard">Dashboard</a><a href="${root}status">Status</a><a href="${root}docs/errors">Errors</a></nav>
+<nav aria-label="Pages"><a href="${root}dashboard">Dashboard</a><a href="${root}status">Status</a><a href="${root}docs/api">API</a><a href="${root}docs/errors">Errors</a></nav>
 </header>`;
 
 const MARK = `<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"><rect width="32" height="32" rx="9"/><path d="M8 11h9M8 16h16M8 21h6"/></svg>`;

@@ -27,7 +27,13 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       about: PAGES.status,
       handle: () => status(deps, figures),
     },
-    { method: "GET", path: "/dashboard", about: PAGES.dashboard, handle: () => dashboard(deps) },
+    {
+      method: "GET",
+      path: "/dashboard",
+      about: PAGES.dashboard,
+      handle: () => app("dashboard", "Dashboard", deps),
+    },
+    { method: "GET", path: "/admin", about: PAGES.admin, handle: () => app("admin", "Administration", deps) },
     {
       method: "GET",
       path: "/dashboard/:file",
@@ -43,9 +49,10 @@ async function status(deps: HttpDeps, figures: DailyFigures): Promise<Response> 
   return page(statusPage(catalog(), roads, { now: desk.clock.now(), sums, hosts: hostReports() }));
 }
 
-async function dashboard({ apps }: HttpDeps): Promise<Response> {
-  const { script, style } = await apps.entry("dashboard");
-  return page(makeAppPage("Dashboard", { script: `dashboard/${script}`, style: `dashboard/${style}` }));
+/** The page itself holds nothing: what it shows, it asks for with the credential that its reader enters. */
+async function app(name: "dashboard" | "admin", title: string, { apps }: HttpDeps): Promise<Response> {
+  const { script, style } = await apps.entry(name);
+  return page(makeAppPage(title, { script: `dashboard/${script}`, style: `dashboard/${style}` }));
 }
 
 async function appFile({ params }: Exchange, { apps }: HttpDeps): Promise<Response | Refusal> {
@@ -96,6 +103,12 @@ const PAGES = {
   errors: { summary: "The errors reference", who: [], answers: { 200: ["text/html"] } },
   status: { summary: "Models and hosts, for the public", who: [], answers: { 200: ["text/html"] } },
   dashboard: { summary: "The dashboard", who: [], answers: { 200: ["text/html"] } },
+  admin: {
+    summary: "The operator's page",
+    details: "It asks for the admin token and shows nothing without it.",
+    who: [],
+    answers: { 200: ["text/html"] },
+  },
   file: {
     summary: "A file of the dashboard",
     who: [],

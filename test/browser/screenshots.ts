@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
+import { ADMIN } from "../process/gateway.ts";
 import { type Look, launch, Visitor } from "./browser.ts";
 import { PicturedWorld } from "./pictured-world.ts";
 
@@ -39,6 +40,7 @@ async function picture(browser: Browser, name: string, look: Look): Promise<void
   const owner = await Visitor.arrive(browser, world.gateway.url, look);
   await pictureOwner(owner, shootWith(owner, name, look));
   await picturePublic(owner, shootWith(owner, name, look));
+  await pictureOperator(owner, shootWith(owner, name, look));
 }
 
 function shootWith({ page }: Visitor, name: string, look: Look) {
@@ -100,4 +102,27 @@ async function picturePublic(visitor: Visitor, shoot: (what: string) => Promise<
   await shoot("status");
   await visitor.goto("/docs/errors");
   await shoot("errors");
+  await visitor.goto("/docs/api");
+  await shoot("api");
+}
+
+async function pictureOperator(operator: Visitor, shoot: (what: string) => Promise<void>): Promise<void> {
+  await operator.goto("/admin");
+  await shoot("admin-door");
+  await operator.field("Admin token").fill(ADMIN);
+  await operator.button("Open").click();
+  await operator.heading("quarry").waitFor();
+  await shoot("admin-hosts");
+  await operator.link("Balances").click();
+  await operator.page.locator("tbody tr").first().waitFor();
+  await shoot("admin-balances");
+  await operator.link(world.owner.balance_id).click();
+  await operator.page.getByText("nightly-report").first().waitFor();
+  await shoot("admin-balance");
+  await operator.link("Books").click();
+  await operator.page.getByText("The books are right").waitFor();
+  await shoot("admin-books");
+  await operator.link("Configuration").click();
+  await operator.page.getByText("open_tier").waitFor();
+  await shoot("admin-config");
 }

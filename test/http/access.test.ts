@@ -58,6 +58,7 @@ const MATRIX: [string, string, unknown, string[]][] = [
   ["GET", "/openapi.json", undefined, everybody()],
   ["GET", "/status", undefined, everybody()],
   ["GET", "/dashboard", undefined, everybody()],
+  ["GET", "/admin", undefined, everybody()],
   ["GET", "/dashboard/none.js", undefined, WHO.map(() => BAD)],
   ["GET", "/healthz", undefined, everybody()],
   ["GET", "/readyz", undefined, everybody()],
@@ -108,7 +109,7 @@ describe("who may do what", () => {
           ...(body === undefined ? {} : { body: filled(JSON.stringify(body)) }),
         });
         seen.push(status < 400 ? String(status) : `${status} ${json.error.code}`);
-        if (path.startsWith("/v1") || path.startsWith("/admin")) {
+        if (path.startsWith("/v1") || path.startsWith("/admin/")) {
           expect(headers.get("x-gateway-receipt")).toMatch(/^rcpt_/);
         }
         if (status >= 400) {

@@ -7,12 +7,12 @@ import { Dialog } from "../parts/dialog.tsx";
 import { TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { KeyForm, type KeyWish, listOf } from "../parts/key-form.tsx";
+import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Loaded, Problem } from "../parts/notice.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
 import { useAction, useResource } from "../resource.ts";
-import { KeyState, works } from "./keys.tsx";
 
 /** One key: its limits and use, and what can be done with it. */
 export function KeyPage({ id }: { id: string }) {

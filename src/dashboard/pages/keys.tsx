@@ -6,6 +6,7 @@ import { useOwner } from "../owner.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Head } from "../parts/frame.tsx";
 import { KeyForm, type KeyWish } from "../parts/key-form.tsx";
+import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
@@ -73,8 +74,6 @@ export function Keys() {
   );
 }
 
-export const works = ({ state }: KeyAnswer): boolean => state === "active" || state === "rotated";
-
 const row = (key: KeyAnswer) => (
   <li key={key.id} class="card key-card">
     <div class="key-names">
@@ -92,16 +91,3 @@ const row = (key: KeyAnswer) => (
     </div>
   </li>
 );
-
-export function KeyState({ of: { state, expires_at } }: { of: KeyAnswer }) {
-  const [tone, text] =
-    state === "active"
-      ? (["good", expires_at === null ? "active" : `active until ${moment(expires_at)}`] as const)
-      : state === "rotated"
-        ? ([
-            "warn",
-            `replaced, works until ${expires_at === null ? "it is revoked" : moment(expires_at)}`,
-          ] as const)
-        : (["plain", state] as const);
-  return <span class={`tag ${tone}-tag`}>{text}</span>;
-}

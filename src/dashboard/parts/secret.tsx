@@ -1,18 +1,23 @@
-import { useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 
 /** A secret that is shown once: to be copied or kept as a file, and then to be confirmed as saved. */
 export function Secret({ label, value, file, explanation, saved, onSaved }: SecretProps) {
   const [copied, setCopied] = useState(false);
   const id = useId();
+  const shown = useRef<HTMLOutputElement>(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(value);
-    setCopied(true);
+    // Browsers give pages the clipboard on https and on this machine only; elsewhere the text is marked, to be copied by hand.
+    if (navigator.clipboard === undefined) getSelection()?.selectAllChildren(shown.current!);
+    else {
+      await navigator.clipboard.writeText(value);
+      setCopied(true);
+    }
   };
   return (
     <section class="secret" aria-labelledby={`${id}-label`}>
       <h3 id={`${id}-label`}>{label}</h3>
       <p class="soft small">{explanation}</p>
-      <output class="secret-value mono" aria-label={label}>
+      <output ref={shown} class="secret-value mono" aria-label={label}>
         {value}
       </output>
       <div class="row">

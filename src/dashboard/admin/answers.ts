@@ -1,0 +1,44 @@
+/** What the operator's endpoints answer with, as far as the pages read it. */
+export interface BalanceRow {
+  readonly id: string;
+  readonly account_id: string | null;
+  readonly suspended: string | null;
+  readonly created_at: string;
+  readonly balance_usd: number;
+  readonly available_usd: number;
+  readonly held_usd: number;
+  readonly live_keys?: number;
+}
+
+export interface HostRow {
+  readonly id: string;
+  readonly base_url: string;
+  readonly speaks: readonly string[];
+  readonly has_api_key: boolean;
+  readonly state: "available" | "degraded" | "resting";
+  readonly routes: readonly RouteRow[];
+}
+
+export interface RouteRow {
+  readonly model: string;
+  readonly host_model: string;
+  readonly priced: boolean;
+  readonly free: boolean;
+  readonly verified_free: boolean;
+  readonly usable: boolean;
+  readonly first_token_ms: number | null;
+  readonly tokens_per_second: number | null;
+}
+
+/** Nano-dollars as text: sums may be larger than a number holds exactly. */
+export interface AuditAnswer {
+  readonly ok: boolean;
+  readonly drift_nano: string;
+  readonly credits_nano: string;
+  readonly charges_nano: string;
+  readonly held_nano: string;
+  readonly available_nano: string;
+  readonly write_offs_nano: string;
+  readonly losses_nano: string;
+  readonly drifts: readonly { readonly account: string; readonly drift_nano: string }[];
+}

@@ -1,0 +1,70 @@
+import { usd } from "../format.ts";
+import { Figure } from "../parts/figure.tsx";
+import { Head } from "../parts/frame.tsx";
+import { Loaded, Note } from "../parts/notice.tsx";
+import { useResource } from "../resource.ts";
+import type { AuditAnswer } from "./answers.ts";
+import { useOperator } from "./operator.ts";
+
+/** The ledger's invariant, recomputed from every entry when the page is opened. */
+export function Books() {
+  const api = useOperator();
+  const audit = useResource(() => api.get<AuditAnswer>("admin/ledger/audit"), [api]);
+  return (
+    <>
+      <Head title="Books" lead="Credits − charges − open holds = available, recomputed from every entry.">
+        <button type="button" class="quiet" onClick={audit.reload}>
+          Audit again
+        </button>
+      </Head>
+      <Loaded of={audit}>
+        {(data) => (
+          <>
+            <Note tone={data.ok ? "good" : "warn"}>
+              <p>
+                {data.ok
+                  ? "The books are right, to the nano-dollar."
+                  : `The books are off by ${nano(data.drift_nano)}. Every running sum that is wrong is listed below.`}
+              </p>
+            </Note>
+            <div class="grid-3">
+              <Figure label="Credits" value={nano(data.credits_nano)} />
+              <Figure label="Charges" value={nano(data.charges_nano)} />
+              <Figure label="Open holds" value={nano(data.held_nano)} />
+              <Figure label="Available" value={nano(data.available_nano)} />
+              <Figure label="Written off" value={nano(data.write_offs_nano)} hint="hosts that failed early" />
+              <Figure label="Losses" value={nano(data.losses_nano)} hint="delivered beyond what was held" />
+            </div>
+            {data.drifts.length > 0 && <Drifts of={data.drifts} />}
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+const Drifts = ({ of }: { of: AuditAnswer["drifts"] }) => (
+  <div class="card table-card">
+    <table class="rows">
+      <thead>
+        <tr>
+          <th scope="col">Account</th>
+          <th scope="col" class="end">
+            Off by
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {of.map(({ account, drift_nano }) => (
+          <tr key={account}>
+            <td class="mono">{account}</td>
+            <td class="end">{nano(drift_nano)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+/** Rounded for the eye; the API has every digit. */
+const nano = (amount: string): string => usd(Number(BigInt(amount)) / 1e9);

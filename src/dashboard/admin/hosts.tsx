@@ -1,0 +1,108 @@
+import type { List } from "../api.ts";
+import { milliseconds } from "../format.ts";
+import { Head } from "../parts/frame.tsx";
+import { Empty, Loaded } from "../parts/notice.tsx";
+import { useResource } from "../resource.ts";
+import type { HostRow, RouteRow } from "./answers.ts";
+import { useOperator } from "./operator.ts";
+
+/** Every host, how it does now, and what is served by it. */
+export function Hosts() {
+  const api = useOperator();
+  const hosts = useResource(() => api.get<List<HostRow>>("admin/hosts"), [api]);
+  return (
+    <>
+      <Head title="Hosts" lead="Times and rates are moving averages of the last streams.">
+        <button type="button" class="quiet" onClick={hosts.reload}>
+          Look again
+        </button>
+      </Head>
+      <Loaded of={hosts}>
+        {({ data }) => (
+          <>
+            {data.length === 0 && <Empty title="No hosts are configured" />}
+            {data.map((host) => (
+              <Host key={host.id} of={host} />
+            ))}
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+const STATES = {
+  available: ["good", "available"],
+  degraded: ["warn", "available, but for some models"],
+  resting: ["bad", "resting after failures"],
+} as const satisfies Record<HostRow["state"], readonly [string, string]>;
+
+function Host({ of: { id, base_url, speaks, has_api_key, state, routes } }: { of: HostRow }) {
+  const [tone, words] = STATES[state];
+  return (
+    <section class="card" aria-label={id}>
+      <div class="head">
+        <div>
+          <h2>{id}</h2>
+          <p class="soft small">
+            <span class="mono">{base_url}</span> · {speaks.join(", ")}
+            {!has_api_key && " · no key"}
+          </p>
+        </div>
+        <span class={`tag ${tone}-tag`}>{words}</span>
+      </div>
+      {routes.length === 0 ? (
+        <p class="soft">No model uses it.</p>
+      ) : (
+        <div class="scroll">
+          <table class="rows">
+            <thead>
+              <tr>
+                <th scope="col">Model</th>
+                <th scope="col" class="wide-only">
+                  There
+                </th>
+                <th scope="col" class="end">
+                  First token
+                </th>
+                <th scope="col" class="end wide-only">
+                  Tokens/s
+                </th>
+                <th scope="col" class="end">
+                  Now
+                </th>
+              </tr>
+            </thead>
+            <tbody>{routes.map(routeRow)}</tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const routeRow = (route: RouteRow) => (
+  <tr key={`${route.model} ${route.host_model} ${route.free}`}>
+    <td>{route.model}</td>
+    <td class="soft wide-only">{route.host_model}</td>
+    <td class="end">{route.first_token_ms === null ? "–" : milliseconds(route.first_token_ms)}</td>
+    <td class="end wide-only">
+      {route.tokens_per_second === null ? "–" : Math.round(route.tokens_per_second)}
+    </td>
+    <td class="end">
+      <RouteState of={route} />
+    </td>
+  </tr>
+);
+
+function RouteState({ of: { usable, free, verified_free, priced } }: { of: RouteRow }) {
+  if (!usable) return <span class="tag bad-tag">rests</span>;
+  if (free) {
+    return (
+      <span class={`tag ${verified_free ? "good" : "warn"}-tag`}>
+        {verified_free ? "free" : "free, unverified"}
+      </span>
+    );
+  }
+  return priced ? <span class="tag good-tag">usable</span> : <span class="tag warn-tag">no price</span>;
+}

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { type Made, type OpenGateway, open } from "../gateway/open.ts";
+import { ADMIN } from "../process/gateway.ts";
+import { browserMissing, launch, Visitor } from "./browser.ts";
+
+describe.skipIf(browserMissing)("the operator", () => {
+  let gateway: OpenGateway;
+  let browser: Browser;
+  let operator: Visitor;
+  let customer: Made;
+
+  beforeAll(async () => {
+    gateway = await open("");
+    customer = await gateway.key(0);
+    browser = await launch();
+    operator = await Visitor.arrive(browser, gateway.url);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.close();
+  });
+
+  const ask = (model: string) => gateway.chat(customer.key, { model });
+
+  test("is shown nothing without the admin token", async () => {
+    await operator.goto("/admin");
+    await operator.field("Admin token").fill(customer.recovery_secret);
+    await operator.button("Open").click();
+    await operator.page.getByText("That is not this gateway's admin token.").waitFor();
+    await operator.field("Admin token").fill(ADMIN);
+    await operator.button("Open").click();
+    await operator.heading("sim").waitFor();
+  });
+
+  test("finds a balance by a key's id, and credits it once", async () => {
+    await operator.link("Balances").click();
+    await operator.field("Find by id").fill(customer.id);
+    await operator.button("Open").click();
+    await operator.button("Add credit").click();
+    await operator.field("Amount in dollars").fill("12.5");
+    await operator.field("Note").fill("Invoice 7");
+    await operator.page.getByRole("dialog").getByRole("button", { name: "Add credit" }).dblclick();
+    await operator.page.getByText("$12.50").waitFor();
+    const { json } = await gateway.send("GET", "/v1/me", { bearer: customer.recovery_secret });
+    expect(json.balance_usd).toBe(12.5);
+    expect((await ask("sim/echo")).status).toBe(200);
+  });
+
+  test("suspends, with a reason that the customer is told, and lifts it", async () => {
+    await operator.button("Suspend").click();
+    await operator.field("Reason").selectOption("chargeback");
+    await operator.button("Suspend now").click();
+    await operator.page.getByText("Suspended: chargeback").waitFor();
+    const refusal = await ask("sim/echo");
+    expect([refusal.status, refusal.json.error.code]).toEqual([403, "account_suspended"]);
+    expect(refusal.json.error.message).toContain("chargeback");
+    await operator.button("Lift suspension").click();
+    await operator.button("Suspend").waitFor();
+    expect((await ask("sim/echo")).status).toBe(200);
+  });
+
+  test("sees that the books are right, and the configuration without secrets", async () => {
+    await operator.link("Books").click();
+    await operator.page.getByText("The books are right, to the nano-dollar.").waitFor();
+    await operator.link("Configuration").click();
+    await operator.page.getByText("open_tier").waitFor();
+    expect(await operator.page.content()).not.toContain(ADMIN);
+    await operator.button("Read the file again").click();
+    await operator.page.getByText("The file was read and is in force.").waitFor();
+  });
+
+  test("revokes a key that was reported as leaked", async () => {
+    await operator.link("Balances").click();
+    await operator.link(customer.balance_id).click();
+    await operator.button(/Revoke/).click();
+    await operator.button("Revoke now").click();
+    await operator.page.getByText("revoked", { exact: true }).waitFor();
+    expect((await ask("sim/echo")).status).toBe(401);
+  });
+
+  test("leaves no token behind", async () => {
+    await operator.button("Forget the token").click();
+    await operator.field("Admin token").waitFor();
+    expect(await operator.page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+    expect(operator.complaints).toEqual([]);
+  });
+});
