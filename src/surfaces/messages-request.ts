@@ -421,7 +421,7 @@ function writeToolResult(
       : parts.flatMap((part) => writeUserPart(part, saying));
   return present({
     type: "tool_result",
-    tool_use_id: callId,
+    tool_use_id: toolId(callId),
     content: parts.length === 0 ? undefined : content,
     is_error: failed ? true : undefined,
     cache_control: cache ?? undefined,

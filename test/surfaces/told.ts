@@ -87,7 +87,7 @@ function compact(json: string): string {
   }
 }
 
-function toldByChunks(chunks: Loose[]): Told {
+export function toldByChunks(chunks: Loose[]): Told {
   const told = { reasoning: "", text: "", refusal: "", end: "" };
   const calls: { name: string; input: string; custom: boolean }[] = [];
   let usage: Told["usage"] = null;

@@ -1,24 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
-import { ANTHROPIC_MESSAGES } from "../fakes/hosts/anthropic-messages.ts";
-import { COMPATIBLE_CHAT } from "../fakes/hosts/compatible-chat.ts";
-import { OPENAI_CHAT } from "../fakes/hosts/openai-chat.ts";
-import { OPENAI_RESPONSES } from "../fakes/hosts/openai-responses.ts";
-import type { Transcript } from "../fakes/hosts/transcript.ts";
+import { ACCENTED, OFFICIAL } from "../fakes/hosts/all.ts";
 import { brokenRules, wrongEvents } from "./event-order.ts";
 import { ASKED, decode, encode, given, inPieces, openRequest } from "./harness.ts";
 import { tellable, toldByStream, toldByWhole } from "./told.ts";
 import { violations } from "./wire-schema.ts";
 
 /** Every answer of every host, told to clients of all three languages. */
-const OFFICIAL: readonly (readonly [string, Transcript])[] = [
-  ...named("OpenAI chat", OPENAI_CHAT),
-  ...named("OpenAI responses", OPENAI_RESPONSES),
-  ...named("Anthropic", ANTHROPIC_MESSAGES),
-];
-const ACCENTED = named("chat", COMPATIBLE_CHAT);
-
 const WHOLE = { "chat.completions": "chatCompletion", responses: "response", messages: "message" } as const;
 
 for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
@@ -71,8 +60,4 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
       });
     }
   });
-}
-
-function named(maker: string, transcripts: Readonly<Record<string, Transcript>>) {
-  return Object.entries(transcripts).map(([name, one]) => [`${maker}: ${name}`, one] as const);
 }

@@ -153,6 +153,12 @@ export const ANTHROPIC_MESSAGES = {
     reason: "tool_use",
     story: { calls: [{ name: "list_files", input: "{}" }], end: "tools" },
   }),
+  "an answer in JSON": anthropic({
+    from: "guide “Structured outputs”",
+    blocks: [text('{"city":', '"Oslo"}')],
+    reason: "end_turn",
+    story: { text: '{"city":"Oslo"}', end: "end" },
+  }),
   "a refusal": anthropic({
     from: "guide “Handling stop reasons”, `refusal`",
     blocks: [text("The recipe")],

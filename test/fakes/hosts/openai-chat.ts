@@ -121,6 +121,13 @@ export const OPENAI_CHAT = {
     finish: "tool_calls",
     story: { text: "Let me look.", calls: [{ name: "list_files", input: "{}" }], end: "tools" },
   }),
+  "an answer in JSON": openai({
+    from: "guide “Structured outputs”",
+    deltas: [{ content: '{"city":' }, { content: '"Oslo"}' }],
+    message: { content: '{"city":"Oslo"}' },
+    finish: "stop",
+    story: { text: '{"city":"Oslo"}', end: "end" },
+  }),
   "a refusal": openai({
     from: "guide “Structured outputs”, “Refusals”",
     deltas: [{ refusal: "I'm sorry, I cannot" }, { refusal: " assist with that." }],

@@ -234,6 +234,11 @@ export const OPENAI_RESPONSES = {
     usage: tokens(20, 9, 0, 0, 8),
     story: { text: "42", end: "end", usage: used(20, 9, { reasoning: 8 }) },
   }),
+  "an answer in JSON": openai({
+    from: "guide “Structured outputs”",
+    items: [message("msg_0c2e8a3f9a1d6c7f13", ['{"city":', '"Oslo"}'])],
+    story: { text: '{"city":"Oslo"}', end: "end" },
+  }),
   "a refusal": openai({
     from: "API reference, `response.refusal.delta`",
     items: [refusal("msg_0c2e8a3f9a1d6c7f08", ["I'm sorry, I cannot", " assist with that."])],
