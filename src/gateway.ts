@@ -1,5 +1,8 @@
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
+import type { Bookkeeping } from "./bookkeeping.ts";
+import { openPostgresBooks } from "./bookkeeping-postgres.ts";
+import { openSqliteBooks } from "./bookkeeping-sqlite.ts";
 import type { Route } from "./catalog/catalog.ts";
 import { nameableIds, suggestion } from "./catalog/closest-id.ts";
 import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
@@ -14,7 +17,7 @@ import { refused } from "./errors/refusal.ts";
 import { rateRefusal } from "./generation/admission.ts";
 import type { Call } from "./generation/answer.ts";
 import { generator, type Settings } from "./generation/generate.ts";
-import { formatReceipt, type Receipt, recoveredReceipt } from "./generation/receipt.ts";
+import { formatReceipt, type Receipt } from "./generation/receipt.ts";
 import type { Try } from "./hosts/attempt.ts";
 import { http1Transport } from "./hosts/http1-transport.ts";
 import { probeFree } from "./hosts/probe.ts";
@@ -23,9 +26,8 @@ import { AddressThrottle } from "./http/address.ts";
 import { httpApp, listen } from "./http/app.ts";
 import type { HttpDeps, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
 import type { Balance } from "./keys/key.ts";
-import { Keyring } from "./keys/keyring.ts";
-import { allowanceCounter, budgetCounter } from "./ledger/counter.ts";
-import { Ledger } from "./ledger/ledger.ts";
+import { allowanceCounter, budgetCounter, keyCounter } from "./ledger/counter.ts";
+import type { Ledger } from "./ledger/ledger.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { HostSlots } from "./limits/host-slots.ts";
 import { Mailer } from "./mailer.ts";
@@ -34,15 +36,8 @@ import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health, type Lesson } from "./routing/health.ts";
 import type { Stop } from "./routing/stop.ts";
-import { SqliteAccountStore } from "./store/account-store.ts";
-import { Books } from "./store/books.ts";
-import { startCheckpointer } from "./store/checkpointer.ts";
 import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
-import { folderDisk, probeSync } from "./store/disk.ts";
-import { SqliteKeyStore } from "./store/key-store.ts";
-import { LedgerStore, type StoredReceipt } from "./store/ledger-store.ts";
-import { openDatabase } from "./store/sqlite.ts";
-import { UsageReader } from "./store/usage.ts";
+import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { type Clock, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
@@ -68,6 +63,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   let folder: DataFolder | null = null;
   try {
     const { config, found } = await find();
+    if (config.store.kind === "postgres" && !env.GATEWAY_ADMIN_TOKEN) {
+      throw new ConfigError(
+        "store: postgres://… needs GATEWAY_ADMIN_TOKEN in the environment, the same for every gateway of the store.",
+      );
+    }
     folder = openDataFolder(env.GATEWAY_DATA || join(cwd, "data"), env.GATEWAY_ADMIN_TOKEN, random);
     return await assemble({
       config,
@@ -79,6 +79,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       env,
       log,
       stopSimulated: () => simulated.stop(),
+      onLost: options.onLost ?? (() => {}),
     });
   } catch (error) {
     folder?.release();
@@ -93,6 +94,8 @@ export interface GatewayOptions {
   readonly log: Log;
   readonly clock?: Clock;
   readonly random?: RandomBytes;
+  /** The store no longer counts with this process, which must end: nothing is admitted any more. */
+  readonly onLost?: (error: Error) => void;
 }
 
 /** One event for the operator; `fields` never hold keys, hashes, prompts or answers. */
@@ -119,31 +122,9 @@ interface Parts {
   readonly env: GatewayOptions["env"];
   readonly log: Log;
   readonly stopSimulated: () => Promise<void>;
+  onLost(error: Error): void;
 }
 
-/**
- * A sync as soon as everything of this turn of the loop is written; while syncs follow each other closely, one a
- * millisecond, because each costs as much CPU as a request. Nobody notices the millisecond on a machine that is that busy.
- */
-function pacedSyncs(clock: Clock): (run: () => void) => void {
-  let lastMs = Number.NEGATIVE_INFINITY;
-  let close = 0;
-  return (run) => {
-    const nowMs = clock.elapsedMs();
-    close = nowMs - lastMs < CLOSE_MS ? Math.min(close + 1, BUSY_SYNCS) : Math.max(close - 2, 0);
-    lastMs = nowMs;
-    if (close === BUSY_SYNCS) clock.after(1, run);
-    else setImmediate(run);
-  };
-}
-
-/** So many syncs in a row, each this soon after the last, are a busy spell. */
-const BUSY_SYNCS = 16;
-const CLOSE_MS = 0.4;
-
-const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;
-/** With relaxed durability the journal is synced this often. */
-const RELAXED_SYNC_MS = 1_000;
 /** Receipts of refused requests, which opened no hold and are not written down. */
 const MAX_REFUSED_RECEIPTS = 10_000;
 const DRAIN_POLL_MS = 20;
@@ -156,35 +137,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
   let links: Links;
   let draining = false;
 
-  const controlDb = openDatabase(folder.databasePath);
-  const booksDb = openDatabase(folder.databasePath, "NORMAL");
-  const control = new LedgerStore(controlDb);
-  const relaxed = config.durability === "relaxed";
-  const { syncing, slowMs } = probeSync(folder.path);
-  log("disk", { sync_ms: Math.round(slowMs * 1_000) / 1_000, syncing, durability: config.durability });
-  const books = await Books.open({
-    disk: folderDisk(folder.path, syncing),
-    store: new LedgerStore(booksDb),
-    clock,
-    relaxed,
-    journalFileBytes: JOURNAL_FILE_BYTES,
-    writeOffTokens: config.generation.writeOffTokens,
-    defer: relaxed ? (run) => void clock.after(RELAXED_SYNC_MS, run) : pacedSyncs(clock),
-    recoveredBody: recoveredReceipt,
-    onRecovered: (orphans) => {
-      if (orphans > 0) log("recovered", { open_holds: orphans });
-    },
-    onFault: (error) => log("books", { error: String(error) }),
-  });
-  const ledger = new Ledger(clock, books.journal, control);
-  books.follow(ledger);
-  const checkpointer = startCheckpointer(folder.databasePath, clock, (error) =>
-    log("books", { error: String(error) }),
-  );
-
+  const books = await openBooks(parts);
+  const { ledger, keyring } = books;
   const mailer = new Mailer({ folder: folder.path, clock, smtp: () => config.smtp, log });
-  const store = new SqliteKeyStore(controlDb, clock);
-  const keyring = new Keyring(store);
   const transport = http1Transport({ clock });
   const health = new Health(clock);
   const slots = new HostSlots(clock);
@@ -203,8 +158,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const allowances = (balance: Balance, blocks: readonly string[]) =>
     allowancesOf(balance, blocks, config.openTier, pseudonym);
   const counting = new Counting();
-  const usage = new UsageReader(folder.databasePath);
-  const metrics = new Metrics(ledger, books.journal);
+  const metrics = new Metrics(ledger, books.journal, books.figures);
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
   const settings = (): Settings => ({
@@ -265,50 +219,43 @@ async function assemble(parts: Parts): Promise<Gateway> {
     async receipt(id) {
       const kept = refusedReceipts.get(id);
       if (kept !== undefined) return kept;
-      books.applyAll();
-      return control.receipt(id);
+      return books.receipt(id);
     },
-    async receipts(balance, filter, limit, before) {
-      books.applyAll();
-      return control.receipts(balance, filter, limit, before);
-    },
+    receipts: books.receipts,
   };
 
   const ledgerDesk: LedgerDesk = {
-    balance: (id) => ledger.balance(id),
-    keyUse: (key, at) => ledger.keyUse(key, at),
-    budgetUse: (budget, at) => ledger.use(budgetCounter(budget.id, budget.window, at)),
+    balance: books.balance,
+    async keyUse({ lineage }, at) {
+      const day = await books.use(keyCounter("day", lineage, at));
+      const month = await books.use(keyCounter("month", lineage, at));
+      return { day: day.spent, month: month.spent, held: month.held };
+    },
+    budgetUse: (budget, at) => books.use(budgetCounter(budget.id, budget.window, at)),
     async openTier(balance, blocks, at) {
       const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
-        const { spent: used } = await ledger.use(allowanceCounter(owner, at));
+        const { spent: used } = await books.use(allowanceCounter(owner, at));
         return { limit, used };
       });
       return (await Promise.all(uses)).reduce((a, b) => (b.limit - b.used < a.limit - a.used ? b : a));
     },
-    async credit(credit) {
-      const { repeated } = control.credit(credit);
-      if (repeated !== null) return repeated;
-      ledger.credited(credit.balanceId, credit.amount);
-      return credit;
-    },
-    credits: async (balance, limit) => control.credits(balance, limit),
+    credit: books.credit,
+    credits: books.credits,
     async audit() {
-      await books.journal.flushed();
-      books.applyAll();
-      return auditOf(control, ledger);
+      return auditOf(await books.audit(), ledger);
     },
   };
 
   const deps: HttpDeps = {
     desk: {
-      store,
+      store: books.keys,
       keyring,
       clock,
       random,
       settings: () => ({ defaults: config.defaults, graceMs: config.graceMs }),
     },
     accounts: {
-      store: new SqliteAccountStore(controlDb, clock),
+      store: books.accounts,
       clock,
       random,
       contracts: contractSignatures(() => config.walletRpc),
@@ -343,12 +290,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
     hostReports: () => health.report(config.catalog),
     ledger: ledgerDesk,
     receipts,
-    usage(of) {
-      books.applyAll();
-      return usage.sums(of);
-    },
+    usage: books.usage,
     apps: new AppBundle(),
-    ready: () => !draining && books.journal.healthy,
+    ready: () => !draining && books.healthy(),
     reload: async () => ({ problem: await reload() }),
     configInForce: () => configView(config, links),
     metrics: () => metrics.text(health.report(config.catalog)),
@@ -401,14 +345,10 @@ async function assemble(parts: Parts): Promise<Gateway> {
       const cutMs = clock.elapsedMs() + CUT_MS;
       while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
       await Promise.race([stopped, sleep(clock, CUT_MS)]);
-      checkpointer.stop();
       await books.close();
       counting.stop();
-      usage.stop();
       transport.close();
       await Promise.race([mailer.close(), sleep(clock, CUT_MS)]);
-      controlDb.close();
-      booksDb.close();
       await parts.stopSimulated();
       folder.release();
     },
@@ -421,16 +361,15 @@ const CUT_MS = 2_000;
 const sleep = (clock: Clock, ms: number): Promise<void> =>
   new Promise((resolve) => void clock.after(ms, resolve));
 
-/** The store's recomputed books, held against memory. */
-function auditOf(store: LedgerStore, ledger: Ledger): LedgerAudit {
-  const { credits, charges, losses, writeOffs, drifts } = store.audit();
+const openBooks = (parts: Parts): Promise<Bookkeeping> => {
+  const { store } = parts.config;
+  return store.kind === "sqlite" ? openSqliteBooks(parts) : openPostgresBooks(parts, store.url);
+};
+
+/** The recomputed books, with what is held at this moment. */
+function auditOf({ credits, charges, losses, writeOffs, drifts }: StoreAudit, ledger: Ledger): LedgerAudit {
   let held = 0n;
-  const all = [...drifts];
-  for (const { id, spent, held: holds } of ledger.booked()) {
-    if (id.startsWith("balance:")) held += BigInt(holds);
-    const drift = BigInt(store.spent(id)) - BigInt(spent);
-    if (drift !== 0n) all.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
-  }
+  for (const { id, held: holds } of ledger.booked()) if (id.startsWith("balance:")) held += BigInt(holds);
   return {
     creditsNano: credits,
     chargesNano: charges,
@@ -438,7 +377,7 @@ function auditOf(store: LedgerStore, ledger: Ledger): LedgerAudit {
     availableNano: credits - charges - held,
     writeOffsNano: writeOffs,
     lossesNano: losses,
-    drifts: all,
+    drifts,
   };
 }
 

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { banner } from "./config/banner.ts";
 import { ConfigError, type Gateway, type Log, openGateway } from "./gateway.ts";
 import { DataFolderError } from "./store/data-folder.ts";
+import { StoreUnreachable } from "./store/postgres.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 
 /** `bun run start`: contract, section 1. */
@@ -45,10 +46,18 @@ async function end(): Promise<void> {
 
 async function start(): Promise<Gateway> {
   try {
-    return await openGateway({ env: process.env, cwd: process.cwd(), log });
+    return await openGateway({
+      env: process.env,
+      cwd: process.cwd(),
+      log,
+      onLost(error) {
+        log("lost", { error: error.message });
+        process.exit(1);
+      },
+    });
   } catch (error) {
-    const expected = error instanceof ConfigError || error instanceof DataFolderError;
-    console.error(expected ? `The gateway did not start: ${error.message}` : error);
+    const expected = [ConfigError, DataFolderError, StoreUnreachable].some((kind) => error instanceof kind);
+    console.error(expected ? `The gateway did not start: ${(error as Error).message}` : error);
     process.exit(1);
   }
 }

@@ -1,3 +1,4 @@
+import type { Figure } from "./bookkeeping.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { HostReport } from "./routing/health.ts";
 import type { DurableJournal } from "./store/journal.ts";
@@ -11,6 +12,7 @@ export class Metrics {
   constructor(
     private readonly ledger: Ledger,
     private readonly journal: DurableJournal,
+    private readonly figures: () => readonly Figure[],
   ) {}
 
   answered(surface: string, status: number): void {
@@ -36,6 +38,7 @@ export class Metrics {
         "Durable ends that the database does not have yet.",
         journal.unappliedCount,
       ),
+      ...this.figures().flatMap(({ name, help, value }) => gauge(name, help, value)),
       ...gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
       "",
     ].join("\n");

@@ -23,6 +23,9 @@ const FLOORS = [
     "mailer.ts",
     "counting-thread.ts",
     "metrics.ts",
+    "bookkeeping.ts",
+    "bookkeeping-sqlite.ts",
+    "bookkeeping-postgres.ts",
     "open-tier.ts",
   ],
 ];

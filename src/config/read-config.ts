@@ -127,12 +127,8 @@ function walletRpc(rows: Readonly<Record<string, string>>, report: Report): Read
 
 function store(text: string | undefined, report: Report): StoreConfig {
   if (text === undefined || text === "sqlite") return { kind: "sqlite" };
-  // Taken for SQLite, two processes would keep a book each, and every cap would hold twice.
-  const postgres = /^postgres(ql)?:\/\//.test(text) && URL.canParse(text);
-  report(
-    ["store"],
-    postgres ? "a postgres:// address" : "another text",
-    "sqlite, the one store of this version",
-  );
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
+    report(["store"], "another text", "sqlite, or a postgres:// address");
+  }
   return { kind: "postgres", url: text };
 }

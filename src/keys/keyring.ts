@@ -28,6 +28,8 @@ export class Keyring {
   constructor(
     private readonly store: Pick<KeyStore, "keyByHash" | "estate">,
     bounds: KeyringBounds = DEFAULT_BOUNDS,
+    /** False while a change may have passed this process by: what is remembered is then not used. */
+    private readonly remembers: () => boolean = () => true,
   ) {
     this.keys = new LRUCache({ max: bounds.keys });
     this.estates = new LRUCache({ max: bounds.keys });
@@ -47,6 +49,7 @@ export class Keyring {
 
   /** Null for a secret that is known to be no key, undefined where the store must be asked. */
   peek(hash: SecretHash): Entry | null | undefined {
+    if (!this.remembers()) return undefined;
     const entry = this.keys.get(hash);
     if (entry === undefined) return this.unknown.has(hash) ? null : undefined;
     const estate = this.estates.get(entry.key.balanceId);
@@ -64,6 +67,13 @@ export class Keyring {
   forgetEstate(balance: BalanceId): void {
     this.changes += 1;
     this.estates.delete(balance);
+  }
+
+  forgetAll(): void {
+    this.changes += 1;
+    this.keys.clear();
+    this.estates.clear();
+    this.unknown.clear();
   }
 
   private load(hash: SecretHash): Promise<Entry | null> {

@@ -245,6 +245,11 @@ export class Ledger {
     return { day: day.spent, month: month.spent, held: month.held };
   }
 
+  /** What open requests hold of a counter. */
+  heldOn(id: CounterId): NanoUsd {
+    return this.counters.get(id)?.held ?? ZERO_USD;
+  }
+
   get openHolds(): number {
     return this.open.size;
   }
@@ -268,9 +273,10 @@ export class Ledger {
 
   /**
    * Forgets what has been idle: rates after a minute, counters once the store's sum has caught up with them
-   * (`appliedThrough`) and nothing is held on them.
+   * (`appliedThrough`) and nothing is held on them. Returns those counters.
    */
-  forgetIdle(appliedThrough: number, idleMs: number): void {
+  forgetIdle(appliedThrough: number, idleMs: number): CounterId[] {
+    const forgotten: CounterId[] = [];
     const nowMs = this.clock.elapsedMs();
     for (const [lineage, lane] of this.lanes) {
       if (nowMs - lane.usedAt > idleMs && lane.requests.idle(nowMs) && lane.openHolds === 0)
@@ -285,8 +291,10 @@ export class Ledger {
       if (this.grants !== null && !isOver(id, this.clock.now())) continue;
       this.counters.delete(id);
       this.grants?.forget(id);
+      forgotten.push(id);
       if (id.startsWith("balance:")) this.balances.delete(id.slice("balance:".length) as BalanceId);
     }
+    return forgotten;
   }
 
   private shortfall(lane: Lane, want: Want, nowMs: number): Shortfall | null {

@@ -11,6 +11,8 @@ export interface DataFolder {
   readonly adminToken: string;
   /** Where the token was made, or null when the environment named it. */
   readonly adminTokenPath: string | null;
+  /** What a gateway that shares a store is known by: made once, and kept. */
+  nodeName(): string;
   release(): void;
 }
 
@@ -34,7 +36,13 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
   const lock = lockFolder(path);
   try {
     const token = adminToken(path, envToken, random);
-    return { path, databasePath: join(path, "gateway.sqlite"), ...token, release: () => lock.close() };
+    return {
+      path,
+      databasePath: join(path, "gateway.sqlite"),
+      ...token,
+      nodeName: () => nodeName(path, random),
+      release: () => lock.close(),
+    };
   } catch (error) {
     lock.close();
     throw new DataFolderError(`cannot write in the data folder ${path}: ${messageOf(error)}.`);
@@ -80,6 +88,16 @@ function adminToken(
   }
   chmodSync(path, 0o600);
   return { adminToken: readFileSync(path, "utf8").trim(), adminTokenPath: path };
+}
+
+const NODE_CHARACTERS = 22;
+
+function nodeName(folder: string, random: RandomBytes): string {
+  const path = join(folder, "node-name");
+  if (!existsSync(path)) {
+    writeFileSync(path, `node_${randomBase58(NODE_CHARACTERS, random)}\n`, { mode: 0o600, flush: true });
+  }
+  return readFileSync(path, "utf8").trim();
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

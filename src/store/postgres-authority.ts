@@ -54,7 +54,7 @@ export class PostgresAuthority implements Authority {
 }
 
 /** The channel on which nodes hear which counters somebody runs short of: `asker counter`. */
-const RECALLS = "gateway_recalls";
+export const RECALLS = "gateway_recalls";
 
 interface Waiting {
   readonly statement: Statement;

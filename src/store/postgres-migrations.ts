@@ -48,6 +48,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     amount BIGINT NOT NULL,
     note TEXT
   );
+  CREATE INDEX credits_by_balance ON credits (balance_id, at);
 
   -- The end of each request, once. Append-only.
   CREATE TABLE ends (
@@ -67,7 +68,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     body TEXT NOT NULL
   );
   CREATE INDEX ends_by_balance ON ends (balance_id, at, receipt);
-  CREATE INDEX ends_by_key ON ends (key_id, at, receipt);
+  CREATE INDEX ends_by_time ON ends (at);
 
   -- How far each node's journal was shipped, stored together with what it says.
   CREATE TABLE shipped (
@@ -84,9 +85,11 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     account_id TEXT,
     suspended TEXT,
     recovery_hash TEXT UNIQUE,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    attached_at BIGINT
   );
   CREATE INDEX balances_by_account ON balances (account_id);
+  CREATE INDEX balances_by_time ON balances (created_at, id);
 
   CREATE TABLE keys (
     id TEXT PRIMARY KEY,
@@ -120,13 +123,67 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   CREATE TABLE latest_change (one INT PRIMARY KEY, version BIGINT NOT NULL);
   INSERT INTO latest_change (one, version) VALUES (1, 0);
 
-  -- What nodes must forget: a key by its hash, or what a balance's keys share.
   CREATE TABLE changes (
     version BIGINT PRIMARY KEY,
     at TIMESTAMPTZ NOT NULL,
+    -- what nodes must forget: a key, or what the keys of a balance share
     key_hash TEXT,
-    lineage TEXT,
-    balance_id TEXT NOT NULL
+    balance_id TEXT NOT NULL,
+    -- how the ids of counters begin whose limits may be lower now; separated by spaces
+    counters TEXT NOT NULL
   );
+  `,
+  // 4: accounts; what the columns mean is said in migrations.ts
+  `
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY,
+    email TEXT UNIQUE,
+    wallet TEXT UNIQUE,
+    suspended TEXT,
+    created_at BIGINT NOT NULL,
+    proved_at BIGINT
+  );
+
+  CREATE TABLE claims (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    at BIGINT NOT NULL
+  );
+  CREATE INDEX claims_by_account ON claims (account_id);
+
+  CREATE TABLE sessions (
+    hash TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    expires_at BIGINT NOT NULL
+  );
+  CREATE INDEX sessions_by_account ON sessions (account_id, expires_at);
+  CREATE INDEX sessions_by_end ON sessions (expires_at);
+
+  CREATE TABLE sign_in_links (
+    hash TEXT PRIMARY KEY,
+    email TEXT NOT NULL,
+    claimed TEXT,
+    expires_at BIGINT NOT NULL
+  );
+  CREATE INDEX sign_in_links_by_email ON sign_in_links (email, expires_at);
+  CREATE INDEX sign_in_links_by_end ON sign_in_links (expires_at);
+
+  CREATE TABLE wallet_messages (
+    hash TEXT PRIMARY KEY,
+    address TEXT NOT NULL,
+    chain_id BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+  );
+  CREATE INDEX wallet_messages_by_end ON wallet_messages (expires_at);
+
+  CREATE TABLE suspensions (
+    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at BIGINT NOT NULL,
+    subject TEXT NOT NULL,
+    reason TEXT,
+    by_whom TEXT NOT NULL,
+    note TEXT
+  );
+  CREATE INDEX suspensions_by_subject ON suspensions (subject);
   `,
 ];

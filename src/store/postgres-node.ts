@@ -1,6 +1,6 @@
 import type { TransactionSQL } from "bun";
 import type { Clock, Timer } from "../units/clock.ts";
-import type { BalanceId, KeyId } from "../units/id.ts";
+import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { Postgres } from "./postgres.ts";
 import { EpochOver } from "./postgres-authority.ts";
@@ -125,7 +125,7 @@ export class PostgresNode {
   private async beat(): Promise<void> {
     const { postgres, name, epoch } = this;
     const changes = await postgres.query<ChangeRow>(
-      (sql) => sql`SELECT version, key_hash, lineage, balance_id FROM changes
+      (sql) => sql`SELECT version, key_hash, balance_id, counters FROM changes
         WHERE version > ${this.seen} ORDER BY version LIMIT ${MAX_CHANGES}`,
     );
     // Without a lease nobody has waited for this node: whatever it remembers may have been changed long ago.
@@ -166,7 +166,26 @@ export interface NodeEvents {
 /** A key, or what the keys of a balance share, is not what it was. */
 export interface Change {
   readonly balance: BalanceId;
-  readonly key: { readonly hash: SecretHash; readonly lineage: KeyId } | null;
+  readonly key: SecretHash | null;
+  /** How the ids of counters begin whose limits may be lower now. */
+  readonly counters: readonly string[];
+}
+
+/** The channel on which nodes hear that there are changes. */
+export const CHANGES = "gateway_changes";
+
+/** Writes down that something changed, in the transaction that changes it. Returns the version to wait for. */
+export async function noteChanges(sql: TransactionSQL, changes: readonly Change[]): Promise<number> {
+  let version = 0;
+  for (const { balance, key, counters } of changes) {
+    const [row] = await sql<{ version: string }[]>`
+      UPDATE latest_change SET version = version + 1 WHERE one = 1 RETURNING version`;
+    version = Number(row!.version);
+    await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
+      VALUES (${version}, clock_timestamp(), ${key}, ${balance}, ${counters.join(" ")})`;
+  }
+  await sql`SELECT pg_notify(${CHANGES}, '')`;
+  return version;
 }
 
 /** How long a node goes on without PostgreSQL, and how long a change waits for a node that is gone. */
@@ -179,13 +198,14 @@ const LAST_LOOK_MS = 50;
 interface ChangeRow {
   readonly version: string;
   readonly key_hash: SecretHash | null;
-  readonly lineage: KeyId | null;
   readonly balance_id: BalanceId;
+  readonly counters: string;
 }
 
-const changeOf = ({ key_hash, lineage, balance_id }: ChangeRow): Change => ({
+const changeOf = ({ key_hash, balance_id, counters }: ChangeRow): Change => ({
   balance: balance_id,
-  key: key_hash === null ? null : { hash: key_hash, lineage: lineage! },
+  key: key_hash,
+  counters: counters === "" ? [] : counters.split(" "),
 });
 
 /** The node's row, locked against everybody who settles or ships for it; returns its epoch. */

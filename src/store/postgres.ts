@@ -3,7 +3,7 @@ import type { Clock } from "../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-migrations.ts";
 
 /** PostgreSQL cannot be reached, or did not answer in time. Whatever was asked may have happened. */
-class StoreUnreachable extends Error {
+export class StoreUnreachable extends Error {
   override name = "StoreUnreachable";
 }
 
@@ -23,10 +23,13 @@ export class Postgres {
   }
 
   /** Runs `work` in one transaction, once it is won; `work` may be run more than once. */
-  async transaction<Result>(work: (sql: TransactionSQL) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(
+    work: (sql: TransactionSQL) => Promise<Result>,
+    deadlineMs: number = this.options.deadlineMs,
+  ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.inTime((client) => client.begin(work));
+        return await this.inTime((client) => client.begin(work), deadlineMs);
       } catch (error) {
         if (attempt === MAX_ATTEMPTS || !LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
       }
@@ -35,18 +38,30 @@ export class Postgres {
 
   /** One statement on any connection. */
   query<Row>(ask: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
-    return this.inTime(ask);
+    return this.inTime(ask, this.options.deadlineMs);
+  }
+
+  /**
+   * Hears what is said on channels, over a connection of its own that comes back by itself. What is said while it is gone
+   * is missed: whoever listens also looks from time to time.
+   */
+  async listen(
+    channels: Readonly<Record<string, (payload: string) => void>>,
+  ): Promise<{ close(): Promise<void> }> {
+    const client = new SQL(this.options.url, { max: 1, connectionTimeout: CONNECT_S, idleTimeout: 0 });
+    for (const [channel, hear] of Object.entries(channels)) await client.listen(channel, hear);
+    return { close: () => client.close({ timeout: 0 }) };
   }
 
   async close(): Promise<void> {
     await this.client.close({ timeout: CLOSE_S });
   }
 
-  private async inTime<Result>(work: (client: SQL) => Promise<Result>): Promise<Result> {
+  private async inTime<Result>(work: (client: SQL) => Promise<Result>, deadlineMs: number): Promise<Result> {
     const { client } = this;
     const late = Promise.withResolvers<never>();
-    const timer = this.clock.after(this.options.deadlineMs, () => {
-      late.reject(new StoreUnreachable(`PostgreSQL did not answer within ${this.options.deadlineMs} ms`));
+    const timer = this.clock.after(deadlineMs, () => {
+      late.reject(new StoreUnreachable(`PostgreSQL did not answer within ${deadlineMs} ms`));
       this.replace(client);
     });
     try {
@@ -74,8 +89,8 @@ export interface PostgresOptions {
 
 const CLOSE_S = 2;
 const MAX_ATTEMPTS = 10;
-/** serialization_failure and deadlock_detected. */
-const LOST_TO_OTHERS = new Set(["40001", "40P01"]);
+/** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
+const LOST_TO_OTHERS = new Set(["40001", "40P01", "23505"]);
 /** Connection lost, resources exhausted, operator intervention: nothing that the statement did. */
 const GOING_DOWN = /^(08|53|57P)/;
 
@@ -101,16 +116,12 @@ const CONNECT_S = 5;
 
 /** Brings the schema up to date; nodes that start together wait for each other. */
 export async function migratePostgres(postgres: Postgres): Promise<void> {
+  // Of nodes that create the table at once, some lose in the catalogue; if it is not there, the next statement says so.
   await postgres
     .query(
       (sql) => sql`CREATE TABLE IF NOT EXISTS gateway_schema (one INT PRIMARY KEY, version BIGINT NOT NULL)`,
     )
-    .catch(
-      // Two nodes that create the table at once: one of them loses in the catalogue, and the table is there.
-      (error) => {
-        if (!["23505", "42P07"].includes(sqlState(error) ?? "")) throw error;
-      },
-    );
+    .catch(() => {});
   await postgres.query(
     (sql) => sql`INSERT INTO gateway_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`,
   );

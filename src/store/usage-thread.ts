@@ -1,22 +1,46 @@
 import { Database } from "bun:sqlite";
+import { SQL } from "bun";
 import type { UsageAnswer, UsageQuestion } from "./usage.ts";
-import { sumUsage, type UsageRow } from "./usage-sums.ts";
+import { sumUsage, type UsageRow, type UsageSums } from "./usage-sums.ts";
 
 /** Reads and adds up receipts, off the event loop: see usage.ts. */
 declare const self: Worker;
 
 let db: Database | null = null;
 
-self.onmessage = ({ data: question }: MessageEvent<UsageQuestion>) => {
+let client: SQL | null = null;
+
+self.onmessage = async ({ data: question }: MessageEvent<UsageQuestion>) => {
   try {
-    db ??= new Database(question.path, { readonly: true });
-    self.postMessage({ id: question.id, sums: answer(db, question) } satisfies UsageAnswer);
+    self.postMessage({ id: question.id, sums: await answer(question) } satisfies UsageAnswer);
   } catch (error) {
     self.postMessage({ id: question.id, problem: String(error) } satisfies UsageAnswer);
   }
 };
 
-function answer(books: Database, { balanceId, keyId, since, stretchMs }: UsageQuestion) {
+function answer(question: UsageQuestion): UsageSums | Promise<UsageSums> {
+  if (question.path.includes("://")) {
+    client ??= new SQL(question.path, { max: 1, idleTimeout: 60 });
+    return answerFromPostgres(client, question);
+  }
+  db ??= new Database(question.path, { readonly: true });
+  return answerFromSqlite(db, question);
+}
+
+async function answerFromPostgres(
+  sql: SQL,
+  { balanceId, keyId, since, stretchMs }: UsageQuestion,
+): Promise<UsageSums> {
+  const rows = await sql<Record<keyof UsageRow, string>[]>`
+    SELECT at, state, charged, body FROM ends
+    WHERE at >= ${since} AND (${balanceId}::text IS NULL OR balance_id = ${balanceId})
+      AND (${keyId}::text IS NULL OR key_id = ${keyId})
+    ORDER BY at DESC LIMIT ${MAX_ROWS + 1}`;
+  const read = rows.map((row): UsageRow => ({ ...row, at: Number(row.at), charged: Number(row.charged) }));
+  return sumUsage(read, stretchMs, MAX_ROWS);
+}
+
+function answerFromSqlite(books: Database, { balanceId, keyId, since, stretchMs }: UsageQuestion) {
   // The newest only, through an index that ends in the sequence: how long this takes does not grow with the books.
   const newest =
     balanceId === null

@@ -11,6 +11,7 @@ export class UsageReader {
   private readonly waiting = new Map<number, Waiting>();
   private asked = 0;
 
+  /** `path` of the SQLite file, or the address of a PostgreSQL. */
   constructor(private readonly path: string) {}
 
   /** Null when too much is being asked at once. */

@@ -1,0 +1,188 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Bookkeeping, type BookkeepingParts, type Figure, journalOptions } from "./bookkeeping.ts";
+import { Keyring } from "./keys/keyring.ts";
+import type { Statement } from "./ledger/authority.ts";
+import { balanceCounter, type CounterId } from "./ledger/counter.ts";
+import { Grants } from "./ledger/grants.ts";
+import { Ledger } from "./ledger/ledger.ts";
+import type { StoreAudit } from "./store/ledger-store.ts";
+import { migratePostgres, Postgres } from "./store/postgres.ts";
+import { PostgresAccountStore } from "./store/postgres-account-store.ts";
+import { EpochOver, PostgresAuthority, RECALLS } from "./store/postgres-authority.ts";
+import { PostgresBooks } from "./store/postgres-books.ts";
+import { PostgresKeyStore } from "./store/postgres-key-store.ts";
+import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
+import { CHANGES, type Change, PostgresNode } from "./store/postgres-node.ts";
+import { UsageReader } from "./store/usage.ts";
+import type { Clock } from "./units/clock.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "./units/usd.ts";
+
+/** One of many processes: a journal of its own in the data folder, everything else in PostgreSQL. */
+export async function openPostgresBooks(parts: BookkeepingParts, url: string): Promise<Bookkeeping> {
+  const { folder, clock, log, onLost } = parts;
+  const postgres = new Postgres({ url, connections: CONNECTIONS, deadlineMs: DEADLINE_MS }, clock);
+  await migratePostgres(postgres);
+  const store = new PostgresLedgerStore(postgres);
+  const authority = new PostgresAuthority(postgres);
+  // Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other.
+  const path = join(folder.path, "node");
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const name = folder.nodeName();
+  const books = await PostgresBooks.open({
+    ...journalOptions(parts, path),
+    store,
+    node: name,
+    epoch: await PostgresNode.lastEpoch(postgres, name),
+  });
+
+  const keys = new PostgresKeyStore(postgres, clock, (version) => node.acknowledged(version));
+  const keyring = new Keyring(keys, undefined, () => node.usable());
+  const node: PostgresNode = await PostgresNode.join(postgres, clock, name, {
+    async changed(changes) {
+      forget(keyring, changes);
+      const lower = changes.flatMap(({ counters }) => counters);
+      // What was granted under the old limits goes back before the change counts as noticed.
+      if (lower.length > 0 && !(await grants.release(lower)))
+        throw new Error("grants could not be given back");
+    },
+    lapsed: () => keyring.forgetAll(),
+    failed(error) {
+      log("lease", { error: String(error) });
+      if (error instanceof EpochOver) onLost(error);
+    },
+  });
+  const send = (statement: Statement) =>
+    void authority.settle(statement).then(
+      (grant) => grants.receive(grant),
+      (error) => log("grants", { error: String(error) }),
+    );
+  const grants: Grants = new Grants(name, node.epoch, clock, send, () => node.usable());
+  const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
+  const ledger = new Ledger(clock, books.journal, sums, grants);
+  books.follow(ledger, node.epoch, (counters) => {
+    authority.retire(name, counters).catch((error) => log("grants", { error: String(error) }));
+  });
+  node.follow();
+  const stopTending = tend(grants, clock);
+  const listener = await postgres.listen({
+    [CHANGES]: () => void node.hurry(),
+    [RECALLS]: (payload) => {
+      const [asker, counter] = payload.split(" ");
+      if (asker !== name) grants.recall(counter as CounterId);
+    },
+  });
+  const usage = new UsageReader(url);
+  log("node", { name, epoch: node.epoch });
+
+  return {
+    ledger,
+    journal: books.journal,
+    keys,
+    accounts: new PostgresAccountStore(postgres, clock, (version) => node.acknowledged(version)),
+    keyring,
+    healthy: () => books.journal.healthy && node.usable(),
+    async balance(id) {
+      await books.shipAll();
+      const { credited, spent } = await store.balance(id);
+      const held = ledger.heldOn(balanceCounter(id));
+      const total = (credited - spent) as NanoUsd;
+      return { total, held, available: (total - held) as NanoUsd };
+    },
+    async use(id) {
+      await books.shipAll();
+      return { spent: await store.spent(id), held: ledger.heldOn(id) };
+    },
+    credit: (credit) => store.credit(credit),
+    credits: (balance, limit) => store.credits(balance, limit),
+    async receipt(id) {
+      await books.shipAll();
+      return store.receipt(id);
+    },
+    async receipts(balance, filter, limit, before) {
+      await books.shipAll();
+      return store.receipts(balance, filter, limit, before);
+    },
+    async usage(of) {
+      await books.shipAll();
+      return usage.sums(of);
+    },
+    async audit() {
+      await books.journal.flushed();
+      await books.shipAll();
+      return withMemory(await store.audit(), await store.shipped(name), ledger);
+    },
+    figures: () => figures(grants, books, node),
+    async close() {
+      stopTending();
+      await listener.close();
+      // The epoch of a node that could not ship everything stays open: its next life ships the rest and closes it.
+      if (await books.close()) await node.leave().catch((error) => log("lease", { error: String(error) }));
+      else await node.stop();
+      usage.stop();
+      await postgres.close();
+    },
+  };
+}
+
+const CONNECTIONS = 8;
+const DEADLINE_MS = 5_000;
+const TEND_MS = 250;
+/** Of `TEND_MS`. */
+const IDLE_EVERY = 40;
+
+function forget(keyring: Keyring, changes: readonly Change[]): void {
+  for (const { key, balance } of changes) {
+    if (key !== null) keyring.forgetKey({ hash: key });
+    keyring.forgetEstate(balance);
+  }
+}
+
+/** Keeps the grants' correspondence going; returns what ends it. */
+function tend(grants: Grants, clock: Clock): () => void {
+  let turns = 0;
+  let timer = clock.after(TEND_MS, again);
+  function again(): void {
+    timer = clock.after(TEND_MS, again);
+    grants.tend();
+    if (++turns % IDLE_EVERY === 0) grants.returnIdle();
+  }
+  return () => timer.cancel();
+}
+
+/** What was shipped in this epoch is what this process has spent, less what it has spent since. */
+function withMemory(audit: StoreAudit, shipped: ReadonlyMap<CounterId, number>, ledger: Ledger): StoreAudit {
+  const drifts = [...audit.drifts];
+  for (const { id, spent } of ledger.booked()) {
+    const drift = BigInt(shipped.get(id) ?? 0) - BigInt(spent);
+    if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
+  }
+  return { ...audit, drifts };
+}
+
+function figures(grants: Grants, { journal, shipped, batches }: PostgresBooks, node: PostgresNode): Figure[] {
+  const { counters, granted, stranded, statements, recalls } = grants.figures;
+  return [
+    {
+      name: "gateway_lease_seconds",
+      help: "Left of the lease on keys and grants.",
+      value: node.leaseLeftMs / 1_000,
+    },
+    { name: "gateway_grant_counters", help: "Counters that this node has grants of.", value: counters },
+    { name: "gateway_granted_usd", help: "Granted of balances in this epoch.", value: granted / 1e9 },
+    { name: "gateway_stranded_usd", help: "Of that, neither spent nor held.", value: stranded / 1e9 },
+    { name: "gateway_grant_statements", help: "Statements to the Authority since start.", value: statements },
+    {
+      name: "gateway_grant_recalls",
+      help: "Times that others ran short of what this node held.",
+      value: recalls,
+    },
+    {
+      name: "gateway_ship_lag",
+      help: "Durable ends that PostgreSQL does not have yet.",
+      value: journal.unappliedCount,
+    },
+    { name: "gateway_shipped_ends", help: "Ends shipped since start.", value: shipped },
+    { name: "gateway_shipped_batches", help: "Transactions that they went in.", value: batches },
+  ];
+}

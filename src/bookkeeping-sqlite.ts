@@ -1,0 +1,79 @@
+import { type Bookkeeping, type BookkeepingParts, journalOptions } from "./bookkeeping.ts";
+import { Keyring } from "./keys/keyring.ts";
+import { Ledger } from "./ledger/ledger.ts";
+import { SqliteAccountStore } from "./store/account-store.ts";
+import { Books } from "./store/books.ts";
+import { startCheckpointer } from "./store/checkpointer.ts";
+import { SqliteKeyStore } from "./store/key-store.ts";
+import { LedgerStore, type StoreAudit } from "./store/ledger-store.ts";
+import { openDatabase } from "./store/sqlite.ts";
+import { UsageReader } from "./store/usage.ts";
+
+/** One process that keeps everything in its data folder. */
+export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
+  const { folder, clock, log } = parts;
+  const controlDb = openDatabase(folder.databasePath);
+  const booksDb = openDatabase(folder.databasePath, "NORMAL");
+  const control = new LedgerStore(controlDb);
+  const books = await Books.open({ ...journalOptions(parts, folder.path), store: new LedgerStore(booksDb) });
+  const ledger = new Ledger(clock, books.journal, control);
+  books.follow(ledger);
+  const checkpointer = startCheckpointer(folder.databasePath, clock, (error) =>
+    log("books", { error: String(error) }),
+  );
+  const keys = new SqliteKeyStore(controlDb, clock);
+  const usage = new UsageReader(folder.databasePath);
+  return {
+    ledger,
+    journal: books.journal,
+    keys,
+    accounts: new SqliteAccountStore(controlDb, clock),
+    keyring: new Keyring(keys),
+    healthy: () => books.journal.healthy,
+    balance: (id) => ledger.balance(id),
+    use: (id) => ledger.use(id),
+    async credit(credit) {
+      const { repeated } = control.credit(credit);
+      if (repeated !== null) return repeated;
+      ledger.credited(credit.balanceId, credit.amount);
+      return credit;
+    },
+    credits: async (balance, limit) => control.credits(balance, limit),
+    async receipt(id) {
+      books.applyAll();
+      return control.receipt(id);
+    },
+    async receipts(balance, filter, limit, before) {
+      books.applyAll();
+      return control.receipts(balance, filter, limit, before);
+    },
+    usage(of) {
+      books.applyAll();
+      return usage.sums(of);
+    },
+    async audit() {
+      await books.journal.flushed();
+      books.applyAll();
+      return withMemory(control, ledger);
+    },
+    figures: () => [],
+    async close() {
+      checkpointer.stop();
+      await books.close();
+      usage.stop();
+      controlDb.close();
+      booksDb.close();
+    },
+  };
+}
+
+/** The store's recomputed books, held against memory. */
+function withMemory(store: LedgerStore, ledger: Ledger): StoreAudit {
+  const audit = store.audit();
+  const drifts = [...audit.drifts];
+  for (const { id, spent } of ledger.booked()) {
+    const drift = BigInt(store.spent(id)) - BigInt(spent);
+    if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
+  }
+  return { ...audit, drifts };
+}

@@ -1,0 +1,109 @@
+import type { AccountStore } from "./accounts/account-store.ts";
+import type { Config } from "./config/config.ts";
+import { recoveredReceipt } from "./generation/receipt.ts";
+import type { KeyStore } from "./keys/key-store.ts";
+import type { Keyring } from "./keys/keyring.ts";
+import type { CounterId } from "./ledger/counter.ts";
+import type { BalanceView, Ledger } from "./ledger/ledger.ts";
+import type { BooksOptions } from "./store/books.ts";
+import type { DataFolder } from "./store/data-folder.ts";
+import { folderDisk, probeSync } from "./store/disk.ts";
+import type { DurableJournal } from "./store/journal.ts";
+import type { Credit, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
+import type { UsageScope } from "./store/usage.ts";
+import type { UsageSums } from "./store/usage-sums.ts";
+import type { Clock } from "./units/clock.ts";
+import type { BalanceId, ReceiptId } from "./units/id.ts";
+import type { NanoUsd } from "./units/usd.ts";
+
+/** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
+export interface Bookkeeping {
+  readonly ledger: Ledger;
+  readonly journal: DurableJournal;
+  readonly keys: KeyStore;
+  readonly accounts: AccountStore;
+  readonly keyring: Keyring;
+  /** Requests can be admitted and recorded. */
+  healthy(): boolean;
+  balance(id: BalanceId): Promise<BalanceView>;
+  /** Spent by everybody, and held by this process. */
+  use(id: CounterId): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
+  /** Durable, once for each idempotency key; resolves with what was credited under it, now or before. */
+  credit(credit: Credit): Promise<Credit>;
+  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
+  receipt(id: ReceiptId): Promise<StoredReceipt | null>;
+  receipts(
+    balance: BalanceId,
+    filter: ReceiptFilter,
+    limit: number,
+    before: ReceiptId | null,
+  ): Promise<ReceiptPage>;
+  usage(of: UsageScope): Promise<UsageSums | null>;
+  /** The sums recomputed; and what memory says otherwise. */
+  audit(): Promise<StoreAudit>;
+  figures(): readonly Figure[];
+  close(): Promise<void>;
+}
+
+/** A gauge for /metrics. */
+export interface Figure {
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
+}
+
+export interface BookkeepingParts {
+  readonly config: Config;
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  log(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Another life of this node has begun, or the operator has declared it lost. */
+  onLost(error: Error): void;
+}
+
+/** What both kinds of books open their journal with. */
+export function journalOptions(
+  { config, folder, clock, log }: BookkeepingParts,
+  path: string,
+): Omit<BooksOptions, "store"> {
+  const relaxed = config.durability === "relaxed";
+  const { syncing, slowMs } = probeSync(folder.path);
+  log("disk", { sync_ms: Math.round(slowMs * 1_000) / 1_000, syncing, durability: config.durability });
+  return {
+    disk: folderDisk(path, syncing),
+    clock,
+    relaxed,
+    journalFileBytes: JOURNAL_FILE_BYTES,
+    writeOffTokens: config.generation.writeOffTokens,
+    defer: relaxed ? (run) => void clock.after(RELAXED_SYNC_MS, run) : pacedSyncs(clock),
+    recoveredBody: recoveredReceipt,
+    onRecovered: (orphans) => {
+      if (orphans > 0) log("recovered", { open_holds: orphans });
+    },
+    onFault: (error) => log("books", { error: String(error) }),
+  };
+}
+
+/**
+ * A sync as soon as everything of this turn of the loop is written; while syncs follow each other closely, one a
+ * millisecond, because each costs as much CPU as a request. Nobody notices the millisecond on a machine that is that busy.
+ */
+function pacedSyncs(clock: Clock): (run: () => void) => void {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  let close = 0;
+  return (run) => {
+    const nowMs = clock.elapsedMs();
+    close = nowMs - lastMs < CLOSE_MS ? Math.min(close + 1, BUSY_SYNCS) : Math.max(close - 2, 0);
+    lastMs = nowMs;
+    if (close === BUSY_SYNCS) clock.after(1, run);
+    else setImmediate(run);
+  };
+}
+
+/** So many syncs in a row, each this soon after the last, are a busy spell. */
+const BUSY_SYNCS = 16;
+const CLOSE_MS = 0.4;
+
+const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;
+/** With relaxed durability the journal is synced this often. */
+const RELAXED_SYNC_MS = 1_000;

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { type OpenGateway, open } from "../gateway/open.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+/** Three gateways on one PostgreSQL: the promises of one, kept by all of them together. Each request holds exactly $0.001. */
+describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
+  let cluster: Cluster;
+  let host: FakeHost;
+  let gateways: OpenGateway[];
+  let gates: { held: Gate<void>; arrivals: number };
+
+  beforeAll(async () => {
+    const { whole, events } = chatText(["ok"], { input: 10, output: 1 });
+    gates = { held: gate(), arrivals: 0 };
+    host = await startFakeHost((request) => async (wire, seen) => {
+      gates.arrivals += 1;
+      if (!request.text().includes("at once")) await gates.held.passed;
+      await (request.json().stream === true ? sse(events) : json(whole))(wire, seen);
+    });
+    cluster = await Cluster.start();
+    const store = await cluster.database();
+    gateways = await Promise.all([1, 2, 3].map(() => open(config(host.url, store))));
+  });
+  afterAll(async () => {
+    gates.held.open();
+    for (const gateway of gateways ?? []) await gateway.close();
+    await host.close();
+    await cluster.stop();
+  });
+
+  const ask = (at: number, key: string) =>
+    gateways[at]!.chat(key, { messages: [{ role: "user", content: "at once" }] });
+
+  /** Sends so many over all of them at once; nothing is answered until every one is admitted or refused. */
+  async function storm(keys: readonly string[], requests = 300): Promise<Record<number, number>> {
+    gates = { held: gate(), arrivals: 0 };
+    let refused = 0;
+    const statuses: Record<number, number> = {};
+    const replies = Array.from({ length: requests }, async (_, index) => {
+      const { status } = await gateways[index % 3]!.chat(keys[index % keys.length]!);
+      if (status !== 200) refused += 1;
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    });
+    while (refused + gates.arrivals < requests) await Bun.sleep(5);
+    gates.held.open();
+    await Promise.all(replies);
+    return statuses;
+  }
+
+  async function expectBooksInOrder(): Promise<void> {
+    for (const gateway of gateways) {
+      expect((await gateway.admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
+    }
+  }
+
+  test("a key made at one works at the others, and its credit is one credit", async () => {
+    const key = await gateways[0]!.key(1);
+    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    const me = await gateways[1]!.send("GET", "/v1/me", { bearer: key.key });
+    // Others ship what they spent within some milliseconds.
+    expect(me.json.balance_usd).toBeLessThan(1);
+    await expectBooksInOrder();
+  });
+
+  test("a balance that covers ten admits ten, wherever they are sent", async () => {
+    const key = await gateways[0]!.key(0.01);
+    expect(await storm([key.key])).toEqual({ 200: 10, 402: 290 });
+    await expectBooksInOrder();
+  });
+
+  for (const limit of ["daily_limit_usd", "monthly_limit_usd"]) {
+    test(`a ${limit} that covers ten admits ten`, async () => {
+      const key = await gateways[1]!.key(1, { [limit]: 0.01 });
+      expect(await storm([key.key])).toEqual({ 200: 10, 429: 290 });
+    });
+  }
+
+  test("rpm that covers ten admits ten", async () => {
+    const key = await gateways[2]!.key(1, { rpm_limit: 10 });
+    expect(await storm([key.key])).toEqual({ 200: 10, 429: 290 });
+  });
+
+  test("a budget that covers ten admits ten over all keys that draw from it", async () => {
+    const first = await gateways[0]!.key(1);
+    const bearer = first.recovery_secret;
+    await gateways[0]!.send("POST", "/v1/budgets", {
+      bearer,
+      json: { name: "team", cap_usd: 0.01, window: "day" },
+    });
+    const keys = await Promise.all(
+      [0, 1, 2, 3, 4].map(async (index) => {
+        const made = await gateways[index % 3]!.send("POST", "/v1/keys", {
+          bearer,
+          json: { budget: "team" },
+        });
+        return made.json.key as string;
+      }),
+    );
+    expect(await storm(keys)).toEqual({ 200: 10, 429: 290 });
+    await expectBooksInOrder();
+  });
+
+  test("credit given at one can be spent at the others at once", async () => {
+    const key = await gateways[0]!.key(0);
+    expect((await ask(1, key.key)).status).toBe(402);
+    await gateways[2]!.credit(key.balance_id, 0.01);
+    expect((await ask(1, key.key)).status).toBe(200);
+  });
+
+  test("a credit repeated at another gateway is given once", async () => {
+    const key = await gateways[0]!.key(0);
+    const credit = { balance_id: key.balance_id, amount_usd: 2, idempotency_key: crypto.randomUUID() };
+    const [first, second] = await Promise.all([
+      gateways[0]!.admin("/admin/credits", credit),
+      gateways[1]!.admin("/admin/credits", credit),
+    ]);
+    expect(second.json).toEqual(first.json);
+    const me = await gateways[2]!.send("GET", "/v1/me", { bearer: key.key });
+    expect(me.json.balance_usd).toBe(2);
+  });
+
+  test("a key revoked at one is refused by all of them when the answer has come", async () => {
+    for (let round = 0; round < 10; round++) {
+      const key = await gateways[0]!.key(1);
+      for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+      expect(
+        (await gateways[round % 3]!.send("DELETE", `/v1/keys/${key.id}`, { bearer: key.key })).status,
+      ).toBe(200);
+      for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(401);
+    }
+  });
+
+  test("a suspension, and its end, are in force everywhere when the answer has come", async () => {
+    const key = await gateways[0]!.key(1);
+    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    await gateways[0]!.admin(`/admin/accounts/${key.balance_id}/suspend`, { reason: "chargeback" });
+    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(403);
+    await gateways[1]!.admin(`/admin/accounts/${key.balance_id}/unsuspend`, {});
+    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+  });
+
+  test("a cap that is lowered counts what every gateway has spent, and what it was granted above that", async () => {
+    const key = await gateways[0]!.key(1, { daily_limit_usd: 0.5 });
+    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    await gateways[1]!.send("PATCH", `/v1/keys/${key.id}`, {
+      bearer: key.recovery_secret,
+      json: { daily_limit_usd: 0.005 },
+    });
+    const statuses = await storm([key.key]);
+    // Three requests have cost $0.00001 each: four more worst cases fit.
+    expect(statuses).toEqual({ 200: 4, 429: 296 });
+    await expectBooksInOrder();
+  });
+
+  test("receipts are found at every gateway", async () => {
+    const key = await gateways[0]!.key(1);
+    const reply = await ask(0, key.key);
+    const id = reply.headers.get("x-gateway-receipt")!;
+    const own = await gateways[0]!.send("GET", `/v1/receipts/${id}`, { bearer: key.key });
+    expect(own.json.state).toBe("settled");
+    const there = await gateways[1]!.send("GET", `/v1/receipts/${id}`, { bearer: key.key });
+    expect(there.json).toEqual(own.json);
+    const listed = await gateways[2]!.send("GET", "/v1/receipts", { bearer: key.recovery_secret });
+    expect(listed.json.data).toEqual([own.json]);
+    const usage = await gateways[1]!.send("GET", "/v1/usage", { bearer: key.key });
+    expect(usage.json.routes).toHaveLength(1);
+  });
+});
+
+const config = (hostUrl: string, store: string): string => `
+hosts:
+  - { id: h, base_url: "${hostUrl}/v1", speaks: [chat.completions] }
+models:
+  - id: test/model
+    name: Test
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 0, output: 10 }
+    routes: [{ host: h, model: host-model }]
+defaults:
+  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+setup: { accountless_keys_per_address_per_hour: 1000 }
+generation: { first_token_ms: 60000, max_hosts: 3 }
+store: ${store}
+`;
