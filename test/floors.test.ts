@@ -15,6 +15,7 @@ const FLOORS = [
   ["generation"],
   ["http", "dashboard"],
   [
+    "cli",
     "config",
     "main.ts",
     "gateway.ts",

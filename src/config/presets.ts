@@ -23,6 +23,8 @@ export interface Preset {
   readonly zoo?: string;
   /** Every model's name is `<author>/<name>`; others in the list are outdated. */
   readonly namesAuthors?: boolean;
+  /** Answers 200 only to a good key, where the list of models is open to everybody. */
+  readonly keyPath?: string;
   /** Goes before a model's name on the wire. */
   readonly modelPrefix?: string;
 }
@@ -153,6 +155,7 @@ export const PRESETS: readonly Preset[] = [
     auth: "bearer",
     quirks: { cacheControl: true },
     prices: "openrouter",
+    keyPath: "/key",
     namesAuthors: true,
   },
 ];

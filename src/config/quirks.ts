@@ -28,3 +28,12 @@ export const QuirkSchema = Type.Optional(
 
 export const readQuirks = (row: QuirkRow = {}): Quirks =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [NAMES[name as QuirkName], value]));
+
+/** The same as a file writes them. */
+export const quirkRow = (quirks: Quirks): QuirkRow =>
+  Object.fromEntries(
+    Object.entries(NAMES).flatMap(([name, member]) => {
+      const value = quirks[member];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );

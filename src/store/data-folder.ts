@@ -68,6 +68,21 @@ function lockFolder(path: string): Database {
   }
 }
 
+/** Whether a gateway holds the folder right now. False where there is none, or none was ever started in it. */
+export function folderInUse(path: string): boolean {
+  if (!existsSync(join(path, "lock"))) return false;
+  const lock = new Database(join(path, "lock"));
+  try {
+    lock.run("BEGIN EXCLUSIVE");
+    return false;
+  } catch (error) {
+    if (/locked|busy/i.test(messageOf(error))) return true;
+    throw error;
+  } finally {
+    lock.close();
+  }
+}
+
 /** A predecessor that was just killed may need a moment to be gone. */
 const LOCK_WAIT_MS = 1_500;
 

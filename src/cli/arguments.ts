@@ -1,0 +1,41 @@
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+
+/** Options that several commands share, and readers of what is typed. */
+export const jsonOption = () =>
+  new Option("--json", "one JSON document on stdout, for programs").default(false);
+
+export const urlOption = () =>
+  new Option("--url <address>", "the gateway's address (default: GATEWAY_URL, else http://HOST:PORT)");
+
+export const tokenOption = () =>
+  new Option(
+    "--admin-token <token>",
+    "better in GATEWAY_ADMIN_TOKEN, where other users of the machine cannot see it (default: from the data folder)",
+  );
+
+export const allowHttpOption = () =>
+  new Option("--allow-http", "send credentials to another machine without encryption").default(false);
+
+export const limitOption = () =>
+  new Option("--limit <rows>", "show at most so many").argParser(wholeNumber).default(MAX_ROWS);
+
+/** More than anybody reads; a script can ask for more. */
+const MAX_ROWS = 1_000;
+
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,12}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of 0 or more.");
+  return Number(text);
+}
+
+export function amountUsd(text: string): number {
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) {
+    throw new InvalidArgumentError("It must be an amount in USD with at most nine decimals, like 12.50.");
+  }
+  return Number(text);
+}
+
+/** For an option that may be given several times. */
+export const several = (text: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  text,
+];

@@ -1,0 +1,110 @@
+import { messageOf, type Place, printable } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+
+/** The gateway's HTTP operations, with one credential. */
+export class Client {
+  constructor(
+    private readonly place: Pick<Place, "fetch">,
+    readonly url: string,
+    /** Null for operations that need none. */
+    private readonly bearer: string | null,
+  ) {}
+
+  get<Answer>(path: string): Promise<Answer> {
+    return this.call("GET", path);
+  }
+
+  post<Answer>(path: string, body?: object): Promise<Answer> {
+    return this.call("POST", path, body);
+  }
+
+  /** Every row of a list, page by page; `onPage` is told how many there are so far. */
+  async all<Row extends { readonly id: string }>(
+    path: string,
+    most: number,
+    onPage: (rows: number) => void,
+  ): Promise<{ readonly rows: Row[]; readonly more: boolean }> {
+    const rows: Row[] = [];
+    for (;;) {
+      const last = rows.at(-1);
+      const limit = Math.min(PAGE, most - rows.length);
+      const query = `?limit=${limit}${last === undefined ? "" : `&before=${encodeURIComponent(last.id)}`}`;
+      const page = await this.get<{ data: Row[]; has_more: boolean }>(path + query);
+      rows.push(...page.data);
+      onPage(rows.length);
+      if (!page.has_more || page.data.length === 0 || rows.length >= most) {
+        return { rows, more: page.has_more };
+      }
+    }
+  }
+
+  private async call<Answer>(method: string, path: string, body?: object): Promise<Answer> {
+    const { status, text, receipt } = await this.send(method, path, body);
+    const json = parsed(text);
+    if (status >= 200 && status < 300 && json !== undefined) return json as Answer;
+    const { message, code } = (json as Partial<ErrorBody> | undefined)?.error ?? {};
+    if (message === undefined) {
+      throw new Failure(
+        EXIT.refused,
+        `${method} ${this.url}${path} answered ${status}, and not in this gateway's form`,
+        "Is --url or GATEWAY_URL the address of the gateway, without /v1?",
+      );
+    }
+    throw new Failure(
+      EXIT.refused,
+      printable(message),
+      NEXT[code ?? ""] ?? `The gateway answered ${status}; receipt ${receipt ?? "none"}.`,
+    );
+  }
+
+  private async send(method: string, path: string, body: object | undefined): Promise<Sent> {
+    try {
+      const response = await this.place.fetch(this.url + path, {
+        method,
+        // A redirect would carry the credential to wherever it points.
+        redirect: "manual",
+        signal: AbortSignal.timeout(ANSWER_MS),
+        headers: {
+          ...(this.bearer === null ? {} : { authorization: `Bearer ${this.bearer}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, text, receipt: response.headers.get("x-gateway-receipt") };
+    } catch (error) {
+      throw new Failure(
+        EXIT.unreachable,
+        `no answer from ${this.url}: ${messageOf(error)}`,
+        "Is the gateway running there? Set --url or GATEWAY_URL; `gateway doctor` examines this machine.",
+      );
+    }
+  }
+}
+
+interface Sent {
+  readonly status: number;
+  readonly text: string;
+  readonly receipt: string | null;
+}
+
+interface ErrorBody {
+  readonly error: { readonly message: string; readonly code: string };
+}
+
+const NEXT: Readonly<Record<string, string>> = {
+  invalid_api_key:
+    "The credential was refused. The admin token is GATEWAY_ADMIN_TOKEN of the running gateway, or the file admin-token in its data folder.",
+};
+
+const PAGE = 200;
+/** An audit of large books takes a while. */
+const ANSWER_MS = 120_000;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,82 @@
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Config } from "../config/config.ts";
+import { type FoundConfig, findConfig } from "../config/find-config.ts";
+import { type ConfigProblem, formatProblems } from "../config/problem.ts";
+import { systemClock } from "../units/clock.ts";
+import { counted, type Place, pairs, show } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+
+/** Reads a configuration as a start would, without starting anything. */
+export async function checkConfig(
+  file: string | undefined,
+  { json }: { readonly json: boolean },
+  place: Place,
+): Promise<void> {
+  const found = await readConfiguration(file, place);
+  if (Array.isArray(found)) {
+    if (json) show(place, json, { ok: false, problems: found }, []);
+    throw new Failure(
+      EXIT.found,
+      `${counted(found.length, "problem")} in the configuration\n${formatProblems(found)}`,
+      "docs/configuration.md explains every field.",
+    );
+  }
+  const { config } = found;
+  const { catalog } = config;
+  const unpriced = unpricedModels(catalog);
+  const idle = idleHosts(catalog);
+  show(
+    place,
+    json,
+    {
+      ok: true,
+      file: config.file,
+      hosts: [...catalog.hosts.keys()],
+      models: catalog.models.size,
+      auto: [...catalog.auto.keys()],
+      unpriced_models: unpriced,
+      unused_hosts: idle,
+    },
+    [
+      ...pairs([
+        ["file", config.file ?? "none: built-in defaults"],
+        ["hosts", [...catalog.hosts.keys()].join(", ")],
+        ["models", catalog.models.size],
+        ["auto", [...catalog.auto.keys()].map((variant) => `gateway/auto:${variant}`).join(", ") || "none"],
+      ]),
+      ...unpriced.map((id) => `warning: ${id} has no price, so it cannot be bought`),
+      ...idle.map((id) => `warning: no model has a route to the host ${id}`),
+      "The configuration is good.",
+    ],
+  );
+}
+
+/** `file` undefined: as the gateway would find it. */
+export function readConfiguration(
+  file: string | undefined,
+  { env, cwd, fetch }: Pick<Place, "env" | "cwd" | "fetch">,
+): Promise<FoundConfig | ConfigProblem[]> {
+  return findConfig({
+    env: file === undefined ? env : { ...env, GATEWAY_CONFIG: file },
+    cwd,
+    now: systemClock.now(),
+    simulatedUrl: SIMULATED_URL,
+    fetch,
+  });
+}
+
+/** The simulated host is built into the gateway; here it only has to be told from the others. */
+const SIMULATED_URL = "http://simulated.invalid/v1";
+export const isSimulated = ({ baseUrl }: { readonly baseUrl: string }): boolean => baseUrl === SIMULATED_URL;
+
+/** Neither bought at a price nor free. */
+export function unpricedModels({ models }: Catalog): string[] {
+  const served = ({ price, free }: { readonly price: unknown; readonly free: boolean }) =>
+    free || price !== null;
+  return [...models.values()].filter(({ routes }) => !routes.some(served)).map(({ id }) => id);
+}
+
+function idleHosts({ hosts, models }: Config["catalog"]): string[] {
+  const used = new Set([...models.values()].flatMap(({ routes }) => routes.map(({ host }) => host.id)));
+  return [...hosts.values()].filter((host) => !used.has(host.id) && !isSimulated(host)).map(({ id }) => id);
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Place } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+
+/** How a running gateway is reached: flags, else the environment, else what the gateway itself uses by default. */
+export interface ConnectionOptions {
+  readonly url?: string | undefined;
+  readonly adminToken?: string | undefined;
+  readonly allowHttp?: boolean | undefined;
+}
+
+/** Where the gateway listens, without a slash at the end. */
+export function gatewayUrl({ url }: ConnectionOptions, { env }: Pick<Place, "env">): string {
+  const text = url ?? (env.GATEWAY_URL || localUrl(env));
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new Failure(
+      EXIT.usage,
+      `the gateway's address is "${text}", which is no http:// or https:// address`,
+      "Set --url or GATEWAY_URL, for example http://127.0.0.1:8080.",
+    );
+  }
+  return text.replace(/\/+$/, "");
+}
+
+/** The same variables with which the gateway is started. */
+export function localUrl({ HOST, PORT }: Place["env"]): string {
+  const host = HOST === undefined || HOST === "" || HOST === "0.0.0.0" || HOST === "::" ? "127.0.0.1" : HOST;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${PORT || "8080"}`;
+}
+
+export const dataFolder = ({ env, cwd }: Pick<Place, "env" | "cwd">): string =>
+  env.GATEWAY_DATA || join(cwd, "data");
+
+/** The operator's token; it is not sent in the clear to another machine unless that was asked for. */
+export function adminToken(
+  options: ConnectionOptions,
+  url: string,
+  place: Pick<Place, "env" | "cwd">,
+): string {
+  refuseClearText(url, options);
+  const given = options.adminToken ?? place.env.GATEWAY_ADMIN_TOKEN;
+  if (given !== undefined && given !== "") return given;
+  const path = join(dataFolder(place), "admin-token");
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Failure(
+      EXIT.usage,
+      `there is no admin token: ${path} ${code === "ENOENT" ? "does not exist" : `cannot be read (${code})`}`,
+      "Set GATEWAY_ADMIN_TOKEN, or GATEWAY_DATA to the gateway's data folder, or run this in the folder it was started in.",
+    );
+  }
+}
+
+export function refuseClearText(url: string, { allowHttp = false }: ConnectionOptions): void {
+  const { protocol, hostname } = new URL(url);
+  if (protocol === "https:" || allowHttp || LOOPBACK.test(hostname)) return;
+  throw new Failure(
+    EXIT.usage,
+    `${url} is another machine, and http:// would show the credential to everybody on the way`,
+    "Use an https:// address, or --allow-http where the network is yours.",
+  );
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;

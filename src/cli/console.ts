@@ -1,0 +1,62 @@
+import { EXIT, type ExitCode, Failure } from "./failure.ts";
+
+/** Where a command runs: everything outside of it that it reads or writes. */
+export interface Place {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly fetch: typeof fetch;
+  out(text: string): void;
+  err(text: string): void;
+  /** Columns of the terminal that `err` writes to; null when it is none, and then nothing moves there. */
+  readonly columns: number | null;
+}
+
+/** Results for people as text, or with `--json` for programs: one JSON document on stdout and nothing else there. */
+export function show(place: Place, json: boolean, value: unknown, lines: readonly string[]): void {
+  place.out(json ? `${JSON.stringify(value, null, 2)}\n` : lines.map((line) => `${line}\n`).join(""));
+}
+
+/** What failed and the next step, on stderr; returns the exit code. */
+export function showFailure(place: Place, json: boolean, error: unknown): ExitCode {
+  const failure = error instanceof Failure ? error : new Failure(EXIT.found, messageOf(error));
+  const { message, next, exitCode } = failure;
+  place.err(
+    json
+      ? `${JSON.stringify({ error: { message, next, exit_code: exitCode } })}\n`
+      : `error: ${message}\n${next === null ? "" : `${next}\n`}`,
+  );
+  return exitCode;
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Columns as wide as their longest cell; numbers to the right. */
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
+  const texts = [head, ...rows.map((row) => row.map(cellText))];
+  const widths = head.map((_, column) => Math.max(...texts.map((row) => row[column]!.length)));
+  const right = head.map(
+    (_, column) => rows.length > 0 && rows.every((row) => typeof row[column] !== "string"),
+  );
+  return texts.map((row) =>
+    row
+      .map((cell, column) => (right[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+export type Cell = string | number | null;
+
+const cellText = (cell: Cell): string => (cell === null ? "-" : printable(String(cell)));
+
+/** Names are whatever their owners wrote: no control character of theirs may reach the operator's terminal. */
+export const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD");
+
+/** "1 model", "3 models". */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** `name  value` lines. */
+export function pairs(rows: readonly (readonly [string, Cell])[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `${name.padEnd(width)}  ${cellText(value)}`);
+}

@@ -1,0 +1,87 @@
+import { formatProblems } from "../config/problem.ts";
+import { isSimulated, readConfiguration, unpricedModels } from "./config.ts";
+import { dataFolder, localUrl } from "./connection.ts";
+import { counted, type Place, show } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+import { type Finding, ok } from "./finding.ts";
+import { checkHost } from "./host-check.ts";
+import { checkDisk, checkFolder, checkPort } from "./machine-checks.ts";
+import { type Progress, withProgress } from "./progress.ts";
+
+/**
+ * Examines what a gateway needs on this machine and beyond: configuration, folder, disk, port, and that each host can be
+ * reached and takes its key. It changes nothing, and asks hosts for nothing that costs.
+ */
+export async function doctor({ json }: { readonly json: boolean }, place: Place): Promise<void> {
+  const findings = await withProgress(place, (progress) => examine(place, progress));
+  const failed = findings.filter(({ state }) => state === "fail");
+  show(place, json, { ok: failed.length === 0, findings }, findings.flatMap(linesOf));
+  if (failed.length === 0) return;
+  throw new Failure(
+    EXIT.found,
+    `${failed.length} of ${counted(findings.length, "check")} failed: ${failed.map(({ check }) => check).join(", ")}`,
+  );
+}
+
+async function examine(place: Place, progress: Progress): Promise<Finding[]> {
+  progress(0, null, "reading the configuration");
+  const found = await readConfiguration(undefined, place);
+  const folder = dataFolder(place);
+  const running = await checkPort(localUrl(place.env), place.fetch);
+  const machine = [checkFolder(folder, running.gateway), checkDisk(folder), running.finding];
+  if (Array.isArray(found)) {
+    const detail = formatProblems(found);
+    return [
+      { check: "configuration", state: "fail", detail, next: "See docs/configuration.md." },
+      ...machine,
+    ];
+  }
+  const { config } = found;
+  const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
+  let done = 0;
+  progress(0, hosts.length, "asking hosts");
+  const asked = await Promise.all(
+    hosts.map(async (host) => {
+      const finding = await checkHost(host, place.fetch);
+      progress(++done, hosts.length, `${host.id} answered`);
+      return finding;
+    }),
+  );
+  return [
+    ok(
+      "configuration",
+      `${config.file ?? "built-in defaults"}: ${counted(config.catalog.models.size, "model")}`,
+    ),
+    ...machine,
+    ...(hosts.length === 0 ? [noHosts] : asked),
+    prices(unpricedModels(config.catalog), config.catalog.models.size),
+  ];
+}
+
+const noHosts: Finding = {
+  check: "hosts",
+  state: "warn",
+  detail: "none: only the built-in simulated host serves",
+  next: "Put a provider's key into the environment, or list hosts in gateway.yaml.",
+};
+
+const MAX_NAMED = 5;
+
+function prices(unpriced: readonly string[], models: number): Finding {
+  if (unpriced.length === 0)
+    return ok("prices", `${counted(models, "model")}, each with a price or a free route`);
+  const named = unpriced.slice(0, MAX_NAMED).join(", ");
+  return {
+    check: "prices",
+    state: "warn",
+    detail: `${unpriced.length} of ${counted(models, "model")} with neither a price nor a free route: ${named}${unpriced.length > MAX_NAMED ? ", …" : ""}`,
+    next: "They cannot be bought until the model or one of its routes has a price; `gateway models import` prints known ones.",
+  };
+}
+
+const linesOf = ({ check, state, detail, next }: Finding): string[] => [
+  `${MARKS[state]} ${check}: ${detail}`,
+  ...(next === null ? [] : [`       ${next}`]),
+];
+
+const MARKS = { ok: "ok    ", warn: "warn  ", fail: "FAIL  " } as const;

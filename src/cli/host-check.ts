@@ -1,0 +1,78 @@
+import type { Host } from "../catalog/catalog.ts";
+import { PRESETS } from "../config/presets.ts";
+import { messageOf } from "./console.ts";
+import type { Finding } from "./finding.ts";
+
+/**
+ * Whether a host can be reached and takes its key: asked for the list of its models, which costs nothing and which all
+ * three languages' hosts have, or for what only a good key is told.
+ */
+export async function checkHost(host: Host, fetch: typeof globalThis.fetch): Promise<Finding> {
+  const check = `host ${host.id}`;
+  const path = PRESETS.find(({ baseUrl }) => baseUrl === host.baseUrl)?.keyPath ?? "/models";
+  const url = addressOf(host.baseUrl, path);
+  const startedMs = performance.now();
+  try {
+    const response = await fetch(url, {
+      headers: { ...host.headers, ...authorization(host) },
+      // A redirect would carry the key to strangers.
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    await response.body?.cancel();
+    return { check, ...judge(response.status, host, Math.round(performance.now() - startedMs)) };
+  } catch (error) {
+    return {
+      check,
+      state: "fail",
+      detail: `cannot be reached at ${new URL(url).origin}: ${messageOf(error)}`,
+      next: "Check the address in the configuration, DNS, firewalls and the host's own status page.",
+    };
+  }
+}
+
+const ANSWER_MS = 10_000;
+
+/** The path goes before the query that some hosts' addresses have. */
+function addressOf(baseUrl: string, path: string): string {
+  const [address, query] = baseUrl.split("?", 2);
+  return `${address}${path}${query === undefined ? "" : `?${query}`}`;
+}
+
+function authorization({ apiKey, auth }: Host): Record<string, string> {
+  if (apiKey === null) return {};
+  return auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey };
+}
+
+function judge(status: number, { apiKey }: Host, ms: number): Omit<Finding, "check"> {
+  if (status >= 200 && status < 300) {
+    const key = apiKey === null ? "no key is configured" : "its key is accepted";
+    return { state: "ok", detail: `answers ${status} in ${ms} ms; ${key}`, next: null };
+  }
+  if (status === 401 || status === 403) {
+    return {
+      state: "fail",
+      detail: `answers ${status} in ${ms} ms: it ${apiKey === null ? "wants a key" : "refuses the key"}`,
+      next: "Put a valid key into the variable that the configuration names, and restart or reload.",
+    };
+  }
+  if (status === 429) {
+    return {
+      state: "warn",
+      detail: "answers 429: its rate limit or quota is used up",
+      next: "Raise the limit at the host, or wait.",
+    };
+  }
+  if (status >= 500) {
+    return {
+      state: "fail",
+      detail: `answers ${status} in ${ms} ms`,
+      next: "See the host's own status page.",
+    };
+  }
+  return {
+    state: "warn",
+    detail: `can be reached, but answers ${status} where models are listed: its key could not be checked`,
+    next: "Check the path of `base_url`: it mostly ends in /v1.",
+  };
+}

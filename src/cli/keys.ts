@@ -1,0 +1,140 @@
+import type { Static } from "@sinclair/typebox";
+import type { UsedKeyAnswer } from "../http/key-schemas.ts";
+import { Client } from "./client.ts";
+import { adminToken, type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
+import { type Place, pairs, show, table } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+import { withProgress } from "./progress.ts";
+
+export interface KeyOptions extends ConnectionOptions {
+  readonly json: boolean;
+  /** The recovery secret of a balance, or a session: commands then act for its owner, and need no admin token. */
+  readonly owner?: string | undefined;
+}
+
+export interface NewKeyOptions extends KeyOptions {
+  readonly name?: string | undefined;
+  readonly rpmLimit?: number | undefined;
+  readonly tpmLimit?: number | undefined;
+  readonly dailyLimitUsd?: number | undefined;
+  readonly monthlyLimitUsd?: number | undefined;
+  readonly allowModel?: readonly string[] | undefined;
+  readonly budget?: readonly string[] | undefined;
+  readonly expiresAt?: string | undefined;
+}
+
+type Key = Static<typeof UsedKeyAnswer>;
+type NewKey = Key & {
+  readonly key: string;
+  readonly recovery_secret?: string;
+  readonly recovery_url?: string;
+};
+
+/** Without an owner's credential: a balance without an account, with its first key. */
+export async function createKey(options: NewKeyOptions, place: Place): Promise<void> {
+  const owner = ownerOf(options, place);
+  const url = gatewayUrl(options, place);
+  // The answer holds secrets whether or not a credential is sent.
+  refuseClearText(url, options);
+  const made = await new Client(place, url, owner).post<NewKey>("/v1/keys", wishOf(options));
+  const { recovery_secret } = made;
+  show(place, options.json, made, [
+    ...pairs([
+      ["key", made.key],
+      ...(recovery_secret === undefined ? [] : [["recovery secret", recovery_secret] as const]),
+      ["id", made.id],
+      ["balance", made.balance_id],
+    ]),
+    "",
+    recovery_secret === undefined
+      ? "Save the key: it is not shown again."
+      : "Save both secrets: neither is shown again, and nobody can restore them.",
+  ]);
+}
+
+const wishOf = (options: NewKeyOptions) => ({
+  name: options.name,
+  rpm_limit: options.rpmLimit,
+  tpm_limit: options.tpmLimit,
+  daily_limit_usd: options.dailyLimitUsd,
+  monthly_limit_usd: options.monthlyLimitUsd,
+  allowed_models: options.allowModel,
+  budget: options.budget,
+  expires_at: options.expiresAt,
+});
+
+export async function listKeys(
+  balance: string | undefined,
+  options: KeyOptions & { readonly limit: number },
+  place: Place,
+): Promise<void> {
+  const owner = ownerOf(options, place);
+  if (owner === null && balance === undefined) {
+    throw new Failure(
+      EXIT.usage,
+      "whose keys? name a balance",
+      "`gateway balances` lists them; an owner sets GATEWAY_OWNER instead.",
+    );
+  }
+  const path = owner === null ? `/admin/balances/${encodeURIComponent(balance!)}/keys` : "/v1/keys";
+  const client = clientFor(owner, options, place);
+  const { rows, more } = await withProgress(place, (progress) =>
+    client.all<Key>(path, options.limit, (count) => progress(count, null, "keys")),
+  );
+  show(place, options.json, { data: rows, has_more: more }, [
+    ...table(
+      ["id", "prefix", "name", "state", "rpm", "tpm", "day USD", "used", "month USD", "used", "budget"],
+      rows.map((key) => [
+        key.id,
+        key.prefix,
+        key.name,
+        key.state,
+        key.rpm_limit,
+        key.tpm_limit,
+        key.daily_limit_usd,
+        key.used_day_usd,
+        key.monthly_limit_usd,
+        key.used_month_usd,
+        budgetText(key.budget),
+      ]),
+    ),
+    ...(more ? [`… more: ask for them with --limit above ${options.limit}`] : []),
+  ]);
+}
+
+export async function showKey(id: string, options: KeyOptions, place: Place): Promise<void> {
+  const owner = ownerOf(options, place);
+  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
+  const key = await clientFor(owner, options, place).get<Key>(path);
+  show(
+    place,
+    options.json,
+    key,
+    pairs(
+      Object.entries(key).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.join(", ") : (value as string | number | null),
+      ]),
+    ),
+  );
+}
+
+export async function revokeKey(id: string, options: KeyOptions, place: Place): Promise<void> {
+  const owner = ownerOf(options, place);
+  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}/revoke`;
+  const revoked = await clientFor(owner, options, place).post<{ id: string; state: string }>(path);
+  show(place, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
+}
+
+const ownerOf = ({ owner }: KeyOptions, { env }: Place): string | null =>
+  owner ?? (env.GATEWAY_OWNER || null);
+
+function clientFor(owner: string | null, options: KeyOptions, place: Place): Client {
+  const url = gatewayUrl(options, place);
+  if (owner === null) return new Client(place, url, adminToken(options, url, place));
+  refuseClearText(url, options);
+  return new Client(place, url, owner);
+}
+
+const budgetText = (budget: Key["budget"]): string | null =>
+  budget === null || typeof budget === "string" ? budget : budget.join(", ");

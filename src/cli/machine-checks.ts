@@ -1,0 +1,106 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { folderInUse } from "../store/data-folder.ts";
+import { probeSync } from "../store/disk.ts";
+import { messageOf } from "./console.ts";
+import { type Finding, ok } from "./finding.ts";
+
+/** Whether something listens where the gateway would, and whether that is a gateway. */
+export async function checkPort(
+  url: string,
+  fetch: typeof globalThis.fetch,
+): Promise<{ readonly finding: Finding; readonly gateway: boolean }> {
+  const check = "port";
+  try {
+    const response = await fetch(`${url}/readyz`, {
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    const text = await response.text();
+    if (text === "ready\n") return { finding: ok(check, `a gateway serves at ${url}`), gateway: true };
+    if (text === "not ready\n") {
+      const detail = `a gateway at ${url} is recovering or draining`;
+      return { finding: { check, state: "warn", detail, next: "Wait, then look again." }, gateway: true };
+    }
+    const detail = `something else answers at ${url}`;
+    return { finding: { check, state: "fail", detail, next: "Set PORT to another port." }, gateway: false };
+  } catch {
+    return { ...(await listenable(url)), gateway: false };
+  }
+}
+
+const ANSWER_MS = 3_000;
+
+async function listenable(url: string): Promise<{ readonly finding: Finding }> {
+  const { hostname, port } = new URL(url);
+  try {
+    const listener = Bun.listen({
+      hostname: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port),
+      socket: { data() {} },
+    });
+    listener.stop(true);
+    return { finding: ok("port", `${hostname}:${port} is free`) };
+  } catch (error) {
+    const detail = `${hostname}:${port} cannot be listened on: ${messageOf(error)}`;
+    const next = "Stop what listens there, or set HOST and PORT to another address.";
+    return { finding: { check: "port", state: "fail", detail, next } };
+  }
+}
+
+/** `running`: a gateway serves at the configured address, and most likely it is the one that holds the folder. */
+export function checkFolder(path: string, running: boolean): Finding {
+  const check = "data folder";
+  try {
+    if (!existsSync(path)) return ok(check, `${resolve(path)} is made on the first start`);
+    if (!statSync(path).isDirectory()) {
+      const detail = `${resolve(path)} is no folder`;
+      return { check, state: "fail", detail, next: "Set GATEWAY_DATA to a folder." };
+    }
+    if (!folderInUse(path)) return ok(check, `${resolve(path)} is there, and no gateway holds it`);
+    if (running) return ok(check, `${resolve(path)} is held by the running gateway`);
+    return {
+      check,
+      state: "warn",
+      detail: `${resolve(path)} is held by a gateway, but none answers at the configured address`,
+      next: "Another start would be refused. Stop that gateway, or set HOST and PORT as it has them.",
+    };
+  } catch (error) {
+    return {
+      check,
+      state: "fail",
+      detail: messageOf(error),
+      next: "Set GATEWAY_DATA to a folder that can be written.",
+    };
+  }
+}
+
+/** Each batch of requests waits for a sync of the disk before its first byte, so a slow one is felt by everybody. */
+export function checkDisk(path: string): Finding {
+  const check = "disk";
+  const folder = nearestFolder(resolve(path));
+  try {
+    const { slowMs, syncing } = probeSync(folder);
+    const detail = `a sync in ${folder} takes ${slowMs.toFixed(2)} ms (the third-slowest of 20), ${syncing === "inline" ? "fast enough for the event loop" : "done off the event loop"}`;
+    if (slowMs < SLOW_SYNC_MS) return ok(check, detail);
+    return {
+      check,
+      state: "warn",
+      detail,
+      next: "Requests wait that long for their first byte: use a faster disk.",
+    };
+  } catch (error) {
+    const detail = `cannot write in ${folder}: ${messageOf(error)}`;
+    return { check, state: "fail", detail, next: "Set GATEWAY_DATA to a folder that can be written." };
+  }
+}
+
+/** Longer than most hosts vary in their first token. */
+const SLOW_SYNC_MS = 20;
+
+/** The folder may not exist before the first start. */
+function nearestFolder(path: string): string {
+  for (let folder = path; ; folder = dirname(folder)) {
+    if (existsSync(folder) || dirname(folder) === folder) return folder;
+  }
+}

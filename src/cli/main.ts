@@ -1,0 +1,11 @@
+import { run } from "./program.ts";
+
+/** `bun run gateway <command>`. */
+process.exitCode = await run(process.argv.slice(2), {
+  env: process.env,
+  cwd: process.cwd(),
+  fetch,
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  columns: process.stderr.isTTY ? process.stderr.columns : null,
+});

@@ -1,0 +1,196 @@
+import { Client } from "./client.ts";
+import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
+import { counted, type Place, pairs, show, table } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+import { withProgress } from "./progress.ts";
+
+/** The operator's commands that are one operation of the running gateway each. */
+export interface OperationOptions extends ConnectionOptions {
+  readonly json: boolean;
+}
+
+function adminClient(options: ConnectionOptions, place: Place): Client {
+  const url = gatewayUrl(options, place);
+  return new Client(place, url, adminToken(options, url, place));
+}
+
+export async function credit(
+  target: string,
+  usd: number,
+  options: OperationOptions & {
+    readonly note?: string | undefined;
+    readonly idempotencyKey?: string | undefined;
+  },
+  place: Place,
+): Promise<void> {
+  const kind = target.startsWith("bal_") ? "balance_id" : target.startsWith("key_") ? "key_id" : null;
+  if (kind === null) {
+    throw new Failure(
+      EXIT.usage,
+      `"${target}" is neither a balance (bal_…) nor a key (key_…)`,
+      "`gateway balances` lists balances.",
+    );
+  }
+  const { note, idempotencyKey = crypto.randomUUID() } = options;
+  const done = await adminClient(options, place)
+    .post<Credited>("/admin/credits", {
+      [kind]: target,
+      amount_usd: usd,
+      idempotency_key: idempotencyKey,
+      note,
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Failure) || error.exitCode !== EXIT.unreachable) throw error;
+      // It may have been credited before the answer was lost.
+      const again = `gateway credit ${target} ${usd} --idempotency-key ${idempotencyKey}`;
+      throw new Failure(error.exitCode, error.message, `To be sure, repeat it so; it credits once: ${again}`);
+    });
+  show(place, options.json, done, [
+    `${done.balance_id} was credited ${done.amount_usd} USD at ${done.credited_at}.`,
+    `idempotency key: ${done.idempotency_key}`,
+  ]);
+}
+
+interface Credited {
+  readonly balance_id: string;
+  readonly amount_usd: number;
+  readonly idempotency_key: string;
+  readonly credited_at: string;
+}
+
+export async function setSuspension(
+  id: string,
+  reason: string | null,
+  options: OperationOptions,
+  place: Place,
+): Promise<void> {
+  const client = adminClient(options, place);
+  const path = `/admin/accounts/${encodeURIComponent(id)}`;
+  const done = await (reason === null
+    ? client.post<Suspended>(`${path}/unsuspend`)
+    : client.post<Suspended>(`${path}/suspend`, { reason }));
+  const balances = done.balance_ids.join(", ");
+  show(place, options.json, done, [
+    reason === null
+      ? `${balances}: no longer suspended.`
+      : `${balances}: suspended for ${reason} from the next request on.`,
+  ]);
+}
+
+interface Suspended {
+  readonly balance_ids: readonly string[];
+}
+
+/** Fails when the books do not add up, so that a scheduled run is noticed. */
+export async function audit(options: OperationOptions, place: Place): Promise<void> {
+  const client = adminClient(options, place);
+  const books = await withProgress(place, (progress) => {
+    progress(0, null, "recomputing every balance");
+    return client.get<Books>("/admin/ledger/audit");
+  });
+  show(place, options.json, books, [
+    ...pairs([
+      ["credits", usd(books.credits_nano)],
+      ["charges", usd(books.charges_nano)],
+      ["held", usd(books.held_nano)],
+      ["available", usd(books.available_nano)],
+      ["written off", usd(books.write_offs_nano)],
+      ["losses", usd(books.losses_nano)],
+      ["drift", usd(books.drift_nano)],
+    ]),
+    ...books.drifts.map(({ account, drift_nano }) => `  ${account} is off by ${usd(drift_nano)}`),
+  ]);
+  if (books.ok) return;
+  throw new Failure(
+    EXIT.found,
+    `the books are off by ${usd(books.drift_nano)} in ${counted(books.drifts.length, "account")}`,
+    "Keep a copy of the data folder before anything else, and report the accounts above.",
+  );
+}
+
+interface Books {
+  readonly ok: boolean;
+  readonly drift_nano: string;
+  readonly credits_nano: string;
+  readonly charges_nano: string;
+  readonly held_nano: string;
+  readonly available_nano: string;
+  readonly write_offs_nano: string;
+  readonly losses_nano: string;
+  readonly drifts: readonly { readonly account: string; readonly drift_nano: string }[];
+}
+
+/** "12.5 USD" of nano-dollars written as text, exactly. */
+function usd(nano: string): string {
+  const value = BigInt(nano);
+  const [sign, magnitude] = value < 0n ? ["-", -value] : ["", value];
+  const decimals = String(magnitude % NANO)
+    .padStart(9, "0")
+    .replace(/0{1,7}$/, "");
+  return `${sign}${magnitude / NANO}.${decimals} USD`;
+}
+
+const NANO = 1_000_000_000n;
+
+export async function listBalances(
+  options: OperationOptions & { readonly limit: number },
+  place: Place,
+): Promise<void> {
+  const client = adminClient(options, place);
+  const { rows, more } = await withProgress(place, (progress) =>
+    client.all<Balance>("/admin/balances", options.limit, (count) => progress(count, null, "balances")),
+  );
+  show(place, options.json, { data: rows, has_more: more }, [
+    ...table(
+      ["id", "account", "balance USD", "available", "held", "keys", "suspended", "created"],
+      rows.map((row) => [
+        row.id,
+        row.account_id,
+        row.balance_usd,
+        row.available_usd,
+        row.held_usd,
+        row.live_keys,
+        row.suspended,
+        row.created_at,
+      ]),
+    ),
+    ...(more ? [`… more: ask for them with --limit above ${options.limit}`] : []),
+  ]);
+}
+
+interface Balance {
+  readonly id: string;
+  readonly account_id: string | null;
+  readonly balance_usd: number;
+  readonly available_usd: number;
+  readonly held_usd: number;
+  readonly live_keys: number;
+  readonly suspended: string | null;
+  readonly created_at: string;
+}
+
+export async function listHosts(options: OperationOptions, place: Place): Promise<void> {
+  const { data } = await adminClient(options, place).get<{ data: readonly HostRow[] }>("/admin/hosts");
+  show(place, options.json, data, [
+    ...table(
+      ["host", "state", "speaks", "key", "routes", "address"],
+      data.map((host) => [
+        host.id,
+        host.state,
+        host.speaks.join(", "),
+        host.has_api_key ? "yes" : "no",
+        host.routes.length,
+        host.base_url,
+      ]),
+    ),
+  ]);
+}
+
+interface HostRow {
+  readonly id: string;
+  readonly state: string;
+  readonly speaks: readonly string[];
+  readonly has_api_key: boolean;
+  readonly routes: readonly unknown[];
+  readonly base_url: string;
+}

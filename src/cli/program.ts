@@ -1,0 +1,158 @@
+import { Argument, Command, CommanderError, Option } from "@commander-js/extra-typings";
+import { SUSPENSION_REASONS } from "../errors/suspension.ts";
+import {
+  allowHttpOption,
+  amountUsd,
+  jsonOption,
+  limitOption,
+  several,
+  tokenOption,
+  urlOption,
+  wholeNumber,
+} from "./arguments.ts";
+import { checkConfig } from "./config.ts";
+import { type Place, showFailure } from "./console.ts";
+import { doctor } from "./doctor.ts";
+import { EXIT, type ExitCode } from "./failure.ts";
+import { createKey, listKeys, revokeKey, showKey } from "./keys.ts";
+import { importModels } from "./models.ts";
+import { audit, credit, listBalances, listHosts, setSuspension } from "./operations.ts";
+
+/** Runs one command line; whatever goes wrong becomes a message and an exit code. */
+export async function run(args: readonly string[], place: Place): Promise<ExitCode> {
+  try {
+    await program(place).parseAsync([...args], { from: "user" });
+    return EXIT.ok;
+  } catch (error) {
+    // Commander has written its message, or the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    return showFailure(place, args.includes("--json"), error);
+  }
+}
+
+function program(place: Place) {
+  const gateway = new Command("gateway")
+    .description("Operates a text-generation gateway: on this machine, or over HTTP where one runs.")
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => place.out(text), writeErr: (text) => place.err(text) })
+    .showHelpAfterError("Add --help for what there is.")
+    .addHelpText("after", HELP);
+  // Sub-commands inherit how errors and output are handled, so they are made from their parent.
+  const connected = (name: string, parent: Command = gateway) =>
+    parent
+      .command(name)
+      .addOption(urlOption())
+      .addOption(tokenOption())
+      .addOption(allowHttpOption())
+      .addOption(jsonOption());
+
+  const keys = gateway.command("keys").description("Create, list, show and revoke API keys.") as Command;
+  const owner = () =>
+    new Option("--owner <secret>", "act for an owner: the recovery secret; better in GATEWAY_OWNER");
+  connected("create", keys)
+    .description("Create a key: on a new balance without an account, or on the balance of --owner.")
+    .addOption(owner())
+    .option("--name <text>", "a name for people")
+    .option("--rpm-limit <n>", "requests per minute", wholeNumber)
+    .option("--tpm-limit <n>", "tokens per minute", wholeNumber)
+    .option("--daily-limit-usd <usd>", "spend per UTC day", amountUsd)
+    .option("--monthly-limit-usd <usd>", "spend per calendar month", amountUsd)
+    .addOption(
+      new Option("--allow-model <id>", "a model that it may call; repeat it for several").argParser(several),
+    )
+    .addOption(
+      new Option("--budget <name>", "a budget that it draws from; repeat it for several").argParser(several),
+    )
+    .option("--expires-at <time>", "ISO 8601 with its zone")
+    .action((options) => createKey(options, place));
+  connected("list", keys)
+    .description("List the keys of a balance, or of --owner.")
+    .argument("[balance]", "id of a balance, bal_…")
+    .addOption(owner())
+    .addOption(limitOption())
+    .action((balance, options) => listKeys(balance, options, place));
+  connected("show", keys)
+    .description("Show a key with its use.")
+    .argument("<key>", "id of a key, key_…")
+    .addOption(owner())
+    .action((id, options) => showKey(id, options, place));
+  connected("revoke", keys)
+    .description("End a key, from its very next request.")
+    .argument("<key>", "id of a key, key_…")
+    .addOption(owner())
+    .action((id, options) => revokeKey(id, options, place));
+
+  connected("balances")
+    .description("List balances, newest first.")
+    .addOption(limitOption())
+    .action((options) => listBalances(options, place));
+  connected("credit")
+    .description("Add prepaid credit, once for each idempotency key.")
+    .argument("<target>", "a balance, bal_…, or a key of it, key_…")
+    .addArgument(new Argument("<usd>", "amount in USD").argParser(amountUsd))
+    .option("--note <text>", "kept with the credit")
+    .option("--idempotency-key <text>", "repeat a credit with the same one to be sure of it")
+    .action((target, usd, options) => credit(target, usd, options, place));
+  connected("suspend")
+    .description("Refuse every generation of an account or balance.")
+    .argument("<id>", "acct_… or bal_…")
+    .addOption(
+      new Option("--reason <reason>", "what the owner is told")
+        .choices(SUSPENSION_REASONS)
+        .makeOptionMandatory(),
+    )
+    .action((id, options) => setSuspension(id, options.reason, options, place));
+  connected("unsuspend")
+    .description("Lift a suspension.")
+    .argument("<id>", "acct_… or bal_…")
+    .action((id, options) => setSuspension(id, null, options, place));
+  connected("audit")
+    .description("Recompute every balance from the entries; exit code 1 when one is off.")
+    .action((options) => audit(options, place));
+  connected("hosts")
+    .description("Show hosts with their health, as the gateway sees them.")
+    .action((options) => listHosts(options, place));
+
+  gateway
+    .command("config")
+    .description("Examine a configuration file.")
+    .command("check")
+    .description("Read a configuration as a start would; exit code 1 when it has problems.")
+    .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
+    .addOption(jsonOption())
+    .action((file, options) => checkConfig(file, options, place));
+  gateway
+    .command("models")
+    .description("Models and prices that are known of hosts.")
+    .command("import")
+    .description("Print known models as rows for gateway.yaml.")
+    .addOption(
+      new Option("--host <id>", "a host; repeat it for several (default: those whose key is set)").argParser(
+        several,
+      ),
+    )
+    .addOption(
+      new Option("--match <text>", "only ids with this in them; repeat it for several").argParser(several),
+    )
+    .option("--models-only", "leave out the rows of hosts")
+    .addOption(jsonOption())
+    .action((options) => importModels(options, place));
+  gateway
+    .command("doctor")
+    .description(
+      "Examine configuration, data folder, disk, port, hosts and their keys; exit code 1 when one fails.",
+    )
+    .addOption(jsonOption())
+    .action((options) => doctor(options, place));
+  return gateway;
+}
+
+const HELP = `
+Environment:
+  GATEWAY_URL           address of the running gateway (else http://HOST:PORT)
+  GATEWAY_ADMIN_TOKEN   operator's credential (else the file admin-token in GATEWAY_DATA, ./data)
+  GATEWAY_OWNER         an owner's credential, for keys
+
+Exit codes:
+  0 done   1 something is not in order   2 wrong command line   3 the gateway refused   4 it could not be reached
+`;

@@ -1,0 +1,36 @@
+import { type Place, printable } from "./console.ts";
+
+/** Runs work that may take a while, with a bar on stderr where that is a terminal, and nothing at all where it is not. */
+export async function withProgress<Result>(
+  place: Place,
+  work: (progress: Progress) => Promise<Result>,
+): Promise<Result> {
+  const { columns } = place;
+  if (columns === null) return work(() => {});
+  let drawn = false;
+  try {
+    return await work((done, total, doing) => {
+      drawn = true;
+      place.err(`\r${CLEAR_LINE}${bar(done, total, doing, columns)}`);
+    });
+  } finally {
+    if (drawn) place.err(`\r${CLEAR_LINE}`);
+  }
+}
+
+/** `total` null: it is not known how much there is. */
+export type Progress = (done: number, total: number | null, doing: string) => void;
+
+const CLEAR_LINE = "\u001b[2K";
+const BAR_WIDTH = 24;
+
+/** `[######··················] 3/12 asking openai`, never wider than the terminal, which would wrap and not be cleared. */
+export function bar(done: number, total: number | null, doing: string, columns: number): string {
+  const filled = total === null || total === 0 ? 0 : Math.round((BAR_WIDTH * Math.min(done, total)) / total);
+  const drawn = `[${"#".repeat(filled)}${"·".repeat(BAR_WIDTH - filled)}]`;
+  const count = total === null ? `${done}` : `${done}/${total}`;
+  return (total === null ? `${count} ${printable(doing)}` : `${drawn} ${count} ${printable(doing)}`).slice(
+    0,
+    columns - 1,
+  );
+}

@@ -1,0 +1,31 @@
+import { join } from "node:path";
+
+/** One run of the command line as its operator has it: a process, its two outputs and its exit code. */
+export async function gateway(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd = ROOT,
+): Promise<Run> {
+  const child = Bun.spawn([process.execPath, join(ROOT, "src/cli/main.ts"), ...args], {
+    cwd,
+    // Nothing of whoever runs the tests: their keys must not become hosts, nor their gateway be asked.
+    env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { out, err, code };
+}
+
+export interface Run {
+  readonly out: string;
+  readonly err: string;
+  readonly code: number;
+}
+
+const ROOT = join(import.meta.dir, "../..");

@@ -1,0 +1,226 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bar } from "../../src/cli/progress.ts";
+import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { gateway } from "./command.ts";
+
+/** Commands that look at this machine and at hosts, and need no running gateway. */
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "cli-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const host = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch(request) {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/broken/models") return new Response("down", { status: 503 });
+    if (pathname === "/busy/models") return new Response("busy", { status: 429 });
+    if (pathname === "/moved/models") return Response.redirect("http://127.0.0.1:1/stolen", 307);
+    if (pathname !== "/v1/models") return new Response("nothing", { status: 404 });
+    const good = request.headers.get("authorization") === "Bearer good-key";
+    return Response.json({ data: [] }, { status: good ? 200 : 401 });
+  },
+});
+afterAll(() => host.stop(true));
+
+const configure = (text: string): void => writeFileSync(join(folder, "gateway.yaml"), text);
+const configured = (path: string, key: string | null, address = `http://127.0.0.1:${host.port}`): string => `
+hosts:
+  - { id: h, base_url: "${address}/${path}", speaks: [chat.completions]${key === null ? "" : `, api_key: ${key}`} }
+models:
+  - id: test/model
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 1, output: 2 }
+    routes: [{ host: h, model: m }]
+`;
+
+/** A port that nothing listens on. */
+const freePort = (): string => {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  server.stop(true);
+  return String(port);
+};
+
+describe("config check", () => {
+  test("says what a good file comes to", async () => {
+    configure(configured("v1", null));
+    const { out, code } = await gateway(["config", "check"], {}, folder);
+    expect(code).toBe(0);
+    expect(out).toContain("The configuration is good.");
+    const json = JSON.parse((await gateway(["config", "check", "--json"], {}, folder)).out);
+    expect(json).toMatchObject({ ok: true, hosts: ["h"], models: 1, unpriced_models: [], unused_hosts: [] });
+  });
+
+  test("warns of models that cannot be bought", async () => {
+    configure(configured("v1", null).replace(/ +price:.*\n/, ""));
+    const { out, code } = await gateway(["config", "check"], {}, folder);
+    expect([code, out]).toEqual([0, expect.stringContaining("test/model has no price")]);
+  });
+
+  test("lists every problem with its place, and fails", async () => {
+    const file = join(folder, "other.yaml");
+    writeFileSync(file, "hosts: 3\ncolour: red\n");
+    const { err, out, code } = await gateway(["config", "check", file], {}, folder);
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toContain("2 problems in the configuration");
+    expect(err).toContain(`${file}:1:8: hosts: found 3`);
+    expect(err).toContain(`${file}:2:1: colour`);
+    const json = JSON.parse((await gateway(["config", "check", file, "--json"], {}, folder)).out);
+    expect(json.problems.map(({ line }: { line: number }) => line)).toEqual([1, 2]);
+  });
+
+  test("names a file that is not there", async () => {
+    const { err, code } = await gateway(["config", "check", "none.yaml"], {}, folder);
+    expect([code, err]).toEqual([1, expect.stringContaining("none.yaml:1:1: found no such file")]);
+  });
+});
+
+describe("models import", () => {
+  test("prints a configuration that is good as it is, keys left in the environment", async () => {
+    const env = { ANTHROPIC_API_KEY: "sk-canary", GROQ_API_KEY: "gsk-canary" };
+    const { out, code } = await gateway(["models", "import"], env, folder);
+    expect(code).toBe(0);
+    expect(out).toMatch(/api_key: \$\{ANTHROPIC_API_KEY\}/);
+    expect(out).not.toContain("canary");
+    configure(out);
+    const check = JSON.parse((await gateway(["config", "check", "--json"], env, folder)).out);
+    expect(check).toMatchObject({
+      ok: true,
+      hosts: ["anthropic", "groq"],
+      unpriced_models: [],
+      unused_hosts: [],
+    });
+    expect(check.models).toBe(out.match(/^ {2}- id: .+\/.+$/gm)!.length);
+  });
+
+  test("takes hosts whose key is not there yet, and only the models that were asked for", async () => {
+    const args = "models import --host openai --host openrouter --match gpt-4o-mini --json".split(" ");
+    const rows = JSON.parse((await gateway(args, {}, folder)).out);
+    expect(rows.hosts.map(({ id }: { id: string }) => id)).toEqual(["openai", "openrouter"]);
+    for (const { id, price, routes } of rows.models) {
+      expect(id).toContain("gpt-4o-mini");
+      expect(price.input).toBeGreaterThan(0);
+      expect(routes.length).toBeGreaterThan(0);
+    }
+  });
+
+  const wrong: [string, string[], number, string][] = [
+    ["no host and no key", [], 2, "--host"],
+    ["a host that nobody knows", ["--host", "opena"], 2, "opena: no such host"],
+    ["models that there are none of", ["--host", "openai", "--match", "llama-99"], 1, "llama-99"],
+  ];
+  test.each(wrong)("%s: says what to do", async (_, args, code, said) => {
+    const run = await gateway(["models", "import", ...args], {}, folder);
+    expect([run.code, run.out]).toEqual([code, ""]);
+    expect(run.err).toContain(said);
+  });
+});
+
+describe("doctor", () => {
+  const examine = async (env: Record<string, string> = {}) => {
+    const { out, code } = await gateway(["doctor", "--json"], { PORT: freePort(), ...env }, folder);
+    return { code, ...(JSON.parse(out) as { ok: boolean; findings: Finding[] }) };
+  };
+  interface Finding {
+    readonly check: string;
+    readonly state: string;
+    readonly detail: string;
+    readonly next: string | null;
+  }
+  const found = (findings: Finding[], check: string) => findings.find((one) => one.check === check)!;
+
+  test("finds a machine in order, with what was measured, and leaves nothing behind", async () => {
+    configure(configured("v1", "good-key"));
+    const { code, ok, findings } = await examine();
+    expect([code, ok]).toEqual([0, true]);
+    expect(findings.map(({ check, state }) => `${check} ${state}`)).toEqual([
+      "configuration ok",
+      "data folder ok",
+      expect.stringMatching(/^disk (ok|warn)$/),
+      "port ok",
+      "host h ok",
+      "prices ok",
+    ]);
+    expect(found(findings, "disk").detail).toMatch(/takes \d+\.\d\d ms/);
+    expect(found(findings, "host h").detail).toContain("its key is accepted");
+    expect([...new Bun.Glob("**").scanSync({ cwd: folder, dot: true })]).toEqual(["gateway.yaml"]);
+  });
+
+  const hosts: [string, string, string | null, string, string][] = [
+    ["a key that is refused", "v1", "bad-key", "fail", "refuses the key"],
+    ["a key that is missing", "v1", null, "fail", "wants a key"],
+    ["a host that is down", "broken", "good-key", "fail", "answers 503"],
+    ["a quota that is used up", "busy", "good-key", "warn", "answers 429"],
+    ["a redirect, which is not followed", "moved", "good-key", "warn", "answers 307"],
+    ["a wrong path", "v2", "good-key", "warn", "answers 404"],
+  ];
+  test.each(hosts)("%s", async (_, path, key, state, detail) => {
+    configure(configured(path, key));
+    const { code, findings } = await examine();
+    expect(found(findings, "host h")).toMatchObject({ state, detail: expect.stringContaining(detail) });
+    expect(code).toBe(state === "fail" ? 1 : 0);
+  });
+
+  test("a host that cannot be reached", async () => {
+    configure(configured("v1", "good-key", "http://127.0.0.1:1"));
+    const { code, findings } = await examine();
+    expect(code).toBe(1);
+    expect(found(findings, "host h").detail).toContain("cannot be reached at http://127.0.0.1:1");
+  });
+
+  test("a port that something else has", async () => {
+    configure(configured("v1", "good-key"));
+    const { code, findings } = await examine({ PORT: String(host.port) });
+    expect([code, found(findings, "port").state]).toEqual([1, "fail"]);
+    expect(found(findings, "port").next).toContain("PORT");
+  });
+
+  test("a gateway that runs is recognised, and so is the folder that it holds", async () => {
+    const own = new Folder(simpleConfig([9]));
+    const running = await GatewayProcess.start(own);
+    const { out } = await gateway(
+      ["doctor", "--json"],
+      { ...own.env, PORT: new URL(running.url).port },
+      folder,
+    );
+    const elsewhere = await gateway(["doctor", "--json"], { ...own.env, PORT: freePort() }, folder);
+    await running.stop();
+    own.remove();
+    expect(found(JSON.parse(out).findings, "port").detail).toContain("a gateway serves");
+    expect(found(JSON.parse(out).findings, "data folder").detail).toContain("held by the running gateway");
+    expect(found(JSON.parse(elsewhere.out).findings, "data folder").state).toBe("warn");
+  });
+
+  test("a configuration with problems does not hide what is wrong with the machine", async () => {
+    configure("hosts: 3\n");
+    const { code, findings } = await examine();
+    expect(code).toBe(1);
+    expect(findings.map(({ check }) => check)).toEqual(["configuration", "data folder", "disk", "port"]);
+  });
+
+  test("keys of hosts are nowhere in what it prints", async () => {
+    configure(configured("v1", "canary-key"));
+    const { out, err } = await gateway(["doctor"], { PORT: freePort() }, folder);
+    expect(out + err).not.toContain("canary-key");
+  });
+});
+
+describe("the progress bar", () => {
+  const bars: [number, number | null, number, string][] = [
+    [0, 4, 80, `[${"·".repeat(24)}] 0/4 asking h`],
+    [2, 4, 80, `[${"#".repeat(12)}${"·".repeat(12)}] 2/4 asking h`],
+    [4, 4, 80, `[${"#".repeat(24)}] 4/4 asking h`],
+    [7, null, 80, "7 asking h"],
+    [2, 4, 10, "[########"],
+  ];
+  test.each(bars)("%p of %p in %p columns", (done, total, columns, drawn) => {
+    expect(bar(done, total, "asking h", columns)).toBe(drawn);
+  });
+});

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { gateway, type Run } from "./command.ts";
+
+let running: GatewayProcess;
+const folder = new Folder(simpleConfig([9]));
+beforeAll(async () => {
+  running = await GatewayProcess.start(folder);
+});
+afterAll(async () => {
+  await running.stop();
+  folder.remove();
+});
+
+const operator = (...args: string[]): Promise<Run> =>
+  gateway(args, { GATEWAY_URL: running.url, GATEWAY_ADMIN_TOKEN: ADMIN });
+const json = async (...args: string[]) => {
+  const { out, err, code } = await operator(...args, "--json");
+  if (code !== 0) throw new Error(err);
+  return JSON.parse(out);
+};
+
+describe("keys", () => {
+  test("are created without an account; both secrets are shown once, and the key works", async () => {
+    const { out, code } = await operator("keys", "create", "--name", "first", "--rpm-limit", "7");
+    expect(code).toBe(0);
+    const key = /or-live-[1-9A-Za-z]{32}/.exec(out)![0];
+    expect(out).toMatch(/or-rec-[1-9A-Za-z]{44}/);
+    expect(out).toContain("neither is shown again");
+    const me = await running.get("/v1/me", key);
+    expect(me.json.key).toMatchObject({ name: "first", rpm_limit: 7 });
+  });
+
+  test("are created on an owner's balance, with limits, and listed for owner and operator", async () => {
+    const { recovery_secret, balance_id } = await running.keyWith(0);
+    const env = { GATEWAY_URL: running.url, GATEWAY_OWNER: recovery_secret };
+    const args =
+      "keys create --json --daily-limit-usd 2.5 --allow-model test/model --allow-model test/other".split(" ");
+    const made = JSON.parse((await gateway(args, env)).out);
+    expect(made).toMatchObject({
+      balance_id,
+      daily_limit_usd: 2.5,
+      allowed_models: ["test/model", "test/other"],
+    });
+    expect(made.recovery_secret).toBeUndefined();
+
+    const ofOwner = JSON.parse((await gateway(["keys", "list", "--json"], env)).out);
+    const ofOperator = await json("keys", "list", balance_id);
+    expect(ofOwner.data.map(({ id }: { id: string }) => id).sort()).toEqual(
+      ofOperator.data.map(({ id }: { id: string }) => id).sort(),
+    );
+    expect(ofOperator.data).toHaveLength(2);
+  });
+
+  test("are listed over many pages, up to the limit that was asked for", async () => {
+    const { recovery_secret, balance_id } = await running.keyWith(0);
+    for (let made = 0; made < 4; made++) await running.post("/v1/keys", {}, recovery_secret);
+    expect((await json("keys", "list", balance_id)).data).toHaveLength(5);
+    const some = await json("keys", "list", balance_id, "--limit", "3");
+    expect([some.data.length, some.has_more]).toEqual([3, true]);
+    expect((await operator("keys", "list", balance_id, "--limit", "3")).out).toContain("--limit above 3");
+  });
+
+  test("are shown and revoked by the operator; a revoked one is refused on its next request", async () => {
+    const { id, key } = await running.keyWith(0);
+    expect((await operator("keys", "show", id)).out).toContain("active");
+    const { out, code } = await operator("keys", "revoke", id);
+    expect([code, out]).toEqual([0, `${id} is revoked: its next request is refused.\n`]);
+    expect((await running.get("/v1/me", key)).status).toBe(401);
+  });
+
+  test("whose name holds a terminal's control characters cannot act on the operator's terminal", async () => {
+    const { balance_id, recovery_secret } = await running.keyWith(0);
+    await running.post("/v1/keys", { name: "\u001b[2Jx\r\u202e" }, recovery_secret);
+    const { out } = await operator("keys", "list", balance_id);
+    expect(out).toContain("\uFFFD[2Jx");
+    expect(out).not.toMatch(/[\u001b\r\u202e]/);
+  });
+});
+
+describe("credit", () => {
+  test("is added to a balance, or to the balance of a key, and once for each idempotency key", async () => {
+    const { id, key, balance_id } = await running.keyWith(0);
+    expect((await operator("credit", balance_id, "10.25", "--note", "invoice 7")).code).toBe(0);
+    for (let round = 0; round < 2; round++) await json("credit", id, "1", "--idempotency-key", `once ${id}`);
+    expect((await running.get("/v1/me", key)).json.balance_usd).toBe(11.25);
+    const listed = (await json("balances")).data.find((row: { id: string }) => row.id === balance_id);
+    expect(listed).toMatchObject({ balance_usd: 11.25, live_keys: 1, suspended: null });
+  });
+
+  test("that may have been lost on the way says how to repeat it safely", async () => {
+    const run = await gateway(["credit", "bal_x", "5"], {
+      GATEWAY_URL: "http://127.0.0.1:1",
+      GATEWAY_ADMIN_TOKEN: ADMIN,
+    });
+    expect(run.code).toBe(4);
+    expect(run.err).toMatch(/gateway credit bal_x 5 --idempotency-key [0-9a-f-]{36}/);
+  });
+});
+
+test("a suspended balance is refused and says why, until the suspension is lifted", async () => {
+  const { key, balance_id } = await running.keyWith(1);
+  const chat = { model: "test/model", messages: [{ role: "user", content: "Hi" }], max_tokens: 1 };
+  expect((await operator("suspend", balance_id, "--reason", "chargeback")).code).toBe(0);
+  const refused = await running.post("/v1/chat/completions", chat, key);
+  expect([refused.status, refused.json.error.code]).toEqual([403, "account_suspended"]);
+  expect((await operator("unsuspend", balance_id)).out).toContain("no longer suspended");
+  expect((await running.post("/v1/chat/completions", chat, key)).status).not.toBe(403);
+});
+
+test("an audit shows sums to the nano-dollar and ends well where the books add up", async () => {
+  const { balance_id } = await running.keyWith(0);
+  await operator("credit", balance_id, "0.000000001");
+  const { out, code } = await operator("audit");
+  expect(code).toBe(0);
+  expect(out).toMatch(/credits {6}\d+\.\d{6}\d*1 USD/);
+  expect((await json("audit")).ok).toBe(true);
+});
+
+test("hosts are shown as the gateway sees them", async () => {
+  expect(await json("hosts")).toMatchObject([{ id: "h0", state: "available", has_api_key: false }]);
+});
+
+describe("what goes wrong is told with the next step, and by the exit code", () => {
+  const wrong: [string, string[], Record<string, string>, number, string][] = [
+    ["a word that is no command", ["kees"], {}, 2, "Did you mean keys?"],
+    ["an option that is none", ["audit", "--jsn"], {}, 2, "--json"],
+    ["a missing argument", ["keys", "show"], {}, 2, "missing required argument"],
+    ["an amount with too many decimals", ["credit", "bal_x", "1.0000000001"], {}, 2, "nine decimals"],
+    ["an amount below nothing", ["credit", "--", "bal_x", "-1"], {}, 2, "nine decimals"],
+    ["a target that is neither", ["credit", "acct_x", "1"], {}, 2, "bal_"],
+    ["a reason that is none", ["suspend", "bal_x", "--reason", "dislike"], {}, 2, "chargeback"],
+    ["a suspension without a reason", ["suspend", "bal_x"], {}, 2, "--reason"],
+    ["a balance that is not there", ["keys", "list", "bal_none"], {}, 3, "There is no balance `bal_none`"],
+    ["a key that is not there", ["keys", "show", "key_none"], {}, 3, "There is no key `key_none`"],
+    ["a token that is refused", ["audit"], { GATEWAY_ADMIN_TOKEN: "or-admin-other" }, 3, "admin-token"],
+    ["an address that is none", ["audit"], { GATEWAY_URL: "gateway:80" }, 2, "--url"],
+    [
+      "nobody at the address",
+      ["audit"],
+      { GATEWAY_URL: "http://127.0.0.1:1" },
+      4,
+      "no answer from http://127.0.0.1:1",
+    ],
+    ["another machine, in the clear", ["audit"], { GATEWAY_URL: "http://192.0.2.1:1" }, 2, "--allow-http"],
+  ];
+  test.each(wrong)("%s", async (_, args, env, code, said) => {
+    const run = await gateway(args, { GATEWAY_URL: running.url, GATEWAY_ADMIN_TOKEN: ADMIN, ...env });
+    expect(run.err).toContain(said);
+    expect([run.code, run.out]).toEqual([code, ""]);
+  });
+
+  test("as JSON where JSON was asked for", async () => {
+    const { err, code, out } = await operator("keys", "show", "key_none", "--json");
+    expect([code, out]).toEqual([3, ""]);
+    expect(JSON.parse(err).error).toMatchObject({
+      exit_code: 3,
+      message: expect.stringContaining("key_none"),
+    });
+  });
+
+  test("no token anywhere: the places that were looked at", async () => {
+    const empty = mkdtempSync(join(tmpdir(), "cli-"));
+    const { err, code } = await gateway(["audit"], { GATEWAY_URL: running.url }, empty);
+    rmSync(empty, { recursive: true });
+    expect(code).toBe(2);
+    expect(err).toContain("GATEWAY_ADMIN_TOKEN");
+    expect(err).toContain(join(empty, "data", "admin-token"));
+  });
+});
+
+test("the token is found in the data folder, and the port in the gateway's own variables", async () => {
+  const own = new Folder(simpleConfig([9]));
+  const { GATEWAY_ADMIN_TOKEN: _, ...env } = own.env;
+  const second = await GatewayProcess.start(own, { GATEWAY_ADMIN_TOKEN: "" });
+  const run = await gateway(["audit"], { ...env, PORT: new URL(second.url).port });
+  await second.stop();
+  own.remove();
+  expect([run.err, run.code]).toEqual(["", 0]);
+});
