@@ -1,125 +1,218 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Conformity } from "./conformity.ts";
 import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
 
 /**
- * Every endpoint for every identity, on one small world: `mine` owns the key and the receipt that paths name, `theirs` is
- * another balance. Cells are the status and, for errors, the code.
+ * Every endpoint for every identity, each cell in a world of its own: `mine` is a balance that an account claimed, whose
+ * key and receipt the paths name, and beside which a claim waits; `theirs` is an accountless balance, and `otherSession` a
+ * stranger's. Cells are the status and, for errors, the code.
  */
 let house: TestHouse;
-let bearers: Record<Who, string | undefined>;
-let paths: Record<string, string>;
+beforeAll(() => {
+  house = new TestHouse();
+  house.settings.accountlessKeysPerAddressPerHour = 1_000_000;
+});
+afterAll(() => house.stop());
 
-type Who = "none" | "key" | "otherKey" | "recovery" | "otherRecovery" | "admin";
-const WHO: Who[] = ["none", "key", "otherKey", "recovery", "otherRecovery", "admin"];
+const WHO = [
+  "none",
+  "key",
+  "otherKey",
+  "session",
+  "otherSession",
+  "recovery",
+  "otherRecovery",
+  "admin",
+] as const;
+type Who = (typeof WHO)[number];
 
 const MISSING = "401 missing_api_key";
 const INVALID = "401 invalid_api_key";
 const BAD = "400 invalid_request";
 
-/** In the order of WHO. */
-const MATRIX: [string, string, unknown, string[]][] = [
-  ["POST", "/v1/keys", undefined, ["201", BAD, BAD, "201", "201", INVALID]],
-  ["GET", "/v1/keys", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
-  ["GET", "/v1/keys/{key}", undefined, [MISSING, "200", BAD, "200", BAD, INVALID]],
-  ["PATCH", "/v1/keys/{key}", { rpm_limit: 50 }, [MISSING, "200", BAD, "200", BAD, INVALID]],
-  ["POST", "/v1/keys/{key}/rotate", undefined, [MISSING, "200", BAD, BAD, BAD, INVALID]],
-  ["GET", "/v1/me", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
-  ["GET", "/v1/budgets", undefined, [MISSING, BAD, BAD, "200", "200", INVALID]],
+/** Cells in the order of WHO. */
+const everybody = (is = "200") => WHO.map(() => is);
+const admin = () => WHO.map((who) => (who === "none" ? MISSING : who === "admin" ? "200" : INVALID));
+const who = (cells: Partial<Record<Who, string>>) =>
+  WHO.map((one) => cells[one] ?? (one === "none" ? MISSING : one === "admin" ? INVALID : BAD));
+const each = (is: string, ...whos: Who[]) => who(Object.fromEntries(whos.map((one) => [one, is])));
+
+const keysAndOwners = () =>
+  each("200", "key", "otherKey", "session", "otherSession", "recovery", "otherRecovery");
+const owners = (is = "200") => each(is, "session", "otherSession", "recovery", "otherRecovery");
+const mine = () => each("200", "key", "session", "recovery");
+const myOwners = () => each("200", "session", "recovery");
+const sessions = (is: string) => each(is, "session", "otherSession");
+
+const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] = [
+  ["POST", "/v1/keys", undefined, ["201", BAD, BAD, "201", "201", "201", "201", INVALID]],
+  ["GET", "/v1/keys", undefined, keysAndOwners()],
+  ["GET", "/v1/keys/{key}", undefined, mine()],
+  ["PATCH", "/v1/keys/{key}", { rpm_limit: 50 }, mine()],
+  ["POST", "/v1/keys/{key}/rotate", undefined, mine()],
+  ["POST", "/v1/keys/{key}/revoke", undefined, mine()],
+  ["DELETE", "/v1/keys/{key}", undefined, mine()],
+  ["GET", "/v1/me", undefined, keysAndOwners()],
+  ["POST", "/v1/me/claim", { email: "new@example.com" }, each("200", "otherKey")],
+  ["POST", "/v1/me/claims/{claimed}", undefined, each("200", "session")],
+  ["DELETE", "/v1/me/claims/{claimed}", undefined, each("200", "session")],
+  ["POST", "/v1/auth/email", { email: "any@example.com" }, everybody("202")],
+  ["POST", "/v1/auth/email/verify", { token: "{token}" }, everybody()],
+  ["POST", "/v1/auth/wallet", { address: `0x${"ab".repeat(20)}`, chain_id: 1 }, everybody()],
+  ["POST", "/v1/auth/wallet/verify", { message: "m", signature: "0x1234" }, everybody(BAD)],
+  ["POST", "/v1/auth/logout", undefined, sessions("204")],
+  ["GET", "/v1/budgets", undefined, owners()],
+  ["POST", "/v1/budgets", { name: "b", cap_usd: 1, window: "day" }, owners("201")],
+  ["GET", "/v1/budgets/team", undefined, myOwners()],
+  ["PATCH", "/v1/budgets/team", { cap_usd: 2 }, myOwners()],
+  ["DELETE", "/v1/budgets/team", undefined, myOwners()],
+  ["GET", "/v1/receipts", undefined, keysAndOwners()],
+  ["GET", "/v1/receipts/{receipt}", undefined, mine()],
+  ["GET", "/v1/credits", undefined, owners()],
+  ["GET", "/v1/usage", undefined, keysAndOwners()],
+  ["GET", "/v1/catalog", undefined, keysAndOwners()],
+  ["GET", "/v1/models", undefined, keysAndOwners()],
+  ["GET", "/v1/models/test%2Fone", undefined, keysAndOwners()],
+  ["GET", "/v1/models/test/one", undefined, keysAndOwners()],
+  ["POST", "/v1/messages/count_tokens", {}, each("200", "key", "otherKey")],
   [
     "POST",
-    "/v1/budgets",
-    { name: "b", cap_usd: 1, window: "day" },
-    [MISSING, BAD, BAD, "201", "201", INVALID],
+    "/admin/credits",
+    { balance_id: "{balance}", amount_usd: 1, idempotency_key: "{balance}" },
+    admin(),
   ],
-  ["GET", "/v1/budgets/team", undefined, [MISSING, BAD, BAD, "200", BAD, INVALID]],
-  ["PATCH", "/v1/budgets/team", { cap_usd: 2 }, [MISSING, BAD, BAD, "200", BAD, INVALID]],
-  ["DELETE", "/v1/budgets/team", undefined, [MISSING, BAD, BAD, "200", BAD, INVALID]],
-  ["GET", "/v1/receipts", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
-  ["GET", "/v1/receipts/rcpt_mine", undefined, [MISSING, "200", BAD, "200", BAD, INVALID]],
-  ["GET", "/v1/credits", undefined, [MISSING, BAD, BAD, "200", "200", INVALID]],
-  ["GET", "/v1/usage", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
-  ["GET", "/v1/catalog", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
-  ["GET", "/v1/models", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
-  ["GET", "/v1/models/test/one", undefined, [MISSING, "200", "200", "200", "200", INVALID]],
-  ["POST", "/v1/messages/count_tokens", {}, [MISSING, "200", "200", BAD, BAD, INVALID]],
-  ["POST", "/admin/credits", { balance_id: "{balance}", amount_usd: 1, idempotency_key: "i" }, admin()],
-  ["POST", "/admin/accounts/{balance}/suspend", { reason: "sanctions" }, admin()],
-  ["POST", "/admin/accounts/{balance}/unsuspend", undefined, admin()],
+  ["POST", "/admin/accounts/{account}/suspend", { reason: "sanctions" }, admin()],
+  ["POST", "/admin/accounts/{account}/unsuspend", undefined, admin()],
+  ["GET", "/admin/accounts/{account}/suspensions", undefined, admin()],
   ["GET", "/admin/ledger/audit", undefined, admin()],
   ["POST", "/admin/reload", undefined, admin()],
   ["GET", "/admin/balances", undefined, admin()],
   ["GET", "/admin/balances/{balance}", undefined, admin()],
   ["GET", "/admin/balances/{balance}/keys", undefined, admin()],
   ["GET", "/admin/keys/{key}", undefined, admin()],
+  ["POST", "/admin/keys/{key}/revoke", undefined, admin()],
   ["GET", "/admin/hosts", undefined, admin()],
   ["GET", "/admin/config", undefined, admin()],
+  ["GET", "/metrics", undefined, admin()],
   ["GET", "/docs/errors", undefined, everybody()],
   ["GET", "/docs/api", undefined, everybody()],
   ["GET", "/openapi.json", undefined, everybody()],
   ["GET", "/status", undefined, everybody()],
   ["GET", "/dashboard", undefined, everybody()],
-  ["GET", "/admin", undefined, everybody()],
-  ["GET", "/dashboard/none.js", undefined, WHO.map(() => BAD)],
+  ["GET", "/dashboard/none.js", undefined, everybody(BAD)],
   ["GET", "/healthz", undefined, everybody()],
   ["GET", "/readyz", undefined, everybody()],
   ["GET", "/", undefined, everybody()],
-  ["POST", "/v1/embeddings", {}, WHO.map(() => "400 unsupported_endpoint")],
-  ["POST", "/admin/keys/{revoked}/revoke", undefined, admin()],
-  ["DELETE", "/v1/keys/{key}", undefined, [MISSING, "200", BAD, "200", BAD, INVALID]],
+  ["POST", "/v1/embeddings", {}, everybody("400 unsupported_endpoint")],
 ];
 
-function admin(): string[] {
-  return [MISSING, INVALID, INVALID, INVALID, INVALID, "200"];
-}
-function everybody(): string[] {
-  return WHO.map(() => "200");
-}
+/** A world and who lives in it. From a network of its own, because much is counted by network. */
+async function makeWorld() {
+  const from = { "x-forwarded-for": `198.51.100.${++worlds % 250}` };
+  const email = `mine${worlds}@example.com`;
+  const send = (method: string, path: string, options: object = {}) =>
+    house.send(method, path, { headers: from, ...options });
+  const tokenFor = (to: string) =>
+    /#signin=(\S+)/.exec(house.mails.findLast((mail) => mail.to === to)!.text)![1]!;
+  const signIn = async (to: string) =>
+    (await send("POST", "/v1/auth/email/verify", { body: { token: tokenFor(to) } })).json;
 
-beforeAll(async () => {
-  house = new TestHouse();
-  const mine = await house.setUp();
-  const theirs = await house.setUp();
-  bearers = {
-    none: undefined,
+  const [mine, theirs, offered] = [await house.setUp(), await house.setUp(), await house.setUp()];
+  const claim = { email };
+  await send("POST", "/v1/me/claim", { bearer: mine.key, body: claim });
+  const { session, account_id } = await signIn(email);
+  await send("POST", "/v1/me/claim", { bearer: offered.key, body: claim });
+  const stranger = `stranger${worlds}@example.com`;
+  await send("POST", "/v1/auth/email", { body: { email: stranger } });
+  const otherSession = (await signIn(stranger)).session;
+  await send("POST", "/v1/auth/email", { body: { email: stranger } });
+  const team = { name: "team", cap_usd: 1, window: "month" };
+  await send("POST", "/v1/budgets", { bearer: mine.recovery_secret, body: team });
+  house.receipts.push(storedReceipt(`rcpt_${worlds}`, mine));
+  const bearers: Record<Who, string | null> = {
+    none: null,
     key: mine.key,
     otherKey: theirs.key,
+    session,
+    otherSession,
     recovery: mine.recovery_secret,
     otherRecovery: theirs.recovery_secret,
     admin: ADMIN_TOKEN,
   };
-  paths = { key: mine.id, balance: mine.balance_id };
-  const { json } = await house.send("POST", "/v1/keys", { bearer: mine.recovery_secret });
-  paths.revoked = json.id;
-  const create = { name: "team", cap_usd: 1, window: "month" };
-  await house.send("POST", "/v1/budgets", { bearer: mine.recovery_secret, body: create });
-  house.receipts.push(storedReceipt("rcpt_mine", mine));
-});
-afterAll(() => house.stop());
+  const names: Record<string, string> = {
+    key: mine.id,
+    balance: mine.balance_id,
+    account: account_id,
+    claimed: offered.balance_id,
+    receipt: `rcpt_${worlds}`,
+    token: tokenFor(stranger),
+  };
+  const filled = (text: string): string => text.replace(/\{(\w+)\}/g, (_, name) => names[name]!);
+  const ask = async (method: string, path: string, body: unknown, headers: Record<string, string>) => {
+    const {
+      status,
+      json,
+      headers: answered,
+    } = await house.send(method, filled(path), {
+      headers: { ...from, ...headers },
+      ...(body === undefined ? {} : { body: filled(JSON.stringify(body)) }),
+    });
+    if (path.startsWith("/v1") || path.startsWith("/admin")) {
+      expect(answered.get("x-gateway-receipt")).toMatch(/^rcpt_/);
+    }
+    if (status < 400) return String(status);
+    expect(json.error.message).toEndWith(`/docs/errors#${json.error.code}`);
+    expect(Object.keys(json.error)).toEqual(["message", "type", "code", "param"]);
+    return `${status} ${json.error.code}`;
+  };
+  return { bearers, ask };
+}
+let worlds = 0;
 
-const filled = (text: string): string => text.replace(/\{(\w+)\}/g, (_, name) => paths[name]!);
+const bearing = (secret: string | null): Record<string, string> =>
+  secret === null ? {} : { authorization: `Bearer ${secret}` };
 
 describe("who may do what", () => {
   for (const [method, path, body, cells] of MATRIX) {
     test(`${method} ${path}`, async () => {
       const seen = [];
-      for (const who of WHO) {
-        const bearer = bearers[who];
-        const { status, json, headers } = await house.send(method, filled(path), {
-          ...(bearer === undefined ? {} : { bearer }),
-          ...(body === undefined ? {} : { body: filled(JSON.stringify(body)) }),
-        });
-        seen.push(status < 400 ? String(status) : `${status} ${json.error.code}`);
-        if (path.startsWith("/v1") || path.startsWith("/admin/")) {
-          expect(headers.get("x-gateway-receipt")).toMatch(/^rcpt_/);
-        }
-        if (status >= 400) {
-          expect(json.error.message).toEndWith(`/docs/errors#${json.error.code}`);
-          expect(Object.keys(json.error)).toEqual(["message", "type", "code", "param"]);
-        }
+      for (const one of WHO) {
+        const { ask, bearers } = await makeWorld();
+        seen.push(`${one}: ${await ask(method, path, body, bearing(bearers[one]))}`);
       }
-      expect(seen).toEqual(cells);
+      expect(seen).toEqual(WHO.map((one, index) => `${one}: ${cells[index]}`));
     });
   }
+
+  test("a cookie is its session to the gateway's own pages; to others it changes nothing", async () => {
+    for (const [method, path, body, cells] of MATRIX) {
+      const inCookie = async (origin: string) => {
+        const { ask, bearers } = await makeWorld();
+        return ask(method, path, body, { origin, cookie: `__Host-session=${bearers.session}` });
+      };
+      const [none, session] = [cells[0]!, cells[WHO.indexOf("session")]!];
+      const own = path.startsWith("/admin") || path === "/metrics" ? none : session;
+      // Where nobody needs to say who they are, nobody is asked.
+      const open = none === session && path !== "/v1/keys";
+      const foreign = method === "GET" || open || own === MISSING ? own : BAD;
+      expect(`${method} ${path} ${await inCookie("http://gateway.test")}`).toBe(`${method} ${path} ${own}`);
+      expect(`${method} ${path} ${await inCookie("https://evil.example")}`).toBe(
+        `${method} ${path} ${foreign}`,
+      );
+    }
+  });
+
+  test("the table has every endpoint but those that generate", async () => {
+    const { operations } = await Conformity.of(house.url);
+    const shape = (path: string) => path.replaceAll(/\{\w+\}/g, "*");
+    const known = MATRIX.map(([method, path]) => `${method} ${shape(path)}`);
+    const fits = (name: string) => {
+      const pattern = new RegExp(`^${shape(name).replaceAll("*", "[^/]+")}$`);
+      return known.some((one) => pattern.test(one));
+    };
+    const missing = operations.map(({ name }) => name).filter((name) => !fits(name));
+    expect(missing).toEqual(["POST /v1/chat/completions", "POST /v1/responses", "POST /v1/messages"]);
+  });
 });
 
 describe("x-api-key", () => {
@@ -167,6 +260,8 @@ test("the metrics are open to this machine, and to the admin token behind a prox
   expect((await house.send("GET", "/metrics")).text).toBe("gateway_up 1\n");
   const headers = { "x-forwarded-for": "192.0.2.1" };
   expect((await house.send("GET", "/metrics", { headers })).json.error.code).toBe("missing_api_key");
-  expect((await house.send("GET", "/metrics", { headers, bearer: bearers.key! })).status).toBe(401);
+  expect((await house.send("GET", "/metrics", { headers, bearer: (await house.setUp()).key })).status).toBe(
+    401,
+  );
   expect((await house.send("GET", "/metrics", { headers, bearer: ADMIN_TOKEN })).status).toBe(200);
 });
