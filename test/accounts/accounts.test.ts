@@ -1,0 +1,154 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { claimByEmail, settleClaim } from "../../src/accounts/claim.ts";
+import type { AccountDesk } from "../../src/accounts/desk.ts";
+import { type Email, readEmail } from "../../src/accounts/email.ts";
+import type { Mail } from "../../src/accounts/mail.ts";
+import { requestLink, type SignedIn, signInByLink } from "../../src/accounts/sign-in.ts";
+import { walletMessage } from "../../src/accounts/wallet.ts";
+import { refused } from "../../src/errors/refusal.ts";
+import { SqliteAccountStore } from "../../src/store/account-store.ts";
+import { openDatabase } from "../../src/store/sqlite.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import { hashSecret } from "../../src/units/secret-hash.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { Random } from "../sim/random.ts";
+
+const KIM = readEmail("kim@example.com")!;
+const DAY_MS = 86_400_000;
+
+let clock: ManualClock;
+let db: ReturnType<typeof openDatabase>;
+let mails: Mail[];
+let forgotten: BalanceId[];
+let desk: AccountDesk;
+beforeEach(() => {
+  clock = new ManualClock();
+  db = openDatabase(":memory:");
+  mails = [];
+  forgotten = [];
+  desk = {
+    store: new SqliteAccountStore(db, clock),
+    clock,
+    random: new Random(7).bytes,
+    contracts: { check: async () => "unknown" },
+    post: (mail) => mails.push(mail),
+    links: () => ({ baseUrl: "http://g.test", dashboardUrl: "http://g.test/dashboard" }),
+    forgetBalance: (id) => forgotten.push(id),
+  };
+});
+
+const lastToken = () => /#signin=(\S+)/.exec(mails.at(-1)!.text)![1]!;
+async function signIn(email: Email = KIM): Promise<SignedIn> {
+  await requestLink(desk, email);
+  const made = await signInByLink(desk, lastToken());
+  if (refused(made)) throw new Error(made.message);
+  return made;
+}
+function balance(name: string): BalanceId {
+  db.run("INSERT INTO balances (id, created_at) VALUES (?, ?)", [`bal_${name}`, clock.now()]);
+  return `bal_${name}`;
+}
+const rows = (table: string): number =>
+  db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()!.n;
+
+test("what strangers cause is deleted when it has expired", async () => {
+  for (let turn = 0; turn < 3; turn++) {
+    await requestLink(desk, readEmail(`a${turn}@example.com`)!);
+    await walletMessage(desk, `0x${"ab".repeat(20)}`, 1);
+  }
+  await signIn();
+  expect([rows("sign_in_links"), rows("wallet_messages"), rows("sessions")]).toEqual([3, 3, 1]);
+  clock.advance(30 * DAY_MS);
+  await signIn();
+  await walletMessage(desk, `0x${"ab".repeat(20)}`, 1);
+  expect([rows("sign_in_links"), rows("wallet_messages"), rows("sessions")]).toEqual([0, 1, 1]);
+});
+
+test("an account has fifty sessions; a further one ends the oldest", async () => {
+  const sessions: string[] = [];
+  for (let turn = 0; turn < 51; turn++) {
+    clock.advance(1_000);
+    sessions.push((await signIn()).session);
+  }
+  expect(rows("sessions")).toBe(50);
+  expect(await desk.store.session(hashSecret(sessions[0]!))).toBeNull();
+  expect(await desk.store.session(hashSecret(sessions[1]!))).not.toBeNull();
+});
+
+test("asking for a link reads and writes nothing about accounts", async () => {
+  await signIn();
+  const seen: object[] = [];
+  const { store } = desk;
+  desk = {
+    ...desk,
+    store: {
+      ...store,
+      change: (about, decide) => {
+        seen.push(about);
+        return store.change(about, decide);
+      },
+    } as AccountDesk["store"],
+  };
+  await requestLink(desk, KIM);
+  await requestLink(desk, readEmail("nobody@example.com")!);
+  expect(seen).toEqual([{ mailbox: KIM }, { mailbox: "nobody@example.com" }] as object[]);
+  expect(rows("accounts")).toBe(1);
+});
+
+describe("a claim", () => {
+  test("makes the keyring read its balance anew once it is confirmed, not before", async () => {
+    const id = balance("a");
+    await claimByEmail(desk, id, KIM);
+    expect(forgotten).toEqual([]);
+    await signInByLink(desk, lastToken());
+    expect(forgotten).toEqual([id]);
+  });
+
+  test("is confirmed by its own link even where the address has an account", async () => {
+    const { account } = await signIn();
+    const id = balance("a");
+    await claimByEmail(desk, id, KIM);
+    await signInByLink(desk, lastToken());
+    expect((await desk.store.accountOf(id))!).toMatchObject({ account: { id: account.id }, claim: null });
+  });
+
+  test("is not confirmed by the link of another claim", async () => {
+    await signIn();
+    const [one, other] = [balance("a"), balance("b")];
+    await claimByEmail(desk, one, KIM);
+    await claimByEmail(desk, other, KIM);
+    await signInByLink(desk, lastToken());
+    expect((await desk.store.accountOf(one))!.claim).not.toBeNull();
+    expect((await desk.store.accountOf(other))!.claim).toBeNull();
+  });
+
+  test("by a link that outlived its claim takes nothing over", async () => {
+    const { account } = await signIn();
+    const id = balance("a");
+    await claimByEmail(desk, id, KIM);
+    const token = lastToken();
+    await settleClaim(desk, account.id, id, "decline");
+    expect(refused(await claimByEmail(desk, id, readEmail("lee@example.com")!))).toBe(false);
+    expect(refused(await signInByLink(desk, token))).toBe(false);
+    expect((await desk.store.accountOf(id))!.claim).not.toBeNull();
+    expect((await desk.store.accountOf(id))!.account.email).toBe("lee@example.com" as Email);
+  });
+
+  test("waits while the account is suspended, and is refused where its balance is", async () => {
+    const { account } = await signIn();
+    const id = balance("a");
+    await claimByEmail(desk, id, KIM);
+    db.run("UPDATE accounts SET suspended = 'sanctions' WHERE id = ?", [account.id]);
+    expect(await settleClaim(desk, account.id, id, "confirm")).toMatchObject({ code: "account_suspended" });
+    await signInByLink(desk, lastToken());
+    expect((await desk.store.accountOf(id))!.claim).not.toBeNull();
+    db.run("UPDATE balances SET suspended = 'chargeback' WHERE id = ?", [balance("b")]);
+    expect(await claimByEmail(desk, "bal_b", KIM)).toMatchObject({ code: "account_suspended" });
+  });
+
+  test("past its mailbox's five links is kept, without a mail", async () => {
+    for (let turn = 0; turn < 5; turn++) await requestLink(desk, KIM);
+    expect(refused(await claimByEmail(desk, balance("a"), KIM))).toBe(false);
+    expect(mails.length).toBe(5);
+  });
+});
