@@ -70,7 +70,7 @@ type MediaTypes = Readonly<Record<string, { readonly schema: unknown }>>;
 
 const DESCRIPTION = `Every error is \`{"error": {"message", "type", "code", "param"}}\`; its message ends with the address of the code in the
 errors reference, /docs/errors. The header x-gateway-receipt of every answer under /v1 carries the receipt id. Amounts are in USD, times
-in ISO 8601. Clients whose base address must not end with /v1 may send /v1/v1/….`;
+in ISO 8601. A session acts on its account's first balance, or on the one that the header x-gateway-balance names. Clients whose base address must not end with /v1 may send /v1/v1/….`;
 
 const SECURITY = {
   key: { type: "http", scheme: "bearer", description: "An API key, or-live-…" },
