@@ -233,8 +233,11 @@ function prepare(db: Database) {
     addBalance: db.query<never, [string, string, number, number]>(
       "INSERT INTO balances (id, account_id, created_at, attached_at) VALUES (?, ?, ?, ?)",
     ),
+    // Later than all others of the account, whatever the clock says: the first must stay the first.
     attach: db.query<never, [string, number, string]>(
-      "UPDATE balances SET account_id = ?, attached_at = ? WHERE id = ? AND account_id IS NULL",
+      `UPDATE balances SET account_id = ?1, attached_at =
+         max(?2, coalesce((SELECT max(attached_at) + 1 FROM balances WHERE account_id = ?1), 0))
+       WHERE id = ?3 AND account_id IS NULL`,
     ),
     claim: db.query<ClaimRow, [string]>("SELECT * FROM claims WHERE balance_id = ?"),
     claimsOf: db.query<ClaimRow, [string]>(

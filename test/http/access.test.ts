@@ -99,6 +99,7 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["GET", "/openapi.json", undefined, everybody()],
   ["GET", "/status", undefined, everybody()],
   ["GET", "/dashboard", undefined, everybody()],
+  ["GET", "/admin", undefined, everybody()],
   ["GET", "/dashboard/none.js", undefined, everybody(BAD)],
   ["GET", "/healthz", undefined, everybody()],
   ["GET", "/readyz", undefined, everybody()],
@@ -157,7 +158,7 @@ async function makeWorld() {
       headers: { ...from, ...headers },
       ...(body === undefined ? {} : { body: filled(JSON.stringify(body)) }),
     });
-    if (path.startsWith("/v1") || path.startsWith("/admin")) {
+    if (path.startsWith("/v1") || path.startsWith("/admin/")) {
       expect(answered.get("x-gateway-receipt")).toMatch(/^rcpt_/);
     }
     if (status < 400) return String(status);
@@ -191,7 +192,7 @@ describe("who may do what", () => {
         return ask(method, path, body, { origin, cookie: `__Host-session=${bearers.session}` });
       };
       const [none, session] = [cells[0]!, cells[WHO.indexOf("session")]!];
-      const own = path.startsWith("/admin") || path === "/metrics" ? none : session;
+      const own = path.startsWith("/admin/") || path === "/metrics" ? none : session;
       // Where nobody needs to say who they are, nobody is asked.
       const open = none === session && path !== "/v1/keys";
       const foreign = method === "GET" || open || own === MISSING ? own : BAD;
