@@ -53,13 +53,16 @@ export class Health {
 
   /**
    * How long a first token is worth waiting for while another host is ready, in milliseconds: half as long again as what
-   * is slow for this route with such a prompt, or as what is slow for the other. Null while too little was measured.
+   * is slow for this route with such a prompt, or as what is slow for the other. A route that is not known well is taken
+   * for somewhat slower than the other. Null while neither is known.
    */
   patienceMs(route: Route, other: Route, promptTokens: number): number | null {
     const slowMs = this.speed(route)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? null;
-    if (slowMs === null) return null;
-    const otherSlowMs = this.speed(other)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? 0;
-    return Math.max(LEAST_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs));
+    const otherSlowMs = this.speed(other)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? null;
+    if (slowMs !== null) return Math.max(LEAST_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs ?? 0));
+    return otherSlowMs === null
+      ? null
+      : Math.max(LEAST_PATIENCE_WITH_STRANGERS_MS, PATIENCE_WITH_STRANGERS * otherSlowMs);
   }
 
   /** After each attempt. */
@@ -202,6 +205,8 @@ const SLOW = 0.99;
 const PATIENCE = 1.5;
 /** A moment of the network or of this process is no reason to pay for a prompt twice. */
 const LEAST_PATIENCE_MS = 500;
+const PATIENCE_WITH_STRANGERS = 3;
+const LEAST_PATIENCE_WITH_STRANGERS_MS = 2_000;
 /** Output tokens below which an answer says nothing about throughput. */
 const LEAST_TOKENS = 16;
 /** Of a host's averages, what each stream makes up. */

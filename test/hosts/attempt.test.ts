@@ -105,6 +105,13 @@ describe("how long a host is waited for", () => {
     expect(hosts.left).toEqual(["a"]);
   });
 
+  test("a host of which nothing is known: three times as long as what is slow for the other", async () => {
+    knows("b", 1_000);
+    const outcome = start({ a: NOTHING, b: answers(200) });
+    await pass(3_200);
+    expect(tried(await outcome)).toBe("a silent 3000, b opened 200");
+  });
+
   test("never less than half a second", async () => {
     knows("a", 20);
     const outcome = start({ a: answers(450) });

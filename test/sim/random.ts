@@ -23,6 +23,16 @@ export class Random {
     return items[this.below(items.length)]!;
   }
 
+  /** Waiting time for what comes at random, so long in the mean. */
+  exponential(mean: number): number {
+    return -mean * Math.log(1 - this.next());
+  }
+
+  /** Of mean 0 and deviation 1 (Box and Muller). */
+  normal(): number {
+    return Math.sqrt(-2 * Math.log(1 - this.next())) * Math.cos(2 * Math.PI * this.next());
+  }
+
   /** As units/random wants it. */
   readonly bytes = (into: Uint8Array): Uint8Array => {
     for (let index = 0; index < into.length; index++) into[index] = this.below(256);
