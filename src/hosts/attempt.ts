@@ -181,7 +181,8 @@ class Walk {
     const shareMs = (this.deadlineMs - nowMs) / left;
     const other = this.request.stream ? this.readyAfter(1) : null;
     if (other === null) return { ms: shareMs, early: false };
-    const patienceMs = health.patienceMs(stop.route, other.route, this.request.promptEstimate) ?? shareMs;
+    const patienceMs =
+      health.patienceMs(stop.route, other.route, stop.model, this.request.promptEstimate) ?? shareMs;
     return { ms: Math.min(shareMs, patienceMs), early: patienceMs < shareMs };
   }
 

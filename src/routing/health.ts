@@ -54,15 +54,18 @@ export class Health {
   /**
    * How long a first token is worth waiting for while another host is ready, in milliseconds: half as long again as what
    * is slow for this route with such a prompt, or as what is slow for the other. A route that is not known well is taken
-   * for somewhat slower than the other. Null while neither is known.
+   * for somewhat slower than what is known of the model's others. Null while nothing is.
    */
-  patienceMs(route: Route, other: Route, promptTokens: number): number | null {
-    const slowMs = this.speed(route)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? null;
-    const otherSlowMs = this.speed(other)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? null;
+  patienceMs(route: Route, other: Route, { routes }: Model, promptTokens: number): number | null {
+    const slowMs = this.slowMs(route, promptTokens);
+    const otherSlowMs = this.slowMs(other, promptTokens);
     if (slowMs !== null) return Math.max(LEAST_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs ?? 0));
-    return otherSlowMs === null
-      ? null
-      : Math.max(LEAST_PATIENCE_WITH_STRANGERS_MS, PATIENCE_WITH_STRANGERS * otherSlowMs);
+    const known = otherSlowMs ?? Math.max(...routes.map((one) => this.slowMs(one, promptTokens) ?? 0));
+    return known === 0 ? null : Math.max(LEAST_PATIENCE_WITH_STRANGERS_MS, PATIENCE_WITH_STRANGERS * known);
+  }
+
+  private slowMs(route: Route, promptTokens: number): number | null {
+    return this.speed(route)?.firstTokenMsWithinFor(SLOW, promptTokens) ?? null;
   }
 
   /** After each attempt. */

@@ -21,7 +21,10 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
   const random = new Random(seed);
   const time = new VirtualClock(epochMs(Date.UTC(2026, 0, 1)));
   const { clock } = time.life();
-  const hosts = HOSTS.map(({ id, failing }) => new FlappingHost(id, failing, random, clock));
+  const hosts = HOSTS.map(
+    ({ id, failing }, at) =>
+      new FlappingHost(id, failing, random, new Random(seed * HOSTS.length + at), clock),
+  );
   const health = new Health(clock);
   const known: Known = blind ? BLIND : { desk: health, restMs: (one) => health.restMs(one) };
   const minutesSeen = Array.from({ length: minutes }, () => newMinute());
@@ -152,6 +155,8 @@ class FlappingHost {
     readonly id: string,
     private readonly failing: Deed | null,
     private readonly random: Random,
+    /** Of its own: it goes up and down at the same times whoever asks it. */
+    private readonly moods: Random,
     private readonly clock: Clock,
   ) {}
 
@@ -165,8 +170,8 @@ class FlappingHost {
     const nowMs = this.clock.elapsedMs();
     let last = this.downs.at(-1);
     while (last === undefined || last[1] <= nowMs) {
-      const fromMs = (last?.[1] ?? 0) + this.random.exponential(UP_MS);
-      last = [fromMs, fromMs + this.random.exponential(DOWN_MS)];
+      const fromMs = (last?.[1] ?? 0) + this.moods.exponential(UP_MS);
+      last = [fromMs, fromMs + this.moods.exponential(DOWN_MS)];
       this.downs.push(last);
     }
     return nowMs >= last[0];
