@@ -47,6 +47,21 @@ export interface AccountAnswer {
   readonly email?: string;
   readonly wallet?: string;
   readonly suspended?: string;
+  /** Shown to whoever is not signed in: false while a claim waits for the owner of the address. */
+  readonly confirmed?: boolean;
+  /** The rest is shown to a session only. */
+  readonly balances?: readonly string[];
+  readonly claims?: readonly { readonly balance_id: string; readonly claimed_at: string }[];
+}
+
+export interface ClaimAnswer {
+  readonly email?: string;
+  readonly wallet?: string;
+  readonly confirmed: boolean;
+}
+
+export interface SessionAnswer {
+  readonly session: string;
 }
 
 export interface BudgetAnswer {

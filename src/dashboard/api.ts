@@ -4,9 +4,16 @@
  */
 export class Api {
   constructor(
-    /** Bearer token; null when the browser's session cookie speaks. */
+    /** Bearer token; null when the browser's session cookie speaks, or nobody does. */
     private readonly credential: string | null,
+    /** Of an account that has several: the one that is meant. Null: what is listed is of all of them. */
+    private readonly balance: string | null = null,
   ) {}
+
+  /** The same credential, for one balance of the account. */
+  on(balance: string | null): Api {
+    return new Api(this.credential, balance);
+  }
 
   get<T>(path: string): Promise<T> {
     return this.send<T>("GET", path);
@@ -30,6 +37,7 @@ export class Api {
       method,
       headers: {
         ...(this.credential === null ? {} : { authorization: `Bearer ${this.credential}` }),
+        ...(this.balance === null ? {} : { "x-gateway-balance": this.balance }),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

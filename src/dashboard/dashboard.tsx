@@ -1,8 +1,9 @@
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { MeAnswer, SetUpAnswer } from "./answers.ts";
 import { ApiRefusal } from "./api.ts";
 import { type Owner, OwnerProvider } from "./owner.ts";
+import { AccountPage } from "./pages/account.tsx";
 import { Budgets } from "./pages/budgets.tsx";
 import { CreditPage } from "./pages/credit.tsx";
 import { KeyPage } from "./pages/key.tsx";
@@ -13,79 +14,101 @@ import { Playground } from "./pages/playground.tsx";
 import { ReceiptPage } from "./pages/receipt.tsx";
 import { Receipts } from "./pages/receipts.tsx";
 import { SaveSecrets } from "./pages/save-secrets.tsx";
+import { UseLink } from "./pages/sign-in.tsx";
 import { BadLink, Welcome } from "./pages/welcome.tsx";
+import { Choice } from "./parts/field.tsx";
 import { Frame, Head } from "./parts/frame.tsx";
-import { Loaded, Note } from "./parts/notice.tsx";
+import { Loaded, Note, Problem } from "./parts/notice.tsx";
 import { useResource } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
-import { endVisit, recoveryVisit, resumeVisit, type Visit } from "./visit.ts";
+import { arrive, endVisit, hasLink, recoveryVisit, type Visit } from "./visit.ts";
 
-/** The application: outside until somebody shows an owner's credential, inside from then on. */
+/** Where somebody stands: outside until they show an owner's credential, inside from then on. */
+type Stage =
+  | { readonly at: "arriving" }
+  | { readonly at: "outside"; readonly badLink: boolean }
+  | { readonly at: "link"; readonly token: string }
+  | { readonly at: "saving"; readonly made: SetUpAnswer }
+  | { readonly at: "inside"; readonly visit: Visit }
+  | { readonly at: "stuck"; readonly error: unknown };
+
+const OUTSIDE: Stage = { at: "outside", badLink: false };
+
 function Dashboard() {
-  const [visit, setVisit] = useState<Visit | null>(() => resumeVisit(sessionStorage, location, history));
-  const [made, setMade] = useState<SetUpAnswer | null>(null);
-  const [badLink, setBadLink] = useState(false);
+  const [stage, setStage] = useState<Stage>({ at: "arriving" });
   const secrets = useRef(new Map<string, string>()).current;
+  const enter = (visit: Visit) => setStage({ at: "inside", visit });
 
   useEffect(() => {
-    // A recovery link that is pasted into an open tab changes only the hash.
-    const pasted = () => {
-      if (location.hash.startsWith("#recover=")) setVisit(resumeVisit(sessionStorage, location, history));
+    const come = async () => {
+      try {
+        const arrival = await arrive(sessionStorage, location, history);
+        if (arrival.kind === "inside") enter(arrival.visit);
+        else setStage(arrival.kind === "link" ? { at: "link", token: arrival.token } : OUTSIDE);
+      } catch (error) {
+        setStage({ at: "stuck", error });
+      }
     };
+    come();
+    // A link that is pasted into an open tab changes only the hash.
+    const pasted = () => hasLink(location.hash) && come();
     addEventListener("hashchange", pasted);
     return () => removeEventListener("hashchange", pasted);
   }, []);
 
-  const leave = () => {
-    endVisit(sessionStorage);
+  const leave = async (visit: Visit, badLink: boolean) => {
     secrets.clear();
-    setVisit(null);
-    setMade(null);
+    setStage({ at: "outside", badLink });
     go("");
+    // Whether or not the gateway can be told, this browser is done.
+    await endVisit(visit, sessionStorage).catch(() => {});
   };
 
-  if (made !== null) {
-    return (
-      <SaveSecrets
-        made={made}
-        onSaved={() => {
-          secrets.set(made.id, made.key);
-          setVisit(recoveryVisit(sessionStorage, made.recovery_secret));
-          setMade(null);
-          go("");
-        }}
-      />
-    );
-  }
-  if (visit === null) {
-    return (
-      <>
-        {badLink && <BadLink />}
-        <Welcome
-          onSetUp={setMade}
-          onRecovery={(secret) => {
-            setBadLink(false);
-            setVisit(recoveryVisit(sessionStorage, secret));
+  switch (stage.at) {
+    case "arriving":
+      return null;
+    case "stuck":
+      return <Problem error={stage.error} />;
+    case "link":
+      return <UseLink token={stage.token} onVisit={enter} onDone={() => setStage(OUTSIDE)} />;
+    case "outside":
+      return (
+        <>
+          {stage.badLink && <BadLink />}
+          <Welcome
+            onSetUp={(made) => setStage({ at: "saving", made })}
+            onRecovery={(secret) => enter(recoveryVisit(sessionStorage, secret))}
+            onVisit={enter}
+          />
+        </>
+      );
+    case "saving":
+      return (
+        <SaveSecrets
+          made={stage.made}
+          onSaved={() => {
+            secrets.set(stage.made.id, stage.made.key);
+            enter(recoveryVisit(sessionStorage, stage.made.recovery_secret));
+            go("");
           }}
         />
-      </>
-    );
+      );
+    case "inside":
+      return (
+        <Inside
+          visit={stage.visit}
+          secrets={secrets}
+          onLeave={() => leave(stage.visit, false)}
+          onUnknown={() => leave(stage.visit, stage.visit.by === "recovery")}
+        />
+      );
   }
-  return (
-    <Inside
-      visit={visit}
-      secrets={secrets}
-      onLeave={leave}
-      onUnknown={() => {
-        setBadLink(true);
-        leave();
-      }}
-    />
-  );
 }
 
 function Inside({ visit, secrets, onLeave, onUnknown }: InsideProps) {
-  const { api, by } = visit;
+  const { by } = visit;
+  const [balance, setBalance] = useState<string | null>(null);
+  const api = useMemo(() => visit.api.on(balance), [visit, balance]);
   const route = useRoute();
   const place = route[0] ?? "";
   // Asked for again with every page: programs spend while somebody looks.
@@ -100,7 +123,9 @@ function Inside({ visit, secrets, onLeave, onUnknown }: InsideProps) {
       current={place}
       foot={
         <>
+          <Balances of={me.data} value={balance} onValue={setBalance} />
           <a href="status">Status</a>
+          <a href="docs/api">API</a>
           <a href="docs/errors">Errors</a>
           <button type="button" class="quiet" onClick={onLeave}>
             {by === "recovery" ? "Close balance" : "Sign out"}
@@ -113,14 +138,7 @@ function Inside({ visit, secrets, onLeave, onUnknown }: InsideProps) {
           const owner: Owner = { by, api, me: data, refresh: me.reload, secrets };
           return (
             <OwnerProvider value={owner}>
-              {data.suspended !== null && (
-                <Note tone="warn">
-                  <p>
-                    This balance is suspended ({data.suspended.replaceAll("_", " ")}): requests are refused.
-                    Contact the operator of this gateway.
-                  </p>
-                </Note>
-              )}
+              <Notices of={data} place={place} />
               {pageFor(route)}
             </OwnerProvider>
           );
@@ -134,7 +152,52 @@ interface InsideProps {
   readonly visit: Visit;
   readonly secrets: Map<string, string>;
   readonly onLeave: () => void;
+  /** The credential opens nothing, or no longer does. */
   readonly onUnknown: () => void;
+}
+
+/** For accounts that hold several balances. */
+function Balances({ of, value, onValue }: BalancesProps) {
+  const balances = of?.account?.balances ?? [];
+  if (balances.length < 2) return null;
+  return (
+    <Choice
+      label="Balance"
+      value={value ?? ""}
+      onValue={(chosen) => onValue(chosen === "" ? null : chosen)}
+      options={[["", "All keys, first balance"], ...balances.map((id) => [id, id] as const)]}
+    />
+  );
+}
+
+interface BalancesProps {
+  readonly of: MeAnswer | null;
+  readonly value: string | null;
+  readonly onValue: (balance: string | null) => void;
+}
+
+/** What somebody should know on every page. */
+function Notices({ of: { suspended, account }, place }: { of: MeAnswer; place: string }) {
+  const claims = account?.claims ?? [];
+  return (
+    <>
+      {suspended !== null && (
+        <Note tone="warn">
+          <p>
+            This balance is suspended ({suspended.replaceAll("_", " ")}): requests are refused. Contact the
+            operator of this gateway.
+          </p>
+        </Note>
+      )}
+      {claims.length > 0 && place !== "account" && (
+        <Note tone="plain">
+          <p>
+            A balance was claimed for your address. <a href="#/account">Look at it</a>
+          </p>
+        </Note>
+      )}
+    </>
+  );
 }
 
 const PLACES = [
@@ -145,6 +208,7 @@ const PLACES = [
   ["credit", "Credit"],
   ["models", "Models"],
   ["playground", "Playground"],
+  ["account", "Account"],
 ] as const;
 
 function pageFor([place = "", id]: readonly string[]) {
@@ -163,6 +227,8 @@ function pageFor([place = "", id]: readonly string[]) {
       return <Models />;
     case "playground":
       return <Playground />;
+    case "account":
+      return <AccountPage />;
     default:
       return <Head title="Not found" lead="There is no such page." />;
   }

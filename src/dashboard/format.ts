@@ -9,6 +9,12 @@ export function usd(amount: number): string {
 /** Where the last digit does not matter: next to a cap. */
 export const roughUsd = (amount: number): string => (amount >= 0.01 ? money(amount, 2) : usd(amount));
 
+/** Where rows are compared: two digits that count. */
+export const shortUsd = (amount: number): string =>
+  amount > 0 && amount < 0.01
+    ? `$${Number(amount.toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 9 })}`
+    : usd(amount);
+
 const money = (amount: number, digits: number): string =>
   `${amount < 0 ? "−" : ""}$${Math.abs(amount).toLocaleString("en", {
     minimumFractionDigits: digits,
@@ -34,9 +40,10 @@ export const milliseconds = (ms: number): string =>
         ? `${(ms / 1000).toFixed(1)} s`
         : `${Math.round(ms)} ms`;
 
+/** The year only where it is another one. */
 export const moment = (iso: string): string =>
   new Date(iso).toLocaleString("en", {
-    year: "numeric",
+    ...(new Date(iso).getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }),
     month: "short",
     day: "numeric",
     hour: "2-digit",

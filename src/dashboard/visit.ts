@@ -1,4 +1,4 @@
-import { Api } from "./api.ts";
+import { Api, ApiRefusal } from "./api.ts";
 
 /**
  * Who is at the screen. The recovery secret stays in the tab's session storage, so that a reload does not lose it and the
@@ -9,29 +9,68 @@ export interface Visit {
   readonly api: Api;
 }
 
-/** What this tab still knows, or null. A recovery link wins, and leaves the address bar and the history at once. */
-export function resumeVisit(storage: Storage, location: Location, history: History): Visit | null {
-  const linked = RECOVERY_LINK.exec(location.hash)?.[1];
-  if (linked !== undefined) {
+/** What the address, or the browser, knows of whoever opens the page. */
+export type Arrival =
+  | { readonly kind: "inside"; readonly visit: Visit }
+  | { readonly kind: "link"; readonly token: string }
+  | { readonly kind: "outside" };
+
+/** A link wins over what the browser knows, and leaves the address bar and the history at once. */
+export async function arrive(storage: Storage, location: Location, history: History): Promise<Arrival> {
+  const { recovery, signIn } = linkIn(location.hash);
+  if (recovery !== undefined || signIn !== undefined) {
     history.replaceState(null, "", location.pathname + location.search);
-    return recoveryVisit(storage, decodeURIComponent(linked));
   }
+  if (signIn !== undefined) return { kind: "link", token: signIn };
+  if (recovery !== undefined) return { kind: "inside", visit: recoveryVisit(storage, recovery) };
   const kept = storage.getItem(RECOVERY_SLOT);
-  return kept === null ? null : { by: "recovery", api: new Api(kept) };
+  if (kept !== null) return { kind: "inside", visit: { by: "recovery", api: new Api(kept) } };
+  const visit = await cookieVisit();
+  return visit === null ? { kind: "outside" } : { kind: "inside", visit };
 }
+
+export const hasLink = (hash: string): boolean => {
+  const { recovery, signIn } = linkIn(hash);
+  return recovery !== undefined || signIn !== undefined;
+};
 
 export function recoveryVisit(storage: Storage, secret: string): Visit {
   storage.setItem(RECOVERY_SLOT, secret);
   return { by: "recovery", api: new Api(secret) };
 }
 
-export function endVisit(storage: Storage): void {
+/**
+ * After signing in: by the cookie that came with the session. A browser keeps no such cookie for a plain http address that
+ * is not this machine's own; then the session is held in memory for as long as the page is open.
+ */
+export async function sessionVisit(session: string): Promise<Visit> {
+  return (await cookieVisit()) ?? { by: "session", api: new Api(session) };
+}
+
+export async function endVisit(visit: Visit, storage: Storage): Promise<void> {
   storage.removeItem(RECOVERY_SLOT);
+  if (visit.by === "session") await visit.api.on(null).post("v1/auth/logout");
 }
 
 /** The secret inside whatever a person pastes: the secret itself or the whole link. */
 export const recoverySecretIn = (text: string): string | null =>
   /or-rec-[1-9A-HJ-NP-Za-km-z]{44}/.exec(text)?.[0] ?? null;
 
-const RECOVERY_LINK = /^#recover=(.+)$/;
+async function cookieVisit(): Promise<Visit | null> {
+  const api = new Api(null);
+  try {
+    await api.get("v1/me");
+    return { by: "session", api };
+  } catch (error) {
+    if (error instanceof ApiRefusal && error.status === 401) return null;
+    throw error;
+  }
+}
+
+function linkIn(hash: string): { readonly recovery?: string; readonly signIn?: string } {
+  const [, kind, value] = /^#(recover|signin)=(.+)$/.exec(hash) ?? [];
+  if (kind === undefined || value === undefined) return {};
+  return kind === "recover" ? { recovery: decodeURIComponent(value) } : { signIn: decodeURIComponent(value) };
+}
+
 const RECOVERY_SLOT = "gateway-recovery";

@@ -5,10 +5,11 @@ import { TextField } from "../parts/field.tsx";
 import { Mark } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
-import { recoverySecretIn } from "../visit.ts";
+import { recoverySecretIn, type Visit } from "../visit.ts";
+import { SignIn } from "./sign-in.tsx";
 
 /** The ways in: a new balance without an account, or a balance that one has. */
-export function Welcome({ onSetUp, onRecovery }: WelcomeProps) {
+export function Welcome({ onSetUp, onRecovery, onVisit }: WelcomeProps) {
   const create = useAction(async () => onSetUp(await new Api(null).post<SetUpAnswer>("v1/keys")));
   return (
     <main class="welcome" id="main">
@@ -29,6 +30,7 @@ export function Welcome({ onSetUp, onRecovery }: WelcomeProps) {
           {create.busy ? "Creating…" : "Create my key"}
         </button>
       </section>
+      <SignIn onVisit={onVisit} />
       <Recover onRecovery={onRecovery} />
     </main>
   );
@@ -37,6 +39,7 @@ export function Welcome({ onSetUp, onRecovery }: WelcomeProps) {
 interface WelcomeProps {
   readonly onSetUp: (made: SetUpAnswer) => void;
   readonly onRecovery: (secret: string) => void;
+  readonly onVisit: (visit: Visit) => void;
 }
 
 function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {

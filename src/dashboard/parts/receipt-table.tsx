@@ -1,5 +1,5 @@
 import type { ReceiptAnswer, ReceiptState } from "../answers.ts";
-import { milliseconds, moment, usd, words } from "../format.ts";
+import { milliseconds, moment, shortUsd, words } from "../format.ts";
 
 /** Receipts as rows, each with the way to its page. */
 export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
@@ -25,7 +25,7 @@ export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
         <tbody>
           {rows.map((receipt) => (
             <tr key={receipt.id}>
-              <td>
+              <td class="when">
                 <a href={`#/receipts/${receipt.id}`}>{moment(receipt.created_at)}</a>
               </td>
               <td>
@@ -42,7 +42,7 @@ export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
               <td class="end wide-only">
                 {receipt.first_token_ms === null ? "—" : milliseconds(receipt.first_token_ms)}
               </td>
-              <td class="end">{usd(receipt.cost_usd)}</td>
+              <td class="end">{shortUsd(receipt.cost_usd)}</td>
             </tr>
           ))}
         </tbody>

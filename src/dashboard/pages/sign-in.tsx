@@ -1,0 +1,94 @@
+import { useState } from "preact/hooks";
+import type { SessionAnswer } from "../answers.ts";
+import { Api } from "../api.ts";
+import { TextField } from "../parts/field.tsx";
+import { Mark } from "../parts/frame.tsx";
+import { Note, Problem } from "../parts/notice.tsx";
+import { useAction } from "../resource.ts";
+import { sessionVisit, type Visit } from "../visit.ts";
+import { browserWallet, signWithWallet } from "../wallet.ts";
+
+/** By a link to a mailbox, or with a wallet. Nobody chooses a password. */
+export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
+  const [email, setEmail] = useState("");
+  const [sentTo, setSentTo] = useState<string | null>(null);
+  const send = useAction(async () => {
+    await new Api(null).post("v1/auth/email", { email: email.trim() });
+    setSentTo(email.trim());
+  });
+  const wallet = browserWallet();
+  const sign = useAction(async () => {
+    const signed = await signWithWallet(wallet!);
+    const { session } = await new Api(null).post<SessionAnswer>("v1/auth/wallet/verify", signed);
+    onVisit(await sessionVisit(session));
+  });
+  return (
+    <section class="card" aria-labelledby="sign-in">
+      <h2 id="sign-in">Sign in</h2>
+      <p class="soft">To an account, by a link to your mailbox{wallet !== null && " or with your wallet"}.</p>
+      {sentTo === null ? (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            send.run();
+          }}
+        >
+          <TextField label="Email" type="email" value={email} onValue={setEmail} required />
+          <Problem error={send.error} />
+          <div class="row">
+            <button type="submit" class="quiet" disabled={send.busy}>
+              Mail me a link
+            </button>
+            {wallet !== null && (
+              <button type="button" class="quiet" disabled={sign.busy} onClick={() => sign.run()}>
+                Use my wallet
+              </button>
+            )}
+          </div>
+          <Problem error={sign.error} />
+        </form>
+      ) : (
+        <Note tone="good">
+          <p>A link is on its way to {sentTo}. It works once, for 15 minutes.</p>
+        </Note>
+      )}
+    </section>
+  );
+}
+
+/**
+ * Where a mailed link leads. The link is used up by the button alone, because mail scanners open links, and some of them
+ * run the page's script as well.
+ */
+export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
+  const use = useAction(async () => {
+    const { session } = await new Api(null).post<SessionAnswer>("v1/auth/email/verify", { token });
+    onVisit(await sessionVisit(session));
+  });
+  return (
+    <main class="welcome" id="main">
+      <div class="welcome-head">
+        <Mark />
+        <h1>Sign in</h1>
+        <p class="lead">The link from your mailbox works once. Use it in this browser?</p>
+      </div>
+      <section class="card stack">
+        <Problem error={use.error} />
+        <div class="row">
+          <button type="button" class="primary" disabled={use.busy} onClick={() => use.run()}>
+            Sign in here
+          </button>
+          <button type="button" class="quiet" onClick={onDone}>
+            Not now
+          </button>
+        </div>
+      </section>
+    </main>
+  );
+}
+
+interface UseLinkProps {
+  readonly token: string;
+  readonly onVisit: (visit: Visit) => void;
+  readonly onDone: () => void;
+}

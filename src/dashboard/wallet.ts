@@ -1,0 +1,27 @@
+import { Api } from "./api.ts";
+
+/** A wallet in the browser: EIP-1193. */
+export interface Wallet {
+  request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
+}
+
+export interface Signed {
+  readonly message: string;
+  readonly signature: string;
+}
+
+/** Null where the browser has none. */
+export const browserWallet = (): Wallet | null => (globalThis as { ethereum?: Wallet }).ethereum ?? null;
+
+/** Has the wallet sign the gateway's own message (EIP-4361), which proves whose wallet it is and moves nothing. */
+export async function signWithWallet(wallet: Wallet): Promise<Signed> {
+  const [address] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
+  if (address === undefined) throw new Error("The wallet showed no account.");
+  const chain_id = Number(await wallet.request({ method: "eth_chainId" }));
+  const { message } = await new Api(null).post<{ message: string }>("v1/auth/wallet", { address, chain_id });
+  const signature = await wallet.request({ method: "personal_sign", params: [hex(message), address] });
+  return { message, signature: String(signature) };
+}
+
+const hex = (text: string): string =>
+  `0x${[...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
