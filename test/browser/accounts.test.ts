@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { type Made, type OpenGateway, open } from "../gateway/open.ts";
+import { browserMissing, launch, Visitor } from "./browser.ts";
+
+describe.skipIf(browserMissing)("with an account", () => {
+  let gateway: OpenGateway;
+  let browser: Browser;
+  let made: Made;
+  let link = "";
+
+  beforeAll(async () => {
+    gateway = await open("");
+    browser = await launch();
+    made = await gateway.key(0, { name: "first" });
+    await gateway.send("POST", "/v1/keys", { bearer: made.recovery_secret, json: { name: "second" } });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.close();
+  });
+
+  /** Of the last mail that the gateway sent. */
+  function mailedLink(): string {
+    const outbox = join(gateway.gateway.folder.path, "outbox");
+    const mail = readFileSync(join(outbox, readdirSync(outbox).sort().at(-1)!), "utf8");
+    return /#signin=\S+/.exec(mail)![0];
+  }
+
+  test("the holder of a key claims the balance for a mail address", async () => {
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.goto(`/dashboard#recover=${made.recovery_secret}`);
+    await visitor.link("Account").click();
+    await visitor.field("API key of this balance").fill(made.key);
+    await visitor.field("Email").fill("kim@example.com");
+    await visitor.button("Claim by email").click();
+    await visitor.page.getByText(/^Claimed for kim@example.com/).waitFor();
+    link = mailedLink();
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  test("the mailed link is used up by the reader's click and not by opening it; all keys are there", async () => {
+    const scanner = await Visitor.arrive(browser, gateway.url);
+    await scanner.goto(`/dashboard${link}`);
+    await scanner.button("Sign in here").waitFor();
+    const reader = await Visitor.arrive(browser, gateway.url);
+    await reader.goto(`/dashboard${link}`);
+    await reader.button("Sign in here").click();
+    await reader.heading("Overview").waitFor();
+    expect(reader.page.url()).not.toContain("signin");
+    await reader.link("Keys").click();
+    await reader.link("first").waitFor();
+    await reader.link("second").waitFor();
+    const [cookie] = await reader.context.cookies();
+    expect(cookie).toMatchObject({ name: "__Host-session", httpOnly: true, secure: true, sameSite: "Lax" });
+    expect(await reader.page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+
+    await reader.page.reload();
+    await reader.link("first").click();
+    await reader.button("Rotate").click();
+    await reader.page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
+    await reader.page.getByText(/The old key works until/).waitFor();
+    await reader.field("I saved the API key").check();
+    await reader.button("Done").click();
+    expect((await gateway.chat(made.key, { model: "sim/echo:free" })).status).toBe(200);
+
+    await scanner.button("Sign in here").click();
+    await scanner.page.getByRole("alert").waitFor();
+    expect(reader.complaints).toEqual([]);
+  });
+
+  test("a link is mailed to whoever asks, and signing out ends the session", async () => {
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.goto("/dashboard");
+    await visitor.field("Email").fill("kim@example.com");
+    await visitor.button("Mail me a link").click();
+    await visitor.page.getByText("A link is on its way to kim@example.com.").waitFor();
+    await visitor.goto(`/dashboard${mailedLink()}`);
+    await visitor.page.reload();
+    await visitor.goto(`/dashboard${mailedLink()}`);
+    await visitor.button("Sign in here").click();
+    await visitor.link("Keys").click();
+    await visitor.link("second").waitFor();
+    await visitor.button("Sign out").click();
+    await visitor.heading("Sign in").waitFor();
+    await visitor.page.reload();
+    await visitor.heading("Sign in").waitFor();
+    expect(await visitor.context.cookies()).toEqual([]);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  test("a wallet in the browser signs in", async () => {
+    const account = privateKeyToAccount(generatePrivateKey());
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.page.exposeFunction("walletSigns", (raw: `0x${string}`) =>
+      account.signMessage({ message: { raw } }),
+    );
+    await visitor.page.addInitScript((address) => {
+      const answers: Record<string, unknown> = { eth_requestAccounts: [address], eth_chainId: "0x1" };
+      const page = window as unknown as { walletSigns(raw: unknown): Promise<string>; ethereum: object };
+      page.ethereum = {
+        request: async ({ method, params }: { method: string; params?: unknown[] }) =>
+          method === "personal_sign" ? page.walletSigns(params![0]) : answers[method],
+      };
+    }, account.address);
+    await visitor.goto("/dashboard");
+    await visitor.button("Use my wallet").click();
+    await visitor.link("Account").click();
+    await visitor.heading(new RegExp(account.address, "i")).waitFor();
+    expect(visitor.complaints).toEqual([]);
+  });
+});
