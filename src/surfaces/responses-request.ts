@@ -201,9 +201,6 @@ function readItem(item: Json, path: string, saying: Saying): Turn[] {
           cache: null,
         },
       ];
-    case "item_reference":
-      saying.cannot(path, "items are not stored; send the item itself");
-      return [];
     default:
       saying.cannot(`${path}.type`, "items of this type are known to OpenAI's hosts only");
       return [];

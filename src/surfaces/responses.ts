@@ -46,6 +46,10 @@ const STATEFUL = {
     "cannot be used here, because conversations are not stored: send the whole conversation in `input`",
 } as const;
 
+/** Vercel's AI SDK refers to what it was told before, unless it knows that nothing is stored. */
+const NO_REFERENCES =
+  "refers to an item of an earlier response, and responses are not stored: send the item itself (in Vercel's AI SDK, set `providerOptions.openai.store` to false)";
+
 function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
   const read = readBody(bytes, "responses");
   if (refused(read)) return read;
@@ -60,6 +64,10 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
   }
   if (background === true) return invalid("background", "is not served: responses are not stored");
   if (store === true) return invalid("store", "must be false or absent: responses are not stored");
+  const reference = Array.isArray(input)
+    ? input.findIndex((item) => asObject(item)?.type === "item_reference")
+    : -1;
+  if (reference !== -1) return invalid(`input[${reference}]`, NO_REFERENCES);
   const ceiling = readCeiling(json, "max_output_tokens");
   return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
 }

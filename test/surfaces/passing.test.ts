@@ -239,6 +239,7 @@ describe("what a language does not allow", () => {
     ["messages", { messages: [] }, "messages"],
     ["responses", { input: [] }, "input"],
     ["responses", { previous_response_id: "resp_1" }, "previous_response_id"],
+    ["responses", { input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]"],
     ["responses", { background: true }, "background"],
     ["responses", { store: true }, "store"],
     ["chat.completions", { stream_options: [] }, "stream_options"],

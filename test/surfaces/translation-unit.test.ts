@@ -56,7 +56,6 @@ describe("a field that the host's language lacks", () => {
       "messages[0].content[0].file.file_id",
     ],
     ["responses", "messages", { tools: [{ type: "file_search", vector_store_ids: [] }] }, "tools[0].type"],
-    ["responses", "chat.completions", { input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]"],
     ["responses", "chat.completions", { prompt: { id: "pmpt_1" } }, "prompt"],
     ["messages", "chat.completions", { top_k: 5 }, "top_k"],
     ["messages", "responses", { stop_sequences: ["END"] }, "stop_sequences"],
