@@ -30,5 +30,5 @@ export type MediaType =
   | "text/javascript"
   | "text/plain";
 
-/** `key`: an API key. `owner`: the recovery secret, or a session. `admin`: the operator's token. */
-export type Credential = "key" | "owner" | "session" | "admin";
+/** `none`: no header is needed, though one may do more. `key`: an API key. `owner`: the recovery secret, or a session. `admin`: the operator's token. */
+export type Credential = "none" | "key" | "owner" | "session" | "admin";

@@ -45,7 +45,7 @@ const index = ({ name, rows }: { readonly name: string; readonly rows: readonly 
 
 function section({ method, path, operation }: Row): string {
   const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation;
-  const who = security.flatMap((one) => Object.keys(one));
+  const who = security.map((one) => Object.keys(one)[0] ?? "anybody");
   return `<section id="${operationId}">
 <h3><a href="#${operationId}"><code>${method} ${escapeHtml(path)}</code></a></h3>
 <p>${escapeHtml(summary)}.${description === undefined ? "" : ` ${escapeHtml(description)}`}</p>
@@ -69,13 +69,21 @@ const block = (title: string, text: string): string =>
 const linked = (html: string): string =>
   html.replaceAll(/→ (\w+)/g, (_, name) => `→ <a href="#schema-${name}">${name}</a>`);
 
-const parameterLine = ({ name, in: place, schema }: Parameter): string =>
-  `${name} (${place}): ${shown(schema)}`;
+function parameterLine({ name, in: place, schema }: Parameter): string {
+  const { description, minimum, maximum, default: fallback } = schema as JsonSchema;
+  const notes = [
+    ...(minimum === undefined || maximum === undefined ? [] : [`${minimum} to ${maximum}`]),
+    ...(fallback === undefined ? [] : [`${fallback} when left out`]),
+    ...(description === undefined ? [] : [description]),
+  ];
+  return `${name} (${place}): ${shown(schema)}${notes.length === 0 ? "" : `   — ${notes.join("; ")}`}`;
+}
 
 function answerText({ content }: Answer): string {
   if (content === undefined) return "no body";
   return Object.entries(content)
     .map(([type, { schema }]) => (type === "application/json" ? shown(schema) : type))
+    .map((text) => (text === "object" ? "application/json" : text))
     .join("\nor ");
 }
 
@@ -106,6 +114,9 @@ interface JsonSchema {
   readonly type?: string;
   readonly format?: string;
   readonly description?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly default?: unknown;
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly JsonSchema[];
@@ -124,5 +135,5 @@ section { min-width: 0; border: 1px solid var(--line); border-radius: .6rem; pad
 section:target { border-color: var(--accent); }
 section h3 a { color: inherit; text-decoration: none; }
 .facts, .block strong { color: var(--soft); font-size: .88rem; font-weight: 600; }
-pre { margin: .2rem 0 .6rem; padding: .7rem .9rem; overflow-x: auto; border-radius: .4rem; background: var(--tint); font: .85rem/1.5 var(--mono); }
+pre { margin: .2rem 0 .6rem; padding: .7rem .9rem; white-space: pre-wrap; overflow-wrap: anywhere; border-radius: .4rem; background: var(--tint); font: .85rem/1.5 var(--mono); }
 `;

@@ -56,7 +56,7 @@ export const KEYS = {
     summary: "Creates a key",
     details:
       "Without a header: an accountless balance with its first key and the recovery secret, both shown once. With an owner's credential: another key on that balance.",
-    who: [],
+    who: ["none", "owner"],
     body: KeyFields,
     answers: { 201: Type.Union([SetUpAnswer, MintedAnswer]) },
   },

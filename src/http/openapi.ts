@@ -68,9 +68,8 @@ export interface Answer {
 
 type MediaTypes = Readonly<Record<string, { readonly schema: unknown }>>;
 
-const DESCRIPTION = `Every error is \`{"error": {"message", "type", "code", "param"}}\`; its message ends with the address of the code in the
-errors reference, /docs/errors. The header x-gateway-receipt of every answer under /v1 carries the receipt id. Amounts are in USD, times
-in ISO 8601. A session acts on its account's first balance, or on the one that the header x-gateway-balance names. Clients whose base address must not end with /v1 may send /v1/v1/….`;
+const DESCRIPTION =
+  "Every error is an object with message, type, code and param; the message ends with the address of its code in the errors reference. The header x-gateway-receipt of every answer under /v1 carries the receipt id. Amounts are in USD, times in ISO 8601. A session acts on its account's first balance, or on the one that the header x-gateway-balance names. Clients whose base address must not end with /v1 may send /v1/v1/….";
 
 const SECURITY = {
   key: { type: "http", scheme: "bearer", description: "An API key, or-live-…" },
@@ -85,7 +84,7 @@ const SECURITY = {
     description: "A session, or-sess-…; from the gateway's own pages also in the cookie __Host-session.",
   },
   admin: { type: "http", scheme: "bearer", description: "The admin token of the gateway's operator." },
-} as const satisfies Record<Credential, object>;
+} as const satisfies Record<Exclude<Credential, "none">, object>;
 
 function operation({ method, path, about }: Endpoint, template: string, schemas: Schemas): Operation {
   const parameters = [...pathParameters(template), ...queryParameters(about, schemas)];
@@ -94,7 +93,7 @@ function operation({ method, path, about }: Endpoint, template: string, schemas:
     tags: [tagOf(path)],
     summary: about.summary,
     ...(about.details === undefined ? {} : { description: about.details }),
-    security: about.who.map((credential) => ({ [credential]: [] })),
+    security: about.who.map((credential) => (credential === "none" ? {} : { [credential]: [] })),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(about.body === undefined ? {} : { requestBody: requestBody(about.body, schemas) }),
     responses: answers(about, template, schemas),
@@ -113,7 +112,7 @@ const operationId = (method: string, path: string): string =>
 /** The first word of the path; pages and probes, which belong to no resource, share one. */
 function tagOf(path: string): string {
   const [, first = "", second = ""] = path.split("/");
-  if (first === "admin") return "admin";
+  if (first === "admin" && second !== "") return "admin";
   if (first !== "v1") return "service";
   return GENERATION.has(second) ? "generation" : second;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { linksOf } from "../../src/config/config.ts";
 import { configView } from "../../src/config/config-view.ts";
+import { FileSchema } from "../../src/config/schema.ts";
 import { GOOD, GOOD_ENV, goodConfig } from "./fixture.ts";
 
 const viewOf = (text: string, env = GOOD_ENV) => {
@@ -19,6 +20,10 @@ describe("the configuration in force", () => {
       store: "sqlite",
       smtp: null,
     });
+  });
+
+  test("has every member that a file may have, and no other", () => {
+    expect(Object.keys(viewOf(GOOD)).sort()).toEqual(["file", ...Object.keys(FileSchema.properties)].sort());
   });
 
   test("holds no secret, wherever the file may have one", () => {
