@@ -92,7 +92,7 @@ const RETRY_MS = 2_000;
 const MOST_FILES = 50;
 
 /** Port 465 begins with TLS; on others it is asked for, and insisted on before a password is sent. */
-function transportTo({ host, port, user, password }: SmtpConfig): Transporter {
+export function transportTo({ host, port, user, password }: SmtpConfig): Transporter {
   const credentials = user === null ? {} : { auth: { user, pass: password ?? "" } };
   return createTransport({
     host,

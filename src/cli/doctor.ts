@@ -1,3 +1,4 @@
+import type { Host } from "../catalog/catalog.ts";
 import { formatProblems } from "../config/problem.ts";
 import { isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, localUrl } from "./connection.ts";
@@ -7,10 +8,11 @@ import { type Finding, ok } from "./finding.ts";
 import { checkHost } from "./host-check.ts";
 import { checkDisk, checkFolder, checkPort } from "./machine-checks.ts";
 import { type Progress, withProgress } from "./progress.ts";
+import { checkDatabase, checkMail } from "./service-checks.ts";
 
 /**
- * Examines what a gateway needs on this machine and beyond: configuration, folder, disk, port, and that each host can be
- * reached and takes its key. It changes nothing, and asks hosts for nothing that costs.
+ * Examines what a gateway needs on this machine and beyond: configuration, folder, disk, port, database and mail server where
+ * they are configured, and that each host can be reached and takes its key. It changes nothing, and asks hosts for nothing that costs.
  */
 export async function doctor({ json }: { readonly json: boolean }, place: Place): Promise<void> {
   const findings = await withProgress(place, (progress) => examine(place, progress));
@@ -38,25 +40,33 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
   }
   const { config } = found;
   const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
-  let done = 0;
-  progress(0, hosts.length, "asking hosts");
-  const asked = await Promise.all(
-    hosts.map(async (host) => {
-      const finding = await checkHost(host, place.fetch);
-      progress(++done, hosts.length, `${host.id} answered`);
-      return finding;
-    }),
-  );
+  const asked = await askHosts(hosts, place, progress);
+  progress(0, null, "asking database and mail server");
+  const services = [...(await checkDatabase(config.store)), ...(await checkMail(config.smtp))];
   return [
     ok(
       "configuration",
       `${config.file ?? "built-in defaults"}: ${counted(config.catalog.models.size, "model")}`,
     ),
     ...machine,
+    ...services,
     ...(hosts.length === 0 ? [noHosts] : asked),
     prices(unpricedModels(config.catalog), config.catalog.models.size),
   ];
 }
+
+/** A few at a time; the findings come in the order of the hosts. */
+async function askHosts(hosts: readonly Host[], place: Place, progress: Progress): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (let from = 0; from < hosts.length; from += MAX_ASKED_AT_ONCE) {
+    progress(from, hosts.length, "asking hosts");
+    const some = hosts.slice(from, from + MAX_ASKED_AT_ONCE);
+    findings.push(...(await Promise.all(some.map((host) => checkHost(host, place.fetch)))));
+  }
+  return findings;
+}
+
+const MAX_ASKED_AT_ONCE = 8;
 
 const noHosts: Finding = {
   check: "hosts",

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bar } from "../../src/cli/progress.ts";
+import { MailServer } from "../fakes/mail-server.ts";
+import { Cluster, hasPostgres } from "../postgres/cluster.ts";
 import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { gateway } from "./command.ts";
 
@@ -222,5 +224,47 @@ describe("the progress bar", () => {
   ];
   test.each(bars)("%p of %p in %p columns", (done, total, columns, drawn) => {
     expect(bar(done, total, "asking h", columns)).toBe(drawn);
+  });
+});
+
+describe("doctor, of what a gateway shares with others", () => {
+  const findings = async (more: string): Promise<{ check: string; state: string; detail: string }[]> => {
+    configure(`${configured("v1", "good-key")}${more}\n`);
+    return JSON.parse((await gateway(["doctor", "--json"], { PORT: freePort() }, folder)).out).findings;
+  };
+
+  test("a mail server that answers, one that refuses the password, and one that is not there", async () => {
+    const server = await MailServer.start({
+      onAuth: ({ password }, _, done) =>
+        password === "right" ? done(null, { user: "postman" }) : done(new Error("no")),
+      allowInsecureAuth: true,
+    });
+    const smtp = (port: number, password: string) =>
+      `smtp: { host: 127.0.0.1, port: ${port}, user: postman, password: ${password}, from: a@gateway.test }`;
+    const states = [];
+    for (const row of [smtp(server.port, "right"), smtp(server.port, "canary-wrong"), smtp(1, "right")]) {
+      const mail = (await findings(row)).find(({ check }) => check === "mail")!;
+      expect(mail.detail).not.toContain("canary");
+      states.push(mail.state);
+    }
+    await server.stop();
+    expect(states).toEqual(["ok", "fail", "fail"]);
+  });
+
+  test("a database that is not there, its password unseen", async () => {
+    const all = await findings("store: postgres://gateway:canary@127.0.0.1:1/gateway");
+    const { state, detail } = all.find(({ check }) => check === "database")!;
+    expect(state).toBe("fail");
+    expect(detail).not.toContain("canary");
+  });
+
+  test.skipIf(!hasPostgres())("a database that answers, with its version", async () => {
+    const cluster = await Cluster.start();
+    const all = await findings(`store: ${cluster.url()}`);
+    await cluster.stop();
+    expect(all.find(({ check }) => check === "database")).toMatchObject({
+      state: "ok",
+      detail: expect.stringMatching(/^PostgreSQL \d+\.\d+.*answers in \d+\.\d ms$/),
+    });
   });
 });

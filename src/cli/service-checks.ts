@@ -1,0 +1,63 @@
+import type { SmtpConfig, StoreConfig } from "../config/config.ts";
+import { transportTo } from "../mailer.ts";
+import { Postgres } from "../store/postgres.ts";
+import { systemClock } from "../units/clock.ts";
+import { messageOf } from "./console.ts";
+import { type Finding, ok } from "./finding.ts";
+
+/** The database that gateways share, where the configuration names one. */
+export async function checkDatabase(store: StoreConfig): Promise<Finding[]> {
+  if (store.kind !== "postgres") return [];
+  const check = "database";
+  const postgres = new Postgres({ url: store.url, connections: 1, deadlineMs: ANSWER_MS }, systemClock);
+  try {
+    const startedMs = performance.now();
+    await postgres.query((sql) => sql`SELECT 1`);
+    const connectedMs = performance.now();
+    const [row] = await postgres.query<{ server_version: string }>((sql) => sql`SHOW server_version`);
+    const tripMs = performance.now() - connectedMs;
+    const connectMs = connectedMs - startedMs;
+    return [
+      ok(
+        check,
+        `PostgreSQL ${row!.server_version}: connected in ${connectMs.toFixed(0)} ms, answers in ${tripMs.toFixed(1)} ms`,
+      ),
+    ];
+  } catch (error) {
+    return [
+      {
+        check,
+        state: "fail",
+        detail: messageOf(error),
+        next: "Check `store` in the configuration: host, port, database, user, password, sslmode.",
+      },
+    ];
+  } finally {
+    await postgres.close();
+  }
+}
+
+/** The mail server, up to the point where a mail would be handed over. */
+export async function checkMail(smtp: SmtpConfig | null): Promise<Finding[]> {
+  if (smtp === null) return [];
+  const check = "mail";
+  const transport = transportTo(smtp);
+  try {
+    await transport.verify();
+    const signedIn = smtp.user === null ? "without signing in" : `and signs ${smtp.user} in`;
+    return [ok(check, `${smtp.host}:${smtp.port} answers ${signedIn}`)];
+  } catch (error) {
+    return [
+      {
+        check,
+        state: "fail",
+        detail: `${smtp.host}:${smtp.port}: ${messageOf(error)}`,
+        next: "People cannot sign in by email until `smtp` in the configuration is right.",
+      },
+    ];
+  } finally {
+    transport.close();
+  }
+}
+
+const ANSWER_MS = 10_000;
