@@ -11,8 +11,12 @@ export class GatewayProcess {
     private readonly errors: Promise<string>,
   ) {}
 
-  static async start(folder: Folder, env: Record<string, string> = {}): Promise<GatewayProcess> {
-    const child = Bun.spawn([process.execPath, "run", "start"], {
+  static async start(
+    folder: Folder,
+    env: Record<string, string> = {},
+    command: readonly string[] = ["run", "start"],
+  ): Promise<GatewayProcess> {
+    const child = Bun.spawn([process.execPath, ...command], {
       cwd: join(import.meta.dir, "../.."),
       env: { ...cleanEnvironment(), ...folder.env, ...env },
       stdin: "ignore",
@@ -83,7 +87,7 @@ export class GatewayProcess {
     return this.get("/admin/ledger/audit", ADMIN);
   }
 
-  private async send(method: string, path: string, body: unknown, bearer: string | null): Promise<Reply> {
+  async send(method: string, path: string, body: unknown, bearer: string | null = null): Promise<Reply> {
     const response = await fetch(this.url + path, {
       method,
       headers: {

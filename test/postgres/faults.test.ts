@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { json } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { Random } from "../sim/random.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+/**
+ * Three gateways, each a process of its own, and a PostgreSQL, all of which are ended, paused and begun again under load.
+ * What clients saw is judged afterwards: against the receipts, the caps and the books. A request holds $0.001 and costs
+ * $0.0006.
+ */
+describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under load", () => {
+  let cluster: Cluster;
+  let host: FakeHost;
+  let folders: Folder[];
+  let gateways: GatewayProcess[];
+  const random = new Random(11);
+
+  beforeAll(async () => {
+    const { whole } = chatText(["ok"], { input: 10, output: 60 });
+    host = await startFakeHost(() => json(whole));
+    cluster = await Cluster.start();
+    const store = await cluster.database();
+    folders = [0, 1, 2].map(() => new Folder(config(host.url, store)));
+    gateways = await Promise.all(folders.map(start));
+  });
+  afterAll(async () => {
+    for (const gateway of gateways ?? []) await gateway.kill();
+    for (const folder of folders ?? []) folder.remove();
+    await host.close();
+    await cluster.stop();
+  });
+
+  const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);
+  const ask = async (at: number, key: string): Promise<Seen> => {
+    const body = { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
+    try {
+      const reply = await gateways[at]!.post("/v1/chat/completions", body, key);
+      return { status: reply.status, receipt: reply.headers.get("x-gateway-receipt") };
+    } catch {
+      // The connection broke, or there was nobody: what became of the request, the books will say.
+      return { status: 0, receipt: null };
+    }
+  };
+
+  async function until(what: () => Promise<boolean>): Promise<void> {
+    for (let round = 0; round < 300; round++) {
+      if (await what().catch(() => false)) return;
+      await Bun.sleep(100);
+    }
+    throw new Error("it never came about");
+  }
+  const allReady = () =>
+    until(async () => {
+      const replies = await Promise.all(gateways.map((gateway) => gateway.get("/readyz")));
+      return replies.every(({ status }) => status === 200);
+    });
+  const allInOrder = async () => {
+    for (const gateway of gateways) {
+      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    }
+  };
+
+  test("no cap is crossed, no answered request lost, and the books agree", async () => {
+    const owner = await gateways[0]!.keyWith(0.6);
+    const capped = await gateways[1]!.keyWith(5);
+    await gateways[1]!.send(
+      "PATCH",
+      `/v1/keys/${capped.id}`,
+      { daily_limit_usd: 0.3 },
+      capped.recovery_secret,
+    );
+    const keys = [owner.key, capped.key];
+
+    const seen: Seen[] = [];
+    let loading = true;
+    const clients = Array.from({ length: 12 }, async (_, client) => {
+      while (loading) {
+        seen.push(await ask(random.below(3), keys[client % 2]!));
+        await Bun.sleep(10);
+      }
+    });
+
+    for (let round = 0; round < 3; round++) {
+      const victim = random.below(3);
+      await gateways[victim]!.kill();
+      gateways[victim] = await start(folders[victim]!);
+
+      const paused = gateways[random.below(3)]!;
+      paused.signal("SIGSTOP");
+      await Bun.sleep(300);
+      paused.signal("SIGCONT");
+
+      await cluster.end(round % 2 === 0 ? "immediate" : "fast");
+      await Bun.sleep(200);
+      await cluster.begin();
+      await allReady();
+    }
+    loading = false;
+    await Promise.all(clients);
+    await allReady();
+
+    await allInOrder();
+    expect(seen.filter(({ status }) => status === 401)).toEqual([]);
+    const answered = seen.filter(({ status }) => status === 200);
+    expect(answered.length).toBeGreaterThan(50);
+    const receipts = new Map<string, { state: string; cost_usd: number }>();
+    for (const secret of [owner.recovery_secret, capped.recovery_secret]) {
+      for (const one of await allReceipts(gateways[2]!, secret)) receipts.set(one.id, one);
+    }
+    for (const { receipt } of answered) expect(receipts.get(receipt!)?.state).toBe("settled");
+
+    const total = await drain(0, owner.key);
+    expect(total).toBe(true);
+    const me = (await gateways[1]!.get("/v1/me", owner.key)).json;
+    expect(me.balance_usd).toBeGreaterThanOrEqual(0);
+    expect(me.balance_usd).toBeLessThan(0.001);
+    await drain(1, capped.key);
+    const used = (await gateways[2]!.get("/v1/me", capped.key)).json.key.used_day_usd;
+    expect(used).toBeLessThanOrEqual(0.3);
+    expect(used).toBeGreaterThan(0.299);
+    await allInOrder();
+  }, 120_000);
+
+  /** Spends what is left, until no worst case fits any more. */
+  async function drain(at: number, key: string): Promise<boolean> {
+    for (let request = 0; request < 1_200; request++) {
+      const { status } = await ask(at, key);
+      if (status === 402 || status === 429) return true;
+      expect(status).toBe(200);
+    }
+    return false;
+  }
+
+  test("a revoke waits for a node that is paused no longer than its lease, which then accepts nothing", async () => {
+    const { id, key } = await gateways[0]!.keyWith(1);
+    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(200);
+    gateways[1]!.signal("SIGSTOP");
+    const revoked = await gateways[0]!.send("DELETE", `/v1/keys/${id}`, undefined, key);
+    expect(revoked.status).toBe(200);
+    expect((await ask(2, key)).status).toBe(401);
+    gateways[1]!.signal("SIGCONT");
+    // It may not know yet that the key is revoked; it does know that it must not trust itself.
+    expect([401, 500]).toContain((await ask(1, key)).status);
+    await allReady();
+    expect((await ask(1, key)).status).toBe(401);
+  }, 60_000);
+
+  test("while PostgreSQL is away, grants go on being spent; then retryable errors, never 401; then all is well", async () => {
+    const { key } = await gateways[0]!.keyWith(1);
+    for (let request = 0; request < 3; request++) expect((await ask(0, key)).status).toBe(200);
+    await cluster.end("immediate");
+    expect((await ask(0, key)).status).toBe(200);
+    const statuses = new Set<number>();
+    await until(async () => {
+      statuses.add((await ask(0, key)).status);
+      return statuses.has(500);
+    });
+    expect([...statuses].sort()).toEqual([200, 500]);
+    await cluster.begin();
+    await allReady();
+    expect((await ask(0, key)).status).toBe(200);
+    await allInOrder();
+  }, 60_000);
+
+  test("a node that leaves gives everything back, and costs no client an answer", async () => {
+    const { key } = await gateways[0]!.keyWith(0.01);
+    expect((await ask(2, key)).status).toBe(200);
+    expect(await gateways[2]!.stop()).toBe(0);
+    let served = 0;
+    while ((await ask(0, key)).status === 200) served += 1;
+    // $0.0094 are left: 14 leave $0.001, which is one more.
+    expect(served).toBe(15);
+    gateways[2] = await start(folders[2]!);
+    await allInOrder();
+  }, 60_000);
+});
+
+interface Seen {
+  readonly status: number;
+  readonly receipt: string | null;
+}
+
+async function allReceipts(
+  gateway: GatewayProcess,
+  secret: string,
+): Promise<{ id: string; state: string; cost_usd: number }[]> {
+  const all: { id: string; state: string; cost_usd: number }[] = [];
+  for (let before = ""; ; ) {
+    const page = (await gateway.get(`/v1/receipts?limit=100${before}`, secret)).json;
+    all.push(...page.data);
+    if (!page.has_more) return all;
+    before = `&before=${page.next_before ?? page.data.at(-1).id}`;
+  }
+}
+
+const config = (hostUrl: string, store: string): string => `
+hosts:
+  - { id: h, base_url: "${hostUrl}/v1", speaks: [chat.completions] }
+models:
+  - id: test/model
+    name: Test
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 0, output: 10 }
+    routes: [{ host: h, model: host-model }]
+defaults:
+  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+setup: { accountless_keys_per_address_per_hour: 1000 }
+store: ${store}
+`;
