@@ -7,7 +7,7 @@ import type { Route } from "./catalog/catalog.ts";
 import { nameableIds, suggestion } from "./catalog/closest-id.ts";
 import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
 import { configView } from "./config/config-view.ts";
-import { type FoundConfig, findConfig } from "./config/find-config.ts";
+import { type ConfigPlace, type FoundConfig, findConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
 import { formatProblems } from "./config/problem.ts";
 import { contractSignatures } from "./contract-signatures.ts";
@@ -80,12 +80,22 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       log,
       stopSimulated: () => simulated.stop(),
       onLost: options.onLost ?? (() => {}),
+      onReloaded: options.onReloaded ?? (() => {}),
     });
   } catch (error) {
     folder?.release();
     await simulated.stop();
     throw error;
   }
+}
+
+/** How many processes the configuration asks for; a file with problems is left to `openGateway` to refuse. */
+export async function wantedWorkers(place: Omit<ConfigPlace, "simulatedUrl" | "fetch">): Promise<number> {
+  const noHost = () => Promise.reject(new Error("only the file is read"));
+  const read = await findConfig({ ...place, simulatedUrl: "http://127.0.0.1", fetch: noHost as never });
+  if (Array.isArray(read)) return 1;
+  const { workers, store } = read.config;
+  return store.kind === "sqlite" ? 1 : workers;
 }
 
 export interface GatewayOptions {
@@ -96,6 +106,8 @@ export interface GatewayOptions {
   readonly random?: RandomBytes;
   /** The store no longer counts with this process, which must end: nothing is admitted any more. */
   readonly onLost?: (error: Error) => void;
+  /** The configuration was read again because the operator asked this process over HTTP. */
+  readonly onReloaded?: () => void;
 }
 
 /** One event for the operator; `fields` never hold keys, hashes, prompts or answers. */
@@ -123,6 +135,7 @@ interface Parts {
   readonly log: Log;
   readonly stopSimulated: () => Promise<void>;
   onLost(error: Error): void;
+  onReloaded(): void;
 }
 
 /** Receipts of refused requests, which opened no hold and are not written down. */
@@ -293,7 +306,11 @@ async function assemble(parts: Parts): Promise<Gateway> {
     usage: books.usage,
     apps: new AppBundle(),
     ready: () => !draining && books.healthy(),
-    reload: async () => ({ problem: await reload() }),
+    async reload() {
+      const problem = await reload();
+      if (problem === null) parts.onReloaded();
+      return { problem };
+    },
     configInForce: () => configView(config, links),
     metrics: () => metrics.text(health.report(config.catalog)),
     onFault,
@@ -303,7 +320,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   // Links are only read by requests, and none arrives before the port is known.
   links = linksOf(config, "");
   const app = httpApp(deps);
-  const server = listen(app, { hostname, port: portOf(env.PORT) });
+  const server = listen(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);
   links = linksOf(config, url);
   await Promise.race([freeRoutes.verify(), sleep(clock, FIRST_PROBES_MS)]);
@@ -392,7 +409,7 @@ function withCeiling(body: Uint8Array): Uint8Array {
   }
 }
 
-function portOf(text: string | undefined): number {
+export function portOf(text: string | undefined): number {
   if (text === undefined || text === "") return DEFAULT_PORT;
   const port = Number(text);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {

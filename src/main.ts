@@ -1,33 +1,35 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { banner } from "./config/banner.ts";
-import { ConfigError, type Gateway, type Log, openGateway } from "./gateway.ts";
+import { ConfigError, type Log, openGateway, portOf, wantedWorkers } from "./gateway.ts";
 import { DataFolderError } from "./store/data-folder.ts";
 import { StoreUnreachable } from "./store/postgres.ts";
+import { Supervisor } from "./supervisor.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 
 /** `bun run start`: contract, section 1. */
+const { env } = process;
+const worker = env.GATEWAY_WORKER;
 const log: Log = (event, fields = {}) =>
-  console.error(JSON.stringify({ at: isoTime(systemClock.now()), event, ...fields }));
+  console.error(
+    JSON.stringify({
+      at: isoTime(systemClock.now()),
+      ...(worker === undefined ? {} : { worker }),
+      event,
+      ...fields,
+    }),
+  );
 
 const PARENT_CHECK_MS = 50;
 
-const gateway = await start();
-console.log(
-  banner({
-    config: gateway.config,
-    found: gateway.found,
-    listening: gateway.url,
-    adminTokenPath: gateway.folder.adminTokenPath,
-    dataPath: resolve(gateway.folder.path),
-  }).join("\n"),
-);
+const serving = await start();
+console.log(serving.announcement);
 
-process.on("SIGHUP", () => void gateway.reload());
+process.on("SIGHUP", () => serving.reload());
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void end());
 
-// `npm start` and `bun run start` put a process between the operator and this one. When it is killed, this one must not
-// live on unseen, holding the port and the data folder; being crash-safe, it may end as abruptly.
-if (process.env.npm_lifecycle_event !== undefined) {
+// `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process. When that is
+// killed, this one must not live on unseen, holding the port and the data folder; being crash-safe, it may end as abruptly.
+if (env.npm_lifecycle_event !== undefined || worker !== undefined) {
   const parent = process.ppid;
   setInterval(() => {
     if (process.ppid !== parent) process.kill(process.pid, "SIGKILL");
@@ -39,25 +41,62 @@ async function end(): Promise<void> {
   if (ending) return;
   ending = true;
   log("draining");
-  await gateway.stop();
+  await serving.stop();
   log("stopped");
   process.exit(0);
 }
 
-async function start(): Promise<Gateway> {
+async function start(): Promise<Serving> {
   try {
-    return await openGateway({
-      env: process.env,
-      cwd: process.cwd(),
-      log,
-      onLost(error) {
-        log("lost", { error: error.message });
-        process.exit(1);
-      },
-    });
+    const workers =
+      worker === undefined ? await wantedWorkers({ env, cwd: process.cwd(), now: systemClock.now() }) : 1;
+    return await (workers === 1 ? serve() : supervise(workers));
   } catch (error) {
     const expected = [ConfigError, DataFolderError, StoreUnreachable].some((kind) => error instanceof kind);
     console.error(expected ? `The gateway did not start: ${(error as Error).message}` : error);
     process.exit(1);
   }
+}
+
+interface Serving {
+  readonly announcement: string;
+  reload(): void;
+  stop(): Promise<void>;
+}
+
+async function serve(): Promise<Serving> {
+  const gateway = await openGateway({
+    env,
+    cwd: process.cwd(),
+    log,
+    onLost(error) {
+      log("lost", { error: error.message });
+      process.exit(1);
+    },
+    onReloaded() {
+      // Asked over HTTP, one worker was reached: the supervisor tells the others.
+      if (worker !== undefined) process.kill(process.ppid, "SIGHUP");
+    },
+  });
+  const announcement = banner({
+    config: gateway.config,
+    found: gateway.found,
+    listening: gateway.url,
+    adminTokenPath: gateway.folder.adminTokenPath,
+    dataPath: resolve(gateway.folder.path),
+  }).join("\n");
+  return { announcement, reload: () => void gateway.reload(), stop: () => gateway.stop() };
+}
+
+async function supervise(workers: number): Promise<Serving> {
+  const { supervisor, announcement } = await Supervisor.start({
+    workers,
+    env,
+    hostname: env.HOST || "127.0.0.1",
+    port: portOf(env.PORT),
+    dataFolder: env.GATEWAY_DATA || join(process.cwd(), "data"),
+    clock: systemClock,
+    log,
+  });
+  return { announcement, reload: () => supervisor.reload(), stop: () => supervisor.stop() };
 }

@@ -25,6 +25,7 @@ const FLOORS = [
     "counting-thread.ts",
     "metrics.ts",
     "bookkeeping.ts",
+    "supervisor.ts",
     "bookkeeping-sqlite.ts",
     "bookkeeping-postgres.ts",
     "open-tier.ts",

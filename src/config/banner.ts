@@ -78,9 +78,11 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
     );
 }
 
-/** What the file may say already but no part of this version reads: silence would pass for consent. */
-const unused = ({ workers }: Config): string[] =>
-  workers > 1 ? [`  workers: ${workers} is not used yet: one process serves.`] : [];
+/** What the file says but is not done: silence would pass for consent. */
+const unused = ({ workers, store }: Config): string[] =>
+  workers > 1 && store.kind === "sqlite"
+    ? [`  workers: ${workers} needs store: postgres://…: with sqlite, one process serves.`]
+    : [];
 
 /** Free where there is something free, so that the first request needs no credit. */
 function firstModel({ catalog }: Config): string {

@@ -93,13 +93,17 @@ const withAlias = (endpoint: Endpoint): Endpoint[] =>
 
 /**
  * Opens the port; 0 picks a free one. Bun would answer a large body with an empty 413 before any code of ours runs, so its
- * limit is set out of reach and http/body enforces ours. `reusePort` would let a second gateway share the port unseen.
+ * limit is set out of reach and http/body enforces ours. Workers of one supervisor share a port; without one, that would let a
+ * second gateway share it unseen.
  */
-export function listen(app: ReturnType<typeof httpApp>, { hostname, port }: Address): Bun.Server<unknown> {
+export function listen(
+  app: ReturnType<typeof httpApp>,
+  { hostname, port, shared = false }: Address,
+): Bun.Server<unknown> {
   app.listen({
     hostname,
     port,
-    reusePort: false,
+    reusePort: shared,
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   });
@@ -109,6 +113,7 @@ export function listen(app: ReturnType<typeof httpApp>, { hostname, port }: Addr
 export interface Address {
   readonly hostname: string;
   readonly port: number;
+  readonly shared?: boolean;
 }
 
 /** Longest silence of a client while it sends its request. */

@@ -176,12 +176,12 @@ describe("the start's message", () => {
     expect(await lines({ ...GOOD_ENV, TOGETHER_API_KEY: "k" })).not.toContain("serves nothing");
   });
 
-  test("names settings that nothing reads yet", async () => {
+  test("names settings that have no effect", async () => {
     writeFileSync(join(cwd, "gateway.yaml"), "workers: 4\n");
     const text = await lines({});
-    expect(text).toContain("workers: 4 is not used yet");
+    expect(text).toContain("workers: 4 needs store: postgres://…");
     writeFileSync(join(cwd, "gateway.yaml"), "workers: 1\n");
-    expect(await lines({})).not.toContain("not used yet");
+    expect(await lines({})).not.toContain("workers: 1");
   });
 
   test("shows the base address that clients use, where one is configured", async () => {

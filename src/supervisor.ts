@@ -1,0 +1,128 @@
+import { join } from "node:path";
+import type { Log } from "./gateway.ts";
+import type { Clock } from "./units/clock.ts";
+
+/**
+ * `workers: N`: so many gateways on one port, each a node of the shared store with a data folder of its own. The kernel
+ * spreads connections over them. One that dies is started again, and then recovers like any node; one that notices that
+ * this process is gone ends itself (main.ts), so that the next supervisor finds folders and port free.
+ */
+export class Supervisor {
+  private readonly workers: Worker[];
+  private stopping = false;
+
+  private constructor(
+    private readonly options: SupervisorOptions,
+    private readonly port: number,
+  ) {
+    this.workers = Array.from({ length: options.workers }, (_, index) => ({
+      number: index + 1,
+      failures: 0,
+    }));
+  }
+
+  /** Starts the first worker, then the others; resolves with the first one's announcement when all are serving. */
+  static async start(options: SupervisorOptions): Promise<{ supervisor: Supervisor; announcement: string }> {
+    const supervisor = new Supervisor(options, claimPort(options.hostname, options.port));
+    const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
+    if (ready.includes(null)) {
+      await supervisor.stop();
+      throw new Error("a worker did not start; what it said is above");
+    }
+    return { supervisor, announcement: ready[0]! };
+  }
+
+  /** All workers read the configuration again. */
+  reload(): void {
+    for (const { child } of this.workers) child?.kill("SIGHUP");
+  }
+
+  /** Drains all workers; resolves when they have ended. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    for (const { child } of this.workers) child?.kill("SIGTERM");
+    await Promise.all(this.workers.map(({ child }) => child?.exited));
+  }
+
+  /** Null when the worker ended before it served. */
+  private async begin(worker: Worker): Promise<string | null> {
+    const { env, dataFolder, clock } = this.options;
+    const startedMs = clock.elapsedMs();
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "main.ts")], {
+      env: {
+        ...env,
+        GATEWAY_WORKER: String(worker.number),
+        GATEWAY_DATA: join(dataFolder, `worker-${worker.number}`),
+        PORT: String(this.port),
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    worker.child = child;
+    const announcement = await announced(child.stdout);
+    void child.exited.then(() => this.ended(worker, announcement !== null, startedMs));
+    return announcement;
+  }
+
+  private ended(worker: Worker, served: boolean, startedMs: number): void {
+    if (this.stopping) return;
+    const { clock, log } = this.options;
+    const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
+    worker.failures = lived ? 0 : worker.failures + 1;
+    const restartMs = Math.min(FIRST_RESTART_MS * 2 ** worker.failures, LAST_RESTART_MS);
+    log("worker ended", { worker: worker.number, restart_ms: restartMs });
+    clock.after(restartMs, () => {
+      if (!this.stopping) void this.begin(worker);
+    });
+  }
+}
+
+export interface SupervisorOptions {
+  readonly workers: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly hostname: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly dataFolder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Worker {
+  readonly number: number;
+  child?: Bun.Subprocess<"ignore", "pipe", "inherit">;
+  /** Ends in a row that came soon after their starts. */
+  failures: number;
+}
+
+const STEADY_MS = 10_000;
+const FIRST_RESTART_MS = 50;
+const LAST_RESTART_MS = 5_000;
+
+/** Workers share the port with each other, and would with a stranger as well: so it is first taken by this process alone. */
+function claimPort(hostname: string, port: number): number {
+  const listener = Bun.listen({ hostname, port, socket: { data() {} } });
+  const claimed = listener.port;
+  listener.stop(true);
+  return claimed;
+}
+
+/** What the worker prints until it serves; afterwards its output is only drained. */
+async function announced(stdout: ReadableStream<Uint8Array>): Promise<string | null> {
+  const reader = stdout.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return null;
+    text += decoder.decode(value, { stream: true });
+    if (!text.includes("listening on ") || !text.endsWith("\n")) continue;
+    void drain(reader);
+    return text;
+  }
+}
+
+async function drain(reader: { read(): Promise<{ done: boolean }> }): Promise<void> {
+  while (!(await reader.read()).done);
+}

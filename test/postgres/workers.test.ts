@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { json } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+describe.skipIf(!hasPostgres())("workers on one port", () => {
+  let cluster: Cluster;
+  let host: FakeHost;
+  let store: string;
+  beforeAll(async () => {
+    host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+    cluster = await Cluster.start();
+    store = await cluster.database();
+  });
+  afterAll(async () => {
+    await host.close();
+    await cluster.stop();
+  });
+
+  async function withGateway(run: (gateway: GatewayProcess, folder: Folder) => Promise<void>): Promise<void> {
+    const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n`));
+    const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    try {
+      await run(gateway, folder);
+    } finally {
+      await gateway.kill();
+      folder.remove();
+    }
+  }
+
+  const CHAT = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
+  const pids = (supervisor: number): number[] =>
+    Bun.spawnSync(["pgrep", "-P", String(supervisor)])
+      .stdout.toString()
+      .trim()
+      .split("\n")
+      .filter(Boolean)
+      .map(Number);
+
+  async function until(what: () => boolean | Promise<boolean>): Promise<void> {
+    for (let round = 0; round < 200; round++) {
+      if (await what()) return;
+      await Bun.sleep(50);
+    }
+    throw new Error("it never came about");
+  }
+
+  test("both serve, keys are shared, and a drain ends all of them", async () => {
+    await withGateway(async (gateway) => {
+      const { key } = await gateway.keyWith(1);
+      for (let request = 0; request < 60; request++) {
+        expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
+      }
+      // The key's 60 requests a minute are those of both together.
+      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(429);
+      const workers = pids(gateway.pid);
+      expect(workers).toHaveLength(2);
+      expect(await gateway.stop()).toBe(0);
+      for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow();
+    });
+  }, 30_000);
+
+  test("a worker that is killed is replaced, and the books agree", async () => {
+    await withGateway(async (gateway) => {
+      const { key } = await gateway.keyWith(1);
+      const [first, second] = pids(gateway.pid);
+      process.kill(first!, "SIGKILL");
+      await until(() => {
+        const now = pids(gateway.pid);
+        return now.length === 2 && !now.includes(first!) && now.includes(second!);
+      });
+      await until(async () => (await gateway.get("/readyz")).status === 200);
+      await until(async () => (await gateway.post("/v1/chat/completions", CHAT, key)).status === 200);
+      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    });
+  }, 30_000);
+
+  test("when the supervisor is killed, its workers end, and the next one finds everything free", async () => {
+    await withGateway(async (gateway, folder) => {
+      const workers = pids(gateway.pid);
+      await gateway.kill();
+      const gone = (pid: number): boolean => {
+        try {
+          process.kill(pid, 0);
+          return false;
+        } catch {
+          return true;
+        }
+      };
+      await until(() => workers.every(gone));
+      const next = await GatewayProcess.start(folder, { PORT: new URL(gateway.url).port }, ["src/main.ts"]);
+      expect((await next.get("/readyz")).status).toBe(200);
+      expect(await next.stop()).toBe(0);
+    });
+  }, 30_000);
+
+  test("a port that another holds is not shared with it", async () => {
+    await withGateway(async (gateway, folder) => {
+      const other = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n`));
+      const start = GatewayProcess.start(other, { PORT: new URL(gateway.url).port }, ["src/main.ts"]);
+      await expect(start).rejects.toThrow("did not start");
+      other.remove();
+      expect(folder.path).not.toBe(other.path);
+    });
+  }, 30_000);
+});
