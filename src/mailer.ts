@@ -19,7 +19,7 @@ export class Mailer {
   post(mail: Mail): void {
     const config = this.house.smtp();
     if (config === null) {
-      this.file(mail);
+      this.tryFile(mail);
       return;
     }
     if (this.sending.size >= MOST_SENDING) {
@@ -39,7 +39,13 @@ export class Mailer {
   private async send({ to, subject, text }: Mail, config: SmtpConfig): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.transport(config).sendMail({ from: config.from, to, subject, text });
+        await this.transport(config).sendMail({
+          from: config.from,
+          to,
+          subject,
+          text,
+          headers: NOBODY_WROTE_IT,
+        });
         return;
       } catch (error) {
         // The server's own words may repeat the recipient or the mail, so they stay out of the log.
@@ -59,6 +65,15 @@ export class Mailer {
       this.smtp = { config, transport: transportTo(config) };
     }
     return this.smtp.transport;
+  }
+
+  private tryFile(mail: Mail): void {
+    try {
+      this.file(mail);
+    } catch (error) {
+      // Of a disk that is full, say. The message names the file, not the mail.
+      this.house.log("mail", { problem: "not written", error: String(error) });
+    }
   }
 
   private file({ to, subject, text }: Mail): void {
@@ -85,6 +100,8 @@ interface MailerHouse {
   log(event: string, fields: Readonly<Record<string, unknown>>): void;
 }
 
+/** Keeps absence notes from answering (RFC 3834). */
+const NOBODY_WROTE_IT = { "Auto-Submitted": "auto-generated" };
 const MOST_SENDING = 1_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;

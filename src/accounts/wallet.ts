@@ -1,4 +1,4 @@
-import { createSiweMessage } from "viem/siwe";
+import { createSiweMessage, SiweInvalidMessageFieldError } from "viem/siwe";
 import { getAddress, verifyMessage } from "viem/utils";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { randomBase58 } from "../units/base58.ts";
@@ -23,22 +23,9 @@ export async function walletMessage(
       "`address` must be 0x and 40 hex digits, with a right checksum if in mixed case.",
     );
   }
-  const now = desk.clock.now();
-  const expiresAt = (now + MESSAGE_MS) as EpochMs;
-  const { dashboardUrl } = desk.links();
-  // Wallets compare the domain with the page that asks, which is the dashboard's.
-  const { host } = new URL(dashboardUrl);
-  const message = createSiweMessage({
-    domain: host,
-    address,
-    statement: `Prove to ${host} that this wallet is yours. This costs nothing.`,
-    uri: dashboardUrl,
-    version: "1",
-    chainId,
-    nonce: randomBase58(NONCE_CHARACTERS, desk.random),
-    issuedAt: new Date(now),
-    expirationTime: new Date(expiresAt),
-  });
+  const expiresAt = (desk.clock.now() + MESSAGE_MS) as EpochMs;
+  const message = writeMessage(desk, address, chainId, expiresAt);
+  if (refused(message)) return message;
   const kept = { hash: hashSecret(message), address, chainId, expiresAt };
   const change = await desk.store.change({}, () => ({ message: kept }));
   return refused(change) ? change : message;
@@ -46,6 +33,37 @@ export async function walletMessage(
 
 const MESSAGE_MS = 10 * 60_000;
 const NONCE_CHARACTERS = 22;
+
+function writeMessage(
+  desk: AccountDesk,
+  address: Address,
+  chainId: number,
+  expiresAt: EpochMs,
+): string | Refusal {
+  const { dashboardUrl } = desk.links();
+  // Wallets compare the domain with the page that asks, which is the dashboard's.
+  const { host } = new URL(dashboardUrl);
+  try {
+    return createSiweMessage({
+      domain: host,
+      address,
+      statement: `Prove to ${host} that this wallet is yours. This costs nothing.`,
+      uri: dashboardUrl,
+      version: "1",
+      chainId,
+      nonce: randomBase58(NONCE_CHARACTERS, desk.random),
+      issuedAt: new Date(desk.clock.now()),
+      expirationTime: new Date(expiresAt),
+    });
+  } catch (error) {
+    if (!(error instanceof SiweInvalidMessageFieldError)) throw error;
+    // A host name without a dot, or an IPv6 address.
+    return refuse(
+      "invalid_request",
+      `Wallets cannot sign in here, because they take no messages from \`${host}\`. The operator can set \`dashboard_url\` to an address with a domain name.`,
+    );
+  }
+}
 
 /** A message on its way to being signed, by its hash. */
 export interface WalletMessage {

@@ -121,7 +121,9 @@ export class PostgresAccountStore implements AccountStore {
 
   private async attach(sql: TransactionSQL, balance: BalanceId, account: AccountId): Promise<void> {
     await sql`DELETE FROM claims WHERE balance_id = ${balance}`;
-    const attached = await sql`UPDATE balances SET account_id = ${account}, attached_at = ${this.clock.now()}
+    // Later than all others of the account, whatever the clock says: the first must stay the first.
+    const attached = await sql`UPDATE balances SET account_id = ${account}, attached_at = greatest(
+        ${this.clock.now()}::bigint, (SELECT max(attached_at) + 1 FROM balances WHERE account_id = ${account}))
       WHERE id = ${balance} AND account_id IS NULL RETURNING id`;
     assert(attached.length === 1, `${balance} belongs to an account already`);
   }

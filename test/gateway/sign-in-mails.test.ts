@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeAuthority } from "../fakes/certificates.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { type OpenGateway, open } from "./open.ts";
 
@@ -80,6 +81,41 @@ test("a password is not sent without TLS, except to this machine", async () => {
   await strict.close();
   expect(seen).toEqual(["u p"]);
   expect(strict.logged.some((line) => line.includes("not sent"))).toBe(true);
+});
+
+test("a mail server with a certificate that nobody vouches for gets no mail", async () => {
+  const authority = makeAuthority();
+  closing.push(async () => authority.remove());
+  const { key, cert } = authority.issue("IP:127.0.0.1");
+  const server = await mailServer({ key, cert });
+  const gateway = await open(`smtp: { host: 127.0.0.1, port: ${server.port}, from: a@gateway.test }\n`);
+  await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
+  await gateway.close();
+  expect(server.mails).toEqual([]);
+  expect(gateway.logged.some((line) => line.includes("not sent"))).toBe(true);
+});
+
+test("a disk that takes no mail is the operator's trouble, not the caller's", async () => {
+  const gateway = await gatewayWith("# nothing\n");
+  writeFileSync(join(gateway.gateway.folder.path, "outbox"), "in the way");
+  expect((await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } })).status).toBe(
+    202,
+  );
+  expect(gateway.logged.some((line) => line.includes("not written"))).toBe(true);
+});
+
+test("a reload changes the mail server", async () => {
+  const [before, after] = [await mailServer(), await mailServer()];
+  const smtp = ({ port }: MailServer) => `smtp: { host: 127.0.0.1, port: ${port}, from: a@gateway.test }\n`;
+  const gateway = await gatewayWith(smtp(before));
+  const ask = () => gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
+  await ask();
+  await before.mail(1);
+  gateway.folder.configure(smtp(after));
+  expect(await gateway.gateway.reload()).toBeNull();
+  await ask();
+  expect((await after.mail(1)).to).toEqual(["kim@example.com"]);
+  expect(before.mails.length).toBe(1);
 });
 
 test("without SMTP mails are files that only their owner reads, and of many the newest", async () => {

@@ -387,6 +387,17 @@ describe("a wallet", () => {
     expect(refusal(await messageFor(address, chain))).toBe(`400 invalid_request ${field}`);
   });
 
+  test.each(["http://gateway:8080", "http://[::1]:8080"])(
+    "is told so where the dashboard is at %p",
+    async (url) => {
+      const { settings } = house;
+      house.settings = { ...settings, dashboardUrl: `${url}/dashboard` };
+      const { status, json } = await messageFor();
+      expect(status).toBe(400);
+      expect(json.error.message).toContain("dashboard_url");
+    },
+  );
+
   test("claims a balance at once; of two claims at once one wins; a second is refused", async () => {
     const { key, balance_id } = await house.setUp();
     const claimIt = async (bearer: string, by = wallet) =>
