@@ -3,7 +3,8 @@
  * pinned versions, into a cache folder outside the repository (`BENCH_CACHE`); what this machine cannot have is left out
  * by name and with the reason. Two noisy cores: read ratios, and the CPU before the clock.
  *
- *     bun run bench peers [--rounds 5] [--seconds 0.8] [--only nginx,gateway] [--streams 400] [--write bench/results]
+ *     bun run bench peers [--rounds 5] [--seconds 0.8] [--only nginx,gateway] [--streams 400]
+ *         [--open 1000,8000] [--faults no] [--write bench/results]
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,10 +21,11 @@ import { measureMemory } from "./peers/memory.ts";
 import { nginx } from "./peers/nginx.ts";
 import type { Installed, Peer, Subject } from "./peers/peer.ts";
 import { portkey } from "./peers/portkey.ts";
+import { circumstances, publish } from "./peers/publish.ts";
 import { tables } from "./peers/report.ts";
 import type { PeerResult } from "./peers/result.ts";
 import { type RoundSize, Rounds } from "./peers/rounds.ts";
-import { start } from "./processes.ts";
+import { type Measured, start } from "./processes.ts";
 
 export const PEERS: readonly Peer[] = [bareHost, nginx, haproxy, gateway, bifrost, portkey, litellm];
 
@@ -119,7 +121,7 @@ async function enter(
   }
 }
 
-/** What is measured once, with nothing else running: memory on a fresh process, then faults. */
+/** What is measured once, with no other peer running, each on a fresh process. */
 async function alone(
   { peer: { name }, peer, installed, rounds }: Entrant,
   folder: string,
@@ -127,20 +129,29 @@ async function alone(
   progress: (line: string) => void,
 ): Promise<PeerResult> {
   const { version, settings } = installed;
-  const at = place(folder, peer, "alone");
-  const host = await start([process.execPath, HOST]);
-  const measures = { memory: null, faults: null } as Pick<PeerResult, "memory" | "faults">;
-  const result = { name, version, settings, ...rounds.result() };
-  const subject = await installed.start(host.port, at);
-  try {
-    progress(`memory and faults: ${name}`);
-    const memory = open.length > 0 ? await measureMemory(subject, open, settleMs) : null;
-    if (!faults) return { ...result, ...measures, memory };
-    return { ...result, memory, faults: await measureFaults(installed, subject, host, at, 2 * seconds) };
-  } finally {
-    await subject.process.stop("SIGKILL");
-    await host.stop("SIGKILL");
-  }
+  const fresh = async <T>(
+    what: string,
+    run: (host: Measured, subject: Subject, at: string) => Promise<T>,
+  ) => {
+    progress(`${what}: ${name}`);
+    const at = place(folder, peer, what);
+    const host = await start([process.execPath, HOST]);
+    const subject = await installed.start(host.port, at);
+    try {
+      return await run(host, subject, at);
+    } finally {
+      await subject.process.stop("SIGKILL");
+      await host.stop("SIGKILL");
+    }
+  };
+  const memory =
+    open.length === 0
+      ? null
+      : await fresh("memory", (_host, subject) => measureMemory(subject, open, settleMs));
+  const faulted = faults
+    ? await fresh("faults", (host, subject, at) => measureFaults(installed, subject, host, at, 2 * seconds))
+    : null;
+  return { name, version, settings, ...rounds.result(), memory, faults: faulted };
 }
 
 function place(folder: string, { name }: Peer, phase: string): string {
@@ -152,19 +163,19 @@ function place(folder: string, { name }: Peer, phase: string): string {
 if (import.meta.main) {
   const only = option("only", "");
   const chosen = PEERS.filter(({ name }) => only === "" || only.split(",").includes(name));
-  const run = await benchPeers(
-    chosen,
-    {
-      rounds: Number(option("rounds", "5")),
-      seconds: Number(option("seconds", "0.8")),
-      streams: Number(option("streams", "400")),
-      passes: 2,
-      connections: [1, 16, 64, 256],
-      settleMs: 4_000,
-      open: option("open", "1000,8000").split(",").filter(Boolean).map(Number),
-      faults: true,
-    },
-    console.error,
-  );
+  const size: PeersSize = {
+    rounds: Number(option("rounds", "5")),
+    seconds: Number(option("seconds", "0.8")),
+    streams: Number(option("streams", "400")),
+    passes: 2,
+    connections: [1, 16, 64, 256],
+    open: option("open", "1000,8000").split(",").filter(Boolean).map(Number),
+    settleMs: 4_000,
+    faults: option("faults", "yes") === "yes",
+  };
+  const where = circumstances(["bun run bench peers", ...process.argv.slice(2)].join(" "), new Date());
+  const run = await benchPeers(chosen, size, console.error);
+  const folder = option("write", "");
+  if (folder !== "") publish(run, size, where, folder);
   console.log(tables(run));
 }

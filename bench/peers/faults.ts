@@ -13,6 +13,7 @@ export async function measureFaults(
   folder: string,
   seconds: number,
 ): Promise<Faults> {
+  await load(subject.target, { body: bodyOf(subject.prefix, "burst", false), connections: 64, seconds });
   const tooLarge = subject.refusesLarge
     ? await flood(subject, subject.target, seconds, 413, BODY_BYTES + 1)
     : null;

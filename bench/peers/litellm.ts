@@ -20,6 +20,7 @@ export const litellm: Peer = {
       version: `${VERSION}, Python ${python}`,
       settings:
         "one worker (uvicorn with uvloop), logs at ERROR, telemetry off, master key alone, no database: neither limits nor records",
+      streams: 20,
       async start(hostPort, place) {
         const port = freePort();
         const file = join(place, "litellm.yaml");

@@ -1,9 +1,13 @@
 import { expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { benchFailover } from "../../bench/failover.ts";
 import { pieces } from "../../bench/micro.ts";
 import { bareHost } from "../../bench/peers/bare-host.ts";
 import { gateway } from "../../bench/peers/gateway.ts";
 import type { Peer } from "../../bench/peers/peer.ts";
+import { circumstances, publish } from "../../bench/peers/publish.ts";
 import { tables } from "../../bench/peers/report.ts";
 import { benchPeers } from "../../bench/peers.ts";
 
@@ -37,6 +41,16 @@ test("the peers' suite runs, small: with memory, floods, a kill and a host that 
   expect(own!.faults).toMatchObject({ tooLarge: { status: 413 }, badKey: { status: 401 } });
   expect(own!.faults!.largeBody.answered).toMatch(/^\d+ × 200$/);
   expect(tables(run)).toContain("| gateway |");
+  const folder = mkdtempSync(join(tmpdir(), "published-"));
+  publish(run, size, circumstances("bun test", new Date(0)), folder);
+  const { peers, machine } = JSON.parse(readFileSync(join(folder, "peers.json"), "utf8"));
+  expect([peers[0].name, machine]).toEqual(["gateway", expect.stringContaining("GiB")]);
+  for (const plot of ["peers.svg", "peers-latency.svg"]) {
+    const svg = readFileSync(join(folder, plot), "utf8");
+    expect(svg).toContain(">gateway</text>");
+    expect(svg).not.toMatch(/NaN|Infinity|undefined/);
+  }
+  rmSync(folder, { recursive: true });
 });
 
 test("a peer that this machine cannot have is left out by name and reason, and the others are measured", async () => {
