@@ -20,11 +20,11 @@ export function apiPage({ info, servers, paths, components, tags }: ApiDocument)
 Every error: <a href="errors">errors reference</a>.</p>
 </header>
 <nav>${groups.map(index).join("\n")}</nav>
-<main>
+<div class="sections">
 ${groups.map((group) => `<h2 class="group">${escapeHtml(group.name)}</h2>\n${group.rows.map(section).join("\n")}`).join("\n")}
 <h2 class="group">Schemas</h2>
 ${Object.entries(components.schemas).map(schemaSection).join("\n")}
-</main>`,
+</div>`,
     "../",
   );
 }
@@ -129,7 +129,7 @@ const STYLE = `
 nav { display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: .5rem 2rem; margin-top: 1.5rem; }
 nav ul { list-style: none; margin: .2rem 0 0; padding: 0; font-size: .9rem; }
 h3 { margin: 0; font-size: 1rem; }
-main { display: grid; gap: 1rem; }
+.sections { display: grid; gap: 1rem; }
 .group { margin: 2rem 0 0; }
 section { min-width: 0; border: 1px solid var(--line); border-radius: .6rem; padding: 1.1rem 1.3rem; background: var(--card); }
 section:target { border-color: var(--accent); }

@@ -21,9 +21,9 @@ ${ERROR_CODES.map(tableRow).join("\n")}
 </tbody>
 </table>
 </div>
-<main>
+<div class="sections">
 ${ERROR_CODES.map(section).join("\n")}
-</main>`,
+</div>`,
     "../",
   );
 
@@ -43,7 +43,7 @@ function section(code: ErrorCode): string {
 }
 
 const STYLE = `
-main { margin-top: 2.6rem; display: grid; gap: 1.1rem; }
+.sections { margin-top: 2.6rem; display: grid; gap: 1.1rem; }
 .scroll, section { background: var(--card); border: 1px solid var(--line); border-radius: 14px; box-shadow: var(--shadow); }
 .scroll { margin-top: 2rem; padding: .5rem 1.5rem; }
 section { padding: 1.4rem 1.6rem; }

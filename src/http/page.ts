@@ -14,7 +14,7 @@ export interface Page {
  * `../` for a page one level down.
  */
 export const makePage = (title: string, style: string, body: string, root = ""): Page =>
-  pageOf(title, READING_STYLE + style, "", `${bar(root)}<div class="reading">${body}</div>`, []);
+  pageOf(title, READING_STYLE + style, "", `${bar(root)}<main class="reading">${body}</main>`, []);
 
 const bar = (root: string): string => `<header class="bar">
 <a class="brand" href="${root}dashboard">${MARK}<span>Gateway</span></a>

@@ -31,12 +31,26 @@ export function ConfigPage() {
       <Loaded of={config}>
         {(data) => (
           <>
-            {Object.entries(data).map(([name, value]) => (
-              <details key={name} class="card config" open={!isLarge(value)}>
-                <summary>{name}</summary>
-                <pre class="mono">{JSON.stringify(value, null, 2)}</pre>
-              </details>
-            ))}
+            <section class="card" aria-labelledby="general">
+              <h2 id="general">General</h2>
+              <dl class="facts">
+                {Object.entries(data)
+                  .filter(([, value]) => !isGroup(value))
+                  .map(([name, value]) => (
+                    <Fact key={name} name={name} value={value} />
+                  ))}
+              </dl>
+            </section>
+            {Object.entries(data)
+              .filter(([, value]) => isGroup(value))
+              .map(([name, value]) => (
+                <details key={name} class="card config">
+                  <summary>
+                    {name} <span class="soft small">{sizeOf(value)}</span>
+                  </summary>
+                  <pre class="mono">{JSON.stringify(value, null, 2)}</pre>
+                </details>
+              ))}
           </>
         )}
       </Loaded>
@@ -44,4 +58,14 @@ export function ConfigPage() {
   );
 }
 
-const isLarge = (value: unknown): boolean => JSON.stringify(value).length > 600;
+const isGroup = (value: unknown): boolean => typeof value === "object" && value !== null;
+
+const sizeOf = (value: unknown): string =>
+  Array.isArray(value) ? String(value.length) : Object.keys(value as object).join(", ");
+
+const Fact = ({ name, value }: { name: string; value: unknown }) => (
+  <>
+    <dt>{name}</dt>
+    <dd class="mono">{value === null ? "–" : String(value)}</dd>
+  </>
+);

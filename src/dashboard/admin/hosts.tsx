@@ -60,7 +60,7 @@ function Host({ of: { id, base_url, speaks, has_api_key, state, routes } }: { of
               <tr>
                 <th scope="col">Model</th>
                 <th scope="col" class="wide-only">
-                  There
+                  Its name there
                 </th>
                 <th scope="col" class="end">
                   First token

@@ -10,7 +10,9 @@ export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
           <tr>
             <th scope="col">Time</th>
             <th scope="col">Model</th>
-            <th scope="col">Outcome</th>
+            <th scope="col" class="wide-only">
+              Outcome
+            </th>
             <th scope="col" class="end wide-only">
               Tokens
             </th>
@@ -31,8 +33,13 @@ export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
               <td>
                 {receipt.model ?? receipt.model_requested}
                 {receipt.host !== null && <div class="soft small">{receipt.host}</div>}
+                {receipt.state !== "settled" && (
+                  <div class="narrow-only">
+                    <Outcome of={receipt} />
+                  </div>
+                )}
               </td>
-              <td>
+              <td class="wide-only">
                 <Outcome of={receipt} />
               </td>
               <td class="end wide-only">

@@ -15,7 +15,7 @@ export function Secret({ label, value, file, explanation, saved, onSaved }: Secr
   };
   return (
     <section class="secret" aria-labelledby={`${id}-label`}>
-      <h3 id={`${id}-label`}>{label}</h3>
+      <h2 id={`${id}-label`}>{label}</h2>
       <p class="soft small">{explanation}</p>
       <output ref={shown} class="secret-value mono" aria-label={label}>
         {value}
