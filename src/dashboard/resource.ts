@@ -1,6 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** Something that has to be asked for. What was known stays while it is asked for again, so that pages do not flicker. */
+/**
+ * Something that has to be asked for. What was known stays while it is asked for again, and when that fails: a page that
+ * flickers, or loses what somebody typed because a line was down for a moment, is worse than one that is a little old.
+ */
 export interface Resource<T> {
   readonly data: T | null;
   readonly error: unknown;
@@ -16,7 +19,7 @@ export function useResource<T>(ask: () => Promise<T>, on: readonly unknown[]): R
     const mine = ++latest.current;
     ask().then(
       (data) => mine === latest.current && setState({ data, error: null }),
-      (error) => mine === latest.current && setState({ data: null, error }),
+      (error) => mine === latest.current && setState(({ data }) => ({ data, error })),
     );
   }, [round, ...on]);
   return { ...state, reload: () => setRound((before) => before + 1) };

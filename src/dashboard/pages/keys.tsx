@@ -15,7 +15,7 @@ import { useResource } from "../resource.ts";
 /** All keys of the balance, those that work first. */
 export function Keys() {
   const { api, secrets } = useOwner();
-  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys"), [api]);
+  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
   const [creating, setCreating] = useState(false);
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
   const [showEnded, setShowEnded] = useState(false);

@@ -14,7 +14,7 @@ import { useQuery } from "../route.ts";
 export function Receipts() {
   const { api } = useOwner();
   const [filters, setFilters] = useQuery(FILTERS);
-  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys"), [api]);
+  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
   const models = useResource(() => api.get<List<{ id: string }>>("v1/catalog"), [api]);
   const set = (name: keyof typeof filters) => (value: string) => setFilters({ ...filters, [name]: value });
   return (

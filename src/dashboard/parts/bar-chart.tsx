@@ -6,6 +6,8 @@ import { useState } from "preact/hooks";
  */
 export function BarChart({ title, bars, series, format }: BarChartProps) {
   const [shown, setShown] = useState<Bar | null>(null);
+  // One stop for Tab; within the chart, arrows go from bar to bar.
+  const [reached, setReached] = useState(bars.length - 1);
   const top = niceCeiling(Math.max(...bars.map(totalOf), 0));
   const whole = bars.reduce((sum, bar) => sum + totalOf(bar), 0);
   return (
@@ -23,12 +25,20 @@ export function BarChart({ title, bars, series, format }: BarChartProps) {
           <span>{format(0)}</span>
         </div>
         <ul class="chart-bars" onMouseLeave={() => setShown(null)}>
-          {bars.map((bar) => (
+          {bars.map((bar, place) => (
             <li key={bar.label}>
               <button
                 type="button"
                 class="chart-bar"
                 aria-label={`${bar.label}: ${spoken(bar, series, format)}`}
+                tabIndex={place === Math.min(reached, bars.length - 1) ? 0 : -1}
+                onKeyDown={(event) => {
+                  const to = place + (STEPS[event.key] ?? 0);
+                  if (to === place || bars[to] === undefined) return;
+                  setReached(to);
+                  const { parentElement: item } = event.currentTarget;
+                  item?.parentElement?.children[to]?.querySelector("button")?.focus();
+                }}
                 onMouseEnter={() => setShown(bar)}
                 onFocus={() => setShown(bar)}
                 onBlur={() => setShown(null)}
@@ -78,6 +88,8 @@ export interface Bar {
 
 /** As many colours as the style sheet has. */
 export const MAX_SERIES = 6;
+
+const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 
 const colour = (index: number): string => `series-${index + 1}`;
 

@@ -1,7 +1,12 @@
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 
 /** The page around every page: where one can go, and what is shown now. */
 export function Frame({ places, current, foot, children }: FrameProps) {
+  const name = places.find(([path]) => path === current)?.[1] ?? "Not found";
+  useEffect(() => {
+    document.title = `${name} · Gateway`;
+  }, [name]);
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={skip}>

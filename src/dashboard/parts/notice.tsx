@@ -34,8 +34,15 @@ export const Note = ({
 
 /** The content of a page once its data is there; a quiet placeholder before, and the problem instead when there is one. */
 export function Loaded<T>({ of, children }: { of: Resource<T>; children: (data: T) => ComponentChildren }) {
-  if (of.data !== null) return <>{children(of.data)}</>;
-  if (of.error === null) return <Waiting />;
+  if (of.data === null && of.error === null) return <Waiting />;
+  if (of.data !== null) {
+    return (
+      <>
+        <Problem error={of.error} />
+        {children(of.data)}
+      </>
+    );
+  }
   return (
     <>
       <Problem error={of.error} />
