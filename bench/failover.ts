@@ -82,6 +82,7 @@ async function through(
   });
   const house = await openHouse([hostRow(failing, { id: "failing" }), hostRow(next, { id: "next" })], {
     creditUsd: 1_000,
+    blind: true,
   });
   for (let round = 0; round < rounds + WARM_UP; round++) {
     before();

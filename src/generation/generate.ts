@@ -24,6 +24,7 @@ import {
   asksOpenTier,
   makePlan,
   type Plan,
+  soonestMs,
   workingAlternatives,
 } from "../routing/plan.ts";
 import type { StreamEnd } from "../routing/speed.ts";
@@ -493,9 +494,11 @@ class Run {
         `No free route of ${model} answered; ${tried}. The request was not switched to a paid model and nothing was charged.`,
       );
     }
+    const restMs = soonestMs(plan.stops, this.house.roads);
+    const rest = restMs === 0 ? {} : { retryAfterS: Math.ceil(restMs / 1_000) };
     if (plan.auto) {
       const models = [...new Set(this.tries.map((one) => one.model))].join(", ");
-      return refuse("auto_unresolvable", `Every candidate of ${model} failed (${models}); ${tried}.`);
+      return refuse("auto_unresolvable", `Every candidate of ${model} failed (${models}); ${tried}.`, rest);
     }
     const { surface } = this.request!;
     const wish = { surface, allowedModels: this.holder!.key.allowedModels };
@@ -503,6 +506,7 @@ class Run {
     return refuse(
       "model_unavailable",
       `All hosts of ${model} failed: ${tried}. ${alternativesSentence(others)}`,
+      rest,
     );
   }
 

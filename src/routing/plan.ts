@@ -95,13 +95,14 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
   const stops: Stop[] = [];
   const skipped: string[] = [];
   const filtered: Refusal[] = [];
+  let restMs = Infinity;
   for (const id of candidates) {
     const judged = judgeCandidate(id, wish, catalog, roads);
-    if (Array.isArray(judged)) stops.push(...judged);
+    if ("stops" in judged) stops.push(...judged.stops);
     else {
-      const why = judged as string | Refusal;
-      if (refused(why)) filtered.push(why);
-      skipped.push(`${id} (${refused(why) ? `no host left by ${why.details.param}` : why})`);
+      if (judged.filter !== undefined) filtered.push(judged.filter);
+      restMs = Math.min(restMs, judged.restMs ?? Infinity);
+      skipped.push(`${id} (${judged.why})`);
     }
   }
   if (stops.length > 0) return stops;
@@ -109,30 +110,35 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
   return refuse(
     "auto_unresolvable",
     `No candidate of ${AUTO_PREFIX}${variant} can serve this request: ${skipped.join(", ")}.`,
+    restMs === Infinity ? {} : { retryAfterS: Math.ceil(restMs / 1_000) },
   );
 }
 
-/** The candidate's stops, or why it is skipped; a refusal when `provider` leaves none of its hosts. */
-function judgeCandidate(
-  id: string,
-  wish: Wish,
-  catalog: Catalog,
-  roads: Roads,
-): readonly Stop[] | Refusal | string {
+type Judged =
+  | { readonly stops: readonly Stop[] }
+  /** `filter`: `provider` leaves none of its hosts. `restMs`: it may be available again after so long. */
+  | { readonly why: string; readonly filter?: Refusal; readonly restMs?: number };
+
+function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads): Judged {
   const model = catalog.models.get(id);
-  if (model === undefined) return "not in the catalog";
-  if (!allows(wish, id)) return "not allowed on this key";
-  if (wish.promptEstimate > model.contextLength) return "context too small for the prompt";
+  if (model === undefined) return { why: "not in the catalog" };
+  if (!allows(wish, id)) return { why: "not allowed on this key" };
+  if (wish.promptEstimate > model.contextLength) return { why: "context too small for the prompt" };
   const priced = paidStops(model, wish, roads);
   if (priced.length === 0) {
     return model.routes.some(({ free, price }) => !free && price !== null)
-      ? "no host speaks a language that this endpoint can be served in"
-      : "cannot price the request";
+      ? { why: "no host speaks a language that this endpoint can be served in" }
+      : { why: "cannot price the request" };
   }
   const stops = preferredStops(priced, wish, roads);
-  if (refused(stops)) return stops;
-  return stops.some(({ route }) => roads.restMs(route) === 0) ? stops : "unavailable";
+  if (refused(stops)) return { why: `no host left by ${stops.details.param}`, filter: stops };
+  const restMs = soonestMs(stops, roads);
+  return restMs === 0 ? { stops } : { why: "unavailable", restMs };
 }
+
+/** When the first of these hosts takes requests again, in milliseconds from now; 0 when one does already. */
+export const soonestMs = (stops: readonly Stop[], roads: Roads): number =>
+  Math.min(...stops.map(({ route }) => roads.restMs(route)));
 
 /**
  * Hosts that rest, because they are known to fail, are left out, but never more than half of a model's: if most seem to

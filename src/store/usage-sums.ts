@@ -149,9 +149,11 @@ const newGroup = (name: Name): Group => ({
 
 const FAILURES = new Set(["failed", "written_off", "recovered"]);
 
-/** What a host thinks of a request, and a client that leaves, say nothing about the host. */
+/** What a host thinks of a request, a client that leaves and a faster host say nothing about the host. */
+const SILENT_ON_THE_HOST = new Set(["rejected", "abandoned", "outrun"]);
+
 function addAttempt(hosts: Map<string, { attempts: number; failed: number }>, attempt: AttemptBody): void {
-  if (attempt.outcome === "rejected" || attempt.outcome === "abandoned") return;
+  if (SILENT_ON_THE_HOST.has(attempt.outcome)) return;
   const counts = hosts.get(attempt.host) ?? { attempts: 0, failed: 0 };
   counts.attempts += 1;
   counts.failed += attempt.outcome === "opened" || attempt.outcome === "answered" ? 0 : 1;

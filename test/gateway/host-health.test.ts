@@ -65,6 +65,16 @@ test("a host that asks for a rest gets it at once", async () => {
   expect([first.requests.length, second.requests.length]).toEqual([1, 3]);
 });
 
+test("when all hosts rest, the answer says when the first is back", async () => {
+  const first = await host(() => rateLimited(60));
+  const second = await host(() => rateLimited(7));
+  const gateway = await gatewayOn(first, second);
+  const { key } = await gateway.key(1);
+  const { status: code, headers, json } = await gateway.chat(key);
+  expect([code, json.error.code]).toEqual([503, "model_unavailable"]);
+  expect(Number(headers.get("retry-after"))).toBeWithin(6, 8);
+});
+
 test("requests that a host rejects never count against it", async () => {
   const first = await host((n) => (n < 10 ? status(400) : FINE));
   const second = await host(() => FINE);

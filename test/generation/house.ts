@@ -17,6 +17,7 @@ import { type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { chanceOf, systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
+import { BLIND_HEALTH } from "../fakes/blind-health.ts";
 import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
@@ -63,10 +64,10 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     transport,
     surfaces: SURFACES,
     pairing,
-    health,
+    health: options.blind === true ? BLIND_HEALTH : health,
     affinity: new Affinity(clock),
     roads: {
-      restMs: (route) => health.restMs(route),
+      restMs: (route) => (options.blind === true ? 0 : health.restMs(route)),
       speed: (route) => health.speed(route),
       chance: chanceOf(systemRandom),
       verifiedFree: () => true,
@@ -128,6 +129,8 @@ export interface HouseOptions {
   readonly model?: Partial<Model>;
   readonly free?: boolean;
   readonly auto?: ReadonlyMap<string, readonly string[]>;
+  /** Hosts that fail are tried again and again. */
+  readonly blind?: boolean;
   /** Beside `test/model`. */
   readonly models?: readonly Model[];
 }

@@ -316,6 +316,12 @@ describe("Auto", () => {
     });
   }
 
+  test("where candidates rest, it says when the first of them is back", () => {
+    const unavailable = (restMs: number) =>
+      refusal(auto(), roadsOf({ restMs: () => restMs })).details.retryAfterS;
+    expect([unavailable(1), unavailable(4_001)]).toEqual([1, 5]);
+    expect(refusal(wishFor("gateway/auto:none")).details.retryAfterS).toBeUndefined();
+  });
   test("a model that is named directly bypasses it: its failing hosts are tried all the same", () => {
     expect(tries(plan(wishFor("a/one"), roadsOf({ restMs: () => 1 })))).toEqual([
       "a/one@dear",

@@ -7,6 +7,7 @@ import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
+import { BLIND_HEALTH } from "../fakes/blind-health.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
 import { catalogOf, model, roadsOf, route, wishFor } from "../routing/world.ts";
 import { VirtualClock } from "./clock.ts";
@@ -26,7 +27,9 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
       new FlappingHost(id, failing, random, new Random(seed * HOSTS.length + at), clock),
   );
   const health = new Health(clock);
-  const known: Known = blind ? BLIND : { desk: health, restMs: (one) => health.restMs(one) };
+  const known: Known = blind
+    ? { desk: BLIND_HEALTH, restMs: () => 0 }
+    : { desk: health, restMs: (one) => health.restMs(one) };
   const minutesSeen = Array.from({ length: minutes }, () => newMinute());
   const asks: Promise<void>[] = [];
   const ways = waysOn(
@@ -126,11 +129,6 @@ interface Known {
   readonly desk: HealthDesk;
   restMs(route: Route): number;
 }
-
-const BLIND: Known = {
-  desk: { begin() {}, enter() {}, mayRetry: () => true, patienceMs: () => null, usable: () => true },
-  restMs: () => 0,
-};
 
 const waysOn = (transport: ScriptedHosts, clock: Clock, health: Health, { desk }: Known): Ways => ({
   transport,

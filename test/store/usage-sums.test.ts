@@ -71,13 +71,18 @@ describe("sums over receipts", () => {
     });
   });
 
-  test("a host's failures count where another host made them good; a client's do not", () => {
+  test("a host's failures count where another host made them good; a client's, and a faster host, do not", () => {
     const attempts: [string, string][] = [
       ["h1", "unreachable"],
       ["h2", "opened"],
     ];
     const { hosts } = sumUsage(
-      [row({ attempts }), row({ attempts: [["h2", "abandoned"]] }), row({ attempts: [["h2", "rejected"]] })],
+      [
+        row({ attempts }),
+        row({ attempts: [["h2", "abandoned"]] }),
+        row({ attempts: [["h2", "rejected"]] }),
+        row({ attempts: [["h2", "outrun"]] }),
+      ],
       HOUR,
       10,
     );

@@ -1,0 +1,45 @@
+import { afterAll, expect, test } from "bun:test";
+import { silence, sse } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ask, heldNano, openHouse, read } from "./house.ts";
+
+const hosts: FakeHost[] = [];
+afterAll(() => Promise.all(hosts.map((host) => host.close())));
+
+async function host(behaviour: Behaviour): Promise<FakeHost> {
+  const started = await startFakeHost(() => behaviour);
+  hosts.push(started);
+  return started;
+}
+
+test("the host that was asked as well and was slower is left, and not charged for", async () => {
+  const slow = await host(silence());
+  const fast = await host(sse(chatText().events));
+  const attempts = {
+    firstTokenMs: 30_000,
+    maxHosts: 3,
+    hedgeMs: 20,
+    chunkGapMs: 120_000,
+    totalMs: 1_200_000,
+  };
+  const rows = [hostRow(slow, { id: "slow" }), hostRow(fast, { id: "fast" })];
+  const [hedged, alone] = [await openHouse(rows, { settings: { attempts } }), await openHouse(rows.slice(1))];
+  const body = ask("chat.completions", { stream: true });
+
+  const answer = await hedged.send("chat.completions", body);
+  expect(await read(answer)).toEndWith("data: [DONE]\n\n");
+  await (await slow.arrived(0)).gone;
+  const receipt = hedged.receipt(answer);
+  expect(
+    receipt.attempts.map(({ host: id, outcome }: { host: string; outcome: string }) => `${id} ${outcome}`),
+  ).toEqual(["slow outrun", "fast opened"]);
+  expect(receipt).toMatchObject({ state: "settled", host: "fast" });
+
+  const plain = await alone.send("chat.completions", body);
+  await read(plain);
+  expect(receipt.cost_usd).toBe(alone.receipt(plain).cost_usd);
+  expect(await heldNano(hedged)).toBe(0 as never);
+  await hedged.close();
+  await alone.close();
+});
