@@ -2,7 +2,7 @@ import { type Place, printable } from "./console.ts";
 
 /** Runs work that may take a while, with a bar on stderr where that is a terminal, and nothing at all where it is not. */
 export async function withProgress<Result>(
-  place: Place,
+  place: Pick<Place, "columns" | "err">,
   work: (progress: Progress) => Promise<Result>,
 ): Promise<Result> {
   const { columns } = place;

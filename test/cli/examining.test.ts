@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bar } from "../../src/cli/progress.ts";
+import { bar, withProgress } from "../../src/cli/progress.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { Cluster, hasPostgres } from "../postgres/cluster.ts";
 import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
@@ -222,6 +222,24 @@ describe("the progress bar", () => {
     [7, null, 80, "7 asking h"],
     [2, 4, 10, "[########"],
   ];
+  test("is drawn on a terminal and gone at the end, also of work that fails; elsewhere nothing is written", async () => {
+    const written: string[] = [];
+    const place = (columns: number | null) => ({ columns, err: (text: string) => void written.push(text) });
+    const failing = withProgress(place(80), async (progress) => {
+      progress(1, 2, "asking h\u001b[31m");
+      throw new Error("no");
+    });
+    expect(failing).rejects.toThrow("no");
+    await failing.catch(() => {});
+    expect(written).toHaveLength(2);
+    expect(written[0]).toContain("1/2 asking h\uFFFD[31m");
+    expect(written[1]).toBe("\r\u001b[2K");
+
+    written.length = 0;
+    expect(await withProgress(place(null), async (progress) => progress(1, 2, "asking h"))).toBeUndefined();
+    expect(written).toEqual([]);
+  });
+
   test.each(bars)("%p of %p in %p columns", (done, total, columns, drawn) => {
     expect(bar(done, total, "asking h", columns)).toBe(drawn);
   });

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -118,6 +119,24 @@ test("an audit shows sums to the nano-dollar and ends well where the books add u
   expect(code).toBe(0);
   expect(out).toMatch(/credits {6}\d+\.\d{6}\d*1 USD/);
   expect((await json("audit")).ok).toBe(true);
+});
+
+test("an audit of books that do not add up names the account, and fails", async () => {
+  const own = new Folder(simpleConfig([9]));
+  const honest = await GatewayProcess.start(own);
+  const { balance_id } = await honest.keyWith(5);
+  await honest.stop();
+  const db = new Database(join(own.env.GATEWAY_DATA!, "gateway.sqlite"));
+  db.run("UPDATE totals SET credited = credited + 1500000000 WHERE account = ?", [`balance:${balance_id}`]);
+  db.close();
+
+  const tampered = await GatewayProcess.start(own);
+  const run = await gateway(["audit"], { GATEWAY_URL: tampered.url, GATEWAY_ADMIN_TOKEN: ADMIN });
+  await tampered.stop();
+  own.remove();
+  expect(run.code).toBe(1);
+  expect(run.out).toContain(`balance:${balance_id} is off by 1.50 USD`);
+  expect(run.err).toContain("the books are off by 1.50 USD in 1 account");
 });
 
 test("hosts are shown as the gateway sees them", async () => {
