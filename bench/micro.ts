@@ -8,9 +8,12 @@ import { hashSecret } from "../src/units/secret-hash.ts";
 
 import { LRUCache } from "lru-cache";
 import { bench, do_not_optimize, group, run } from "mitata";
+import type { Finished } from "../src/generation/receipt.ts";
 import type { Key } from "../src/keys/key.ts";
 import { Keyring } from "../src/keys/keyring.ts";
 import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
+import { ByteBudget } from "../src/limits/byte-budget.ts";
+import { HostSlots } from "../src/limits/host-slots.ts";
 import { RateWindow } from "../src/limits/rate-window.ts";
 import { Affinity } from "../src/routing/affinity.ts";
 import { conversationOf } from "../src/routing/conversation.ts";
@@ -19,6 +22,7 @@ import { makePlan, type Plan } from "../src/routing/plan.ts";
 import type { Roads } from "../src/routing/stop.ts";
 import type { GenerationRequest } from "../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
+import { Metrics } from "../src/telemetry/metrics.ts";
 import { estimateTokens } from "../src/tokens/estimate.ts";
 import { systemClock } from "../src/units/clock.ts";
 import type { ReceiptId } from "../src/units/id.ts";
@@ -45,7 +49,81 @@ export async function pieces(): Promise<Piece[]> {
     eventScan(),
     requestRead(),
     estimate(),
+    counted(),
+    placed(),
   ];
+}
+
+function counted(): Piece {
+  const slots = new HostSlots(systemClock);
+  const metrics = new Metrics({
+    knows: () => true,
+    hosts: () => [],
+    slots,
+    bodies: new ByteBudget(1, systemClock),
+    ledger: { openHolds: 0, lost: ZERO_USD },
+    journal: { healthy: true, syncs: 0, unappliedCount: 0, undurable: 0 },
+    figures: () => [],
+    dropped: () => ({}),
+  });
+  const done = Array.from({ length: 100 }, (_, index) => finishedOf(`a/b${index % 20}`, `h${index % 5}`));
+  const counts = new Map<string, number>();
+  let [theirs, ours] = [0, 0];
+  return {
+    name: "a request counted for /metrics: outcome, two times, tokens, cost (one count in a Map)",
+    baseline: () => {
+      const { model } = done[(theirs = (theirs + 1) % 100)]!;
+      counts.set(model!, (counts.get(model!) ?? 0) + 1);
+    },
+    ours: () => metrics.finished(done[(ours = (ours + 1) % 100)]!),
+    check() {
+      const line = /gateway_requests_total\{[^}]*model="a\/b1",host="h1"[^}]*\} (\d+)/;
+      const before = Number(line.exec(metrics.text())?.[1] ?? 0);
+      metrics.finished(finishedOf("a/b1", "h1"));
+      equal(Number(line.exec(metrics.text())![1]), before + 1);
+    },
+  };
+}
+
+function finishedOf(model: string, host: string): Finished {
+  const tokens = { input: 10, cacheRead: 0, cacheWrite: 0, output: 30, reasoning: 0 };
+  return {
+    id: "rcpt_bench",
+    createdAt: NOW,
+    state: "settled",
+    surface: "chat.completions",
+    keyId: key.id,
+    modelRequested: model,
+    model,
+    host,
+    attempts: [],
+    stream: true,
+    tokens,
+    tokensFrom: "host",
+    price: null,
+    cost: 1_000 as NanoUsd,
+    held: ZERO_USD,
+    writeOff: ZERO_USD,
+    firstTokenMs: 300,
+    totalMs: 2_000,
+    errorCode: null,
+    trace: null,
+  };
+}
+
+function placed(): Piece {
+  const slots = new HostSlots(systemClock);
+  const host = { id: "h" };
+  let taken = 0;
+  return {
+    name: "a place at a host, taken and given back (a counter)",
+    baseline: () => {
+      taken += 1;
+      taken -= 1;
+    },
+    ours: () => slots.take(host)!.release(),
+    check: () => equal([...slots.lines()][0]?.inFlight ?? 0, taken),
+  };
 }
 
 const SECRET = "or-live-123456789ABCDEFGHJKLMNPQRSTUVWXY";

@@ -4,7 +4,7 @@ import type { Bookkeeping } from "./bookkeeping.ts";
 import { openPostgresBooks } from "./bookkeeping-postgres.ts";
 import { openSqliteBooks } from "./bookkeeping-sqlite.ts";
 import type { Route } from "./catalog/catalog.ts";
-import { nameableIds, suggestion } from "./catalog/closest-id.ts";
+import { isNameable, nameableIds, suggestion } from "./catalog/closest-id.ts";
 import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
 import { configView } from "./config/config-view.ts";
 import { type ConfigPlace, type FoundConfig, findConfig } from "./config/find-config.ts";
@@ -15,7 +15,6 @@ import { Counting } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
 import { refused } from "./errors/refusal.ts";
 import { rateRefusal } from "./generation/admission.ts";
-import type { Call } from "./generation/answer.ts";
 import { generator, type Settings } from "./generation/generate.ts";
 import { formatReceipt, type Receipt } from "./generation/receipt.ts";
 import type { Try } from "./hosts/attempt.ts";
@@ -31,7 +30,6 @@ import type { Ledger } from "./ledger/ledger.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { HostSlots } from "./limits/host-slots.ts";
 import { Mailer } from "./mailer.ts";
-import { Metrics } from "./metrics.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health, type Lesson } from "./routing/health.ts";
@@ -39,6 +37,7 @@ import type { Stop } from "./routing/stop.ts";
 import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
 import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
+import { Metrics } from "./telemetry/metrics.ts";
 import { type Clock, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
@@ -171,7 +170,16 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const allowances = (balance: Balance, blocks: readonly string[]) =>
     allowancesOf(balance, blocks, config.openTier, pseudonym);
   const counting = new Counting();
-  const metrics = new Metrics(ledger, books.journal, books.figures);
+  const metrics = new Metrics({
+    knows: (model) => isNameable(model, config.catalog),
+    hosts: () => health.report(config.catalog),
+    slots,
+    bodies,
+    ledger,
+    journal: books.journal,
+    figures: books.figures,
+    dropped: () => ({}),
+  });
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
   const settings = (): Settings => ({
@@ -211,6 +219,8 @@ async function assemble(parts: Parts): Promise<Gateway> {
       freeRoutes.doubt(route);
     },
     countPrompt: (request) => counting.count(request.body, request.promptBound),
+    openTrace: () => null,
+    finished: (done) => metrics.finished(done),
     keepRefused,
     onFault,
   });
@@ -284,11 +294,8 @@ async function assemble(parts: Parts): Promise<Gateway> {
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
       trustedProxies: config.trustedProxies,
     }),
-    async generate(surface, call: Call) {
-      const answer = await generate(surface, call);
-      metrics.answered(surface, answer.status);
-      return answer;
-    },
+    generate,
+    turnedAway: (surface, code) => metrics.turnedAway(surface, code),
     overRate(key) {
       const short = ledger.overRate(key);
       return short === null ? null : rateRefusal(short, links.dashboardUrl);
@@ -312,7 +319,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       return { problem };
     },
     configInForce: () => configView(config, links),
-    metrics: () => metrics.text(health.report(config.catalog)),
+    metrics: () => metrics.text(),
     onFault,
   };
 

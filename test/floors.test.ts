@@ -13,7 +13,7 @@ const FLOORS = [
   ["routing", "stream"],
   ["hosts", "store"],
   ["generation"],
-  ["http", "dashboard"],
+  ["http", "dashboard", "telemetry"],
   [
     "cli",
     "config",
@@ -23,7 +23,6 @@ const FLOORS = [
     "contract-signatures.ts",
     "mailer.ts",
     "counting-thread.ts",
-    "metrics.ts",
     "bookkeeping.ts",
     "supervisor.ts",
     "bookkeeping-sqlite.ts",

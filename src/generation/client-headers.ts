@@ -1,3 +1,5 @@
+import { readTraceparent } from "../units/trace-context.ts";
+
 /**
  * The client's headers that reach the host. A list of what passes, not of what is held back: credentials, cookies and
  * addresses of the client must never be sent to a host because nobody thought of their name.
@@ -22,8 +24,17 @@ export function clientHeaders(headers: Headers): Record<string, string> {
   headers.forEach((value, name) => {
     if (passes(name)) passed[name] = value;
   });
+  // One that is malformed ends here, and what belongs to it (W3C Trace Context, section 3.3.1.4).
+  const traceparent = headers.get("traceparent");
+  if (readTraceparent(traceparent) !== null) {
+    passed.traceparent = traceparent!;
+    const tracestate = headers.get("tracestate");
+    if (tracestate !== null && tracestate.length <= MAX_TRACESTATE) passed.tracestate = tracestate;
+  }
   return passed;
 }
+
+const MAX_TRACESTATE = 512;
 
 const passes = (name: string): boolean =>
   PASSED.has(name) || (PASSED_PREFIXES.some((prefix) => name.startsWith(prefix)) && !HELD_BACK.has(name));

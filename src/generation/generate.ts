@@ -35,12 +35,13 @@ import type { GenerationRequest, Pairing, Surface, Usage } from "../surfaces/sur
 import type { Clock, EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
+import { newSpanId, type Trace } from "../units/trace-context.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type Admitted, admit, bookkeepingDown, checkContext, type Desk, rateRefusal } from "./admission.ts";
 import type { Answer, Call, Sink, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { deliveredTokens, meter, usedTokens } from "./metering.ts";
-import { formatReceipt, type Receipt } from "./receipt.ts";
+import { type Finished, formatReceipt, type Receipt } from "./receipt.ts";
 
 /**
  * The way of a generation request, from the bearer token to the last byte. Every decision about one is taken here, in the
@@ -83,6 +84,10 @@ export interface House {
   /** The host of a free route reported a charge. */
   charged(stop: Stop): void;
   countPrompt: Desk["countPrompt"];
+  /** The request's place in a trace; null when nobody traces. */
+  openTrace(headers: Headers): Trace | null;
+  /** Told of each request's end, once. */
+  finished(done: Finished): void;
   /** Keeps the receipt of a request that opened no hold, in memory. */
   keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void;
   onFault(error: unknown, receipt: ReceiptId): void;
@@ -128,6 +133,7 @@ class Run {
   private tries: readonly Try[] = [];
   private opened: Opened | null = null;
   private conversation: Conversation | null = null;
+  private readonly trace: Trace | null;
 
   constructor(
     private readonly house: House,
@@ -137,6 +143,7 @@ class Run {
     this.id = newId("rcpt", house.random);
     this.at = house.clock.now();
     this.startedMs = house.clock.elapsedMs();
+    this.trace = house.openTrace(call.headers);
     this.settings = house.settings();
     this.catalog = house.catalog();
   }
@@ -246,7 +253,7 @@ class Run {
   }
 
   private attempt(request: GenerationRequest, plan: Plan, admitted: Admitted): Promise<Outcome> {
-    const { house, call, settings } = this;
+    const { house, call, settings, trace } = this;
     const ways = {
       transport: house.transport,
       clock: house.clock,
@@ -260,6 +267,7 @@ class Run {
       keyId: this.holder!.key.lineage,
       health: house.health,
       observe: house.observe,
+      openSpan: () => (trace === null ? null : { ...trace, spanId: newSpanId(house.random) }),
     };
     return attempt(request, plan, ways, call.signal);
   }
@@ -305,7 +313,11 @@ class Run {
     // The answer is not given, so it must not cost anything either.
     const failed: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };
     const nothing = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held: settlement.held };
-    this.house.ledger.takeBack(reservation, settlement, this.receiptBody(failed, nothing, reservation));
+    this.house.ledger.takeBack(
+      reservation,
+      settlement,
+      formatReceipt(this.receipt(failed, nothing, reservation)),
+    );
     return this.errorAnswer(bookkeepingDown());
   }
 
@@ -528,15 +540,17 @@ class Run {
       rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
       allowanceUsed: served,
     };
-    const settlement = house.ledger.settle(reservation, ending, (settled) =>
-      this.receiptBody(end, settled, reservation),
-    );
+    const settlement = house.ledger.settle(reservation, ending, (settled) => {
+      const receipt = this.receipt(end, settled, reservation);
+      this.finished(receipt);
+      return formatReceipt(receipt);
+    });
     return { ...settlement, durable: house.journal.durable(settlement.sequence) };
   }
 
-  private receiptBody(end: End, settled: Settled, { want }: Reservation): string {
+  private receipt(end: End, settled: Settled, { want }: Reservation): Receipt {
     const { request, tries } = this;
-    return formatReceipt({
+    return {
       id: this.id,
       createdAt: want.at,
       state: end.state,
@@ -556,35 +570,41 @@ class Run {
       firstTokenMs: end.firstTokenMs ?? null,
       totalMs: this.elapsedMs(),
       errorCode: end.errorCode ?? null,
-    });
+    };
+  }
+
+  private finished(receipt: Omit<Finished, "trace">): void {
+    const { trace, startedMs } = this;
+    this.house.finished({ ...receipt, trace: trace === null ? null : { ...trace, startedMs } });
   }
 
   /** Answers a request that opened no hold. */
   private refusal(refusal: Refusal): WholeAnswer {
     const { request, holder } = this;
+    const receipt = {
+      id: this.id,
+      createdAt: this.at,
+      state: "refused" as const,
+      surface: this.surface.name,
+      modelRequested: request?.model ?? "",
+      model: null,
+      host: null,
+      attempts: [],
+      stream: request?.stream ?? false,
+      tokens: NO_TOKENS,
+      tokensFrom: "counted" as const,
+      price: null,
+      cost: ZERO_USD,
+      held: ZERO_USD,
+      writeOff: ZERO_USD,
+      firstTokenMs: null,
+      totalMs: this.elapsedMs(),
+      errorCode: refusal.code,
+    };
+    this.finished({ ...receipt, keyId: holder?.key.id ?? null });
     if (holder !== null) {
-      this.house.keepRefused({
-        id: this.id,
-        createdAt: this.at,
-        state: "refused",
-        surface: this.surface.name,
-        keyId: holder.key.id,
-        balanceId: holder.key.balanceId,
-        modelRequested: request?.model ?? "",
-        model: null,
-        host: null,
-        attempts: [],
-        stream: request?.stream ?? false,
-        tokens: NO_TOKENS,
-        tokensFrom: "counted",
-        price: null,
-        cost: ZERO_USD,
-        held: ZERO_USD,
-        writeOff: ZERO_USD,
-        firstTokenMs: null,
-        totalMs: this.elapsedMs(),
-        errorCode: refusal.code,
-      });
+      const { id: keyId, balanceId } = holder.key;
+      this.house.keepRefused({ ...receipt, keyId, balanceId });
     }
     return this.errorAnswer(refusal);
   }

@@ -5,6 +5,7 @@ import type { Tokens } from "../ledger/charge.ts";
 import type { Recovered } from "../ledger/recovery.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import type { KeyId, ReceiptId } from "../units/id.ts";
+import type { Trace } from "../units/trace-context.ts";
 import { type NanoPerMillion, type NanoUsd, usdFromNano } from "../units/usd.ts";
 
 /** What became of one request, as its owner may read it. Contract, section 5. Prompts and answers are never in it. */
@@ -30,6 +31,18 @@ export interface Receipt {
   readonly firstTokenMs: number | null;
   readonly totalMs: number | null;
   readonly errorCode: ErrorCode | null;
+}
+
+/** A generation request that has ended, as those hear of it who count, log and trace. */
+export interface Finished extends Omit<Receipt, "keyId"> {
+  /** Null when the request carried no key that is good. */
+  readonly keyId: KeyId | null;
+  readonly trace: RequestTrace | null;
+}
+
+export interface RequestTrace extends Trace {
+  /** Monotonic, as the attempts' own. */
+  readonly startedMs: number;
 }
 
 /** The receipt as JSON: amounts in USD, times in ISO 8601, prices in USD per million tokens. */

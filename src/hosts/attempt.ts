@@ -4,6 +4,7 @@ import type { Health, Lesson } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
+import { formatTraceparent, type TraceContext } from "../units/trace-context.ts";
 import { TimeLimit } from "./time-limit.ts";
 import {
   type Answered,
@@ -39,6 +40,8 @@ export interface Ways extends Tools {
   readonly slots: HostSlots;
   /** Whose turn it is in a line. */
   readonly keyId: string;
+  /** A span of its own for each try; null when nobody traces. */
+  openSpan(): TraceContext | null;
   /** Told of each try, for health. */
   observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
 }
@@ -66,6 +69,8 @@ export interface Try {
   readonly ms: number;
   /** What the host said or did, for people; null when it served. */
   readonly detail: string | null;
+  /** Where it stands in a trace, if there is one; the time is monotonic. */
+  readonly span?: { readonly id: string; readonly startedMs: number };
 }
 
 export type Outcome = { readonly tries: readonly Try[] } & (
@@ -170,8 +175,9 @@ class Walk {
     ways.health.enter(stop.route);
     const { ms, early } = this.limitOf(stop, startedMs);
     const limit = new TimeLimit(ways.clock, ms, signal, early);
-    const ended = occupying(slot, tryStop(request, stop, said, ways, limit));
-    this.running.push({ stop, limit, at: this.begun++, startedMs, ended });
+    const span = ways.openSpan();
+    const ended = occupying(slot, tryStop(request, stop, said, traced(ways, span), limit));
+    this.running.push({ stop, limit, at: this.begun++, startedMs, ended, span });
   }
 
   /** What is left of the time is shared by the hosts that are left, but none gets more than it is worth waiting for. */
@@ -243,7 +249,7 @@ class Walk {
     }
   }
 
-  private note({ stop, at, startedMs }: Running, outcome: TryOutcome): void {
+  private note({ stop, at, startedMs, span }: Running, outcome: TryOutcome): void {
     const ms = this.ways.clock.elapsedMs() - startedMs;
     const { kind } = outcome;
     this.tries[at] = {
@@ -252,6 +258,7 @@ class Walk {
       outcome: kind,
       ms,
       detail: detailOf(outcome),
+      ...(span === null ? {} : { span: { id: span.spanId, startedMs } }),
     };
     this.ways.observe(stop, kind, lessonOf(outcome, ms, this.request.promptEstimate));
   }
@@ -286,6 +293,11 @@ class Walk {
 /** Longest wait in the line before a host; a client that waits longer is better told to come back. */
 const MAX_LINE_MS = 5_000;
 
+const traced = (ways: Ways, span: TraceContext | null): Ways =>
+  span === null
+    ? ways
+    : { ...ways, clientHeaders: { ...ways.clientHeaders, traceparent: formatTraceparent(span) } };
+
 type Final = Opened | Answered | Rejected | { readonly kind: "abandoned" };
 
 /** A host that is being asked. */
@@ -296,6 +308,7 @@ interface Running {
   readonly at: number;
   readonly startedMs: number;
   readonly ended: Promise<TryOutcome>;
+  readonly span: TraceContext | null;
 }
 
 interface Ended {

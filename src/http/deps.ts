@@ -1,6 +1,7 @@
 import type { AccountDesk } from "../accounts/desk.ts";
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { RoadConditions } from "../catalog/entry.ts";
+import type { ErrorCode } from "../errors/codes.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { Answer, Call } from "../generation/answer.ts";
 import type { KeyDesk } from "../keys/desk.ts";
@@ -30,6 +31,8 @@ export interface HttpDeps {
   readonly adminToken: string;
   settings(): HttpSettings;
   generate(surface: SurfaceName, call: Call): Promise<Answer>;
+  /** Told of a generation request that was refused before its body was read. */
+  turnedAway(surface: SurfaceName, code: ErrorCode): void;
   /** What a key whose rate is reached is told, without taking from it; null when it is not. */
   overRate(key: Key): Refusal | null;
   /** Memory for large bodies. */

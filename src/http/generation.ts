@@ -38,9 +38,11 @@ function surface(
       const { request } = exchange;
       const secret = secretOf(request);
       // Said here because it depends on the header that was sent instead.
-      if (secret === null) return missingKey(request);
-      const body = await readWanted(exchange, secret, deps);
-      if (refused(body)) return body;
+      const body = secret === null ? missingKey(request) : await readWanted(exchange, secret, deps);
+      if (refused(body)) {
+        deps.turnedAway(name, body.code);
+        return body;
+      }
       const { bytes, release } = body;
       const { headers, signal } = request;
       const blocks = () => blocksOf(exchange.address, headers, deps.settings().trustedProxies);

@@ -1,3 +1,5 @@
+import type { Clock } from "../units/clock.ts";
+
 /**
  * How many requests a host takes at once, learnt from the host. It begins at the most that the operator allows, because a
  * host that has not complained is not overloaded. A complaint (429, 503, no answer in time) cuts it to a part of what was
@@ -14,9 +16,12 @@ export class AdaptiveLimit {
     this.cutTo = most;
   }
 
-  /** Whole requests at once. */
+  /** Whole requests at once. The clock is only asked where there was a complaint. */
+  now(clock: Pick<Clock, "elapsedMs">): number {
+    return this.cutTo === this.most ? this.most : this.at(clock.elapsedMs());
+  }
+
   at(nowMs: number): number {
-    if (this.cutTo === this.most) return this.most;
     const grown = this.cutTo * 2 ** ((nowMs - this.cutAtMs) / DOUBLING_MS);
     return Math.min(this.most, Math.floor(grown));
   }

@@ -76,7 +76,7 @@ class HostLine {
   }
 
   get places(): number {
-    return this.limit.at(this.clock.elapsedMs());
+    return this.limit.now(this.clock);
   }
 
   get waiting(): number {

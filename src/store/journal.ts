@@ -95,6 +95,11 @@ export class DurableJournal implements Journal {
     this.queue.splice(0, count);
   }
 
+  /** Records that are appended and not on the disk yet. */
+  get undurable(): number {
+    return this.appended - this.durableThrough;
+  }
+
   /** The last record that is on the disk. */
   get durableNow(): number {
     return this.durableThrough;

@@ -82,6 +82,8 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     identify: (secret) => (secret === SECRET ? holder : null),
     allowances: () => [{ owner: BALANCE, limit: 3 }],
     charged: (stop) => void charged.push(stop.route.host.id),
+    openTrace: () => null,
+    finished() {},
     countPrompt: async (request) => request.promptBound,
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),

@@ -59,6 +59,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     health,
     slots: new HostSlots(clock),
     keyId: "key",
+    openSpan: () => null,
     observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
   };
   return attempt(request as GenerationRequest, plan, ways, signal);

@@ -120,6 +120,7 @@ export class TestHouse {
         this.calls.push(call);
         return this.generate(call);
       },
+      turnedAway: () => {},
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       bodies: this.bodies,
       countTokens: async (body) => body.length,

@@ -142,6 +142,7 @@ const waysOn = (transport: ScriptedHosts, clock: Clock, health: Health, { desk }
   health: desk,
   slots: new HostSlots(clock),
   keyId: "key",
+  openSpan: () => null,
   observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
 });
 

@@ -345,6 +345,8 @@ function openHouse(parts: {
     identify: (secret) => holderOf(keys.find(({ id }) => id === secret)!),
     allowances: () => [],
     charged() {},
+    openTrace: () => null,
+    finished() {},
     countPrompt: async (request) => request.promptBound,
     keepRefused() {},
     onFault: rethrow,

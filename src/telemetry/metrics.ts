@@ -1,0 +1,249 @@
+import type { Finished } from "../generation/receipt.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
+import type { HostSlots } from "../limits/host-slots.ts";
+import type { HostReport } from "../routing/health.ts";
+import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import { Count, counters, Distribution, distributions, labels, MAX_SERIES, samples } from "./series.ts";
+
+/**
+ * What happened since start, as Prometheus text. Nothing in it names a key, a balance or a prompt, and no label is made of
+ * what a client wrote: a model that is not in the catalog is "unknown".
+ */
+export class Metrics {
+  private readonly families = {
+    requests: counters("gateway_requests_total", "Generation requests, by how they ended."),
+    attempts: counters("gateway_attempts_total", "Hosts tried, by what became of it."),
+    tokens: counters("gateway_tokens_total", "Tokens of requests that were served."),
+    cost: counters("gateway_cost_usd_total", "Charged to customers."),
+    writtenOff: counters("gateway_written_off_usd_total", "Not charged, because the host failed early."),
+    firstToken: distributions(
+      "gateway_first_token_seconds",
+      "From a request's arrival to its first token.",
+      FIRST_TOKEN_S,
+    ),
+    duration: distributions("gateway_request_seconds", "From a request's arrival to its end.", DURATION_S),
+  };
+  /** By surface, model and host. */
+  private readonly ways = new Map<string, Way>();
+  private readonly tries = new Map<string, Count>();
+
+  constructor(private readonly house: MeasuredHouse) {}
+
+  /** A generation request has ended. */
+  finished(done: Finished): void {
+    const { state, errorCode, tokens, firstTokenMs, totalMs } = done;
+    const way = this.way(done.surface, this.modelOf(done), done.host ?? "");
+    way.outcome(state, errorCode ?? "").value += 1;
+    if (totalMs !== null) way.duration.observe(totalMs / 1_000);
+    if (done.host === null) return;
+    if (firstTokenMs !== null) way.firstToken.observe(firstTokenMs / 1_000);
+    way.input.value += tokens.input;
+    way.cacheRead.value += tokens.cacheRead;
+    way.cacheWrite.value += tokens.cacheWrite;
+    way.output.value += tokens.output;
+    way.reasoning.value += tokens.reasoning;
+    way.cost.value += usdFromNano(done.cost);
+    if (done.writeOff > 0) way.writtenOff.value += usdFromNano(done.writeOff);
+  }
+
+  /** A generation request was refused before its body was read. */
+  turnedAway(surface: string, code: string): void {
+    this.way(surface, UNKNOWN, "").outcome("refused", code).value += 1;
+  }
+
+  tried(host: string, outcome: string): void {
+    const key = `${host}\n${outcome}`;
+    let count = this.tries.get(key);
+    if (count === undefined) {
+      count = this.families.attempts.of(labels({ host, outcome }));
+      this.tries.set(key, count);
+    }
+    count.value += 1;
+  }
+
+  text(): string {
+    const families = Object.values(this.families).flatMap((family) => family.lines());
+    return [...families, ...houseGauges(this.house), ...hostMetrics(this.house.hosts()), ""].join("\n");
+  }
+
+  private modelOf({ model, modelRequested }: Finished): string {
+    return model ?? (this.house.knows(modelRequested) ? modelRequested : UNKNOWN);
+  }
+
+  private way(surface: string, model: string, host: string): Way {
+    const key = `${surface}\n${model}\n${host}`;
+    const known = this.ways.get(key);
+    if (known !== undefined) return known;
+    const way = new Way(this.families, { surface, model, host });
+    if (this.ways.size < MAX_SERIES) this.ways.set(key, way);
+    return way;
+  }
+}
+
+interface Figure {
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
+}
+
+/** Where the gauges are read when they are asked for. */
+export interface MeasuredHouse {
+  /** A model of the catalog, or an automatic route. */
+  knows(model: string): boolean;
+  hosts(): readonly HostReport[];
+  readonly slots: HostSlots;
+  readonly bodies: ByteBudget;
+  readonly ledger: { readonly openHolds: number; readonly lost: NanoUsd };
+  readonly journal: {
+    readonly healthy: boolean;
+    readonly syncs: number;
+    readonly unappliedCount: number;
+    /** Records that are written and not durable yet. */
+    readonly undurable: number;
+  };
+  /** Of the store. */
+  figures(): readonly Figure[];
+  /** Request logs and traces that were not kept up with. */
+  dropped(): Readonly<Record<string, number>>;
+}
+
+const UNKNOWN = "unknown";
+const FIRST_TOKEN_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
+const DURATION_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
+
+/** The series of one surface, model and host, looked up once. */
+class Way {
+  readonly firstToken: Distribution;
+  readonly duration: Distribution;
+  readonly input: Count;
+  readonly cacheRead: Count;
+  readonly cacheWrite: Count;
+  readonly output: Count;
+  readonly reasoning: Count;
+  readonly cost: Count;
+  readonly writtenOff: Count;
+  private readonly outcomes = new Map<string, Count>();
+
+  constructor(
+    private readonly families: Metrics["families"],
+    private readonly at: { readonly surface: string; readonly model: string; readonly host: string },
+  ) {
+    const { model, host } = at;
+    const here = labels(at);
+    const tokens = (kind: string) =>
+      host === "" ? new Count() : families.tokens.of(labels({ model, host, kind }));
+    this.duration = families.duration.of(here);
+    this.firstToken = host === "" ? new Distribution(FIRST_TOKEN_S) : families.firstToken.of(here);
+    this.input = tokens("input");
+    this.cacheRead = tokens("cache_read");
+    this.cacheWrite = tokens("cache_write");
+    this.output = tokens("output");
+    this.reasoning = tokens("reasoning");
+    this.cost = host === "" ? new Count() : families.cost.of(labels({ model, host }));
+    this.writtenOff = host === "" ? new Count() : families.writtenOff.of(labels({ model, host }));
+  }
+
+  outcome(outcome: string, code: string): Count {
+    const key = code === "" ? outcome : `${outcome}\n${code}`;
+    const known = this.outcomes.get(key);
+    if (known !== undefined) return known;
+    const count = this.families.requests.of(labels({ ...this.at, outcome, code }));
+    this.outcomes.set(key, count);
+    return count;
+  }
+}
+
+function houseGauges(house: MeasuredHouse): string[] {
+  const { slots, bodies, ledger, journal } = house;
+  const lines = [...slots.lines()];
+  const each = (value: (line: (typeof lines)[number]) => number) =>
+    lines.map((line) => [labels({ host: line.host }), value(line)] as const);
+  const one = (name: string, help: string, value: number) => samples(name, "gauge", help, [["", value]]);
+  return [
+    ...samples(
+      "gateway_host_in_flight",
+      "gauge",
+      "Requests that the host has now.",
+      each(({ inFlight }) => inFlight),
+    ),
+    ...samples(
+      "gateway_host_limit",
+      "gauge",
+      "Requests that the host is given at once.",
+      each(({ limit }) => limit),
+    ),
+    ...samples(
+      "gateway_host_waiting",
+      "gauge",
+      "Requests in the host's line.",
+      each(({ waiting }) => waiting),
+    ),
+    ...one("gateway_body_bytes", "Large request bodies in memory.", bodies.taken),
+    ...one("gateway_bodies_waiting", "Large request bodies that wait for memory.", bodies.waiting),
+    ...one("gateway_open_holds", "Reservations that are not settled yet.", ledger.openHolds),
+    ...one("gateway_loss_usd", "Delivered beyond what was held, since start.", usdFromNano(ledger.lost)),
+    ...one("gateway_journal_healthy", "1 while the disk accepts records.", journal.healthy ? 1 : 0),
+    ...one("gateway_journal_syncs", "Syncs of the journal since start.", journal.syncs),
+    ...one("gateway_journal_undurable", "Records that are not durable yet.", journal.undurable),
+    ...one(
+      "gateway_journal_unapplied",
+      "Durable ends that the database does not have yet.",
+      journal.unappliedCount,
+    ),
+    ...samples(
+      "gateway_telemetry_dropped_total",
+      "counter",
+      "Request logs and spans that were dropped since start.",
+      Object.entries(house.dropped()).map(([kind, count]) => [labels({ kind }), count] as const),
+    ),
+    ...house.figures().flatMap(({ name, help, value }) => one(name, help, value)),
+    ...one("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
+    ...samples("process_cpu_seconds_total", "counter", "User and system time.", [["", cpuSeconds()]]),
+  ];
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}
+
+/** What routing knows of each host. */
+function hostMetrics(hosts: readonly HostReport[]): string[] {
+  const each = (value: (host: HostReport) => number | null) =>
+    hosts.flatMap((host) => {
+      const one = value(host);
+      return one === null ? [] : [[labels({ host: host.id }), one] as const];
+    });
+  return [
+    ...samples(
+      "gateway_host_usable",
+      "gauge",
+      "1 while the host takes requests, 0.5 while some of its models rest or it is tried again, 0 while it rests.",
+      each(({ state }) => (state === "closed" ? 1 : state === "open" ? 0 : 0.5)),
+    ),
+    ...samples(
+      "gateway_host_first_token_seconds",
+      "gauge",
+      "Moving average of the time to the first token.",
+      each(({ firstTokenMs }) => (firstTokenMs === null ? null : firstTokenMs / 1_000)),
+    ),
+    ...samples(
+      "gateway_host_tokens_per_second",
+      "gauge",
+      "Moving average of output tokens a second after the first.",
+      each(({ tokensPerSecond }) => tokensPerSecond),
+    ),
+    ...samples(
+      "gateway_host_served_total",
+      "counter",
+      "Attempts that the host answered, since start.",
+      each(({ served }) => served),
+    ),
+    ...samples(
+      "gateway_host_failed_total",
+      "counter",
+      "Attempts and streams in which the host failed, since start.",
+      each(({ failed }) => failed),
+    ),
+  ];
+}

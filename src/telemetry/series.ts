@@ -1,0 +1,104 @@
+/**
+ * Counters and histograms in Prometheus's text form. A series is looked up by its labels once and then kept by whoever
+ * counts with it, so that counting is an addition; and their number has a bound, because what labels are made of may be
+ * sent by clients. prom-client was measured and turned down: docs/decisions/0006-metrics.md.
+ */
+class Family<Series extends { lines(name: string, labels: string): string[] }> {
+  private readonly series = new Map<string, Series>();
+
+  constructor(
+    private readonly name: string,
+    private readonly type: "counter" | "histogram",
+    private readonly help: string,
+    private readonly make: () => Series,
+  ) {}
+
+  /** The series of these labels, which `labels` has written; beyond the bound, the one of all others. */
+  of(written: string): Series {
+    const known = this.series.get(written);
+    if (known !== undefined) return known;
+    const labels = this.series.size < MAX_SERIES ? written : OTHERS;
+    const series = this.series.get(labels) ?? this.make();
+    this.series.set(labels, series);
+    return series;
+  }
+
+  lines(): string[] {
+    const { name, help, type } = this;
+    const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+    for (const [written, series] of this.series) lines.push(...series.lines(name, written));
+    return lines;
+  }
+}
+
+export const MAX_SERIES = 5_000;
+const OTHERS = 'overflow="true"';
+
+/** `model="a/b",host="c"`: values are escaped, names are not. */
+export const labels = (values: Readonly<Record<string, string>>): string =>
+  Object.entries(values)
+    .map(([name, value]) => `${name}="${value.replace(UNSAFE, escaped)}"`)
+    .join(",");
+
+const UNSAFE = /[\\"\n]/g;
+const escaped = (character: string): string => (character === "\n" ? "\\n" : `\\${character}`);
+
+export class Count {
+  value = 0;
+
+  add(amount: number): void {
+    this.value += amount;
+  }
+
+  lines(name: string, written: string): string[] {
+    return [line(name, written, this.value)];
+  }
+}
+
+export const counters = (name: string, help: string) => new Family(name, "counter", help, () => new Count());
+
+/** How many values were at most each of the bounds. */
+export class Distribution {
+  private readonly counts: Float64Array;
+  private sum = 0;
+
+  constructor(private readonly bounds: readonly number[]) {
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    let at = 0;
+    while (at < this.bounds.length && value > this.bounds[at]!) at++;
+    this.counts[at]! += 1;
+    this.sum += value;
+  }
+
+  lines(name: string, written: string): string[] {
+    const lines: string[] = [];
+    let total = 0;
+    for (const [at, count] of this.counts.entries()) {
+      total += count;
+      lines.push(line(`${name}_bucket`, `${written},le="${this.bounds[at] ?? "+Inf"}"`, total));
+    }
+    lines.push(line(`${name}_sum`, written, this.sum), line(`${name}_count`, written, total));
+    return lines;
+  }
+}
+
+export const distributions = (name: string, help: string, bounds: readonly number[]) =>
+  new Family(name, "histogram", help, () => new Distribution(bounds));
+
+/** Values that are looked up when they are asked for. */
+export function samples(
+  name: string,
+  type: "gauge" | "counter",
+  help: string,
+  values: Iterable<readonly [string, number]>,
+): string[] {
+  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+  for (const [written, value] of values) lines.push(line(name, written, value));
+  return lines;
+}
+
+const line = (name: string, written: string, value: number): string =>
+  written === "" ? `${name} ${value}` : `${name}{${written}} ${value}`;
