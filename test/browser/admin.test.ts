@@ -50,13 +50,16 @@ describe.skipIf(browserMissing)("the operator", () => {
   test("suspends, with a reason that the customer is told, and lifts it", async () => {
     await operator.button("Suspend").click();
     await operator.field("Reason").selectOption("chargeback");
+    await operator.field("Note").fill("case 12");
     await operator.button("Suspend now").click();
-    await operator.page.getByText("Suspended: chargeback").waitFor();
+    await operator.page.getByText("Suspended: chargeback.").waitFor();
+    await operator.page.getByText("case 12").waitFor();
     const refusal = await ask("sim/echo");
     expect([refusal.status, refusal.json.error.code]).toEqual([403, "account_suspended"]);
     expect(refusal.json.error.message).toContain("chargeback");
     await operator.button("Lift suspension").click();
     await operator.button("Suspend").waitFor();
+    await operator.page.getByText("Lifted").waitFor();
     expect((await ask("sim/echo")).status).toBe(200);
   });
 

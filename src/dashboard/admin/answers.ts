@@ -10,6 +10,14 @@ export interface BalanceRow {
   readonly live_keys?: number;
 }
 
+export interface Decision {
+  readonly at: string;
+  /** Null: a suspension was lifted. */
+  readonly reason: string | null;
+  readonly by: string;
+  readonly note: string | null;
+}
+
 export interface HostRow {
   readonly id: string;
   readonly base_url: string;

@@ -9,7 +9,7 @@ import { Head } from "../parts/frame.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
-import type { BalanceRow } from "./answers.ts";
+import type { BalanceRow, Decision } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
 /** One balance: its money and keys, credit, and suspension. */
@@ -18,13 +18,18 @@ export function Balance({ id }: { id: string }) {
   const balance = useResource(() => api.get<BalanceRow>(`admin/balances/${id}`), [api, id]);
   const keys = useResource(() => api.get<List<KeyAnswer>>(`admin/balances/${id}/keys`), [api, id]);
   const [open, setOpen] = useState<"credit" | "suspend" | null>(null);
+  const [decisions, setDecisions] = useState(0);
   const done = () => {
     setOpen(null);
     balance.reload();
+    setDecisions(decisions + 1);
   };
-  const lift = useAction(async () => {
-    await api.post(`admin/accounts/${id}/unsuspend`);
-    balance.reload();
+  const lift = useAction(async (account: string | null) => {
+    // Whichever of the two was suspended: lifting what is not suspended changes nothing.
+    for (const subject of account === null ? [id] : [account, id]) {
+      await api.post(`admin/accounts/${subject}/unsuspend`, {});
+    }
+    done();
   });
   return (
     <>
@@ -43,7 +48,12 @@ export function Balance({ id }: { id: string }) {
                   Suspend
                 </button>
               ) : (
-                <button type="button" class="quiet" disabled={lift.busy} onClick={() => lift.run()}>
+                <button
+                  type="button"
+                  class="quiet"
+                  disabled={lift.busy}
+                  onClick={() => lift.run(data.account_id)}
+                >
                   Lift suspension
                 </button>
               )}
@@ -64,10 +74,11 @@ export function Balance({ id }: { id: string }) {
               />
             </div>
             {open === "credit" && <CreditDialog id={id} onClose={() => setOpen(null)} onDone={done} />}
-            {open === "suspend" && <SuspendDialog id={id} onClose={() => setOpen(null)} onDone={done} />}
+            {open === "suspend" && <SuspendDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
           </>
         )}
       </Loaded>
+      {balance.data !== null && <Decisions of={balance.data} round={decisions} />}
       <section aria-labelledby="keys">
         <h2 id="keys">Keys</h2>
         <Loaded of={keys}>
@@ -155,6 +166,51 @@ function KeyRow({ of, onRevoked }: { of: KeyAnswer; onRevoked: () => void }) {
   );
 }
 
+/** What was decided about the balance and its account, by whom and why. */
+function Decisions({ of: { id, account_id }, round }: { of: BalanceRow; round: number }) {
+  const api = useOperator();
+  const decisions = useResource(async () => {
+    const subjects = account_id === null ? [id] : [account_id, id];
+    const lists = await Promise.all(
+      subjects.map((subject) => api.get<List<Decision>>(`admin/accounts/${subject}/suspensions`)),
+    );
+    return lists
+      .flatMap(({ data }, index) => data.map((decision) => ({ ...decision, subject: subjects[index]! })))
+      .sort((a, b) => b.at.localeCompare(a.at));
+  }, [api, id, account_id, round]);
+  if (decisions.data === null || decisions.data.length === 0) return <Problem error={decisions.error} />;
+  return (
+    <section aria-labelledby="decisions">
+      <h2 id="decisions">Suspensions</h2>
+      <div class="card table-card">
+        <table class="rows">
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              <th scope="col">Decision</th>
+              <th scope="col">Note</th>
+            </tr>
+          </thead>
+          <tbody>
+            {decisions.data.map(({ subject, at, reason, by, note }) => (
+              <tr key={`${subject} ${at}`}>
+                <td class="when">{moment(at)}</td>
+                <td>
+                  {reason === null ? "Lifted" : `Suspended: ${words(reason)}`}
+                  <div class="soft small">
+                    {subject === id ? "this balance" : "the account"}, by {by}
+                  </div>
+                </td>
+                <td>{note ?? <span class="soft">–</span>}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
 interface BalanceDialogProps {
   readonly id: string;
   readonly onClose: () => void;
@@ -220,11 +276,14 @@ function randomName(): string {
   return `admin-page-${[...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(36)).join("")}`;
 }
 
-function SuspendDialog({ id, onClose, onDone }: BalanceDialogProps) {
+function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialogProps) {
   const api = useOperator();
+  const [subject, setSubject] = useState(account_id ?? id);
   const [reason, setReason] = useState<string>(REASONS[0]);
+  const [note, setNote] = useState("");
   const suspend = useAction(async () => {
-    await api.post(`admin/accounts/${id}/suspend`, { reason });
+    const why = note.trim() === "" ? {} : { note: note.trim() };
+    await api.post(`admin/accounts/${subject}/suspend`, { reason, ...why });
     onDone();
   });
   return (
@@ -236,11 +295,28 @@ function SuspendDialog({ id, onClose, onDone }: BalanceDialogProps) {
         }}
       >
         <p class="soft">From the next request on, every key is refused, and the answer names the reason.</p>
+        {account_id !== null && (
+          <Choice
+            label="What"
+            value={subject}
+            onValue={setSubject}
+            options={[
+              [account_id, "the whole account"],
+              [id, "this balance alone"],
+            ]}
+          />
+        )}
         <Choice
           label="Reason"
           value={reason}
           onValue={setReason}
           options={REASONS.map((one) => [one, words(one)] as const)}
+        />
+        <TextField
+          label="Note"
+          value={note}
+          onValue={setNote}
+          hint="For the record; the owner is told the reason alone."
         />
         <Problem error={suspend.error} />
         <div class="row">
@@ -254,6 +330,10 @@ function SuspendDialog({ id, onClose, onDone }: BalanceDialogProps) {
       </form>
     </Dialog>
   );
+}
+
+interface SuspendDialogProps extends Omit<BalanceDialogProps, "id"> {
+  readonly of: BalanceRow;
 }
 
 const REASONS = ["chargeback", "sanctions", "acceptable_use"] as const;
