@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { privateKeyToAccount } from "viem/accounts";
+import { MailServer } from "../fakes/mail-server.ts";
+import { type OpenGateway, open } from "../gateway/open.ts";
+import type { Reply } from "../process/gateway.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+/** What one gateway promises about accounts, kept by two that share a database and never ask each other. */
+describe.skipIf(!hasPostgres())("accounts on two gateways", () => {
+  let cluster: Cluster;
+  let server: MailServer;
+  let gateways: [OpenGateway, OpenGateway];
+
+  beforeAll(async () => {
+    cluster = await Cluster.start();
+    server = await MailServer.start();
+    const store = await cluster.database();
+    const config = `store: ${store}\nsmtp: { host: 127.0.0.1, port: ${server.port}, from: a@gateway.test }\n`;
+    gateways = [await open(config), await open(config)];
+  });
+  afterAll(async () => {
+    for (const gateway of gateways ?? []) await gateway.close();
+    await server?.stop();
+    await cluster.stop();
+  });
+
+  const atBoth = (path: string, options: (at: 0 | 1) => Parameters<OpenGateway["send"]>[2]) =>
+    Promise.all(([0, 1] as const).map((at) => gateways[at].send("POST", path, options(at))));
+  const codes = (replies: readonly Reply[]) =>
+    replies.map(({ status, json }) => (status < 400 ? String(status) : json.error.code)).toSorted();
+  const tokenOf = async (email: string): Promise<string> => {
+    for (let number = 1; ; number++) {
+      const { to, text } = await server.mail(number);
+      if (to[0] === email) return /#signin=(or-link-\w+)/.exec(text)![1]!;
+    }
+  };
+  async function signIn(email: string, at: 0 | 1 = 0): Promise<{ session: string; account_id: string }> {
+    await gateways[at].send("POST", "/v1/auth/email", { json: { email } });
+    const token = await tokenOf(email);
+    return (await gateways[at].send("POST", "/v1/auth/email/verify", { json: { token } })).json;
+  }
+
+  test("of two claims of one balance at once, one wins", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { key } = await gateways[0].key(0);
+      const claims = await atBoth("/v1/me/claim", (at) => ({
+        bearer: key,
+        json: { email: `r${round}.${at}@example.com` },
+      }));
+      expect(codes(claims)).toEqual(["200", "invalid_request"]);
+      const won = claims.find(({ status }) => status === 200)!.json;
+      for (const gateway of gateways) {
+        expect((await gateway.send("GET", "/v1/me", { bearer: key })).json.account.id).toBe(won.account_id);
+      }
+    }
+  });
+
+  test("two claims for one new address at once make one account", async () => {
+    const made = [await gateways[0].key(0), await gateways[1].key(0)];
+    const email = "twice@example.com";
+    const claims = await atBoth("/v1/me/claim", (at) => ({ bearer: made[at]!.key, json: { email } }));
+    expect(codes(claims)).toEqual(["200", "200"]);
+    expect(claims[0]!.json.account_id).toBe(claims[1]!.json.account_id);
+  });
+
+  test("a link and a signed message work once, wherever they are used", async () => {
+    await gateways[0].send("POST", "/v1/auth/email", { json: { email: "once@example.com" } });
+    const token = await tokenOf("once@example.com");
+    expect(codes(await atBoth("/v1/auth/email/verify", () => ({ json: { token } })))).toEqual([
+      "200",
+      "invalid_request",
+    ]);
+    const wallet = privateKeyToAccount(`0x${"42".repeat(32)}`);
+    const asked = { address: wallet.address, chain_id: 1 };
+    const { message } = (await gateways[1].send("POST", "/v1/auth/wallet", { json: asked })).json;
+    const signature = await wallet.signMessage({ message });
+    const entered = await atBoth("/v1/auth/wallet/verify", () => ({ json: { message, signature } }));
+    expect(codes(entered)).toEqual(["200", "invalid_request"]);
+  });
+
+  test("a session is everywhere at once, and gone everywhere at once; so is a suspension", async () => {
+    const { session, account_id } = await signIn("both@example.com");
+    const made = await gateways[1].send("POST", "/v1/keys", { bearer: session });
+    const free = (at: 0 | 1) => gateways[at].chat(made.json.key, { model: "gateway/auto:free" });
+    expect([(await free(0)).status, (await free(1)).status]).toEqual([200, 200]);
+    await gateways[0].admin(`/admin/accounts/${account_id}/suspend`, { reason: "sanctions" });
+    expect((await free(1)).json.error.code).toBe("account_suspended");
+    await gateways[1].send("POST", "/v1/auth/logout", { bearer: session });
+    expect((await gateways[0].send("GET", "/v1/me", { bearer: session })).status).toBe(401);
+  });
+
+  test("a balance that is taken over draws on its account's allowance everywhere", async () => {
+    const { key } = await gateways[0].key(0);
+    await gateways[0].send("POST", "/v1/me/claim", { bearer: key, json: { email: "late@example.com" } });
+    const limit = async (at: 0 | 1) =>
+      (await gateways[at].send("GET", "/v1/me", { bearer: key })).json.open_tier.limit;
+    expect([await limit(0), await limit(1)]).toEqual([20, 20]);
+    const token = await tokenOf("late@example.com");
+    await gateways[0].send("POST", "/v1/auth/email/verify", { json: { token } });
+    expect([await limit(0), await limit(1)]).toEqual([50, 50]);
+  });
+});
