@@ -18,6 +18,8 @@ export interface AccountStore {
     about: Question,
     decide: (state: AccountState) => C | Refusal,
   ): Promise<C | Refusal>;
+  /** Null for somebody unknown. */
+  holdings(about: Pick<Question, "email" | "wallet" | "account">): Promise<Holdings | null>;
   message(hash: SecretHash): Promise<WalletMessage | null>;
   /** Expired ones too. */
   session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null>;

@@ -50,6 +50,21 @@ export const UnsuspendFields = Type.Object(why, { additionalProperties: false })
 const suspended = orNone(oneOf(SUSPENSION_REASONS));
 const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
 
+const AccountAnswer = answerOf(
+  {
+    id: Type.String(),
+    object: Type.Literal("account"),
+    email: orNone(Type.String()),
+    wallet: orNone(Type.String()),
+    suspended,
+    created_at: time,
+    first_signed_in_at: orNone(time),
+    balance_ids: texts,
+    claimed_balance_ids: texts,
+  },
+  "Account",
+);
+
 const balanceMembers = {
   id: Type.String(),
   object: Type.Literal("balance"),
@@ -124,6 +139,16 @@ export const ADMIN = {
     body: UnsuspendFields,
     answers: { 200: SuspensionAnswer },
   },
+  findAccount: {
+    ...admin,
+    summary: "Finds the account of an email address or a wallet",
+    query: {
+      email: Type.String({ description: "a mail address; instead of `wallet`" }),
+      wallet: Type.String({ description: "as the account shows it; instead of `email`" }),
+    },
+    answers: { 200: listOf(AccountAnswer) },
+  },
+  account: { ...admin, summary: "Shows an account", answers: { 200: AccountAnswer } },
   suspensions: {
     ...admin,
     summary: "Lists what was decided about an account or a balance, newest first",

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { newId } from "../units/id.ts";
 import { accountEndpoints } from "./accounts.ts";
 import { adminEndpoints } from "./admin.ts";
+import { adminAccountEndpoints } from "./admin-accounts.ts";
 import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
 import { apiDocEndpoints } from "./api-docs.ts";
@@ -38,6 +39,7 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
     ...usageEndpoints(deps),
     ...catalogEndpoints(deps),
     ...adminEndpoints(deps),
+    ...adminAccountEndpoints(deps),
     ...adminBalanceEndpoints(deps),
     ...adminHostEndpoints(deps),
     ...pageEndpoints(deps),

@@ -47,6 +47,10 @@ export class SqliteAccountStore implements AccountStore {
       .immediate();
   }
 
+  async holdings(about: Question): Promise<Holdings | null> {
+    return this.readHoldings(about, null);
+  }
+
   async message(hash: SecretHash): Promise<WalletMessage | null> {
     return this.readMessage(hash);
   }
@@ -78,12 +82,12 @@ export class SqliteAccountStore implements AccountStore {
       link,
       message: about.message === undefined ? null : this.readMessage(about.message),
       liveLinks: mailbox === undefined ? 0 : this.statements.liveLinks.get(mailbox, this.clock.now())!.live,
-      holdings: this.holdings(about, link),
+      holdings: this.readHoldings(about, link),
       balance: about.balance === undefined ? null : this.readBalance(about.balance),
     };
   }
 
-  private holdings({ email, wallet, account }: Question, link: Link | null): Holdings | null {
+  private readHoldings({ email, wallet, account }: Question, link: Link | null): Holdings | null {
     const asked = email ?? link?.email;
     const row =
       asked !== undefined

@@ -48,6 +48,10 @@ export class PostgresAccountStore implements AccountStore {
     return result;
   }
 
+  async holdings(about: Question): Promise<Holdings | null> {
+    return this.postgres.transaction((sql) => readHoldings(sql, about, null));
+  }
+
   async message(hash: SecretHash): Promise<WalletMessage | null> {
     return this.postgres.transaction((sql) => readMessage(sql, hash));
   }
@@ -84,7 +88,7 @@ export class PostgresAccountStore implements AccountStore {
       link,
       message: about.message === undefined ? null : await readMessage(sql, about.message),
       liveLinks: mailbox === undefined ? 0 : await this.liveLinks(sql, mailbox),
-      holdings: await holdings(sql, about, link),
+      holdings: await readHoldings(sql, about, link),
       balance: about.balance === undefined ? null : await readBalance(sql, about.balance),
     };
   }
@@ -156,7 +160,7 @@ export class PostgresAccountStore implements AccountStore {
 /** Of one account; a further sign-in ends the oldest. */
 const MOST_SESSIONS = 50;
 
-async function holdings(
+async function readHoldings(
   sql: TransactionSQL,
   { email, wallet, account }: Question,
   link: Link | null,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { privateKeyToAccount } from "viem/accounts";
 import { ManualClock } from "../fakes/clock.ts";
-import { TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, TestHouse } from "./house.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
@@ -445,4 +445,53 @@ test("wrong recovery secrets are not listened to without end; other networks and
   expect((await send(recovery_secret, "192.0.2.2")).status).toBe(200);
   clock.advance(60 * MINUTE);
   expect((await send(recovery_secret)).status).toBe(200);
+});
+
+describe("the operator", () => {
+  const ask = (path: string) => house.send("GET", path, { bearer: ADMIN_TOKEN });
+
+  test("finds an account by its address, with what belongs to it and what waits", async () => {
+    const { account } = await me(await signIn());
+    const offered = await house.setUp();
+    await claim(offered.key);
+    const view = {
+      id: account.id,
+      object: "account",
+      email: EMAIL,
+      wallet: null,
+      suspended: null,
+      created_at: new Date(clock.now()).toISOString(),
+      first_signed_in_at: new Date(clock.now()).toISOString(),
+      balance_ids: account.balances,
+      claimed_balance_ids: [offered.balance_id],
+    };
+    expect((await ask(`/admin/accounts?email=${EMAIL.toUpperCase()}`)).json.data).toEqual([view]);
+    expect((await ask(`/admin/accounts/${account.id}`)).json).toEqual(view);
+    expect((await ask("/admin/accounts?email=nobody@example.com")).json.data).toEqual([]);
+    expect((await ask("/admin/accounts?wallet=0x00")).json.data).toEqual([]);
+    for (const query of ["", "?email=kim", `?email=${EMAIL}&wallet=0x00`]) {
+      expect(refusal(await ask(`/admin/accounts${query}`))).toBe("400 invalid_request email");
+    }
+    expect(refusal(await ask("/admin/accounts/acct_none"))).toBe("400 invalid_request id");
+  });
+
+  test("suspends and unsuspends it, and reads later who did so, when and why", async () => {
+    const bearer = await signIn();
+    const { account, balance_id } = await me(bearer);
+    const say = (what: string, body: object) =>
+      house.send("POST", `/admin/accounts/${account.id}/${what}`, { bearer: ADMIN_TOKEN, body });
+    const suspended = await say("suspend", { reason: "chargeback", by: "kim", note: "case 7" });
+    expect(suspended.json).toEqual({ id: account.id, suspended: "chargeback", balance_ids: [balance_id] });
+    expect((await me(bearer)).account.suspended).toBe("chargeback");
+    clock.advance(MINUTE);
+    expect((await say("unsuspend", {})).json.suspended).toBeNull();
+    expect((await me(bearer)).suspended).toBeNull();
+    const at = (ms: number) => new Date(clock.now() - ms).toISOString();
+    expect((await ask(`/admin/accounts/${account.id}/suspensions`)).json.data).toEqual([
+      { at: at(0), reason: null, by: "admin", note: null },
+      { at: at(MINUTE), reason: "chargeback", by: "kim", note: "case 7" },
+    ]);
+    expect(refusal(await say("suspend", { reason: "mood" }))).toBe("400 invalid_request reason");
+    expect(refusal(await say("unsuspend", { reason: "sanctions" }))).toBe("400 invalid_request reason");
+  });
 });
