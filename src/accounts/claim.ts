@@ -97,6 +97,17 @@ export async function settleClaim(
   return balanceId;
 }
 
+/** For whoever set the balance up: the address was mistyped, or a key in wrong hands claimed it. */
+export async function withdrawClaim(desk: AccountDesk, balanceId: BalanceId): Promise<BalanceId | Refusal> {
+  const now = desk.clock.now();
+  const change = await desk.store.change({ balance: balanceId }, ({ balance }): AccountChange | Refusal =>
+    balance !== null && balance.claim !== null && isPending(balance.claim, now)
+      ? { decline: balanceId }
+      : refuse("invalid_request", "No claim of this balance waits for a confirmation."),
+  );
+  return refused(change) ? change : balanceId;
+}
+
 function whyUnclaimable(balance: ClaimedBalance | null, now: EpochMs): Refusal | null {
   if (balance === null) return refuse("invalid_request", "There is no such balance.");
   if (balance.suspended !== null) return suspension(balance.suspended);

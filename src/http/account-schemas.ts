@@ -109,6 +109,13 @@ export const ACCOUNTS = {
     body: ClaimFields,
     answers: { 200: ClaimAnswer },
   },
+  withdraw: {
+    summary: "Withdraws the claim of an address that has not confirmed it yet",
+    details:
+      "For the recovery secret alone, whose holder may have mistyped the address or found a key in wrong hands.",
+    who: ["owner"],
+    answers: { 200: answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) }) },
+  },
   confirm: {
     summary: "Takes a claimed balance into the account",
     who: ["session"],

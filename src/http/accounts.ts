@@ -1,6 +1,6 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import type { Account } from "../accounts/account.ts";
-import { claimByEmail, claimByWallet, settleClaim } from "../accounts/claim.ts";
+import { claimByEmail, claimByWallet, settleClaim, withdrawClaim } from "../accounts/claim.ts";
 import { type Email, readEmail } from "../accounts/email.ts";
 import {
   LINK_MINUTES,
@@ -28,7 +28,7 @@ import { cookieSession, fromOwnPage, noSessionCookie, sessionCookie } from "./co
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { invalidField, readFields } from "./fields.ts";
-import { identify, keysOnly, networkOf, refuseGuesser, sessionsOnly } from "./identity.ts";
+import { identify, keysOnly, networkOf, ownersOnly, refuseGuesser, sessionsOnly } from "./identity.ts";
 import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, Reply } from "./reply.ts";
 
@@ -72,6 +72,12 @@ export function accountEndpoints(deps: HttpDeps): Endpoint[] {
       path: "/v1/me/claim",
       about: ACCOUNTS.claim,
       handle: (exchange) => claim(exchange, deps, mails),
+    },
+    {
+      method: "DELETE",
+      path: "/v1/me/claim",
+      about: ACCOUNTS.withdraw,
+      handle: (exchange) => withdraw(exchange, deps),
     },
     {
       method: "POST",
@@ -190,6 +196,20 @@ export const identityView = ({ email, wallet }: Pick<Account, "email" | "wallet"
   ...(email === null ? {} : { email }),
   ...(wallet === null ? {} : { wallet }),
 });
+
+async function withdraw(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
+  if (refused(who)) return who;
+  if (who.kind === "key") return ownersOnly("withdraw a claim");
+  if (who.by === "session") {
+    return refuse(
+      "invalid_request",
+      "A session's balances are its account's already. See DELETE /v1/me/claims/{id}.",
+    );
+  }
+  const balance = await withdrawClaim(deps.accounts, who.balance.id);
+  return refused(balance) ? balance : ok({ balance_id: balance, withdrawn: true });
+}
 
 async function settle(
   exchange: Exchange,

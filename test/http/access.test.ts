@@ -54,6 +54,7 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["DELETE", "/v1/keys/{key}", undefined, mine()],
   ["GET", "/v1/me", undefined, keysAndOwners()],
   ["POST", "/v1/me/claim", { email: "new@example.com" }, each("200", "otherKey")],
+  ["DELETE", "/v1/me/claim", undefined, each("200", "otherRecovery")],
   ["POST", "/v1/me/claims/{claimed}", undefined, each("200", "session")],
   ["DELETE", "/v1/me/claims/{claimed}", undefined, each("200", "session")],
   ["POST", "/v1/auth/email", { email: "any@example.com" }, everybody("202")],
@@ -110,7 +111,7 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
 ];
 
 /** A world and who lives in it. From a network of its own, because much is counted by network. */
-async function makeWorld() {
+async function makeWorld(operation: string) {
   const from = { "x-forwarded-for": `198.51.100.${++worlds % 250}` };
   const email = `mine${worlds}@example.com`;
   const send = (method: string, path: string, options: object = {}) =>
@@ -125,6 +126,10 @@ async function makeWorld() {
   await send("POST", "/v1/me/claim", { bearer: mine.key, body: claim });
   const { session, account_id } = await signIn(email);
   await send("POST", "/v1/me/claim", { bearer: offered.key, body: claim });
+  // Only what waits can be withdrawn, and only what was not claimed can be claimed.
+  if (operation === "DELETE /v1/me/claim") {
+    await send("POST", "/v1/me/claim", { bearer: theirs.key, body: claim });
+  }
   const stranger = `stranger${worlds}@example.com`;
   await send("POST", "/v1/auth/email", { body: { email: stranger } });
   const otherSession = (await signIn(stranger)).session;
@@ -180,7 +185,7 @@ describe("who may do what", () => {
     test(`${method} ${path}`, async () => {
       const seen = [];
       for (const one of WHO) {
-        const { ask, bearers } = await makeWorld();
+        const { ask, bearers } = await makeWorld(`${method} ${path}`);
         seen.push(`${one}: ${await ask(method, path, body, bearing(bearers[one]))}`);
       }
       expect(seen).toEqual(WHO.map((one, index) => `${one}: ${cells[index]}`));
@@ -190,7 +195,7 @@ describe("who may do what", () => {
   test("a cookie is its session to the gateway's own pages; to others it changes nothing", async () => {
     for (const [method, path, body, cells] of MATRIX) {
       const inCookie = async (origin: string) => {
-        const { ask, bearers } = await makeWorld();
+        const { ask, bearers } = await makeWorld(`${method} ${path}`);
         return ask(method, path, body, { origin, cookie: `__Host-session=${bearers.session}` });
       };
       const [none, session] = [cells[0]!, cells[WHO.indexOf("session")]!];

@@ -310,6 +310,19 @@ describe("claiming by email", () => {
     expect([one.balance_id, other.balance_id]).not.toContain(balance_id);
   });
 
+  test("the recovery secret withdraws a claim that waits, and none that was confirmed", async () => {
+    const { key, balance_id, recovery_secret: bearer } = await house.setUp();
+    await claim(key, "mistyped@example.com");
+    const stale = tokenOf();
+    const withdraw = () => house.send("DELETE", "/v1/me/claim", { bearer });
+    expect((await withdraw()).json).toEqual({ balance_id, withdrawn: true });
+    expect((await me(key)).account).toBeNull();
+    expect((await me((await verify(stale)).json.session)).account.balances).not.toContain(balance_id);
+    expect((await claim(key)).status).toBe(200);
+    await verify(tokenOf());
+    expect(refusal(await withdraw())).toBe("400 invalid_request null");
+  });
+
   test("nobody else can confirm a claim", async () => {
     const { key, balance_id } = await house.setUp();
     await claim(key);
