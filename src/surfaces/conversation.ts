@@ -101,7 +101,7 @@ export interface ReasoningPart {
  * family that made it can read it; any other would refuse the whole request.
  */
 export interface Seal {
-  /** Who made it, as seal/`familyOf` names it; null when the client says it in the language it was made in. */
+  /** Who made it, as seal/`familyOf` names it; null for one in the client's own language: no host of another reads it. */
   readonly family: string | null;
   readonly kind: "signature" | "redacted" | "encrypted";
   readonly data: string;

@@ -485,9 +485,7 @@ function writeThought(
   target: HostTarget,
   saying: Saying,
 ): Json[] {
-  const own =
-    seal !== null && (seal.family === null || seal.family === familyOf("messages", target.publicModel));
-  if (!own || !thinking) {
+  if (seal?.family !== familyOf("messages", target.publicModel) || !thinking) {
     saying.omit("reasoning");
     return [];
   }
@@ -599,9 +597,7 @@ function thoughtsKept(turns: readonly Turn[], { publicModel }: HostTarget): bool
   const last = turns.findLastIndex(({ role }) => role === "assistant" || role === "user");
   const turn = turns[last];
   if (turn?.role !== "assistant" || !turn.parts.some(({ kind }) => kind === "tool_call")) return true;
-  return turn.parts.some(
-    (part) => part.kind === "reasoning" && (part.seal?.family === family || part.seal?.family === null),
-  );
+  return turn.parts.some((part) => part.kind === "reasoning" && part.seal?.family === family);
 }
 
 function checkSampling({ temperature, format }: Conversation, thinking: boolean, saying: Saying): void {

@@ -442,9 +442,7 @@ function writeAssistantPart(part: AssistantPart, n: string, target: HostTarget, 
 }
 
 function writeThought({ text, seal }: ReasoningPart, target: HostTarget, saying: Saying): Json[] {
-  const own =
-    seal?.kind === "encrypted" &&
-    (seal.family === null || seal.family === familyOf("responses", target.publicModel));
+  const own = seal?.kind === "encrypted" && seal.family === familyOf("responses", target.publicModel);
   const space = own ? seal.data.indexOf(" ") : -1;
   if (space === -1) {
     saying.omit("reasoning");
