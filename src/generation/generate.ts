@@ -508,9 +508,15 @@ class Run {
     }
     const restMs = soonestMs(plan.stops, this.house.roads);
     const rest = restMs === 0 ? {} : { retryAfterS: Math.ceil(restMs / 1_000) };
-    if (plan.auto) {
+    if (plan.auto !== null) {
       const models = [...new Set(this.tries.map((one) => one.model))].join(", ");
-      return refuse("auto_unresolvable", `Every candidate of ${model} failed (${models}); ${tried}.`, rest);
+      const { skipped } = plan.auto;
+      const others = skipped.length === 0 ? "" : ` Skipped were ${skipped.join(", ")}.`;
+      return refuse(
+        "auto_unresolvable",
+        `Every candidate of ${model} failed (${models}); ${tried}.${others}`,
+        rest,
+      );
     }
     const { surface } = this.request!;
     const wish = { surface, allowedModels: this.holder!.key.allowedModels };

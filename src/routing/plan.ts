@@ -12,8 +12,11 @@ export interface Plan {
   readonly tier: "paid" | "open";
   /** At least one. */
   readonly stops: readonly Stop[];
-  /** Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`. */
-  readonly auto: boolean;
+  /**
+   * Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`, which also says which
+   * candidates were skipped, and why. Null otherwise.
+   */
+  readonly auto: { readonly skipped: readonly string[] } | null;
   /**
    * What a host's verdict on the request itself leads to. With `models`, every failure moves on to the next model; Auto
    * moves on from a model that the prompt turns out not to fit; otherwise the client hears the verdict.
@@ -35,10 +38,10 @@ export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Su
   return {
     tier: "paid",
     stops: everyModelOnce(
-      homeFirst(healthyFirst(acrossModels(found, wish, roads), roads), wish, roads),
+      homeFirst(healthyFirst(acrossModels(found.stops, wish, roads), roads), wish, roads),
       wish,
     ),
-    auto: auto && more.length === 0,
+    auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto ? "too_long" : "never",
   };
 }
@@ -62,7 +65,7 @@ function stopsOf(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest
     : autoStops(variant, wish, catalog, roads, suggest);
 }
 
-type Found = readonly Stop[] | Refusal;
+type Found = { readonly stops: readonly Stop[]; readonly skipped: readonly string[] } | Refusal;
 
 /** `models` and `fallbacks`: whatever keeps one model from being planned, the next is. */
 function stopsOfAll(
@@ -75,18 +78,20 @@ function stopsOfAll(
   const found = ids.map((id) => stopsOf(id, wish, catalog, roads, suggest));
   const unknown = found.find((one) => refused(one) && one.code === "unknown_model");
   if (unknown !== undefined) return unknown;
-  const stops = found.flatMap((one) => (refused(one) ? [] : one));
+  const stops = found.flatMap((one) => (refused(one) ? [] : one.stops));
   // A model may be a candidate of an automatic route as well.
   const once = stops.filter((stop, at) => stops.findIndex(({ route }) => route === stop.route) === at);
-  return once.length === 0 ? found[0]! : once;
+  return once.length === 0 ? found[0]! : { stops: once, skipped: [] };
 }
 
 function directStops(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
   const model = catalog.models.get(id);
   if (model === undefined) return unknownModel(id, suggest);
   if (!allows(wish, id)) return notAllowed(wish, id);
-  const stops = paidStops(model, wish, roads);
-  return stops.length === 0 ? noPrice(model, catalog, roads, wish) : preferredStops(stops, wish, roads);
+  const priced = paidStops(model, wish, roads);
+  if (priced.length === 0) return noPrice(model, catalog, roads, wish);
+  const stops = preferredStops(priced, wish, roads);
+  return refused(stops) ? stops : { stops, skipped: [] };
 }
 
 function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
@@ -105,7 +110,7 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
       skipped.push(`${id} (${judged.why})`);
     }
   }
-  if (stops.length > 0) return stops;
+  if (stops.length > 0) return { stops, skipped };
   if (filtered.length === candidates.length) return filtered[0]!;
   return refuse(
     "auto_unresolvable",
@@ -196,7 +201,7 @@ function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest):
       `No verified free route serves ${wish.model} right now. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
     );
   }
-  return { tier: "open", stops, auto: false, movesOn: "never" };
+  return { tier: "open", stops, auto: null, movesOn: "never" };
 }
 
 /** The operator's list, or every model with a free route. */

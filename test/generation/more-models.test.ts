@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Model } from "../../src/catalog/catalog.ts";
+import type { Key } from "../../src/keys/key.ts";
 import { json, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText } from "../fakes/transcripts.ts";
@@ -19,6 +20,7 @@ async function hostThat(behaviour: Behaviour): Promise<FakeHost> {
 async function twoModels(
   first: Behaviour,
   second: Behaviour,
+  key: Partial<Key> = {},
 ): Promise<{ house: TestHouse; other: FakeHost }> {
   const speaks = ["chat.completions", "messages"] as const;
   const own = await hostThat(first);
@@ -30,7 +32,7 @@ async function twoModels(
     }),
   ];
   const auto = new Map([["both", ["test/model", "test/other"]]]);
-  return { house: await openHouse([hostRow(own, { id: "first", speaks })], { models, auto }), other };
+  return { house: await openHouse([hostRow(own, { id: "first", speaks })], { models, auto, key }), other };
 }
 
 const TOO_LONG = json(
@@ -112,6 +114,21 @@ describe("Auto", () => {
       model_requested: "gateway/auto:both",
       model: "test/other",
     });
+    await house.close();
+  });
+
+  test("when all fail, says which were tried and which were skipped, and why", async () => {
+    const { house } = await twoModels(status(503), FINE, { allowedModels: ["test/model"] });
+    const answer = await house.send("chat.completions", auto());
+    expect([answer.status, JSON.parse(await read(answer)).error]).toMatchObject([
+      503,
+      {
+        code: "auto_unresolvable",
+        message: expect.stringContaining(
+          "failed (test/model); 1 host was tried. Skipped were test/other (not allowed on this key).",
+        ),
+      },
+    ]);
     await house.close();
   });
 

@@ -15,7 +15,7 @@ const MODEL = model("x/one", ROUTES);
 const PLAN: Plan = {
   tier: "paid",
   stops: paidStops(MODEL, { surface: "chat.completions" }, roadsOf()),
-  auto: false,
+  auto: null,
   movesOn: "never",
 };
 

@@ -265,7 +265,7 @@ describe("Auto", () => {
 
   test("tries the candidates in the operator's order", () => {
     const made = plan(auto());
-    expect(made.auto).toBe(true);
+    expect(made.auto).toEqual({ skipped: [] });
     expect(tries(made).slice(0, 3)).toEqual(["a/one@dear", "a/one@cheap", "a/two@middle"]);
   });
 
@@ -276,8 +276,9 @@ describe("Auto", () => {
   ];
   for (const [name, wish, roads] of skips) {
     test(`skips a candidate that ${name}`, () => {
-      const models = new Set(plan(wish, roads).stops.map(({ model: { id } }) => id));
-      expect([...models]).toEqual(["a/two"]);
+      const { stops, auto: walked } = plan(wish, roads);
+      expect([...new Set(stops.map(({ model: { id } }) => id))]).toEqual(["a/two"]);
+      expect(walked!.skipped).toEqual([expect.stringMatching(/^a\/one \(.+\)$/)]);
     });
   }
 

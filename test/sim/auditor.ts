@@ -28,13 +28,15 @@ export class Auditor {
 
   private judgeOne(ask: Asked, receipt: BookedReceipt | undefined, hosts: readonly Served[]): void {
     const about = `${ask.name} (${ask.outcome}): ${JSON.stringify({ ask, receipt, hosts })}`;
-    const last = hosts.at(-1);
+    // Of two that were asked at the same time, the slower is left before its end.
+    const server = hosts.findLast(({ ended }) => ended);
     switch (ask.outcome) {
       case "complete": {
         check(receipt !== undefined, `an acknowledged answer has no receipt: ${about}`);
         check(receipt.state === "settled", `an acknowledged answer is not settled: ${about}`);
-        const { kind, prompt } = last!.script.usage;
-        const words = last!.script.words;
+        check(receipt.host === server?.host, `another host is named than the one that served: ${about}`);
+        const { kind, prompt } = server.script.usage;
+        const { words } = server.script;
         check(receipt.charged <= receipt.held, `more was charged than was held: ${about}`);
         if (kind === "honest") {
           check(
