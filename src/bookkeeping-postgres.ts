@@ -6,14 +6,15 @@ import type { Statement } from "./ledger/authority.ts";
 import { balanceCounter, type CounterId } from "./ledger/counter.ts";
 import { Grants } from "./ledger/grants.ts";
 import { Ledger } from "./ledger/ledger.ts";
+import { type Change, EpochOver, Membership } from "./ledger/membership.ts";
 import type { StoreAudit } from "./store/ledger-store.ts";
 import { migratePostgres, Postgres } from "./store/postgres.ts";
 import { PostgresAccountStore } from "./store/postgres-account-store.ts";
-import { EpochOver, PostgresAuthority, RECALLS } from "./store/postgres-authority.ts";
+import { PostgresAuthority, RECALLS } from "./store/postgres-authority.ts";
 import { PostgresBooks } from "./store/postgres-books.ts";
 import { PostgresKeyStore } from "./store/postgres-key-store.ts";
 import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
-import { CHANGES, type Change, PostgresNode } from "./store/postgres-node.ts";
+import { CHANGES, PostgresRegistry } from "./store/postgres-registry.ts";
 import { UsageReader } from "./store/usage.ts";
 import type { Clock } from "./units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "./units/usd.ts";
@@ -23,6 +24,7 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
   const { folder, clock, log, onLost } = parts;
   const postgres = new Postgres({ url, connections: CONNECTIONS, deadlineMs: DEADLINE_MS }, clock);
   await migratePostgres(postgres);
+  const registry = new PostgresRegistry(postgres);
   const store = new PostgresLedgerStore(postgres);
   const authority = new PostgresAuthority(postgres);
   // Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other.
@@ -33,12 +35,12 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
     ...journalOptions(parts, path),
     store,
     node: name,
-    epoch: await PostgresNode.lastEpoch(postgres, name),
+    epoch: await registry.lastEpoch(name),
   });
 
   const keys = new PostgresKeyStore(postgres, clock, (version) => node.acknowledged(version));
   const keyring = new Keyring(keys, undefined, () => node.usable());
-  const node: PostgresNode = await PostgresNode.join(postgres, clock, name, {
+  const node: Membership = new Membership(registry, clock, name, await registry.join(name), {
     async changed(changes) {
       forget(keyring, changes);
       const lower = changes.flatMap(({ counters }) => counters);
@@ -63,7 +65,7 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
   books.follow(ledger, node.epoch, (counters) => {
     authority.retire(name, counters).catch((error) => log("grants", { error: String(error) }));
   });
-  node.follow();
+  await node.follow();
   const stopTending = tend(grants, clock);
   const listener = await postgres.listen({
     [CHANGES]: () => void node.hurry(),
@@ -160,7 +162,7 @@ function withMemory(audit: StoreAudit, shipped: ReadonlyMap<CounterId, number>, 
   return { ...audit, drifts };
 }
 
-function figures(grants: Grants, { journal, shipped, batches }: PostgresBooks, node: PostgresNode): Figure[] {
+function figures(grants: Grants, { journal, shipped, batches }: PostgresBooks, node: Membership): Figure[] {
   const { counters, granted, stranded, statements, recalls } = grants.figures;
   return [
     {

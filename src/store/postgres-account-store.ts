@@ -17,7 +17,7 @@ import type { Clock, EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { Postgres } from "./postgres.ts";
-import { noteChanges } from "./postgres-node.ts";
+import { noteChanges } from "./postgres-registry.ts";
 
 /**
  * Accounts, sessions, sign-in links and claims in PostgreSQL. A change is one serializable transaction: what it was decided

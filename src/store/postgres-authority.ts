@@ -1,6 +1,7 @@
 import type { TransactionSQL } from "bun";
 import { type Authority, type Grant, grant, NOTHING_GRANTED, type Statement } from "../ledger/authority.ts";
 import type { CounterId } from "../ledger/counter.ts";
+import { EpochOver } from "../ledger/membership.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 
@@ -85,11 +86,6 @@ async function holdEpoch(sql: TransactionSQL, node: string, epoch: number): Prom
   if (row === undefined || Number(row.epoch) !== epoch || !row.open) {
     throw new EpochOver(`epoch ${epoch} of ${node} is over`);
   }
-}
-
-/** Another life of this node has begun, or the operator has declared it lost: it must not spend any more. */
-export class EpochOver extends Error {
-  override name = "EpochOver";
 }
 
 /** A counter as it is locked, with this node's standing. */

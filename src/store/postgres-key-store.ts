@@ -3,6 +3,7 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import type { SuspensionReason } from "../errors/suspension.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
 import type { BudgetChange, Estate, KeyChange, KeyStore, SuspensionRecord } from "../keys/key-store.ts";
+import type { Change } from "../ledger/membership.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
@@ -10,12 +11,12 @@ import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
 import type { Postgres } from "./postgres.ts";
-import { type Change, noteChanges } from "./postgres-node.ts";
+import { noteChanges } from "./postgres-registry.ts";
 
 /**
  * Keys, balances and budgets in PostgreSQL. A change locks its balance, so `decide` sees what it changes and two changes of
  * one balance follow each other. A change that other nodes may have remembered otherwise resolves once all of them have
- * taken notice (store/postgres-node).
+ * taken notice (ledger/membership).
  */
 export class PostgresKeyStore implements KeyStore {
   constructor(
@@ -160,7 +161,7 @@ export class PostgresKeyStore implements KeyStore {
 
   /** Writes the change and its notice in one transaction, and resolves when no node acts on what was before it. */
   private async change<Result>(
-    write: (sql: TransactionSQL) => Promise<{ result: Result; changes: Change[] }>,
+    write: (sql: TransactionSQL) => Promise<{ result: Result; changes: Noted[] }>,
   ): Promise<Result> {
     const { result, version } = await this.postgres.transaction(async (sql) => {
       const { result, changes } = await write(sql);
@@ -178,7 +179,9 @@ export class PostgresKeyStore implements KeyStore {
   }
 }
 
-const keyChange = ({ balanceId, hash, lineage }: Key): Change => ({
+type Noted = Omit<Change, "version">;
+
+const keyChange = ({ balanceId, hash, lineage }: Key): Noted => ({
   balance: balanceId,
   key: hash,
   counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${lineage}`),

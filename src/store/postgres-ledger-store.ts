@@ -1,5 +1,6 @@
 import type { TransactionSQL } from "bun";
 import { balanceCounter, type CounterId } from "../ledger/counter.ts";
+import { EpochOver } from "../ledger/membership.ts";
 import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
@@ -7,7 +8,6 @@ import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Unapplied } from "./journal.ts";
 import type { Credit, Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./ledger-store.ts";
 import type { Postgres } from "./postgres.ts";
-import { EpochOver } from "./postgres-authority.ts";
 
 /** The books in PostgreSQL: what nodes ship of their journals, credits, receipts, and the audit over all of it. */
 export class PostgresLedgerStore {

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
+import { EpochOver } from "../../src/ledger/membership.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
-import { EpochOver, PostgresAuthority } from "../../src/store/postgres-authority.ts";
-import { PostgresNode } from "../../src/store/postgres-node.ts";
+import { PostgresAuthority } from "../../src/store/postgres-authority.ts";
+import { PostgresRegistry } from "../../src/store/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { Random } from "../sim/random.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
 
 const CAP = "day:key_1:0" as CounterId;
-const EVENTS = { changed: async () => {}, lapsed() {}, failed() {} };
 
 describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
   let cluster: Cluster;
@@ -32,7 +32,12 @@ describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
     return new PostgresAuthority(postgres);
   }
 
-  const join = (name: string) => PostgresNode.join(postgres, systemClock, name, EVENTS);
+  async function join(name: string): Promise<{ epoch: number }> {
+    const registry = new PostgresRegistry(postgres);
+    const life = await registry.join(name);
+    await registry.renew(name, life.epoch, life.seen);
+    return life;
+  }
   const reserved = async (): Promise<number> => {
     const rows = await postgres.query<{ taken: string }>(
       (sql) => sql`SELECT spent + reserved AS taken FROM counters WHERE id = ${CAP}`,
@@ -89,7 +94,6 @@ describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
     const authority = await fresh();
     const first = await join("n0");
     await authority.settle(statement("n0", { wanted: 900, limit: 1_000 }));
-    await first.stop();
     await join("n1");
     const other = await authority.settle(statement("n1", { wanted: 500, limit: 1_000 }));
     expect({ ...other }).toMatchObject({ granted: 100, elsewhere: 900 });

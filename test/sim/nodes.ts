@@ -14,13 +14,15 @@ import { VirtualClock } from "./clock.ts";
 import { Random } from "./random.ts";
 
 /**
- * Five ledgers share one Authority over a network that loses, delays, doubles and reorders, with partitions, pauses and
+ * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with partitions, pauses and
  * crashes. The auditor adds up what every life of every ledger has really spent and holds, and after every step none of the
- * limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them.
+ * limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them. When the network has
+ * healed, what is left of the credit can be spent from anywhere, down to less than one request's worst case.
  */
 export async function simulateNodes(seed: number, steps: number): Promise<NodesSummary> {
   const fleet = new Fleet(seed);
   for (let step = 0; step < steps; step++) await fleet.step();
+  await fleet.drain();
   return fleet.summary();
 }
 
@@ -32,7 +34,6 @@ export interface NodesSummary {
   readonly drained: number;
 }
 
-const LEDGERS = 5;
 const START = epochMs(Date.UTC(2026, 10, 21, 12));
 const CREDIT = 1_000_000 as NanoUsd;
 const BALANCE = "bal_shared" as BalanceId;
@@ -45,13 +46,17 @@ const BUDGET: Budget = {
 };
 const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
 
-const KEYS: readonly Key[] = [0, 1, 2].map((index) =>
+const RPM = 40;
+const WORST_CASE = 8_000 as NanoUsd;
+
+const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
   keyOf({
     id: `key_${index}` as KeyId,
     balanceId: BALANCE,
     dailyLimit: index === 0 ? (300_000 as NanoUsd) : null,
     monthlyLimit: index === 1 ? (400_000 as NanoUsd) : null,
     budgets: index === 2 ? ["team"] : [],
+    rpmLimit: index === 2 ? RPM : null,
   }),
 );
 
@@ -64,6 +69,8 @@ class Fleet {
   /** What lives that are over have spent, by counter. */
   private readonly buried = new Map<CounterId, number>();
   private readonly network: (() => void)[] = [];
+  /** When the key with a rate was admitted, since the last crash: a life's rates end with it. */
+  private taken: number[] = [];
   private receipts = 0;
   private counts = { admitted: 0, refused: 0, crashes: 0 };
 
@@ -79,14 +86,14 @@ class Fleet {
       if (monthlyLimit !== null)
         this.limits.set(`month:${lineage}:${Date.UTC(2026, 10, 1)}` as CounterId, monthlyLimit);
     }
-    this.nodes = Array.from({ length: LEDGERS }, (_, index) => this.birth(`n${index}`, 1));
+    this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) => this.birth(`n${index}`, 1));
   }
 
   async step(): Promise<void> {
     const { random } = this;
     const node = random.pick(this.nodes);
     const dice = random.next();
-    if (dice < 0.3) void this.request(node);
+    if (dice < 0.3) void this.request(node, random.pick(KEYS), (1 + random.below(WORST_CASE)) as NanoUsd);
     else if (dice < 0.6) this.settleOne(node);
     else if (dice < 0.63) node.cut = random.chance(0.3);
     else if (dice < 0.66) node.giveBack(this.limits);
@@ -104,18 +111,47 @@ class Fleet {
     return { ...this.counts, drained: this.spent(balance).spent / CREDIT };
   }
 
-  private async request(node: Node): Promise<void> {
-    const { random } = this;
-    const key = random.pick(KEYS);
+  /** The network heals, everybody is there again, and one key without caps spends what is left. */
+  async drain(): Promise<void> {
+    for (const node of this.nodes) node.cut = false;
+    for (let refusedInARow = 0; refusedInARow < 2 * this.nodes.length; ) {
+      const node = this.random.pick(this.nodes);
+      const admitted = await this.during(this.request(node, KEYS[3]!, WORST_CASE));
+      refusedInARow = admitted ? 0 : refusedInARow + 1;
+      for (const one of this.nodes) while (one.open.length > 0) this.settleOne(one);
+    }
+    const balance = `balance:${BALANCE}` as CounterId;
+    const left = CREDIT - this.spent(balance).spent;
+    check(left < WORST_CASE, `${left} of the credit are left, and every ledger refuses ${WORST_CASE}`);
+  }
+
+  /** Lets time pass and messages arrive until something has come about. */
+  private async during<Result>(something: Promise<Result>): Promise<Result> {
+    let done = false;
+    void something.finally(() => {
+      done = true;
+    });
+    while (!done) {
+      for (const node of this.nodes) node.grants.tend();
+      for (const message of this.network.splice(0)) message();
+      const untilMs = this.time.elapsedMs() + 10;
+      while (this.time.step(untilMs));
+      await new Promise((resolve) => setImmediate(resolve));
+      this.audit();
+    }
+    return something;
+  }
+
+  private async request(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
     const want: Want = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: epochMs(START + node.skewMs),
       key,
       budgets: key.budgets.length > 0 ? [BUDGET] : [],
       allowances: [],
-      rpmLimit: null,
+      rpmLimit: key.rpmLimit,
       tpmLimit: null,
-      amount: (1 + random.below(8_000)) as NanoUsd,
+      amount,
       rateTokens: 0,
       promptTokens: 0,
       price: FREE,
@@ -123,16 +159,18 @@ class Fleet {
     };
     for (let round = 0; round < 4; round++) {
       const lane = await node.ledger.lane(key, want.budgets, [], want.at);
-      if (node.dead) return;
+      if (node.dead) return false;
       const outcome = node.ledger.admit(lane, want);
       if (outcome instanceof Reservation) {
         this.counts.admitted += 1;
         node.open.push(outcome);
-        return;
+        if (key.rpmLimit !== null) this.taken.push(this.time.elapsedMs());
+        return true;
       }
       if ((await node.ledger.replenish(lane, want)) !== "room" || node.dead) break;
     }
     this.counts.refused += 1;
+    return false;
   }
 
   private settleOne(node: Node): void {
@@ -155,6 +193,7 @@ class Fleet {
   /** A ledger's process ends; its next life reads the journal, and only then closes the epoch. */
   private crash(node: Node): void {
     this.counts.crashes += 1;
+    this.taken = [];
     node.dead = true;
     const spent = node.recover();
     for (const [counter, amount] of spent) this.buried.set(counter, (this.buried.get(counter) ?? 0) + amount);
@@ -186,6 +225,9 @@ class Fleet {
   }
 
   private audit(): void {
+    const sinceMs = this.time.elapsedMs() - 60_000;
+    this.taken = this.taken.filter((atMs) => atMs > sinceMs);
+    check(this.taken.length <= RPM, `${this.taken.length} requests within a minute, of ${RPM}`);
     for (const [counter, limit] of this.limits) {
       const { spent, held } = this.spent(counter);
       check(

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { simulateLeases } from "./leases.ts";
 import { simulateNodes } from "./nodes.ts";
 import { simulate } from "./world.ts";
 
@@ -6,6 +7,8 @@ const SEEDS = 400;
 const STEPS = 20;
 const NODE_SEEDS = 60;
 const NODE_STEPS = 1_500;
+const LEASE_SEEDS = 100;
+const LEASE_STEPS = 400;
 
 test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, nothing acknowledged lost, drift 0`, async () => {
   const totals = { requests: 0, complete: 0, broken: 0, crashes: 0 };
@@ -21,7 +24,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, not
   expect(totals.crashes).toBeGreaterThanOrEqual(SEEDS);
 });
 
-test("five ledgers share one Authority: in every step, no limit is crossed, and the credit can be used", async () => {
+test("ledgers share one Authority: in every step, no limit is crossed, and the credit can be used to the end", async () => {
   const totals = { admitted: 0, refused: 0, crashes: 0, drained: 0 };
   for (let seed = 1; seed <= NODE_SEEDS; seed++) {
     const summary = await simulateNodes(seed, NODE_STEPS).catch((error: Error) => {
@@ -33,5 +36,19 @@ test("five ledgers share one Authority: in every step, no limit is crossed, and 
   expect(totals.crashes).toBeGreaterThan(NODE_SEEDS / 10);
   // Limits are near enough to be reached, or the test would prove nothing.
   expect(totals.refused).toBeGreaterThan(NODE_SEEDS);
-  expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.3);
+  expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);
+});
+
+test("nodes remember keys under leases: what is revoked is accepted nowhere once that was answered", async () => {
+  const totals = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, crashes: 0 };
+  for (let seed = 1; seed <= LEASE_SEEDS; seed++) {
+    const summary = await simulateLeases(seed, LEASE_STEPS).catch((error: Error) => {
+      throw new Error(`replay it with: simulateLeases(${seed}, ${LEASE_STEPS})\n${error.stack}`);
+    });
+    for (const name of Object.keys(totals) as (keyof typeof totals)[]) totals[name] += summary[name];
+  }
+  expect(totals.accepted).toBeGreaterThan(LEASE_SEEDS * 50);
+  expect(totals.revoked).toBeGreaterThan(LEASE_SEEDS * 2);
+  expect(totals.unavailable).toBeGreaterThan(LEASE_SEEDS);
+  expect(totals.crashes).toBeGreaterThan(LEASE_SEEDS / 2);
 });

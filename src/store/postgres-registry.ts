@@ -1,0 +1,121 @@
+import type { TransactionSQL } from "bun";
+import { type Change, EpochOver, LEASE_MS, type Registry } from "../ledger/membership.ts";
+import type { BalanceId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
+import type { Postgres } from "./postgres.ts";
+
+/** Nodes, their epochs and leases, and the log of changes that they must take notice of, in PostgreSQL. */
+export class PostgresRegistry implements Registry {
+  constructor(private readonly postgres: Postgres) {}
+
+  /**
+   * Begins a new epoch of the node. Everything that the last one has spent must have been shipped: what it was granted is
+   * free again.
+   */
+  async join(name: string): Promise<{ epoch: number; seen: number }> {
+    return this.postgres.transaction(async (sql) => {
+      const last = await lockEpoch(sql, name);
+      await freeGrants(sql, name);
+      await sql`DELETE FROM changes WHERE at < clock_timestamp() - interval '7 days'`;
+      const [latest] = await sql<{ version: string }[]>`SELECT version FROM latest_change WHERE one = 1`;
+      const life = { epoch: last + 1, seen: Number(latest!.version) };
+      await sql`UPDATE nodes SET epoch = ${life.epoch}, open = TRUE, seen = ${life.seen} WHERE name = ${name}`;
+      return life;
+    });
+  }
+
+  /** The epoch that a start finds; null for a node that nobody knows. Its journal belongs to it. */
+  async lastEpoch(name: string): Promise<number | null> {
+    const [row] = await this.postgres.query<{ epoch: string }>(
+      (sql) => sql`SELECT epoch FROM nodes WHERE name = ${name}`,
+    );
+    return row === undefined ? null : Number(row.epoch);
+  }
+
+  async renew(name: string, epoch: number, seen: number): Promise<readonly Change[]> {
+    return this.postgres.transaction(async (sql) => {
+      // A change holds this row until it is committed. So it comes either before, and is found here, or after, and then
+      // whoever answers it finds the lease that was renewed.
+      const [latest] = await sql<{ version: string }[]>`
+        SELECT version FROM latest_change WHERE one = 1 FOR SHARE`;
+      if (Number(latest!.version) > seen) {
+        const rows = await sql<ChangeRow[]>`SELECT version, key_hash, balance_id, counters FROM changes
+          WHERE version > ${seen} ORDER BY version LIMIT ${MAX_CHANGES}`;
+        if (rows.length > 0) return rows.map(changeOf);
+      }
+      const kept = await sql`UPDATE nodes SET seen = ${Number(latest!.version)},
+          lease_until = clock_timestamp() + ${`${LEASE_MS} milliseconds`}::interval
+        WHERE name = ${name} AND epoch = ${epoch} AND open RETURNING name`;
+      if (kept.length === 0) throw new EpochOver(`epoch ${epoch} of ${name} is over`);
+      return [];
+    });
+  }
+
+  async unseen(version: number): Promise<boolean> {
+    const late = await this.postgres.query<{ name: string }>(
+      (sql) => sql`SELECT name FROM nodes
+        WHERE open AND seen < ${version} AND lease_until > clock_timestamp() LIMIT 1`,
+    );
+    return late.length > 0;
+  }
+
+  async leave(name: string, epoch: number): Promise<void> {
+    await this.postgres.transaction(async (sql) => {
+      if ((await lockEpoch(sql, name)) !== epoch) return;
+      await freeGrants(sql, name);
+      await sql`UPDATE nodes SET open = FALSE, lease_until = clock_timestamp() WHERE name = ${name}`;
+    });
+  }
+}
+
+/** The channel on which nodes hear that there are changes. */
+export const CHANGES = "gateway_changes";
+
+/** Writes down that something changed, in the transaction that changes it. Returns the version to wait for. */
+export async function noteChanges(
+  sql: TransactionSQL,
+  changes: readonly Omit<Change, "version">[],
+): Promise<number> {
+  let version = 0;
+  for (const { balance, key, counters } of changes) {
+    const [row] = await sql<{ version: string }[]>`
+      UPDATE latest_change SET version = version + 1 WHERE one = 1 RETURNING version`;
+    version = Number(row!.version);
+    await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
+      VALUES (${version}, clock_timestamp(), ${key}, ${balance}, ${counters.join(" ")})`;
+  }
+  await sql`SELECT pg_notify(${CHANGES}, '')`;
+  return version;
+}
+
+const MAX_CHANGES = 1_000;
+
+interface ChangeRow {
+  readonly version: string;
+  readonly key_hash: SecretHash | null;
+  readonly balance_id: BalanceId;
+  readonly counters: string;
+}
+
+const changeOf = ({ version, key_hash, balance_id, counters }: ChangeRow): Change => ({
+  version: Number(version),
+  balance: balance_id,
+  key: key_hash,
+  counters: counters === "" ? [] : counters.split(" "),
+});
+
+/** The node's row, locked against everybody who settles or ships for it; returns its epoch. */
+async function lockEpoch(sql: TransactionSQL, name: string): Promise<number> {
+  await sql`INSERT INTO nodes (name, epoch, open, lease_until, seen)
+    VALUES (${name}, 0, FALSE, clock_timestamp(), 0) ON CONFLICT (name) DO NOTHING`;
+  const [row] = await sql<{ epoch: string }[]>`SELECT epoch FROM nodes WHERE name = ${name} FOR UPDATE`;
+  return Number(row!.epoch);
+}
+
+async function freeGrants(sql: TransactionSQL, name: string): Promise<void> {
+  await sql`SELECT id FROM counters
+    WHERE id IN (SELECT counter FROM grants WHERE node = ${name}) ORDER BY id FOR UPDATE`;
+  await sql`UPDATE counters SET reserved = reserved - (held.granted - held.shipped)
+    FROM grants AS held WHERE held.node = ${name} AND held.counter = counters.id`;
+  await sql`DELETE FROM grants WHERE node = ${name}`;
+}

@@ -1,0 +1,252 @@
+import type { Key } from "../../src/keys/key.ts";
+import type { Estate } from "../../src/keys/key-store.ts";
+import { Keyring } from "../../src/keys/keyring.ts";
+import { newApiKey } from "../../src/keys/secret.ts";
+import { type Change, EpochOver, LEASE_MS, Membership, type Registry } from "../../src/ledger/membership.ts";
+import type { Clock } from "../../src/units/clock.ts";
+import { epochMs } from "../../src/units/clock.ts";
+import type { BalanceId, KeyId } from "../../src/units/id.ts";
+import { hashSecret } from "../../src/units/secret-hash.ts";
+import { keyOf } from "../fakes/key.ts";
+import { check } from "./auditor.ts";
+import { VirtualClock } from "./clock.ts";
+import { Random } from "./random.ts";
+
+/**
+ * Three to five nodes remember keys under leases, over a network that loses, delays and reorders, with partitions, pauses
+ * and crashes, while keys are revoked through any of them. Once a revoke was answered, no request that comes may be accepted
+ * by any node; and a revoke is answered soon after the longest lease, whoever is gone.
+ */
+export async function simulateLeases(seed: number, steps: number): Promise<LeasesSummary> {
+  const fleet = new Fleet(seed);
+  for (let step = 0; step < steps; step++) await fleet.step();
+  return fleet.counts;
+}
+
+export interface LeasesSummary {
+  readonly accepted: number;
+  readonly refused: number;
+  /** Without a lease. */
+  readonly unavailable: number;
+  readonly revoked: number;
+  readonly crashes: number;
+}
+
+const START = epochMs(Date.UTC(2026, 10, 21, 12));
+const KEYS = 12;
+
+class Fleet {
+  readonly counts = { accepted: 0, refused: 0, unavailable: 0, revoked: 0, crashes: 0 };
+  private readonly random: Random;
+  private readonly time = new VirtualClock(START);
+  private readonly world = this.time.life().clock;
+  private readonly store: Store;
+  private readonly nodes: Node[];
+  private readonly secrets: string[] = [];
+  /** Keys whose revoke was answered. */
+  private readonly answered = new Set<string>();
+  private broken: string | null = null;
+
+  constructor(seed: number) {
+    this.random = new Random(seed);
+    this.store = new Store(this.world);
+    this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) => this.birth(`n${index}`));
+    for (let index = 0; index < KEYS; index++) this.addKey();
+  }
+
+  async step(): Promise<void> {
+    const { random } = this;
+    const node = random.pick(this.nodes);
+    const dice = random.next();
+    if (dice < 0.6) void this.request(node, random.pick(this.secrets));
+    else if (dice < 0.64) void this.revoke(node, random.pick(this.secrets));
+    else if (dice < 0.66) node.cut = random.chance(0.4);
+    else if (dice < 0.68) node.pauseUntilMs = this.time.elapsedMs() + random.below(15_000);
+    else if (dice < 0.685) this.crash(node);
+    const untilMs = this.time.elapsedMs() + random.below(random.chance(0.02) ? 12_000 : 150);
+    while (this.time.step(untilMs)) await settled();
+    await settled();
+    check(this.broken === null, this.broken ?? "");
+  }
+
+  private addKey(): void {
+    const secret = newApiKey(this.random.bytes);
+    const id = `key_${this.secrets.length}` as KeyId;
+    this.store.keys.set(hashSecret(secret), keyOf({ id, hash: hashSecret(secret) }));
+    this.secrets.push(secret);
+  }
+
+  private async request(node: Node, secret: string): Promise<void> {
+    const dead = this.answered.has(secret);
+    await node.awake();
+    if (node.dead) return;
+    // Where the store did not answer, nobody knows whose key it is.
+    const holder = await Promise.resolve(node.keyring.identify(secret, START)).catch(() => undefined);
+    await node.awake();
+    if (node.dead) return;
+    if (holder === undefined || (holder !== null && !node.membership.usable())) this.counts.unavailable += 1;
+    else if (holder === null) this.counts.refused += 1;
+    else {
+      this.counts.accepted += 1;
+      if (dead) this.broken = `${node.name} accepted a key whose revoke was answered`;
+    }
+  }
+
+  private async revoke(node: Node, secret: string): Promise<void> {
+    if (node.dead || this.answered.has(secret)) return;
+    try {
+      const version = await node.call(() => this.store.revoke(hashSecret(secret)));
+      await node.membership.acknowledged(version);
+      await node.awake();
+      if (node.dead) return;
+      if (!this.answered.has(secret)) {
+        this.answered.add(secret);
+        this.counts.revoked += 1;
+        this.addKey();
+      }
+    } catch {
+      // Its caller was told that it failed, and may try again.
+    }
+  }
+
+  private crash(node: Node): void {
+    this.counts.crashes += 1;
+    node.die();
+    this.nodes[this.nodes.indexOf(node)] = this.birth(node.name);
+  }
+
+  private birth(name: string): Node {
+    const node = new Node(name, this.store, this.time, this.random);
+    void node.membership.follow();
+    return node;
+  }
+}
+
+/** The registry and the keys, at one place, each call one step. */
+class Store {
+  readonly keys = new Map<string, Key>();
+  private readonly nodes = new Map<string, { epoch: number; seen: number; leaseUntilMs: number }>();
+  private readonly changes: Change[] = [];
+
+  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
+
+  join(name: string): { epoch: number; seen: number } {
+    const last = this.nodes.get(name);
+    const life = { epoch: (last?.epoch ?? 0) + 1, seen: this.changes.length };
+    this.nodes.set(name, { ...life, leaseUntilMs: last?.leaseUntilMs ?? 0 });
+    return { ...life };
+  }
+
+  renew(name: string, epoch: number, seen: number): readonly Change[] {
+    const node = this.nodes.get(name)!;
+    if (node.epoch !== epoch) throw new EpochOver(name);
+    if (seen < this.changes.length) return this.changes.slice(seen, seen + 2);
+    this.nodes.set(name, { epoch, seen, leaseUntilMs: this.clock.elapsedMs() + LEASE_MS });
+    return [];
+  }
+
+  unseen(version: number): boolean {
+    const nowMs = this.clock.elapsedMs();
+    return [...this.nodes.values()].some((node) => node.seen < version && node.leaseUntilMs > nowMs);
+  }
+
+  revoke(hash: string): number {
+    const key = this.keys.get(hash)!;
+    this.keys.set(hash, { ...key, state: "revoked" });
+    const version = this.changes.length + 1;
+    this.changes.push({ version, balance: key.balanceId, key: key.hash, counters: [] });
+    return version;
+  }
+
+  estate(id: BalanceId): Estate {
+    return { balance: { id, accountId: null, suspended: null, createdAt: START }, budgets: [] };
+  }
+}
+
+/** One life of one node. */
+class Node {
+  readonly keyring: Keyring;
+  readonly membership: Membership;
+  cut = false;
+  dead = false;
+  pauseUntilMs = 0;
+  private readonly life: { clock: Clock; end(): void };
+
+  constructor(
+    readonly name: string,
+    store: Store,
+    private readonly time: VirtualClock,
+    private readonly random: Random,
+  ) {
+    this.life = time.life();
+    // Timers that are due while a process is paused fire when it goes on.
+    const clock: Clock = {
+      ...this.life.clock,
+      after: (ms, fire) => this.life.clock.after(ms, () => void this.awake().then(fire)),
+    };
+    const registry: Registry = {
+      renew: (name, epoch, seen) => this.call(() => store.renew(name, epoch, seen)),
+      unseen: (version) => this.call(() => store.unseen(version)),
+      leave: async () => {},
+    };
+    this.membership = new Membership(registry, clock, name, store.join(name), {
+      changed: async (changes) => {
+        for (const { key } of changes) this.keyring.forgetKey({ hash: key! });
+      },
+      lapsed: () => this.keyring.forgetAll(),
+      failed: () => {},
+    });
+    this.keyring = new Keyring(
+      {
+        keyByHash: (hash) => this.call(() => store.keys.get(hash) ?? null),
+        estate: (id) => this.call(() => store.estate(id)),
+      },
+      undefined,
+      () => this.membership.usable(),
+    );
+  }
+
+  die(): void {
+    this.dead = true;
+    this.life.end();
+  }
+
+  /** Resolves when the process runs; never for one that was killed. */
+  async awake(): Promise<void> {
+    while (!this.dead && this.time.elapsedMs() < this.pauseUntilMs) {
+      await new Promise<void>((resolve) => {
+        this.life.clock.after(this.pauseUntilMs - this.time.elapsedMs(), resolve);
+      });
+    }
+  }
+
+  /** To the store and back. What is lost on either way is given up after a while; it may have happened. */
+  call<Result>(act: () => Result): Promise<Result> {
+    const { clock } = this.time.life();
+    return new Promise((resolve, reject) => {
+      const lost = () => this.cut || this.random.chance(0.03);
+      clock.after(CALL_MS, () => void this.awake().then(() => reject(new Error("no answer"))));
+      clock.after(this.delayMs(), () => {
+        if (lost()) return;
+        let answer: () => void;
+        try {
+          const result = act();
+          answer = () => resolve(result);
+        } catch (error) {
+          answer = () => reject(error);
+        }
+        clock.after(this.delayMs(), () => {
+          if (!lost()) void this.awake().then(answer);
+        });
+      });
+    });
+  }
+
+  private delayMs(): number {
+    return this.random.chance(0.05) ? this.random.below(4_000) : this.random.below(60);
+  }
+}
+
+const CALL_MS = 5_000;
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
