@@ -29,10 +29,12 @@ const read = (): string[] => {
 export function useQuery<N extends string>(
   names: readonly N[],
 ): [Readonly<Record<N, string>>, (values: Readonly<Record<N, string>>) => void] {
-  const [values, setValues] = useState(() => {
-    const query = new URLSearchParams(/\?(.*)$/.exec(location.hash)?.[1] ?? "");
-    return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""])) as Record<N, string>;
-  });
+  const [values, setValues] = useState(() => readQuery(names));
+  useEffect(() => {
+    const changed = () => setValues(readQuery(names));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
   const change = (next: Readonly<Record<N, string>>) => {
     const query = new URLSearchParams(
       names.map((name) => [name, next[name]]).filter(([, value]) => value !== ""),
@@ -42,4 +44,9 @@ export function useQuery<N extends string>(
     setValues(next);
   };
   return [values, change];
+}
+
+function readQuery<N extends string>(names: readonly N[]): Readonly<Record<N, string>> {
+  const query = new URLSearchParams(/\?(.*)$/.exec(location.hash)?.[1] ?? "");
+  return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""])) as Record<N, string>;
 }

@@ -55,6 +55,11 @@ describe.skipIf(browserMissing)("without an account", () => {
     await visitor.heading("Receipts").waitFor();
     // Waits, and fails should there be more than one.
     await visitor.page.locator("tbody tr").waitFor();
+    await visitor.field("Outcome").selectOption("failed");
+    await visitor.heading("No receipts here yet").waitFor();
+    expect(visitor.page.url()).toEndWith("#/receipts?state=failed");
+    await visitor.link("Receipts").click();
+    await visitor.page.locator("tbody tr").waitFor();
   });
 
   test("a limit is raised", async () => {

@@ -80,47 +80,49 @@ function Cost({ of }: { of: ReceiptAnswer }) {
   return (
     <section class="card">
       <h2>Cost</h2>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Tokens</th>
-            <th scope="col" class="end">
-              Number
-            </th>
-            <th scope="col" class="end">
-              Per million
-            </th>
-            <th scope="col" class="end">
-              Amount
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map(([label, amount, each]) => (
-            <tr key={label}>
-              <td>
-                {label}
-                {label === "Output" && tokens.reasoning > 0 && (
-                  <div class="soft small">{count(tokens.reasoning)} of them reasoning</div>
-                )}
-              </td>
-              <td class="end">{count(amount)}</td>
-              <td class="end">{each === undefined ? "—" : perMillion(each)}</td>
-              <td class="end">{each === undefined ? "—" : usd((amount * each) / 1_000_000)}</td>
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Tokens</th>
+              <th scope="col" class="end">
+                Number
+              </th>
+              <th scope="col" class="end">
+                Per million
+              </th>
+              <th scope="col" class="end">
+                Amount
+              </th>
             </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row" colSpan={3}>
-              Charged
-            </th>
-            <td class="end">
-              <strong>{usd(of.cost_usd)}</strong>
-            </td>
-          </tr>
-        </tfoot>
-      </table>
+          </thead>
+          <tbody>
+            {lines.map(([label, amount, each]) => (
+              <tr key={label}>
+                <td>
+                  {label}
+                  {label === "Output" && tokens.reasoning > 0 && (
+                    <div class="soft small">{count(tokens.reasoning)} of them reasoning</div>
+                  )}
+                </td>
+                <td class="end">{count(amount)}</td>
+                <td class="end">{each === undefined ? "—" : perMillion(each)}</td>
+                <td class="end">{each === undefined ? "—" : usd((amount * each) / 1_000_000)}</td>
+              </tr>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr>
+              <th scope="row" colSpan={3}>
+                Charged
+              </th>
+              <td class="end">
+                <strong>{usd(of.cost_usd)}</strong>
+              </td>
+            </tr>
+          </tfoot>
+        </table>
+      </div>
       <p class="hint">
         {of.held_usd > 0 && `${usd(of.held_usd)} was held while it ran. `}
         {of.write_off && `${usd(of.write_off_usd)} was written off: the host failed early. `}
