@@ -9,7 +9,7 @@ import type { AccountDesk } from "./desk.ts";
 import type { Email } from "./email.ts";
 import { claimMail } from "./mail.ts";
 import { newLinkToken } from "./secret.ts";
-import { LINK_MINUTES, linkOf, MOST_LINKS, strangers } from "./sign-in.ts";
+import { LINK_MINUTES, linkOf, MOST_LINKS, newcomer } from "./sign-in.ts";
 import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
 
 /**
@@ -30,7 +30,7 @@ export async function claimByEmail(
     ({ balance, holdings, liveLinks }) => {
       const unclaimable = whyUnclaimable(balance, now);
       if (unclaimable !== null) return unclaimable;
-      const { account } = holdings ?? strangers({ email, wallet: null }, desk, now);
+      const { account } = holdings ?? newcomer({ email, wallet: null }, desk, now);
       return {
         account,
         claim: { balanceId, accountId: account.id, at: now },
@@ -61,7 +61,7 @@ export async function claimByWallet(
     if (message === null) return spentMessage();
     const unclaimable = whyUnclaimable(balance, now);
     if (unclaimable !== null) return unclaimable;
-    const { account } = holdings ?? strangers({ email: null, wallet }, desk, now);
+    const { account } = holdings ?? newcomer({ email: null, wallet }, desk, now);
     if (account.suspended !== null) return suspension(account.suspended);
     return { account: { ...account, provedAt: account.provedAt ?? now }, attach: [balanceId] };
   });

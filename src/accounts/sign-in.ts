@@ -3,7 +3,7 @@ import type { EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
 import type { Account, Holdings } from "./account.ts";
-import type { AccountChange, Link } from "./account-store.ts";
+import type { AccountChange, AccountState, Link, Question } from "./account-store.ts";
 import { isPending } from "./claim-term.ts";
 import type { AccountDesk } from "./desk.ts";
 import type { Email } from "./email.ts";
@@ -49,7 +49,7 @@ export function signInByLink(desk: AccountDesk, token: string): Promise<SignedIn
   const now = desk.clock.now();
   return enter(desk, { link: hashSecret(token) }, ({ link, holdings }) => {
     if (link === null || link.expiresAt <= now) return spentLink();
-    const known = holdings ?? strangers({ email: link.email, wallet: null }, desk, now);
+    const known = holdings ?? newcomer({ email: link.email, wallet: null }, desk, now);
     return { known, attach: confirmedBy(link, known, now) };
   });
 }
@@ -61,7 +61,7 @@ export async function signInByWallet(desk: AccountDesk, signed: SignedMessage): 
   return enter(desk, { message: hash, wallet }, ({ message, holdings }) => {
     // Used by somebody who was faster.
     if (message === null) return spentMessage();
-    return { known: holdings ?? strangers({ email: null, wallet }, desk, desk.clock.now()), attach: [] };
+    return { known: holdings ?? newcomer({ email: null, wallet }, desk, desk.clock.now()), attach: [] };
   });
 }
 
@@ -73,17 +73,22 @@ const SESSION_MS = 30 * 86_400_000;
 
 /**
  * Which claims a link takes over. A link mailed for a claim is that claim's; an ordinary one stands for the address alone.
- * It takes a claim over where that cannot surprise: at the first sign-in ever, and where there is only one. All others wait
- * for their owner's word, because anybody can claim a balance of theirs for anybody's address: decision 8.
+ * It takes a claim over where somebody claimed and then signs in: at the first sign-in ever, where one claim waits that was
+ * made within the last hour. All others wait for their owner's word, because anybody can claim a balance of theirs for
+ * anybody's address: decision 8.
  */
 function confirmedBy(link: Link, { account, claims }: Holdings, now: EpochMs): readonly BalanceId[] {
   if (account.suspended !== null) return [];
-  const pending = claims.filter((claim) => isPending(claim, now)).map(({ balanceId }) => balanceId);
-  if (link.claimed !== null) return pending.filter((id) => id === link.claimed);
-  return account.provedAt === null && pending.length === 1 ? pending : [];
+  const pending = claims.filter((claim) => isPending(claim, now));
+  const [only] = pending;
+  const expected =
+    account.provedAt === null && pending.length === 1 && only !== undefined && now < only.at + EXPECTED_MS;
+  const confirmed = link.claimed === null ? (expected ? only.balanceId : null) : link.claimed;
+  return pending.map(({ balanceId }) => balanceId).filter((id) => id === confirmed);
 }
 
-type Decide = Parameters<AccountDesk["store"]["change"]>[1];
+const EXPECTED_MS = 3_600_000;
+
 interface Opened {
   readonly known: Holdings;
   readonly attach: readonly BalanceId[];
@@ -91,8 +96,8 @@ interface Opened {
 
 async function enter(
   desk: AccountDesk,
-  about: Parameters<AccountDesk["store"]["change"]>[0],
-  prove: (state: Parameters<Decide>[0]) => Opened | Refusal,
+  about: Question,
+  prove: (state: AccountState) => Opened | Refusal,
 ): Promise<SignedIn | Refusal> {
   const now = desk.clock.now();
   const session = newSession(desk.random);
@@ -115,7 +120,7 @@ async function enter(
 }
 
 /** Whoever signs in for the first time. */
-export const strangers = (
+export const newcomer = (
   who: Pick<Account, "email" | "wallet">,
   { random }: AccountDesk,
   now: EpochMs,

@@ -22,13 +22,13 @@ import {
   SignatureFields,
   WalletFields,
 } from "./account-schemas.ts";
-import { AddressThrottle } from "./address.ts";
+import { AddressThrottle, tooOften } from "./address.ts";
 import { readJson } from "./body.ts";
 import { cookieSession, fromOwnPage, noSessionCookie, sessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { invalidField, readFields } from "./fields.ts";
-import { identify, keysOnly, networkOf, ownersOnly, refuseGuesser, sessionsOnly } from "./identity.ts";
+import { againstGuessing, identify, keysOnly, networkOf, ownersOnly, sessionsOnly } from "./identity.ts";
 import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, Reply } from "./reply.ts";
 
@@ -116,7 +116,7 @@ async function mailLink(
 async function useLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const fields = await read(LinkFields, exchange);
   if (refused(fields)) return fields;
-  return refuseGuesser(exchange, deps, async () =>
+  return againstGuessing(exchange, deps, async () =>
     signedIn(await signInByLink(deps.accounts, fields.token), exchange, deps),
   );
 }
@@ -137,7 +137,7 @@ async function writeMessage(
 async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const fields = await read(SignatureFields, exchange);
   if (refused(fields)) return fields;
-  return refuseGuesser(exchange, deps, async () =>
+  return againstGuessing(exchange, deps, async () =>
     signedIn(await signInByWallet(deps.accounts, fields as SignedMessage), exchange, deps),
   );
 }
@@ -243,11 +243,5 @@ function tooMany(
   deps: HttpDeps,
 ): Refusal | null {
   const wait = throttle.take(networkOf(exchange, deps), limit);
-  return wait === null
-    ? null
-    : refuse(
-        "rate_limited",
-        `This network address asked for ${limit} ${what} within an hour, which is the limit. Retry in ${wait} s.`,
-        { retryAfterS: wait, ...(wait > 60 ? { shouldRetry: false as const } : {}) },
-      );
+  return wait === null ? null : tooOften(`asked for ${limit} ${what}`, wait);
 }

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
+import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Networks } from "./networks.ts";
 
@@ -88,3 +89,11 @@ const secondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.c
 
 const HOUR_MS = 3_600_000;
 const MAX_BLOCKS = 100_000;
+
+/** `did` completes "This network address …"; `besides` says what helps besides waiting. */
+export const tooOften = (did: string, retryAfterS: number, besides?: string): Refusal =>
+  refuse(
+    "rate_limited",
+    `This network address ${did} within an hour, which is the limit. Retry in ${retryAfterS} s.${besides === undefined ? "" : ` ${besides}`}`,
+    { retryAfterS, ...(retryAfterS > 60 ? { shouldRetry: false as const } : {}) },
+  );

@@ -6,7 +6,7 @@ import { isRecoverySecret } from "../keys/secret.ts";
 import { assert } from "../units/assert.ts";
 import type { BalanceId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
-import { blocksOf } from "./address.ts";
+import { blocksOf, tooOften } from "./address.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
@@ -79,10 +79,10 @@ export async function identify(
 const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /** Nothing at all that says who somebody is. */
-export const isAnonymous = ({ headers }: Request): boolean =>
-  !headers.has("authorization") &&
-  !headers.has("x-api-key") &&
-  cookieSession({ headers } as Request) === null;
+export const isAnonymous = (request: Request): boolean =>
+  !request.headers.has("authorization") &&
+  !request.headers.has("x-api-key") &&
+  cookieSession(request) === null;
 
 async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
   if (isRecoverySecret(secret)) return byRecovery(secret, exchange, deps);
@@ -93,7 +93,7 @@ async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): P
 }
 
 async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
-  return refuseGuesser(exchange, deps, async () => {
+  return againstGuessing(exchange, deps, async () => {
     const balance = await deps.desk.store.balanceByRecovery(hashSecret(secret));
     return balance === null ? invalidKey(deps) : { kind: "owner", by: "recovery", balance };
   });
@@ -103,7 +103,7 @@ async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): P
  * Tries a secret that opens an account. Guessing is hopeless; but each wrong guess reads the disk, so a network address
  * that keeps guessing is not listened to.
  */
-export async function refuseGuesser<Opened>(
+export async function againstGuessing<Opened>(
   exchange: Exchange,
   deps: HttpDeps,
   tryIt: () => Promise<Opened | Refusal>,
@@ -167,11 +167,7 @@ const notOwnPage = (): Refusal =>
   );
 
 const tooManyWrong = (retryAfterS: number): Refusal =>
-  refuse(
-    "rate_limited",
-    `This network address sent ${MOST_WRONG_SECRETS} wrong recovery secrets, links or signatures within an hour, which is the limit. Retry in ${retryAfterS} s.`,
-    { retryAfterS, ...(retryAfterS > 60 ? { shouldRetry: false as const } : {}) },
-  );
+  tooOften(`sent ${MOST_WRONG_SECRETS} wrong recovery secrets, links or signatures`, retryAfterS);
 
 /** An API key where only an owner may act: an agent must not be able to lift its own caps. */
 export const ownersOnly = (what: string): Refusal =>

@@ -1,11 +1,11 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { createKey, setUp } from "../keys/creation.ts";
 import type { Key } from "../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../keys/rotation.ts";
 import { isoTime } from "../units/clock.ts";
 import type { KeyId } from "../units/id.ts";
-import { AddressThrottle } from "./address.ts";
+import { AddressThrottle, tooOften } from "./address.ts";
 import { readJson } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
@@ -167,8 +167,8 @@ async function readWish({ request }: Exchange, { desk }: HttpDeps) {
 }
 
 const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>
-  refuse(
-    "rate_limited",
-    `This network address created ${limit} keys without an account within an hour, which is the limit. Retry in ${retryAfterS} s, or create further keys on a balance you have, with its recovery secret.`,
-    { retryAfterS, ...(retryAfterS > 60 ? { shouldRetry: false as const } : {}) },
+  tooOften(
+    `created ${limit} keys without an account`,
+    retryAfterS,
+    "Further keys on a balance that you have are created with its recovery secret.",
   );

@@ -251,7 +251,17 @@ describe("claiming by email", () => {
   test("an ordinary link does the same at the first sign-in ever", async () => {
     const { key, balance_id } = await house.setUp();
     await claim(key);
+    clock.advance(60 * MINUTE - 1);
     expect(await me(await signIn())).toMatchObject({ balance_id, account: { balances: [balance_id] } });
+  });
+
+  test("but not a claim that was made more than an hour before: it waits for the owner's word", async () => {
+    const { key, balance_id } = await house.setUp();
+    await claim(key);
+    clock.advance(60 * MINUTE);
+    const { account } = await me(await signIn());
+    expect(account.balances).not.toContain(balance_id);
+    expect(account.claims.map((one: { balance_id: string }) => one.balance_id)).toEqual([balance_id]);
   });
 
   test("a second claim is refused, whoever it is for; of two at once one wins", async () => {
