@@ -33,7 +33,7 @@ import { type RelayEnd, relay } from "../stream/relay.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Pairing, Surface, Usage } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
-import { type BalanceId, newId, type ReceiptId } from "../units/id.ts";
+import { type BalanceId, newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { newSpanId, type Trace } from "../units/trace-context.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
@@ -140,8 +140,8 @@ class Run {
     private readonly surface: Surface,
     private call: Call,
   ) {
-    this.id = newId("rcpt", house.random);
     this.at = house.clock.now();
+    this.id = newReceiptId(this.at, house.random);
     this.startedMs = house.clock.elapsedMs();
     this.trace = house.openTrace(call.headers);
     this.settings = house.settings();

@@ -18,3 +18,11 @@ export function randomBase58(length: number, random: RandomBytes): string {
   }
   return text;
 }
+
+/** A whole number of so many characters, the most significant first; ordered as the numbers are. */
+export function base58(value: number, characters: number): string {
+  let text = "";
+  for (let left = value; text.length < characters; left = Math.floor(left / 58))
+    text = ALPHABET[left % 58] + text;
+  return text;
+}

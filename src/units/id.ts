@@ -1,4 +1,5 @@
-import { randomBase58 } from "./base58.ts";
+import { base58, randomBase58 } from "./base58.ts";
+import type { EpochMs } from "./clock.ts";
 import type { RandomBytes } from "./random.ts";
 
 export type KeyId = `key_${string}`;
@@ -15,9 +16,20 @@ interface IdByPrefix {
   rcpt: ReceiptId;
 }
 
-/** 22 base58 characters are 128 random bits: ids are unguessable and never collide. */
+/** 22 base58 characters are 128 random bits, 14 are 82: ids are unguessable and never collide. */
 const ID_CHARACTERS = 22;
 
 export function newId<P extends keyof IdByPrefix>(prefix: P, random: RandomBytes): IdByPrefix[P] {
   return `${prefix}_${randomBase58(ID_CHARACTERS, random)}` as IdByPrefix[P];
 }
+
+/**
+ * A receipt's: its first characters tell the millisecond, and the rest is random. Rows that are written one after another
+ * then stand beside each other in their index; wholly random ids dirtied a page of it for almost every request.
+ */
+export function newReceiptId(at: EpochMs, random: RandomBytes): ReceiptId {
+  return `rcpt_${base58(at, TIME_CHARACTERS)}${randomBase58(ID_CHARACTERS - TIME_CHARACTERS, random)}`;
+}
+
+/** Milliseconds until the year 6000. */
+const TIME_CHARACTERS = 8;

@@ -102,7 +102,7 @@ for (const surface of SURFACE_NAMES) {
               {
                 settings: {
                   attempts: {
-                    firstTokenMs: SILENT.has(name) ? 600 : 30_000,
+                    firstTokenMs: SILENT.has(name) ? 1_500 : 30_000,
                     maxHosts: 3,
                     hedgeMs: null,
                     chunkGapMs: 120_000,
