@@ -13,7 +13,7 @@ import {
   sseError,
   status,
 } from "../test/fakes/behaviours.ts";
-import { type Behaviour, hostRow, refusedPort, startFakeHost } from "../test/fakes/host.ts";
+import { type Behaviour, hostRow, REFUSED_PORT, startFakeHost } from "../test/fakes/host.ts";
 import { chatText } from "../test/fakes/transcripts.ts";
 import { ask, openHouse, read } from "../test/generation/house.ts";
 import { percentile } from "./load.ts";
@@ -55,7 +55,7 @@ async function measure(failure: string, behaviour: Behaviour, rounds: number): P
 /** Nobody sees a refused connection: the request itself is where its time begins. */
 async function refusedConnection(rounds: number): Promise<FailoverResult> {
   let sentAt = 0;
-  const url = `http://127.0.0.1:${await refusedPort()}`;
+  const url = `http://127.0.0.1:${REFUSED_PORT}`;
   return through(
     "refused connection",
     { url },

@@ -80,14 +80,11 @@ export function hostRow(host: { readonly url: string }, row: Partial<Host> = {})
   };
 }
 
-/** A port on which nobody listens. */
-export async function refusedPort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
+/**
+ * A port on which nobody listens: tcpmux, which no machine serves. One that was free a moment ago may be given to the host
+ * of another test by then.
+ */
+export const REFUSED_PORT = 1;
 
 class SocketHost implements FakeHost {
   readonly requests: FakeRequest[] = [];

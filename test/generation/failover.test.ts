@@ -14,7 +14,7 @@ import {
   sse,
   status,
 } from "../fakes/behaviours.ts";
-import { type Behaviour, type FakeHost, hostRow, refusedPort, startFakeHost } from "../fakes/host.ts";
+import { type Behaviour, type FakeHost, hostRow, REFUSED_PORT, startFakeHost } from "../fakes/host.ts";
 import {
   chatError,
   chatText,
@@ -69,7 +69,7 @@ async function hostThat(
   row: Partial<Host>,
 ): Promise<{ row: Host; host: FakeHost | null }> {
   if (behaviour === "refused")
-    return { row: hostRow({ url: `http://127.0.0.1:${await refusedPort()}` }, row), host: null };
+    return { row: hostRow({ url: `http://127.0.0.1:${REFUSED_PORT}` }, row), host: null };
   const host = await startFakeHost(() => behaviour);
   hosts.push(host);
   return { row: hostRow(host, row), host };

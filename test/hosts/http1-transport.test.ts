@@ -29,7 +29,7 @@ import {
   type Behaviour,
   type FakeHost,
   hostRow,
-  refusedPort,
+  REFUSED_PORT,
   type Script,
   startFakeHost,
 } from "../fakes/host.ts";
@@ -540,7 +540,7 @@ describe("a fault", () => {
   }
 
   test("of a host that is not there: refused", async () => {
-    const port = await refusedPort();
+    const port = REFUSED_PORT;
     const fault = await faultOf(transportOf(), post(hostRow({ url: `http://127.0.0.1:${port}` })));
     expect(fault).toMatchObject({ kind: "refused", stale: false });
     expect(fault.message).toContain(`127.0.0.1:${port}`);
