@@ -150,9 +150,9 @@ export const soonestMs = (stops: readonly Stop[], roads: Roads): number =>
  * fail, the knowledge may be wrong, and the others would get all of the load. Those that stay are tried last.
  */
 function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
-  // Asked once for each: meanwhile a rest may end.
+  if (stops.every(({ route }) => roads.restMs(route) === 0)) return stops;
+  // From here on asked once for each: meanwhile a rest may end.
   const judged = stops.map((stop) => ({ stop, restMs: roads.restMs(stop.route) }));
-  if (judged.every(({ restMs }) => restMs === 0)) return stops;
   const resting = judged
     .filter(({ restMs }) => restMs > 0)
     .toSorted((a, b) => a.restMs - b.restMs)
