@@ -38,6 +38,10 @@ import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
 import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { Metrics } from "./telemetry/metrics.ts";
+import { type LogWriter, RequestLog } from "./telemetry/request-log.ts";
+import type { Known } from "./telemetry/spans.ts";
+import { TraceExporter } from "./telemetry/trace-exporter.ts";
+import { tracingSettings } from "./telemetry/tracing-settings.ts";
 import { type Clock, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
@@ -79,6 +83,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       log,
       stopSimulated: () => simulated.stop(),
       onLost: options.onLost ?? (() => {}),
+      writeLog: options.writeLog ?? null,
       onReloaded: options.onReloaded ?? (() => {}),
     });
   } catch (error) {
@@ -103,6 +108,8 @@ export interface GatewayOptions {
   readonly log: Log;
   readonly clock?: Clock;
   readonly random?: RandomBytes;
+  /** Takes the lines of the request log, if the configuration wants one. */
+  readonly writeLog?: LogWriter;
   /** The store no longer counts with this process, which must end: nothing is admitted any more. */
   readonly onLost?: (error: Error) => void;
   /** The configuration was read again because the operator asked this process over HTTP. */
@@ -135,6 +142,7 @@ interface Parts {
   readonly stopSimulated: () => Promise<void>;
   onLost(error: Error): void;
   onReloaded(): void;
+  readonly writeLog: LogWriter | null;
 }
 
 /** Receipts of refused requests, which opened no hold and are not written down. */
@@ -170,15 +178,21 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const allowances = (balance: Balance, blocks: readonly string[]) =>
     allowancesOf(balance, blocks, config.openTier, pseudonym);
   const counting = new Counting();
+  const knows = (model: string) => isNameable(model, config.catalog);
+  const requestLog = parts.writeLog === null ? null : new RequestLog(parts.writeLog, clock, knows);
+  const tracing = openTracing(parts, { model: knows, server: (host) => serverOf(host, config) });
   const metrics = new Metrics({
-    knows: (model) => isNameable(model, config.catalog),
+    knows,
     hosts: () => health.report(config.catalog),
     slots,
     bodies,
     ledger,
     journal: books.journal,
     figures: books.figures,
-    dropped: () => ({}),
+    dropped: () => ({
+      ...(requestLog === null ? {} : { log: requestLog.dropped }),
+      ...(tracing === null ? {} : { trace: tracing.dropped }),
+    }),
   });
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
@@ -219,8 +233,12 @@ async function assemble(parts: Parts): Promise<Gateway> {
       freeRoutes.doubt(route);
     },
     countPrompt: (request) => counting.count(request.body, request.promptBound),
-    openTrace: () => null,
-    finished: (done) => metrics.finished(done),
+    openTrace: (headers) => tracing?.open(headers) ?? null,
+    finished(done) {
+      metrics.finished(done);
+      if (config.log === "json") requestLog?.add(done);
+      tracing?.add(done);
+    },
     keepRefused,
     onFault,
   });
@@ -369,6 +387,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       const cutMs = clock.elapsedMs() + CUT_MS;
       while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
       await Promise.race([stopped, sleep(clock, CUT_MS)]);
+      await Promise.all([requestLog?.flush(), tracing?.stop(CUT_MS)]);
       await books.close();
       counting.stop();
       transport.close();
@@ -384,6 +403,20 @@ const CUT_MS = 2_000;
 
 const sleep = (clock: Clock, ms: number): Promise<void> =>
   new Promise((resolve) => void clock.after(ms, resolve));
+
+function openTracing({ env, clock, random, log }: Parts, known: Known): TraceExporter | null {
+  const settings = tracingSettings(env);
+  if (settings === null) return null;
+  // Headers may hold a secret, and so may an address.
+  log("tracing", { host: URL.parse(settings.url)?.host ?? null });
+  return new TraceExporter(settings, { clock, random, known, fetch });
+}
+
+function serverOf(id: string, { catalog }: Config): ReturnType<Known["server"]> {
+  const url = URL.parse(catalog.hosts.get(id)?.baseUrl ?? "");
+  if (url === null) return null;
+  return { address: url.hostname, port: Number(url.port) || (url.protocol === "https:" ? 443 : 80) };
+}
 
 const openBooks = (parts: Parts): Promise<Bookkeeping> => {
   const { store } = parts.config;

@@ -19,6 +19,10 @@ const log: Log = (event, fields = {}) =>
     }),
   );
 
+/** Resolves when the other end has taken it, so that a reader that is slow is waited for. */
+const writeLog = (text: string): Promise<void> =>
+  new Promise((resolve) => void process.stderr.write(text, () => resolve()));
+
 const PARENT_CHECK_MS = 50;
 
 const serving = await start();
@@ -69,6 +73,7 @@ async function serve(): Promise<Serving> {
     env,
     cwd: process.cwd(),
     log,
+    writeLog,
     onLost(error) {
       log("lost", { error: error.message });
       process.exit(1);

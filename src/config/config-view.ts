@@ -40,6 +40,7 @@ export function configView(config: Config, links: Links): object {
     store: storeRow(config.store),
     workers: config.workers,
     durability: config.durability,
+    log: config.log,
     trusted_proxies: config.trustedProxies.rows,
     smtp: config.smtp === null ? null : smtpRow(config.smtp),
     wallet: { rpc: Object.fromEntries([...config.walletRpc].map(([chain, url]) => [chain, nodeRow(url)])) },

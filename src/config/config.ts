@@ -30,6 +30,8 @@ export interface Config {
   readonly store: StoreConfig;
   readonly workers: number;
   readonly durability: Durability;
+  /** A line for each generation request. */
+  readonly log: "off" | "json";
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
   /** Null: mail is written into the data folder's `outbox`. */

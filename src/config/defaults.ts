@@ -30,6 +30,7 @@ export const DEFAULTS = {
   graceMs: 24 * 60 * 60 * 1000,
   workers: 1,
   durability: "strict",
+  log: "off",
   /** A proxy on this machine. */
   trustedProxies: ["127.0.0.0/8", "::1"],
   smtpPort: 587,

@@ -61,6 +61,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
     store: store(rows.store, report),
     workers: rows.workers ?? DEFAULTS.workers,
     durability: rows.durability ?? DEFAULTS.durability,
+    log: rows.log ?? DEFAULTS.log,
     trustedProxies: trustedProxies(rows.trusted_proxies ?? DEFAULTS.trustedProxies, report),
     walletRpc: walletRpc(rows.wallet?.rpc ?? {}, report),
     smtp:

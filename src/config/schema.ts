@@ -178,6 +178,7 @@ export const FileSchema = Type.Object(
     grace_ms: Type.Optional(ms()),
     store: Type.Optional(text("sqlite, or a postgres:// address")),
     workers: Type.Optional(count(1, 256)),
+    log: Type.Optional(oneOf(["off", "json"])),
     durability: Type.Optional(oneOf(["strict", "relaxed"])),
     trusted_proxies: Type.Optional(
       Type.Array(text("an address, or a block of them such as 10.0.0.0/8"), {

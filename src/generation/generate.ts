@@ -580,8 +580,8 @@ class Run {
   }
 
   private finished(receipt: Omit<Finished, "trace">): void {
-    const { trace, startedMs } = this;
-    this.house.finished({ ...receipt, trace: trace === null ? null : { ...trace, startedMs } });
+    const { trace, startedMs, at: startedAt } = this;
+    this.house.finished({ ...receipt, trace: trace === null ? null : { ...trace, startedAt, startedMs } });
   }
 
   /** Answers a request that opened no hold. */

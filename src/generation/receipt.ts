@@ -41,7 +41,8 @@ export interface Finished extends Omit<Receipt, "keyId"> {
 }
 
 export interface RequestTrace extends Trace {
-  /** Monotonic, as the attempts' own. */
+  /** The request's arrival, by the wall clock and monotonic, as the attempts' own times are. */
+  readonly startedAt: EpochMs;
   readonly startedMs: number;
 }
 

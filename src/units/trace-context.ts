@@ -31,12 +31,28 @@ export interface Trace extends TraceContext {
   readonly parentSpanId: string | null;
 }
 
+/** The next span of the trace that the client is in, or the first of a new one. `sampled` decides for a new one. */
+export function openTrace(
+  parent: TraceContext | null,
+  sampled: (parent: TraceContext | null, traceId: string) => boolean,
+  random: RandomBytes,
+): Trace {
+  const traceId = parent?.traceId ?? hex(TRACE_BYTES, random);
+  return {
+    traceId,
+    spanId: newSpanId(random),
+    parentSpanId: parent?.spanId ?? null,
+    sampled: sampled(parent, traceId),
+  };
+}
+
 export const newSpanId = (random: RandomBytes): string => hex(SPAN_BYTES, random);
 
 /** Later versions may append members, which are ignored. */
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const MAX_LENGTH = 256;
 const SAMPLED = 1;
+const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
 
 function hex(bytes: number, random: RandomBytes): string {

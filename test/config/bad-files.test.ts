@@ -12,7 +12,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, routing, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, workers, durability, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, routing, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, workers, log, durability, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",

@@ -34,6 +34,7 @@ test("an empty file means the defaults of the contract", () => {
     store: { kind: "sqlite" },
     workers: 1,
     durability: "strict",
+    log: "off",
     smtp: null,
     walletRpc: {},
   });

@@ -8,13 +8,15 @@ import { ADMIN, Folder } from "../process/gateway.ts";
 export async function open(config: string, env: Record<string, string> = {}): Promise<OpenGateway> {
   const folder = new Folder(config);
   const logged: string[] = [];
+  const requests: string[] = [];
   const gateway = await openGateway({
     env: { ...folder.env, ...env },
     cwd: folder.path,
     clock: systemClock,
     log: (event, fields) => logged.push(JSON.stringify({ event, ...fields })),
+    writeLog: async (text) => void requests.push(text),
   });
-  return new OpenGateway(gateway, folder, logged);
+  return new OpenGateway(gateway, folder, logged, requests);
 }
 
 export class OpenGateway {
@@ -24,7 +26,13 @@ export class OpenGateway {
     readonly gateway: Gateway,
     readonly folder: Folder,
     readonly logged: string[],
+    private readonly requests: readonly string[] = [],
   ) {}
+
+  /** Of the request log. */
+  get lines(): string {
+    return this.requests.join("");
+  }
 
   get url(): string {
     return this.gateway.url;

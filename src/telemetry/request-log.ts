@@ -1,0 +1,93 @@
+import { ERRORS } from "../errors/codes.ts";
+import type { Finished } from "../generation/receipt.ts";
+import { type Clock, isoTime, type Timer } from "../units/clock.ts";
+import { usdFromNano } from "../units/usd.ts";
+
+/**
+ * One line of JSON for each generation request, written in batches behind the requests' backs. What is not in it: prompts,
+ * answers, keys and hashes of them, addresses, the words of hosts (which may repeat a prompt), and names of models that
+ * are not in the catalog, because a client may have put anything there.
+ */
+export class RequestLog {
+  /** Lines that the reader was too slow for. */
+  dropped = 0;
+  private queue: Finished[] = [];
+  private timer: Timer | null = null;
+  private writing = false;
+
+  constructor(
+    private readonly write: LogWriter,
+    private readonly clock: Clock,
+    private readonly knows: (model: string) => boolean,
+  ) {}
+
+  add(done: Finished): void {
+    if (this.queue.length >= MAX_QUEUED) {
+      this.dropped += 1;
+      return;
+    }
+    this.queue.push(done);
+    this.timer ??= this.clock.after(FLUSH_MS, () => void this.flush());
+  }
+
+  /** Resolves once everything that was added before is written. */
+  async flush(): Promise<void> {
+    this.timer?.cancel();
+    this.timer = null;
+    if (this.writing || this.queue.length === 0) return;
+    const batch = this.queue;
+    this.queue = [];
+    this.writing = true;
+    try {
+      await this.write(batch.map((done) => `${this.line(done)}\n`).join(""));
+    } catch {
+      this.dropped += batch.length;
+    } finally {
+      this.writing = false;
+    }
+    if (this.queue.length > 0) await this.flush();
+  }
+
+  private line(done: Finished): string {
+    const { tokens, errorCode, firstTokenMs, totalMs, trace } = done;
+    return JSON.stringify({
+      at: isoTime(done.createdAt),
+      event: "request",
+      receipt: done.id,
+      key_id: done.keyId,
+      surface: done.surface,
+      model_requested: this.knows(done.modelRequested) ? done.modelRequested : null,
+      model: done.model,
+      host: done.host,
+      stream: done.stream,
+      state: done.state,
+      status: statusOf(done),
+      error_code: errorCode,
+      attempts: done.attempts.map(({ host, outcome, ms }) => ({ host, outcome, ms: Math.round(ms) })),
+      tokens: {
+        input: tokens.input,
+        cache_read: tokens.cacheRead,
+        cache_write: tokens.cacheWrite,
+        output: tokens.output,
+        reasoning: tokens.reasoning,
+      },
+      cost_usd: usdFromNano(done.cost),
+      first_token_ms: firstTokenMs === null ? null : Math.round(firstTokenMs),
+      total_ms: totalMs === null ? null : Math.round(totalMs),
+      ...(trace === null ? {} : { trace_id: trace.traceId }),
+    });
+  }
+}
+
+/** Resolves once the text is taken; what comes meanwhile waits. */
+export type LogWriter = (text: string) => Promise<void>;
+
+/** The HTTP status that the answer began with. */
+export function statusOf({ errorCode, firstTokenMs, host }: Finished): number {
+  const begun = host !== null && firstTokenMs !== null;
+  return errorCode === null || begun ? OK : ERRORS[errorCode].status;
+}
+
+const OK = 200;
+const MAX_QUEUED = 10_000;
+const FLUSH_MS = 100;

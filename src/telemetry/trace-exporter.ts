@@ -1,0 +1,129 @@
+import type { Finished, RequestTrace } from "../generation/receipt.ts";
+import type { Clock, Timer } from "../units/clock.ts";
+import type { RandomBytes } from "../units/random.ts";
+import { openTrace, readTraceparent, type Trace } from "../units/trace-context.ts";
+import { type Known, type Span, spansOf } from "./spans.ts";
+import { isSampled, type TracingSettings } from "./tracing-settings.ts";
+
+/**
+ * Sends the traces of requests to a collector, as OTLP over HTTP in JSON, in batches behind the requests' backs. A
+ * collector that is slow or gone costs spans, which are counted, and never a request. OpenTelemetry's own SDK was measured
+ * and turned down: docs/decisions/0007-tracing.md.
+ */
+export class TraceExporter {
+  /** Requests whose spans were not sent. */
+  dropped = 0;
+  private queue: [Finished, RequestTrace][] = [];
+  private timer: Timer | null = null;
+  private sending: Promise<void> | null = null;
+  private stopped = false;
+
+  constructor(
+    private readonly settings: TracingSettings,
+    private readonly tools: ExporterTools,
+  ) {}
+
+  open(headers: Headers): Trace {
+    const parent = readTraceparent(headers.get("traceparent"));
+    return openTrace(parent, (from, id) => isSampled(this.settings, from, id), this.tools.random);
+  }
+
+  add(done: Finished): void {
+    const { trace } = done;
+    if (trace === null || !trace.sampled) return;
+    if (this.queue.length >= MAX_QUEUED) {
+      this.dropped += 1;
+      return;
+    }
+    this.queue.push([done, trace]);
+    if (this.queue.length >= BATCH) this.begin();
+    else this.timer ??= this.tools.clock.after(this.settings.delayMs, () => this.begin());
+  }
+
+  /** Sends what is left, for at most `ms`; what did not arrive by then is lost. */
+  async stop(ms: number): Promise<void> {
+    this.stopped = true;
+    this.begin();
+    const late = Promise.withResolvers<void>();
+    const timer = this.tools.clock.after(ms, late.resolve);
+    await Promise.race([this.sending, late.promise]);
+    timer.cancel();
+  }
+
+  private begin(): void {
+    this.timer?.cancel();
+    this.timer = null;
+    this.sending ??= this.sendAll().finally(() => {
+      this.sending = null;
+    });
+  }
+
+  private async sendAll(): Promise<void> {
+    while (this.queue.length > 0) {
+      const batch = this.queue.splice(0, BATCH);
+      const { known } = this.tools;
+      const spans = batch.flatMap(([done, trace]) => spansOf(done, trace, known));
+      if (!(await this.send(this.requestBody(spans)))) this.dropped += batch.length;
+    }
+  }
+
+  /** OTLP, "Failures": some statuses are worth another try. */
+  private async send(body: string): Promise<boolean> {
+    for (let attempt = 0; ; attempt++) {
+      const status = await this.post(body);
+      if (status !== null && status.code >= 200 && status.code <= 299) return true;
+      const again = status === null || RETRYABLE.has(status.code);
+      if (!again || this.stopped || attempt + 1 >= MAX_ATTEMPTS) return false;
+      await this.pause(Math.min(status?.retryAfterMs ?? BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS));
+    }
+  }
+
+  private async post(body: string): Promise<{ code: number; retryAfterMs: number | null } | null> {
+    const { url, headers } = this.settings;
+    try {
+      const response = await this.tools.fetch(url, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body,
+        redirect: "manual",
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      await response.body?.cancel();
+      const retryAfterS = Number(response.headers.get("retry-after") ?? Number.NaN);
+      return {
+        code: response.status,
+        retryAfterMs: retryAfterS >= 0 ? retryAfterS * 1_000 : null,
+      };
+    } catch {
+      return null;
+    }
+  }
+
+  private requestBody(spans: readonly Span[]): string {
+    const attributes = Object.entries(this.settings.resource).map(([key, value]) => ({
+      key,
+      value: { stringValue: value },
+    }));
+    const scopeSpans = [{ scope: { name: "text-generation-gateway" }, spans }];
+    return JSON.stringify({ resourceSpans: [{ resource: { attributes }, scopeSpans }] });
+  }
+
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.tools.clock.after(ms, resolve));
+  }
+}
+
+export interface ExporterTools {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly known: Known;
+  fetch(url: string, init: RequestInit): Promise<Response>;
+}
+
+const MAX_QUEUED = 4_096;
+const BATCH = 256;
+const TIMEOUT_MS = 10_000;
+const MAX_ATTEMPTS = 4;
+const BACKOFF_MS = 1_000;
+const MAX_BACKOFF_MS = 30_000;
+const RETRYABLE = new Set([408, 429, 502, 503, 504]);

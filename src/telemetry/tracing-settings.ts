@@ -1,0 +1,86 @@
+import type { TraceContext } from "../units/trace-context.ts";
+
+/**
+ * OpenTelemetry's environment variables, as far as they mean something here ("OpenTelemetry Protocol Exporter" and
+ * "General SDK Configuration"). Null: nobody asked for traces.
+ */
+export function tracingSettings(env: Environment): TracingSettings | null {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none") return null;
+  const url = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || beneath(env.OTEL_EXPORTER_OTLP_ENDPOINT);
+  if (url === null || url === "") return null;
+  const sampler = env.OTEL_TRACES_SAMPLER || "parentbased_always_on";
+  return {
+    url,
+    headers: { ...pairs(env.OTEL_EXPORTER_OTLP_HEADERS), ...pairs(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS) },
+    resource: {
+      "service.name": "text-generation-gateway",
+      ...pairs(env.OTEL_RESOURCE_ATTRIBUTES),
+      ...(env.OTEL_SERVICE_NAME ? { "service.name": env.OTEL_SERVICE_NAME } : {}),
+    },
+    asksParent: sampler.startsWith("parentbased_"),
+    ratio: ratioOf(sampler, env.OTEL_TRACES_SAMPLER_ARG),
+    delayMs: delayOf(env.OTEL_BSP_SCHEDULE_DELAY),
+  };
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface TracingSettings {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly resource: Readonly<Record<string, string>>;
+  /** Whether a client that is in a trace decides for the gateway too. */
+  readonly asksParent: boolean;
+  /** Of the other requests, this part is recorded. */
+  readonly ratio: number;
+  /** Between two batches. */
+  readonly delayMs: number;
+}
+
+/** Services that see the same trace and have the same ratio decide alike, because the decision is the trace id's. */
+export function isSampled(
+  { asksParent, ratio }: TracingSettings,
+  parent: TraceContext | null,
+  traceId: string,
+): boolean {
+  if (asksParent && parent !== null) return parent.sampled;
+  return Number.parseInt(traceId.slice(-RATIO_DIGITS), 16) < ratio * 16 ** RATIO_DIGITS;
+}
+
+const RATIO_DIGITS = 8;
+
+const beneath = (endpoint: string | undefined): string | null =>
+  endpoint ? `${endpoint.replace(/\/+$/, "")}/v1/traces` : null;
+
+function ratioOf(sampler: string, written: string | undefined): number {
+  if (sampler.endsWith("always_off")) return 0;
+  if (!sampler.endsWith("traceidratio")) return 1;
+  const ratio = Number(written ?? 1);
+  return ratio >= 0 && ratio <= 1 ? ratio : 1;
+}
+
+function delayOf(written: string | undefined): number {
+  const ms = Number(written || DEFAULT_DELAY_MS);
+  return ms >= 0 && ms <= MAX_DELAY_MS ? ms : DEFAULT_DELAY_MS;
+}
+
+const DEFAULT_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 3_600_000;
+
+/** `a=1,b=2`, with values as in URLs. */
+function pairs(written: string | undefined): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const pair of written?.split(",") ?? []) {
+    const at = pair.indexOf("=");
+    if (at > 0) found[pair.slice(0, at).trim()] = decoded(pair.slice(at + 1).trim());
+  }
+  return found;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
