@@ -80,6 +80,8 @@ export const page = ({ html, policy }: Page): Response =>
   new Response(html, {
     headers: {
       "content-type": "text/html; charset=utf-8",
+      // A page names files by the hash of their content; an old page would name files that are gone.
+      "cache-control": "no-cache",
       "content-security-policy": policy,
       "cross-origin-opener-policy": "same-origin",
       "x-content-type-options": "nosniff",

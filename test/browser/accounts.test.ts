@@ -92,6 +92,25 @@ describe.skipIf(browserMissing)("with an account", () => {
     expect(visitor.complaints).toEqual([]);
   });
 
+  test("a balance that was claimed for somebody is theirs once they say so, and can be looked at alone", async () => {
+    const another = await gateway.key(0, { name: "third" });
+    await gateway.send("POST", "/v1/me/claim", { bearer: another.key, json: { email: "kim@example.com" } });
+    await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
+    const owner = await Visitor.arrive(browser, gateway.url);
+    await owner.goto(`/dashboard${mailedLink()}`);
+    await owner.button("Sign in here").click();
+    await owner.link("Look at it").click();
+    await owner.button("Take it over").click();
+    await owner.field("Balance").selectOption(another.balance_id);
+    await owner.link("Keys").click();
+    await owner.link("third").waitFor();
+    expect(await owner.page.getByRole("link", { name: "second" }).count()).toBe(0);
+    await owner.field("Balance").selectOption("");
+    await owner.link("second").waitFor();
+    await owner.link("third").waitFor();
+    expect(owner.complaints).toEqual([]);
+  });
+
   test("a wallet in the browser signs in", async () => {
     const account = privateKeyToAccount(generatePrivateKey());
     const visitor = await Visitor.arrive(browser, gateway.url);
