@@ -24,6 +24,8 @@ export class ChatReader implements AnswerReader {
   /** The block of text, thoughts or refusal that is being told. */
   private current: OpenBlock["kind"] | null = null;
   private seal: Seal | null = null;
+  /** Thoughts came as plain text: what their details repeat, whole or in pieces, was told already. */
+  private toldPlainly = false;
   private readonly calls: { readonly key: string; readonly index: number | null; readonly id: string }[] = [];
   private reason: string | null = null;
   private sequence: string | null = null;
@@ -86,10 +88,11 @@ export class ChatReader implements AnswerReader {
   private noteThoughts(delta: Json): void {
     const plain = delta.reasoning_content ?? delta.reasoning;
     this.told("reasoning", plain);
+    if (typeof plain === "string" && plain !== "") this.toldPlainly = true;
     if (!Array.isArray(delta.reasoning_details)) return;
     for (const value of delta.reasoning_details) {
       const detail = asObject(value) ?? {};
-      if (typeof plain !== "string" || plain === "") this.told("reasoning", detail.text ?? detail.summary);
+      if (!this.toldPlainly) this.told("reasoning", detail.text ?? detail.summary);
       const seal = sealOf(detail, this.family);
       if (seal === null) continue;
       if (this.current !== "reasoning") this.turnTo("reasoning");

@@ -24,7 +24,7 @@ export function openRequest(surface: SurfaceName, stream: boolean): GenerationRe
   return readRequest(surface, { model: "test/model", stream, ...more });
 }
 
-function readRequest(surface: SurfaceName, body: object): GenerationRequest {
+export function readRequest(surface: SurfaceName, body: object): GenerationRequest {
   return SURFACES[surface].readRequest(encode(JSON.stringify(body))) as GenerationRequest;
 }
 

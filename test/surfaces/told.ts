@@ -54,7 +54,10 @@ export function tellable(surface: SurfaceName, story: Story): Told {
   };
 }
 
-const ENDS: Readonly<Record<SurfaceName, Readonly<Record<Story["end"], string>>>> = {
+export type Ending = Story["end"];
+
+/** By which words each language ends. */
+export const ENDS: Readonly<Record<SurfaceName, Readonly<Record<Ending, string>>>> = {
   "chat.completions": {
     end: "stop",
     sequence: "stop",

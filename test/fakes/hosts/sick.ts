@@ -109,6 +109,20 @@ const SICK_CHAT = {
     ],
     { text: "Hello", end: "end" },
   ),
+  "thoughts that are repeated whole with their signature": chat(
+    [
+      role,
+      chunk({ reasoning_content: "They want" }),
+      chunk({ reasoning_content: " a number." }),
+      chunk({
+        reasoning_details: [{ type: "reasoning.text", text: "They want a number.", signature: "EqQB" }],
+      }),
+      chunk({ content: "42" }),
+      stop,
+      DONE,
+    ],
+    { reasoning: "They want a number.", text: "42", end: "end" },
+  ),
   "lists of calls that are empty": chat(
     [
       chunk({ role: "assistant", content: "", tool_calls: [] }),
