@@ -40,14 +40,15 @@ export class Rounds {
   }
 
   async round(): Promise<void> {
-    await this.#saturated();
+    await this.saturated();
     await this.#latencies();
-    await this.#streams();
+    await this.streams();
     await this.#firstBytes();
     await this.#halfLoad();
   }
 
-  async #saturated(): Promise<void> {
+  /** CPU a request, and requests a second. */
+  async saturated(): Promise<void> {
     const { process } = this.#subject;
     const beforeUs = process.cpuUs();
     const { count, seconds } = await this.#load("burst", false, {
@@ -66,7 +67,8 @@ export class Rounds {
     }
   }
 
-  async #streams(): Promise<void> {
+  /** CPU an event, and the gaps between events. */
+  async streams(): Promise<void> {
     const { process } = this.#subject;
     const { streams, passes } = this.#size;
     const beforeUs = process.cpuUs();
@@ -100,6 +102,11 @@ export class Rounds {
     const timings = await load(target, { ...plan, body: bodyOf(prefix, pace, stream) });
     if (timings.failures > 0) throw new Error(`not all were answered: ${JSON.stringify(timings.statuses)}`);
     return timings;
+  }
+
+  /** CPU, µs, a value a round. */
+  costs(): { readonly request: readonly number[]; readonly event: readonly number[] } {
+    return { request: this.#cpu, event: this.#perEvent };
   }
 
   result(): Omit<PeerResult, "name" | "version" | "settings" | "memory" | "faults"> {

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import type { Peer } from "../../bench/peers/peer.ts";
 import { circumstances, publish } from "../../bench/peers/publish.ts";
 import { tables } from "../../bench/peers/report.ts";
 import { benchPeers } from "../../bench/peers.ts";
+import { macroFigures, microFigures, verdictOn } from "../../bench/regression.ts";
 
 const SMALL = {
   rounds: 1,
@@ -70,4 +71,25 @@ test("the failover suite runs, small: every failure reaches the next host", asyn
   const results = await benchFailover(3);
   expect(results.map(({ failure }) => failure)).toContain("refused connection");
   for (const { p50 } of results) expect(p50).toBeGreaterThan(0);
+});
+
+describe("a figure is dearer than its reference", () => {
+  const figure = (...ours: number[]) => ({ name: "a request", ours, baseline: [1, 1, 1] });
+  test.each([
+    ["when its best turn is far above it", figure(20, 20, 21), 10, true],
+    ["not when one turn was as good as ever", figure(10, 20, 21), 10, false],
+    ["not when the turns differ by as much as it does", figure(15, 24, 25), 10, false],
+    ["not when it is cheaper", figure(5, 5, 5), 10, false],
+    ["not when it is new", figure(20, 20, 20), null, false],
+  ])("%s", (_what, measured, reference, dearer) => {
+    expect(verdictOn(measured, reference).dearer).toBe(dearer);
+  });
+});
+
+test("the regression suite runs, small: every figure beside its baseline, and what a request and an event cost has a reference", async () => {
+  const micro = await microFigures(2, 1);
+  const macro = await macroFigures(1, 0.1, 4);
+  const reference = await Bun.file(`${import.meta.dir}/../../bench/reference.json`).json();
+  expect(micro.map(({ ours, baseline }) => [ours.length, baseline.length])).toEqual(micro.map(() => [2, 2]));
+  for (const { name } of macro) expect(reference[name]).toBeGreaterThan(0);
 });

@@ -1,0 +1,150 @@
+/**
+ * Whether anything became dearer: the hot pieces and the gateway as a process, each as a ratio to a baseline that is
+ * measured turn by turn with it, held against the ratios in bench/reference.json. A figure fails when its best turn is above
+ * the reference by more than its own turns differ, and by more than `SLACK`; and then only if it does so `TRIES` times,
+ * because CI must not fail for what else the machine does.
+ *
+ *     bun run bench regression           # compare
+ *     bun run bench regression --write   # after a change that is meant to be dearer, or became cheaper
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { do_not_optimize } from "mitata";
+import { pieces } from "./micro.ts";
+import { bareHost } from "./peers/bare-host.ts";
+import { verify } from "./peers/faults.ts";
+import { gateway } from "./peers/gateway.ts";
+import { Rounds } from "./peers/rounds.ts";
+import { type Measured, start } from "./processes.ts";
+
+export interface Figure {
+  readonly name: string;
+  /** CPU, a value a turn; each turn of ours has the baseline's beside it. */
+  readonly ours: readonly number[];
+  readonly baseline: readonly number[];
+}
+
+export interface Verdict {
+  readonly name: string;
+  /** The best turn of ours ÷ the best of the baseline: what else the machine does only ever adds. */
+  readonly ratio: number;
+  /** By how much the middle turns are above the best ones. */
+  readonly noise: number;
+  /** Null when it is new. */
+  readonly reference: number | null;
+  readonly dearer: boolean;
+}
+
+export function verdictOn({ name, ours, baseline }: Figure, reference: number | null): Verdict {
+  const [own, its] = [bestAndMiddle(ours), bestAndMiddle(baseline)];
+  const ratio = own.best / its.best;
+  const noise = own.middle / own.best - 1 + (its.middle / its.best - 1);
+  const dearer = reference !== null && ratio > reference * (1 + Math.max(SLACK, noise));
+  return { name, ratio, noise, reference, dearer };
+}
+
+function bestAndMiddle(turns: readonly number[]): { readonly best: number; readonly middle: number } {
+  const sorted = [...turns].sort((a, b) => a - b);
+  return { best: sorted[0]!, middle: sorted[sorted.length >> 1]! };
+}
+
+const SLACK = 0.3;
+const TRIES = 3;
+
+/** Each piece in turn with the yardstick: parsing the data of one event, which is real work of a steady length. */
+export async function microFigures(turns: number, batchMs: number): Promise<Figure[]> {
+  const all = await pieces();
+  const yardstick = all.find(({ name }) => name.includes("JSON.parse of its data"))!.baseline;
+  return all.map((piece) => {
+    piece.check();
+    nsPerCall(piece.ours, batchMs);
+    const [ours, baseline]: [number[], number[]] = [[], []];
+    for (let turn = 0; turn < turns; turn++) {
+      ours.push(nsPerCall(piece.ours, batchMs));
+      baseline.push(nsPerCall(yardstick, batchMs));
+    }
+    return { name: piece.name, ours, baseline };
+  });
+}
+
+/** By the CPU's clock: the machine may be busy with something else half of the time. */
+function nsPerCall(call: () => unknown, forMs: number): number {
+  const before = process.cpuUsage();
+  for (let calls = 0; ; ) {
+    for (let index = 0; index < BATCH; index++) do_not_optimize(call());
+    calls += BATCH;
+    const { user, system } = process.cpuUsage(before);
+    if (user + system >= forMs * 1_000) return ((user + system) * 1_000) / calls;
+  }
+}
+
+const BATCH = 512;
+
+/** The gateway's CPU ÷ the bare host's, a request and an event. */
+export async function macroFigures(turns: number, seconds: number, streams: number): Promise<Figure[]> {
+  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
+  const folder = mkdtempSync(join(tmpdir(), "regression-"));
+  const running: Measured[] = [];
+  try {
+    const both: Rounds[] = [];
+    for (const peer of [bareHost, gateway]) {
+      const place = join(folder, peer.name);
+      mkdirSync(place);
+      const subject = await (await peer.install(folder)).start(host.port, place);
+      running.push(subject.process);
+      await verify(subject);
+      both.push(new Rounds(subject, { seconds, streams, passes: 1, connections: [] }));
+    }
+    for (const rounds of both) await rounds.warmUp();
+    for (let turn = 0; turn < turns; turn++) {
+      for (const rounds of both) {
+        await rounds.saturated();
+        await rounds.streams();
+      }
+    }
+    const [bare, own] = both.map((rounds) => rounds.costs());
+    return [
+      { name: "CPU a request ÷ bare host", ours: own!.request, baseline: bare!.request },
+      { name: "CPU an event ÷ bare host", ours: own!.event, baseline: bare!.event },
+    ];
+  } finally {
+    for (const one of running) await one.stop();
+    await host.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const REFERENCE = `${import.meta.dir}/reference.json`;
+
+const figures = async (): Promise<Figure[]> => [
+  ...(await microFigures(15, 20)),
+  ...(await macroFigures(5, 0.5, 400)),
+];
+
+async function compare(): Promise<boolean> {
+  const reference = JSON.parse(readFileSync(REFERENCE, "utf8")) as Record<string, number>;
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const verdicts = (await figures()).map((figure) => verdictOn(figure, reference[figure.name] ?? null));
+    for (const { name, ratio, noise, reference: was, dearer } of verdicts) {
+      const before = was === null ? "new" : `reference ${was.toFixed(2)}`;
+      console.log(
+        `${dearer ? "DEARER " : "       "}${ratio.toFixed(2).padStart(8)}  ±${(noise * 100).toFixed(0).padStart(3)}%  ${before}  ${name}`,
+      );
+    }
+    if (!verdicts.some(({ dearer }) => dearer)) return true;
+    console.log(`attempt ${attempt} of ${TRIES}: dearer than it was`);
+  }
+  return false;
+}
+
+if (import.meta.main) {
+  if (process.argv.includes("--write")) {
+    const ratios = (await figures()).map((figure) => {
+      const { name, ratio } = verdictOn(figure, null);
+      return [name, Number(ratio.toPrecision(3))] as const;
+    });
+    writeFileSync(REFERENCE, `${JSON.stringify(Object.fromEntries(ratios), null, 2)}\n`);
+    console.log(readFileSync(REFERENCE, "utf8"));
+  } else if (!(await compare())) process.exit(1);
+}
