@@ -23,11 +23,11 @@ const SMALL = {
   faults: false,
 };
 
-test("every micro bench computes the right thing, and so does its baseline", async () => {
+test("every micro bench computes the right thing, and runs beside its baseline", async () => {
   for (const piece of await pieces()) {
     piece.check();
-    expect(piece.baseline()).toBeDefined();
-    expect(piece.ours()).toBeDefined();
+    expect(piece.baseline).not.toThrow();
+    expect(piece.ours).not.toThrow();
   }
 });
 
