@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Bookkeeping } from "./bookkeeping.ts";
 import { openPostgresBooks } from "./bookkeeping-postgres.ts";
@@ -159,7 +159,14 @@ async function assemble(parts: Parts): Promise<Gateway> {
 
   const books = await openBooks(parts);
   const { ledger, keyring } = books;
-  const mailer = new Mailer({ folder: folder.path, clock, smtp: () => config.smtp, log });
+  const mailer = new Mailer({
+    // A worker's folder is inside the operator's, who looks for one outbox.
+    folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
+    clock,
+    random,
+    smtp: () => config.smtp,
+    log,
+  });
   const transport = http1Transport({ clock });
   const health = new Health(clock);
   const slots = new HostSlots(clock);

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { createTransport, type Transporter } from "nodemailer";
 import type { Mail } from "./accounts/mail.ts";
 import type { SmtpConfig } from "./config/config.ts";
+import { randomBase58 } from "./units/base58.ts";
 import type { Clock } from "./units/clock.ts";
+import type { RandomBytes } from "./units/random.ts";
 
 /**
  * Sends mails: over SMTP where a server is configured, and into files otherwise, for a gateway that is tried out or whose
@@ -80,7 +82,9 @@ export class Mailer {
     const folder = join(this.house.folder, "outbox");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.files += 1;
-    const name = `${this.house.clock.now()}-${String(this.files).padStart(6, "0")}.eml`;
+    // Told apart by chance too: workers share the folder.
+    const order = `${this.house.clock.now()}-${String(this.files).padStart(6, "0")}`;
+    const name = `${order}-${randomBase58(8, this.house.random)}.eml`;
     writeFileSync(join(folder, name), `To: ${to}\nSubject: ${subject}\n\n${text}`, {
       mode: 0o600,
       flag: "wx",
@@ -93,8 +97,10 @@ export class Mailer {
 }
 
 interface MailerHouse {
+  /** Where `outbox` is made. */
   readonly folder: string;
   readonly clock: Clock;
+  readonly random: RandomBytes;
   /** Answers anew after a reload. */
   smtp(): SmtpConfig | null;
   log(event: string, fields: Readonly<Record<string, unknown>>): void;

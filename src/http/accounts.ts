@@ -177,7 +177,8 @@ async function claim(exchange: Exchange, deps: HttpDeps, mails: AddressThrottle)
   }
   const { id } = who.balance;
   if (fields.wallet !== undefined) {
-    const account = await claimByWallet(deps.accounts, id, fields.wallet as SignedMessage);
+    const signed = fields.wallet as SignedMessage;
+    const account = await againstGuessing(exchange, deps, () => claimByWallet(deps.accounts, id, signed));
     return refused(account) ? account : claimed(account, id, true);
   }
   const address = emailOf(fields.email!);

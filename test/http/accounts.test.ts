@@ -457,6 +457,24 @@ describe("a wallet", () => {
   });
 });
 
+test("wrong signatures are not checked without end, whatever they are sent for", async () => {
+  const { key } = await house.setUp();
+  const asked = { address: `0x${"ab".repeat(20)}`, chain_id: 1 };
+  const { message } = (await house.send("POST", "/v1/auth/wallet", { body: asked })).json;
+  const wallet = { message, signature: `0x${"12".repeat(65)}` };
+  const tries: [string, object][] = [
+    ["/v1/me/claim", { wallet }],
+    ["/v1/auth/wallet/verify", wallet],
+  ];
+  for (let turn = 0; turn < 60; turn++) {
+    const [path, body] = tries[turn % 2]!;
+    expect((await house.send("POST", path, { bearer: key, body })).status).toBe(400);
+  }
+  for (const [path, body] of tries) {
+    expect(refusal(await house.send("POST", path, { bearer: key, body }))).toBe("429 rate_limited null");
+  }
+});
+
 test("wrong recovery secrets are not listened to without end; other networks and right ones before are", async () => {
   const { recovery_secret } = await house.setUp();
   const wrong = `or-rec-${"1".repeat(44)}`;
