@@ -57,7 +57,9 @@ async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
   }
   const found = await accounts.store.accountOf(who.balance.id);
   if (found === null || (found.claim !== null && !isPending(found.claim, now))) return null;
-  return { ...accountView(found.account), confirmed: found.claim === null };
+  if (found.claim === null) return { ...accountView(found.account), confirmed: true };
+  // Whoever claims for an address learns nothing about the account that it may have.
+  return { id: found.account.id, ...identityView(found.account), confirmed: false };
 }
 
 const accountView = (account: Account) => ({

@@ -288,6 +288,23 @@ describe("claiming by email", () => {
     expect(seen.status).toBe(400);
   });
 
+  test("who claims learns nothing about the account that the address may have", async () => {
+    const known = (await me(await signIn())).account.id;
+    await house.send("POST", `/admin/accounts/${known}/suspend`, {
+      bearer: ADMIN_TOKEN,
+      body: { reason: "sanctions" },
+    });
+    const views = await Promise.all(
+      [EMAIL, "nobody@example.com"].map(async (email) => {
+        const { key } = await house.setUp();
+        const { status, json } = await claim(key, email);
+        const { id: _, email: __, ...account } = (await me(key)).account;
+        return { status, members: Object.keys(json), account };
+      }),
+    );
+    expect(views[0]!).toEqual(views[1]!);
+  });
+
   test("the owner's word takes a claimed balance over, or turns it down", async () => {
     const session = await signIn();
     const own = (await me(session)).balance_id;
