@@ -259,6 +259,13 @@ const added = (output_index: number, item: object) => ({
   output_index,
   item,
 });
+const opened = (output_index: number) => ({
+  type: "response.content_part.added",
+  output_index,
+  item_id: "msg_1",
+  content_index: 0,
+  part: part(""),
+});
 const done = (output_index: number, item: object) => ({
   type: "response.output_item.done",
   output_index,
@@ -285,6 +292,7 @@ const SICK_RESPONSES = {
     [
       created,
       added(0, { ...MESSAGE, content: [] }),
+      opened(0),
       delta("output_text", 0, "msg_1", "Hel"),
       {
         type: "response.failed",
@@ -300,7 +308,7 @@ const SICK_RESPONSES = {
     /It broke/,
   ),
   "a stream that is cut": responses(
-    [created, added(0, { ...MESSAGE, content: [] }), delta("output_text", 0, "msg_1", "Hel")],
+    [created, added(0, { ...MESSAGE, content: [] }), opened(0), delta("output_text", 0, "msg_1", "Hel")],
     { text: "Hel", end: "end" },
     /without its end/,
   ),

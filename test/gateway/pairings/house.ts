@@ -1,5 +1,5 @@
 import { SURFACE_NAMES, type SurfaceName } from "../../../src/catalog/catalog.ts";
-import { type FakeHost, type FakeRequest, startFakeHost } from "../../fakes/host.ts";
+import { type Behaviour, type FakeHost, type FakeRequest, startFakeHost } from "../../fakes/host.ts";
 import type { Transcript } from "../../fakes/hosts/transcript.ts";
 import { violations, type WireName } from "../../surfaces/wire-schema.ts";
 import { type OpenGateway, open } from "../open.ts";
@@ -9,6 +9,8 @@ import { replaying } from "./replaying.ts";
 export class House {
   /** What the host answers next; the last one goes on being said. */
   answers: Transcript[] = [];
+  /** What the host does instead of answering. */
+  instead: Behaviour | null = null;
 
   private constructor(
     readonly gateway: OpenGateway,
@@ -19,6 +21,7 @@ export class House {
   static async open(): Promise<House> {
     let house: House;
     const host = await startFakeHost((request) => {
+      if (house.instead !== null) return house.instead;
       const [next, ...later] = house.answers;
       if (later.length > 0) house.answers = later;
       return replaying(next!, request);
