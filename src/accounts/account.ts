@@ -21,6 +21,7 @@ export interface Holdings {
   readonly account: Account;
   /** Oldest first; the first is the one that a session acts on where none is named. */
   readonly balances: readonly BalanceId[];
+  /** The newest first; those that lapsed too. */
   readonly claims: readonly Claim[];
 }
 

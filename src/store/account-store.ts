@@ -104,7 +104,7 @@ export class SqliteAccountStore implements AccountStore {
     return {
       account,
       balances: this.statements.balancesOf.all(account.id).map(({ id }) => id),
-      claims: this.statements.claimsOf.all(account.id).map(claimFrom),
+      claims: this.statements.claimsOf.all(account.id, MOST_CLAIMS).map(claimFrom),
     };
   }
 
@@ -179,6 +179,9 @@ export class SqliteAccountStore implements AccountStore {
   }
 }
 
+/** Anybody may claim for an address; of more claims than these, the newest are read. */
+const MOST_CLAIMS = 100;
+
 /** Of one account; a further sign-in ends the oldest. */
 const MOST_SESSIONS = 50;
 
@@ -244,8 +247,8 @@ function prepare(db: Database) {
        WHERE id = ?3 AND account_id IS NULL`,
     ),
     claim: db.query<ClaimRow, [string]>("SELECT * FROM claims WHERE balance_id = ?"),
-    claimsOf: db.query<ClaimRow, [string]>(
-      "SELECT * FROM claims WHERE account_id = ? ORDER BY at, balance_id",
+    claimsOf: db.query<ClaimRow, [string, number]>(
+      "SELECT * FROM claims WHERE account_id = ? ORDER BY at DESC, balance_id LIMIT ?",
     ),
     putClaim: db.query<never, [string, string, number]>(
       "INSERT OR REPLACE INTO claims (balance_id, account_id, at) VALUES (?, ?, ?)",

@@ -157,6 +157,9 @@ export class PostgresAccountStore implements AccountStore {
   }
 }
 
+/** Anybody may claim for an address; of more claims than these, the newest are read. */
+const MOST_CLAIMS = 100;
+
 /** Of one account; a further sign-in ends the oldest. */
 const MOST_SESSIONS = 50;
 
@@ -183,7 +186,7 @@ async function holdingsOf(sql: SQL, account: Account): Promise<Holdings> {
   const balances = await sql<{ id: BalanceId }[]>`
     SELECT id FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
   const claims = await sql<ClaimRow[]>`
-    SELECT * FROM claims WHERE account_id = ${account.id} ORDER BY at, balance_id`;
+    SELECT * FROM claims WHERE account_id = ${account.id} ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
   return { account, balances: balances.map(({ id }) => id), claims: claims.map(claimFrom) };
 }
 

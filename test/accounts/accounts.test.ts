@@ -146,6 +146,17 @@ describe("a claim", () => {
     expect(await claimByEmail(desk, "bal_b", KIM)).toMatchObject({ code: "account_suspended" });
   });
 
+  test("is among the newest hundred that a session is shown", async () => {
+    const { session } = await signIn();
+    for (let turn = 0; turn < 105; turn++) {
+      clock.advance(1);
+      await claimByEmail(desk, balance(String(turn)), KIM);
+    }
+    const { claims } = (await desk.store.session(hashSecret(session)))!;
+    expect(claims.length).toBe(100);
+    expect(claims[0]!.balanceId).toBe("bal_104");
+  });
+
   test("past its mailbox's five links is kept, without a mail", async () => {
     for (let turn = 0; turn < 5; turn++) await requestLink(desk, KIM);
     expect(refused(await claimByEmail(desk, balance("a"), KIM))).toBe(false);
