@@ -1,4 +1,4 @@
-import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+import { decimalUsd, type NanoUsd } from "../units/usd.ts";
 import { ERRORS, type ErrorCode, type ErrorType } from "./codes.ts";
 
 /**
@@ -31,6 +31,12 @@ export interface RefusalDetails {
   readonly balance?: NanoUsd;
 }
 
+/**
+ * For a 429 or 5xx that waiting alone does not mend, such as a limit that is smaller than the request: clients that repeat by
+ * themselves are told not to, and the others not to hurry.
+ */
+export const NOT_SOON = { retryAfterS: 60, shouldRetry: false } as const satisfies RefusalDetails;
+
 export const refused = (value: unknown): value is Refusal => value instanceof Refusal;
 
 export const refuse = (code: ErrorCode, message: string, details?: RefusalDetails): Refusal =>
@@ -48,11 +54,17 @@ export interface ErrorObject {
 export function errorObject(refusal: Refusal, baseUrl: string): ErrorObject {
   const { code, message, details } = refusal;
   return {
-    message: `${message} See ${baseUrl}/docs/errors#${code}`,
+    message: `${sentence(message)} See ${baseUrl}/docs/errors#${code}`,
     type: ERRORS[code].type,
     code,
     param: details.param ?? null,
   };
+}
+
+/** With its end mark: hosts word their errors as they like, and what follows must not run into them. */
+export function sentence(text: string): string {
+  const trimmed = text.trimEnd();
+  return /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
 /** The headers that a refusal adds to its response. */
@@ -60,6 +72,6 @@ export function refusalHeaders({ details }: Refusal): Record<string, string> {
   const headers: Record<string, string> = {};
   if (details.retryAfterS !== undefined) headers["retry-after"] = String(details.retryAfterS);
   if (details.shouldRetry !== undefined) headers["x-should-retry"] = String(details.shouldRetry);
-  if (details.balance !== undefined) headers["x-gateway-balance-usd"] = String(usdFromNano(details.balance));
+  if (details.balance !== undefined) headers["x-gateway-balance-usd"] = decimalUsd(details.balance);
   return headers;
 }

@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
 import { affordableOutput, dearest, worstCase } from "../ledger/charge.ts";
 import {
@@ -161,7 +161,8 @@ function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal 
         "budget_exhausted",
         `The ${name} has a cap of ${formatUsd(short.cap)}, of which ${used}; this request could cost ${formatUsd(short.amount)}.${alone}`,
         {
-          ...(short.resetsAt === null ? {} : { retryAfterS: secondsUntil(short.resetsAt, now) }),
+          // A window without an end has no such moment: then open requests that end make room, or a higher cap.
+          retryAfterS: short.resetsAt === null ? NOT_SOON.retryAfterS : secondsUntil(short.resetsAt, now),
           // Once the window has to end first, a client that repeats by itself only wastes its time.
           ...(short.spent + short.amount > short.cap ? { shouldRetry: false as const } : {}),
         },
@@ -177,7 +178,7 @@ export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal
     return refuse(
       "rate_limited",
       `This request alone needs ${short.wanted} of \`${short.what}\`, which is ${short.limit} ${counted} per minute for this key; waiting will not help. ${raise}`,
-      { retryAfterS: 60, shouldRetry: false },
+      NOT_SOON,
     );
   }
   return refuse(

@@ -6,6 +6,7 @@ import {
   refusalHeaders,
   refuse,
   refused,
+  sentence,
 } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { type AttemptLimits, attempt, type HealthDesk, type Outcome, type Try } from "../hosts/attempt.ts";
@@ -503,7 +504,7 @@ class Run {
     if (plan.tier === "open") {
       return refuse(
         "no_free_route",
-        `No free route of ${model} answered; ${tried}. The request was not switched to a paid model and nothing was charged.`,
+        `No free route of ${model} answered; ${tried}. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
       );
     }
     const restMs = soonestMs(plan.stops, this.house.roads);
@@ -717,7 +718,7 @@ function upstreamError(message: string, { charged, writtenOff }: Settled): Refus
       : `The tokens delivered cost ${formatUsd(charged)}.`;
   return refuse(
     "upstream_error",
-    `The upstream host failed while the answer was streaming: ${message}. ${money}`,
+    `The upstream host failed while the answer was streaming: ${sentence(message)} ${money}`,
   );
 }
 

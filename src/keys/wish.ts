@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from "../errors/refusal.ts";
-import type { EpochMs } from "../units/clock.ts";
+import { type EpochMs, isoTime } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Key, KeyLimits } from "./key.ts";
 import type { Estate } from "./key-store.ts";
@@ -55,7 +55,7 @@ export function loosens(key: Key, wish: KeyWish): Refusal | null {
     if (expiresAt === null || (key.expiresAt !== null && expiresAt > key.expiresAt)) {
       return ownerOnly(
         "expires_at",
-        key.expiresAt === null ? "never" : String(key.expiresAt),
+        key.expiresAt === null ? "never" : isoTime(key.expiresAt),
         "bring it forward",
       );
     }

@@ -1,6 +1,6 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
 import { AUTO_PREFIX, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { acrossModels, preferredStops } from "./preferences.ts";
 import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.ts";
 
@@ -115,7 +115,7 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
   return refuse(
     "auto_unresolvable",
     `No candidate of ${AUTO_PREFIX}${variant} can serve this request: ${skipped.join(", ")}.`,
-    restMs === Infinity ? {} : { retryAfterS: Math.ceil(restMs / 1_000) },
+    restMs === Infinity ? NOT_SOON : { retryAfterS: Math.ceil(restMs / 1_000) },
   );
 }
 
@@ -196,9 +196,11 @@ function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest):
   if (known.length > 0 && allowed.length === 0) return notAllowed(wish, wish.model);
   const stops = allowed.flatMap((model) => freeStops(model, wish, roads));
   if (stops.length === 0) {
+    const probed = allowed.some(({ routes }) => routes.some(({ free }) => free));
     return refuse(
       "no_free_route",
       `No verified free route serves ${wish.model} right now. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
+      probed ? {} : NOT_SOON,
     );
   }
   return { tier: "open", stops, auto: null, movesOn: "never" };
@@ -231,7 +233,7 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
   return refuse(
     "model_unavailable",
     `No host can serve ${model.id}: none was tried, because none has a price and speaks a language that this endpoint can be served in. ${next}`,
-    { param: "model" },
+    { param: "model", ...NOT_SOON },
   );
 }
 

@@ -30,6 +30,12 @@ export function nanoFromUsd(usd: number): NanoUsd | null {
 /** The amount as a JSON number in USD. */
 export const usdFromNano = (nano: NanoUsd): number => nano / NANO_PER_USD;
 
+/** The same as text, which never has an exponent: "0.25", "0.000000001". */
+export const decimalUsd = (nano: NanoUsd): string =>
+  usdFromNano(nano)
+    .toFixed(9)
+    .replace(/\.?0+$/, "");
+
 /** "$1.25", "$0.0000075": at least cents, at most nine decimals, no exponent. */
 export function formatUsd(nano: NanoUsd): string {
   const sign = nano < 0 ? "-" : "";

@@ -73,6 +73,8 @@ interface Row {
   readonly says?: readonly (string | RegExp)[];
   readonly param?: string;
   readonly retryAfter?: true;
+  /** Waiting does not mend it: official clients are told not to repeat the request by themselves. */
+  readonly notSoon?: true;
 }
 
 const ROWS: readonly Row[] = [
@@ -135,12 +137,14 @@ const ROWS: readonly Row[] = [
     because: "no price",
     param: "model",
     cause: async () => gateway.chat((await gateway.key(1)).key, { model: "test/unpriced" }),
+    notSoon: true,
   },
   {
     code: "auto_unresolvable",
     because: "nothing to try",
     cause: async () => gateway.chat((await gateway.key(1)).key, { model: "gateway/auto:skips" }),
     says: ["test/unpriced", "price"],
+    notSoon: true,
   },
   {
     code: "auto_unresolvable",
@@ -153,6 +157,13 @@ const ROWS: readonly Row[] = [
     because: "not verified",
     cause: async () => gateway.chat((await gateway.key(1)).key, { model: "test/unverified:free" }),
     says: ["not switched", "nothing was charged"],
+  },
+  {
+    code: "no_free_route",
+    because: "the model has none",
+    cause: async () => gateway.chat((await gateway.key(1)).key, { model: "test/model:free" }),
+    says: ["not switched", "adding credit does not help"],
+    notSoon: true,
   },
   {
     code: "free_quota_exceeded",
@@ -182,7 +193,7 @@ const ROWS: readonly Row[] = [
     because: "tpm, alone above it",
     cause: async () => gateway.chat((await gateway.key(1, { tpm_limit: 50 })).key),
     says: ["tpm_limit", "waiting will not help"],
-    retryAfter: true,
+    notSoon: true,
   },
   {
     code: "budget_exhausted",
@@ -213,6 +224,22 @@ const ROWS: readonly Row[] = [
     },
     says: ["`team`", "$0.0002", "is used"],
     retryAfter: true,
+  },
+  {
+    code: "budget_exhausted",
+    because: "a named budget without an end",
+    async cause() {
+      const made = await gateway.key(1);
+      const owner = { bearer: made.recovery_secret };
+      await gateway.send("POST", "/v1/budgets", {
+        ...owner,
+        json: { name: "once", cap_usd: 0.0002, window: "total" },
+      });
+      await gateway.send("PATCH", `/v1/keys/${made.id}`, { ...owner, json: { budget: "once" } });
+      return gateway.chat(made.key);
+    },
+    says: ["`once`"],
+    notSoon: true,
   },
   {
     code: "context_too_long",
@@ -320,7 +347,8 @@ describe("each error of the table, by its cause", () => {
       expect(link).toBe(`${gateway.url}/docs/errors#${row.code}`);
       expect(anchors).toContain(row.code);
       expect(reply.headers.get("x-gateway-receipt")).toStartWith("rcpt_");
-      if (row.retryAfter) expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+      if (row.notSoon) expect(reply.headers.get("x-should-retry")).toBe("false");
+      if (row.retryAfter || row.notSoon) expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
       if (row.code === "insufficient_credit") expect(reply.headers.get("x-gateway-balance-usd")).toBe("0");
     });
   }

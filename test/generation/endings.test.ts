@@ -79,6 +79,7 @@ describe.each([...SURFACE_NAMES])("%s: a stream that breaks after its first toke
         const answer = await house.send(surface, ask(surface, { stream: true }));
         const text = await read(answer);
         expect(text).toContain('"code":"upstream_error"');
+        expect(text).not.toContain("..");
         expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
         if (surface === "chat.completions") expect(text).toContain('"finish_reason":"error"');
         if (surface === "messages") expect(text).toContain("event: error\n");

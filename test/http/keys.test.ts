@@ -173,6 +173,13 @@ describe("a key", () => {
     },
   );
 
+  test("that may not put its end off is told the end in ISO 8601", async () => {
+    const { id, key } = await house.setUp(body);
+    const change = { expires_at: null };
+    const { json } = await house.send("PATCH", `/v1/keys/${id}`, { bearer: key, body: change });
+    expect(json.error.message).toContain("`expires_at` is 2099-01-01T00:00:00.000Z,");
+  });
+
   test("lists itself and nothing else", async () => {
     const { id, key, recovery_secret } = await house.setUp();
     await house.send("POST", "/v1/keys", { bearer: recovery_secret });

@@ -317,11 +317,11 @@ describe("Auto", () => {
     });
   }
 
-  test("where candidates rest, it says when the first of them is back", () => {
+  test("where candidates rest, it says when the first of them is back; where time mends nothing, not to repeat", () => {
     const unavailable = (restMs: number) =>
       refusal(auto(), roadsOf({ restMs: () => restMs })).details.retryAfterS;
     expect([unavailable(1), unavailable(4_001)]).toEqual([1, 5]);
-    expect(refusal(wishFor("gateway/auto:none")).details.retryAfterS).toBeUndefined();
+    expect(refusal(wishFor("gateway/auto:none")).details).toMatchObject({ shouldRetry: false });
   });
   test("a model that is named directly bypasses it: its failing hosts are tried all the same", () => {
     expect(tries(plan(wishFor("a/one"), roadsOf({ restMs: () => 1 })))).toEqual([
