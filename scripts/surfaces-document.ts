@@ -1,5 +1,5 @@
 import { SURFACE_NAMES, type SurfaceName } from "../src/catalog/catalog.ts";
-import { FIELDS, NESTED, type Verdict } from "../src/surfaces/fields.ts";
+import { FIELDS, NESTED, type Verdict } from "../src/surfaces/translation/fields.ts";
 
 /** docs/surfaces.md from the tables that requests are judged by: `bun run document:surfaces > docs/surfaces.md`. */
 export function surfacesDocument(): string {
@@ -16,7 +16,7 @@ through as it came. Where they differ it is translated, and each field has one o
 - **refused**: the answer would mean something else. The request is \`invalid_request\`, with the field in \`param\`, unless
   another host of the plan can take it. A value that asks for nothing (\`n: 1\`, a penalty of 0) is left out instead.
 
-A field that is not in a table is refused. This page is made from \`src/surfaces/fields.ts\`, by which requests are judged.
+A field that is not in a table is refused. This page is made from \`src/surfaces/translation/fields.ts\`, by which requests are judged.
 
 | in an answer | chat.completions | responses | messages |
 | --- | --- | --- | --- |

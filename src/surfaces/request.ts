@@ -3,8 +3,8 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { MAX_DEPTH, type Member, readMembers } from "./json-members.ts";
 import { asObject } from "./judge.ts";
 import { sizePrompt } from "./prompt.ts";
-import { mayHoldSeals, withoutSeals } from "./seal.ts";
 import type { GenerationRequest } from "./surface.ts";
+import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";
 
 /**
  * A request body of any of the three languages: one scan for its members, one parse. What decides over money and routing

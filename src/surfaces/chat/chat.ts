@@ -1,10 +1,9 @@
-import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
-import { estimateTokens } from "../tokens/estimate.ts";
-import { brokeDown } from "./chat-answer.ts";
-import { ChatCollector } from "./collectors.ts";
-import { errorOf, readHostError } from "./host-error.ts";
-import { findMember, rebuild, replaceSpan, withoutMember } from "./json-members.ts";
-import { asObject, type Collector, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { errorOf, readHostError } from "../host-error.ts";
+import { findMember, rebuild, replaceSpan, withoutMember } from "../json-members.ts";
+import { asObject, type Collector, encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { parseReply, withModel } from "../reply.ts";
 import {
   checkMessages,
   invalid,
@@ -16,10 +15,12 @@ import {
   readCeiling,
   readChoices,
   toRequest,
-} from "./request.ts";
-import type { EventFields } from "./sse.ts";
-import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
-import { readOpenAiUsage } from "./usage.ts";
+} from "../request.ts";
+import type { EventFields } from "../sse.ts";
+import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import { readOpenAiUsage } from "../usage.ts";
+import { brokeDown } from "./answer-reader.ts";
+import { ChatCollector } from "./collector.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
 export const chat: Surface = {
@@ -219,19 +220,3 @@ class ChatJudge extends PassingJudge {
 }
 
 const DONE = Buffer.from("data: [DONE]\n\n");
-
-/** The answer with its top-level `model` put back, everything else as it came. */
-export function withModel(body: Buffer, publicModel: string): Buffer {
-  const member = findMember(body, "model", 0, body.length);
-  return member === null
-    ? body
-    : replaceSpan(body, member.valueStart, member.end, JSON.stringify(publicModel));
-}
-
-export function parseReply(body: Buffer): Record<string, unknown> | null {
-  try {
-    return asObject(JSON.parse(body.toString("utf8")));
-  } catch {
-    return null;
-  }
-}

@@ -1,10 +1,9 @@
-import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
-import { estimateTokens } from "../tokens/estimate.ts";
-import { parseReply, withModel } from "./chat.ts";
-import { MessagesCollector } from "./collectors.ts";
-import { errorOf, readHostError } from "./host-error.ts";
-import { findMember, rebuild, replaceSpan } from "./json-members.ts";
-import { asObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { errorOf, readHostError } from "../host-error.ts";
+import { findMember, rebuild, replaceSpan } from "../json-members.ts";
+import { asObject, encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { parseReply, withModel } from "../reply.ts";
 import {
   checkMessages,
   invalid,
@@ -14,10 +13,11 @@ import {
   readBody,
   readCeiling,
   toRequest,
-} from "./request.ts";
-import type { EventFields } from "./sse.ts";
-import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
-import { readAnthropicUsage } from "./usage.ts";
+} from "../request.ts";
+import type { EventFields } from "../sse.ts";
+import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import { readAnthropicUsage } from "../usage.ts";
+import { MessagesCollector } from "./collector.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
 export const messages: Surface = {

@@ -1,5 +1,5 @@
-import type { AnswerFormat, CacheMark } from "./conversation.ts";
-import { asObject } from "./judge.ts";
+import { asObject } from "../judge.ts";
+import type { AnswerFormat, CacheMark, TextPart } from "./conversation.ts";
 import type { Saying } from "./saying.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -81,6 +81,9 @@ export function readSchema(given: Json, saying: Saying): AnswerFormat {
 /** Of a function without any. */
 export const NO_PARAMETERS = { type: "object", properties: {} } as const;
 
+/** Text that somebody said. */
+export const textPart = (text: string, cache: CacheMark = null): TextPart => ({ kind: "text", text, cache });
+
 /** Those of the members that are there, as they came. */
 export function pick(json: Json, names: readonly string[]): Record<string, unknown> {
   const picked: Record<string, unknown> = {};
@@ -93,17 +96,6 @@ export function present(object: Record<string, unknown>): Record<string, unknown
   for (const name of Object.keys(object)) if (object[name] === undefined) delete object[name];
   return object;
 }
-
-/** `data:<type>;base64,<data>`; null for any other address. */
-export function readDataUrl(url: string): { mediaType: string; data: string } | null {
-  if (!url.startsWith("data:")) return null;
-  const comma = url.indexOf(",");
-  const head = url.slice("data:".length, Math.max(comma, 0));
-  if (comma === -1 || !head.endsWith(";base64")) return null;
-  return { mediaType: head.slice(0, -";base64".length).split(";")[0]!, data: url.slice(comma + 1) };
-}
-
-export const dataUrl = (mediaType: string, data: string): string => `data:${mediaType};base64,${data}`;
 
 /** Members that OpenAI's two languages spell alike. */
 export const OPENAI_MEMBERS = [

@@ -1,4 +1,4 @@
-import type { SurfaceName } from "../catalog/catalog.ts";
+import type { SurfaceName } from "../../catalog/catalog.ts";
 
 /**
  * What becomes of each field of a request whose host speaks another language: it is said there, it is left out because

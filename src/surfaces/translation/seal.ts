@@ -1,6 +1,6 @@
-import type { SurfaceName } from "../catalog/catalog.ts";
+import type { SurfaceName } from "../../catalog/catalog.ts";
+import { asObject } from "../judge.ts";
 import type { Seal } from "./conversation.ts";
-import { asObject } from "./judge.ts";
 
 /**
  * A seal (a signature of thoughts, or encrypted ones) inside another language. A client keeps it as the opaque text that its

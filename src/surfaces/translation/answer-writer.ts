@@ -1,7 +1,7 @@
-import type { ErrorObject } from "../errors/refusal.ts";
+import type { ErrorObject } from "../../errors/refusal.ts";
+import type { Usage } from "../surface.ts";
 import type { Answer, AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
-import type { Usage } from "./surface.ts";
 
 /** Writes the frames of a streamed answer in a client's language. */
 export abstract class AnswerWriter implements AnswerEvents {

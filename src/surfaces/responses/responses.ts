@@ -1,10 +1,9 @@
-import { type ErrorObject, type Refusal, refused } from "../errors/refusal.ts";
-import { estimateTokens } from "../tokens/estimate.ts";
-import { parseReply, withModel } from "./chat.ts";
-import { ResponsesCollector } from "./collectors.ts";
-import { errorOf, readHostError } from "./host-error.ts";
-import { findMember, rebuild, replaceSpan } from "./json-members.ts";
-import { asObject, encodeEvent, PassingJudge, SAME } from "./judge.ts";
+import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { errorOf, readHostError } from "../host-error.ts";
+import { findMember, rebuild, replaceSpan } from "../json-members.ts";
+import { asObject, encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { parseReply, withModel } from "../reply.ts";
 import {
   invalid,
   leaveOutSeals,
@@ -13,10 +12,11 @@ import {
   readBody,
   readCeiling,
   toRequest,
-} from "./request.ts";
-import type { EventFields } from "./sse.ts";
-import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "./surface.ts";
-import { readOpenAiUsage } from "./usage.ts";
+} from "../request.ts";
+import type { EventFields } from "../sse.ts";
+import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import { readOpenAiUsage } from "../usage.ts";
+import { ResponsesCollector } from "./collector.ts";
 
 /** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
 export const responses: Surface = {

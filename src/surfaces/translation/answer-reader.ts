@@ -1,6 +1,6 @@
+import type { EventFields } from "../sse.ts";
+import type { HostError } from "../surface.ts";
 import type { AnswerEvents } from "./answer-events.ts";
-import type { EventFields } from "./sse.ts";
-import type { HostError } from "./surface.ts";
 
 /** Reads one host's streamed answer and tells it as events. */
 export interface AnswerReader {

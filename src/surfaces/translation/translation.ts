@@ -1,31 +1,20 @@
-import type { SurfaceName } from "../catalog/catalog.ts";
-import type { ErrorObject, Refusal } from "../errors/refusal.ts";
-import { estimateTokens } from "../tokens/estimate.ts";
-import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
-import { type AnswerReader, fault, isFault } from "./answer-reader.ts";
-import { type AnswerWriter, NO_USAGE, WholeWriter } from "./answer-writer.ts";
-import { ChatReader, ChatWriter, readChatAnswer, writeChatAnswer } from "./chat-answer.ts";
-import { readChatRequest, writeChatRequest } from "./chat-request.ts";
-import type { Conversation, Seal } from "./conversation.ts";
-import { unwrappedInput } from "./custom-tool.ts";
-import { asObject } from "./judge.ts";
-import {
-  MessagesReader,
-  MessagesWriter,
-  readMessagesAnswer,
-  writeMessagesAnswer,
-} from "./messages-answer.ts";
-import { readMessagesRequest, writeMessagesRequest } from "./messages-request.ts";
-import {
-  ResponsesReader,
-  ResponsesWriter,
-  readResponsesAnswer,
-  writeResponsesAnswer,
-} from "./responses-answer.ts";
-import { readResponsesRequest, writeResponsesRequest } from "./responses-request.ts";
-import { Saying } from "./saying.ts";
-import { familyOf } from "./seal.ts";
-import { EventCutter, eventEnd, readEvent } from "./sse.ts";
+import type { SurfaceName } from "../../catalog/catalog.ts";
+import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
+import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
+import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
+import { readChatRequest } from "../chat/request-reader.ts";
+import { writeChatRequest } from "../chat/request-writer.ts";
+import { asObject } from "../judge.ts";
+import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
+import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
+import { readMessagesRequest } from "../messages/request-reader.ts";
+import { writeMessagesRequest } from "../messages/request-writer.ts";
+import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader.ts";
+import { ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
+import { readResponsesRequest } from "../responses/request-reader.ts";
+import { writeResponsesRequest } from "../responses/request-writer.ts";
+import { EventCutter, eventEnd, readEvent } from "../sse.ts";
 import type {
   Asked,
   GenerationRequest,
@@ -37,7 +26,14 @@ import type {
   StreamJudge,
   Usage,
   WholeJudge,
-} from "./surface.ts";
+} from "../surface.ts";
+import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
+import { type AnswerReader, fault, isFault } from "./answer-reader.ts";
+import { type AnswerWriter, NO_USAGE, WholeWriter } from "./answer-writer.ts";
+import type { Conversation, Seal } from "./conversation.ts";
+import { unwrappedInput } from "./custom-tool.ts";
+import { Saying } from "./saying.ts";
+import { familyOf } from "./seal.ts";
 import { namedTools } from "./tool-names.ts";
 
 /**

@@ -1,5 +1,5 @@
+import type { Usage } from "../surface.ts";
 import type { Seal } from "./conversation.ts";
-import type { Usage } from "./surface.ts";
 
 /**
  * What a model answers, in no language: the answer half of the vocabulary. A host's reader calls these in order, a

@@ -1,5 +1,5 @@
+import { asObject } from "../judge.ts";
 import type { CustomTool } from "./conversation.ts";
-import { asObject } from "./judge.ts";
 
 /**
  * A freeform tool where a host only calls functions: a function whose one argument is the text. The grammar, if there is

@@ -1,5 +1,5 @@
-import type { SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { SurfaceName } from "../../catalog/catalog.ts";
+import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { FIELDS, NESTED, type NestedField, type Verdict } from "./fields.ts";
 
 /**

@@ -1,0 +1,195 @@
+import type { ErrorObject } from "../../errors/refusal.ts";
+import type { Asked, Usage } from "../surface.ts";
+import type { Answer, OpenBlock, StopReason } from "../translation/answer-events.ts";
+import { AnswerWriter, answerId } from "../translation/answer-writer.ts";
+import type { Seal } from "../translation/conversation.ts";
+import { present } from "../translation/members.ts";
+import { sealText } from "../translation/seal.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Chunks for a chat client. */
+export class ChatWriter extends AnswerWriter {
+  private head = "";
+  private id = "chatcmpl-gateway";
+  private kind: OpenBlock["kind"] = "text";
+  private custom = false;
+  private calls = 0;
+  private thoughts = 0;
+  private thought = "";
+  private lastUsage: Usage | null = null;
+
+  constructor(
+    private readonly asked: Asked,
+    private readonly wantsUsage: boolean,
+  ) {
+    super();
+  }
+
+  start(id: string | null): void {
+    this.id = answerId("chatcmpl-", id);
+    this.head = this.headOf();
+    this.chunk('{"role":"assistant","content":""}');
+  }
+
+  open(block: OpenBlock): void {
+    this.kind = block.kind;
+    if (block.kind !== "tool_call") return;
+    const { id, name, custom } = block;
+    this.custom = custom;
+    const called = custom
+      ? { type: "custom", custom: { name, input: "" } }
+      : { type: "function", function: { name, arguments: "" } };
+    this.chunk(JSON.stringify({ tool_calls: [{ index: this.calls, id, ...called }] }));
+    this.calls += 1;
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    const words = JSON.stringify(text);
+    switch (this.kind) {
+      case "text":
+        if (logprobs === undefined) this.chunk(`{"content":${words}}`);
+        else
+          this.chunk(
+            `{"content":${words}}`,
+            `,"logprobs":{"content":${JSON.stringify(logprobs)},"refusal":null}`,
+          );
+        return;
+      case "refusal":
+        this.chunk(`{"refusal":${words}}`);
+        return;
+      case "reasoning":
+        this.thought += text;
+        this.chunk(`{"reasoning_content":${words}}`);
+        return;
+      case "tool_call": {
+        const index = this.calls - 1;
+        const called = this.custom ? `"custom":{"input":${words}}` : `"function":{"arguments":${words}}`;
+        this.chunk(`{"tool_calls":[{"index":${index},${called}}]}`);
+      }
+    }
+  }
+
+  close(seal: Seal | null): void {
+    if (this.kind !== "reasoning") return;
+    if (seal !== null)
+      this.chunk(JSON.stringify({ reasoning_details: [detailOf(this.thought, seal, this.thoughts)] }));
+    this.thought = "";
+    this.thoughts += 1;
+  }
+
+  usage(usage: Usage): void {
+    this.lastUsage = usage;
+  }
+
+  stop(reason: StopReason): void {
+    this.reason = FINISH[reason];
+  }
+
+  private reason: string = FINISH.end;
+
+  finish(): Buffer {
+    this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"${this.reason}"}]}`);
+    if (this.wantsUsage && this.lastUsage !== null)
+      this.data(`${this.head}"choices":[],"usage":${JSON.stringify(writeChatUsage(this.lastUsage))}}`);
+    return DONE;
+  }
+
+  fail(error: ErrorObject): Buffer {
+    if (this.head === "") this.head = this.headOf();
+    this.data(JSON.stringify({ error }));
+    this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}`);
+    return this.take();
+  }
+
+  private chunk(delta: string, more = ""): void {
+    this.data(`${this.head}"choices":[{"index":0,"delta":${delta}${more},"finish_reason":null}]}`);
+  }
+
+  private headOf(): string {
+    const { publicModel, atS } = this.asked;
+    const head = { id: this.id, object: "chat.completion.chunk", created: atS, model: publicModel };
+    return `${JSON.stringify(head).slice(0, -1)},`;
+  }
+}
+
+const DONE = Buffer.from("data: [DONE]\n\n");
+
+const FINISH: Readonly<Record<StopReason, string>> = {
+  end: "stop",
+  sequence: "stop",
+  tools: "tool_calls",
+  length: "length",
+  filter: "content_filter",
+};
+
+/** OpenRouter's form, which clients that keep thoughts send back. */
+const detailOf = (text: string, seal: Seal, index: number): Json =>
+  text === ""
+    ? { type: "reasoning.encrypted", data: sealText(seal), index }
+    : { type: "reasoning.text", text, signature: sealText(seal), index };
+
+function writeChatUsage({ input, cacheRead, cacheWrite, output, reasoning }: Usage): Json {
+  const prompt = input + cacheRead + cacheWrite;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: present({
+      cached_tokens: cacheRead,
+      cache_write_tokens: cacheWrite > 0 ? cacheWrite : undefined,
+    }),
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  };
+}
+
+/** A whole answer for a chat client. */
+export function writeChatAnswer(answer: Answer, usage: Usage, asked: Asked): Json {
+  return {
+    id: answerId("chatcmpl-", answer.id),
+    object: "chat.completion",
+    created: asked.atS,
+    model: asked.publicModel,
+    choices: [
+      {
+        index: 0,
+        message: writeMessage(answer),
+        logprobs: writeLogprobs(answer),
+        finish_reason: FINISH[answer.reason],
+      },
+    ],
+    usage: writeChatUsage(usage),
+  };
+}
+
+function writeMessage({ blocks }: Answer): Json {
+  const told = (kind: OpenBlock["kind"]) => {
+    const texts = blocks.filter(({ block }) => block.kind === kind).map(({ text }) => text);
+    return texts.length === 0 ? null : texts.join("");
+  };
+  const details = blocks.flatMap(({ block, text, seal }) =>
+    block.kind === "reasoning" ? [{ text, seal }] : [],
+  );
+  const sealed = details.flatMap(({ text, seal }, at) => (seal === null ? [] : [detailOf(text, seal, at)]));
+  const calls = blocks.flatMap(({ block, text }) => (block.kind === "tool_call" ? [{ ...block, text }] : []));
+  return present({
+    role: "assistant",
+    content: told("text"),
+    refusal: told("refusal"),
+    reasoning_content: told("reasoning") ?? undefined,
+    reasoning_details: sealed.length > 0 ? sealed : undefined,
+    tool_calls:
+      calls.length === 0
+        ? undefined
+        : calls.map(({ id, name, custom, text }) =>
+            custom
+              ? { id, type: "custom", custom: { name, input: text } }
+              : { id, type: "function", function: { name, arguments: text } },
+          ),
+  });
+}
+
+function writeLogprobs({ blocks }: Answer): Json | null {
+  const content = blocks.flatMap(({ logprobs }) => logprobs);
+  return content.length === 0 ? null : { content, refusal: null };
+}

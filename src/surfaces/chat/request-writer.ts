@@ -1,0 +1,239 @@
+import type { HostTarget } from "../surface.ts";
+import type {
+  AnswerFormat,
+  AssistantPart,
+  Conversation,
+  FilePart,
+  ReasoningWish,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolTurn,
+  Turn,
+  UserPart,
+} from "../translation/conversation.ts";
+import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../translation/custom-tool.ts";
+import { present, textPart } from "../translation/members.ts";
+import { effortOf } from "../translation/reasoning.ts";
+import type { Saying } from "../translation/saying.ts";
+import { familyOf } from "../translation/seal.ts";
+import { DEFAULT_NAME, dataUrl } from "../translation/sources.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The same request for a host that speaks Chat Completions. */
+export function writeChatRequest(
+  conversation: Conversation,
+  target: HostTarget,
+  saying: Saying,
+): Record<string, unknown> {
+  const { quirks } = target;
+  const ceiling = conversation.maxOutputTokens ?? target.maxOutputTokens ?? undefined;
+  const { tools, logprobs } = conversation;
+  return present({
+    model: target.model,
+    messages: writeTurns(conversation.turns, target, saying),
+    stream: target.stream ? true : undefined,
+    stream_options: target.stream && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
+    [quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens"]: ceiling,
+    temperature: conversation.temperature ?? undefined,
+    top_p: conversation.topP ?? undefined,
+    stop: conversation.stop.length > 0 ? conversation.stop : undefined,
+    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, saying)) : undefined,
+    tool_choice: tools.length > 0 ? writeToolChoice(conversation.toolChoice) : undefined,
+    parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
+    response_format: writeFormat(conversation.format),
+    reasoning_effort: writeEffort(conversation.reasoning, saying),
+    verbosity: conversation.verbosity ?? undefined,
+    logprobs: logprobs === null ? undefined : true,
+    top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
+    ...writeOpenAi(conversation, target, saying),
+  });
+}
+
+/**
+ * A tool's message holds text only. What else the tools gave follows as the user's, behind the last of their results: a
+ * host wants those together.
+ */
+function writeTurns(turns: readonly Turn[], target: HostTarget, saying: Saying): Json[] {
+  const messages: Json[] = [];
+  let given: UserPart[] = [];
+  for (const turn of turns) {
+    if (turn.role !== "tool" && given.length > 0) {
+      messages.push({ role: "user", content: writeContent(given, target, saying) });
+      given = [];
+    }
+    if (turn.role === "tool") given.push(...mediaOf(turn));
+    messages.push(writeTurn(turn, target, saying));
+  }
+  if (given.length > 0) messages.push({ role: "user", content: writeContent(given, target, saying) });
+  return messages;
+}
+
+function mediaOf({ callId, parts }: ToolTurn): UserPart[] {
+  const media = parts.filter((part) => part.kind !== "text");
+  return media.length === 0 ? [] : [textPart(`Given by the tool call ${callId}:`), ...media];
+}
+
+function writeTurn(turn: Turn, target: HostTarget, saying: Saying): Json {
+  switch (turn.role) {
+    case "system":
+    case "developer":
+      // Every host knows `system`; OpenAI's own takes it for `developer` where its model does.
+      return { role: "system", content: writeContent(turn.parts, target, saying) };
+    case "user":
+      return { role: "user", content: writeContent(turn.parts, target, saying) };
+    case "assistant":
+      return writeAssistant(turn.parts, target, saying);
+    case "tool": {
+      if (turn.failed) saying.omit("tool_result.is_error");
+      const texts = turn.parts.filter((part) => part.kind === "text");
+      return { role: "tool", tool_call_id: turn.callId, content: writeContent(texts, target, saying) };
+    }
+  }
+}
+
+function writeContent(parts: readonly UserPart[], target: HostTarget, saying: Saying): unknown {
+  if (parts.every((part) => part.kind === "text")) {
+    const texts = parts as readonly TextPart[];
+    const marked = texts.some(({ cache }) => cache !== null);
+    if (marked && target.quirks.cacheControl !== true) saying.omit("cache_control");
+    if (texts.length === 0) return "";
+    const plain = !marked || target.quirks.cacheControl !== true;
+    if (plain && (texts.length === 1 || target.quirks.plainContent === true))
+      return texts.map((part) => part.text).join("\n\n");
+  }
+  return parts.map((part) => writePart(part, target, saying));
+}
+
+function writePart(part: UserPart, target: HostTarget, saying: Saying): Json {
+  const mark =
+    part.cache !== null && target.quirks.cacheControl === true ? { cache_control: part.cache } : {};
+  if (part.cache !== null && target.quirks.cacheControl !== true) saying.omit("cache_control");
+  switch (part.kind) {
+    case "text":
+      return { type: "text", text: part.text, ...mark };
+    case "image": {
+      const { source, detail } = part;
+      const url = source.from === "url" ? source.url : dataUrl(source.mediaType, source.data);
+      return { type: "image_url", image_url: detail === null ? { url } : { url, detail }, ...mark };
+    }
+    case "file":
+      return writeFile(part, mark, saying);
+  }
+}
+
+function writeFile({ source, name }: FilePart, mark: object, saying: Saying): Json {
+  // A plain text needs no file; its title goes before it.
+  if (source.from === "text")
+    return { type: "text", text: name === null ? source.text : `${name}\n\n${source.text}`, ...mark };
+  if (source.from === "url") {
+    saying.cannot("file", "it takes files embedded as base64, not by address");
+    return {};
+  }
+  const file = { filename: name ?? DEFAULT_NAME, file_data: dataUrl(source.mediaType, source.data) };
+  return { type: "file", file, ...mark };
+}
+
+function writeAssistant(parts: readonly AssistantPart[], target: HostTarget, saying: Saying): Json {
+  const texts = parts.filter((part) => part.kind === "text");
+  const refusals = parts.filter((part) => part.kind === "refusal");
+  const calls = parts.filter((part) => part.kind === "tool_call");
+  return present({
+    role: "assistant",
+    content: texts.length === 0 ? null : writeContent(texts, target, saying),
+    refusal: refusals.length === 0 ? undefined : refusals.map((part) => part.text).join(""),
+    ...writeThoughts(parts, target, saying),
+    tool_calls: calls.length === 0 ? undefined : calls.map(writeToolCall),
+  });
+}
+
+const writeToolCall = ({ id, name, custom, input }: ToolCallPart): Json => ({
+  id,
+  type: "function",
+  function: { name, arguments: custom ? wrappedInput(input) : input },
+});
+
+/** Thoughts go back to the family that can read them, and as plain text to hosts that ask for it. */
+function writeThoughts(parts: readonly AssistantPart[], target: HostTarget, saying: Saying): Json {
+  const thoughts = parts.filter((part) => part.kind === "reasoning");
+  if (thoughts.length === 0) return {};
+  const family = familyOf("chat.completions", target.publicModel);
+  const own = thoughts.filter(({ seal }) => seal?.family === family && seal.data !== "");
+  const details = own.map(({ text: words, seal }) =>
+    seal!.kind === "signature"
+      ? { type: "reasoning.text", text: words, signature: seal!.data }
+      : { type: "reasoning.encrypted", data: seal!.data },
+  );
+  const words = thoughts.map((part) => part.text).join("");
+  if (own.length < thoughts.length && target.quirks.takesReasoning !== true) saying.omit("reasoning");
+  return {
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...(target.quirks.takesReasoning === true && words !== "" ? { reasoning_content: words } : {}),
+  };
+}
+
+function writeTool(tool: Tool, saying: Saying): Json {
+  if (tool.kind === "custom") {
+    if (tool.format !== null && tool.format.type !== "text") saying.omit("tools[].format");
+    return {
+      type: "function",
+      function: { name: tool.name, description: wrappedDescription(tool), parameters: INPUT_SCHEMA },
+    };
+  }
+  const { name, description, parameters, strict } = tool;
+  return {
+    type: "function",
+    function: present({
+      name,
+      description: description ?? undefined,
+      parameters,
+      strict: strict ?? undefined,
+    }),
+  };
+}
+
+function writeToolChoice(toolChoice: ToolChoice | null): unknown {
+  if (toolChoice === null) return undefined;
+  switch (toolChoice.kind) {
+    case "named":
+      return { type: "function", function: { name: toolChoice.name } };
+    case "allowed": {
+      const tools = toolChoice.names.map((name) => ({ type: "function", function: { name } }));
+      return { type: "allowed_tools", allowed_tools: { mode: toolChoice.mode, tools } };
+    }
+    default:
+      return toolChoice.kind;
+  }
+}
+
+function writeFormat(format: AnswerFormat | null): unknown {
+  if (format === null) return undefined;
+  if (format.kind === "json_object") return { type: "json_object" };
+  const { name, description, schema, strict } = format;
+  return {
+    type: "json_schema",
+    json_schema: present({
+      name: name ?? "answer",
+      description: description ?? undefined,
+      schema,
+      strict: strict ?? undefined,
+    }),
+  };
+}
+
+function writeEffort(wish: ReasoningWish | null, saying: Saying): string | undefined {
+  if (wish === null) return undefined;
+  if (wish.summary !== null) saying.omit("reasoning.summary");
+  return wish.off ? "none" : (effortOf(wish, saying) ?? undefined);
+}
+
+/** Hosts other than OpenAI's own often refuse what they do not know. */
+function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, saying: Saying): Json {
+  const { user, cacheKey, openai } = conversation;
+  const all = present({ ...openai, user: user ?? undefined, prompt_cache_key: cacheKey ?? undefined });
+  if (quirks.coreFieldsOnly !== true) return all;
+  if (Object.keys(all).length > 0) saying.omit("openai");
+  return {};
+}

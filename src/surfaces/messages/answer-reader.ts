@@ -1,0 +1,189 @@
+import { errorOf } from "../host-error.ts";
+import { asObject, dataObject } from "../judge.ts";
+import type { EventFields } from "../sse.ts";
+import type { HostError, Usage } from "../surface.ts";
+import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
+import { type AnswerReader, ENDED_EARLY, fault } from "../translation/answer-reader.ts";
+import type { Seal } from "../translation/conversation.ts";
+import { readAnthropicUsage } from "../usage.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A messages host's events, read (docs.anthropic.com, "Streaming Messages"). Its blocks come one after another. */
+export class MessagesReader implements AnswerReader {
+  private used: Usage | null = null;
+  private open = false;
+  private seal: Seal | null = null;
+  /** A call whose input came with its start: hosts that do not stream it do so. */
+  private wholeInput = "";
+  private streamed = false;
+  private stopped = false;
+
+  constructor(
+    private readonly events: AnswerEvents,
+    private readonly family: string,
+  ) {}
+
+  read(event: EventFields): "more" | "ping" | "end" | HostError {
+    if (event.data === null) return "ping";
+    const data = dataObject(event);
+    switch (data?.type) {
+      case "ping":
+        return "ping";
+      case "message_start": {
+        const message = asObject(data.message) ?? {};
+        this.used = readAnthropicUsage(message.usage, null);
+        this.events.start(typeof message.id === "string" ? message.id : null, this.used);
+        return "more";
+      }
+      case "content_block_start":
+        return this.start(asObject(data.content_block) ?? {});
+      case "content_block_delta":
+        this.more(asObject(data.delta) ?? {});
+        return "more";
+      case "content_block_stop":
+        this.end();
+        return "more";
+      case "message_delta":
+        this.used = readAnthropicUsage(data.usage, this.used);
+        if (this.used !== null) this.events.usage(this.used);
+        this.stop(asObject(data.delta) ?? {});
+        return "more";
+      case "message_stop":
+        if (!this.stopped) this.events.stop("end", null);
+        return "end";
+      case "error":
+        return errorOf(data, "an error without a message");
+      default:
+        return "more";
+    }
+  }
+
+  close(): HostError {
+    return ENDED_EARLY;
+  }
+
+  private start(block: Json): "more" | HostError {
+    this.seal = null;
+    this.wholeInput = "";
+    this.streamed = false;
+    switch (block.type) {
+      case "text":
+        this.begin({ kind: "text" }, block.text);
+        return "more";
+      case "thinking":
+        this.begin({ kind: "reasoning" }, block.thinking);
+        if (typeof block.signature === "string") this.sign(block.signature);
+        return "more";
+      case "redacted_thinking":
+        this.begin({ kind: "reasoning" }, "");
+        this.seal = { family: this.family, kind: "redacted", data: String(block.data ?? "") };
+        return "more";
+      case "tool_use": {
+        this.begin({ kind: "tool_call", id: String(block.id), name: String(block.name), custom: false }, "");
+        const input = asObject(block.input) ?? {};
+        if (Object.keys(input).length > 0) this.wholeInput = JSON.stringify(input);
+        return "more";
+      }
+      default:
+        return fault(`the host sent content of an unknown type, ${String(block.type)}`);
+    }
+  }
+
+  private begin(block: OpenBlock, text: unknown): void {
+    if (this.open) this.end();
+    this.open = true;
+    this.events.open(block);
+    if (typeof text === "string" && text !== "") this.events.delta(text);
+  }
+
+  private more(delta: Json): void {
+    if (!this.open) return;
+    if (typeof delta.signature === "string") this.sign(delta.signature);
+    const text = delta.text ?? delta.thinking ?? delta.partial_json;
+    if (typeof text !== "string" || text === "") return;
+    this.streamed = true;
+    this.events.delta(text);
+  }
+
+  private sign(signature: string): void {
+    if (signature === "") return;
+    const before = this.seal?.data ?? "";
+    this.seal = { family: this.family, kind: "signature", data: before + signature };
+  }
+
+  private end(): void {
+    if (!this.open) return;
+    if (!this.streamed && this.wholeInput !== "") this.events.delta(this.wholeInput);
+    this.open = false;
+    this.events.close(this.seal);
+  }
+
+  private stop({ stop_reason: reason, stop_sequence: sequence }: Json): void {
+    if (typeof reason !== "string") return;
+    this.end();
+    this.stopped = true;
+    this.events.stop(REASONS[reason] ?? "end", typeof sequence === "string" ? sequence : null);
+  }
+}
+
+const REASONS: Readonly<Record<string, StopReason>> = {
+  end_turn: "end",
+  stop_sequence: "sequence",
+  tool_use: "tools",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  refusal: "filter",
+};
+
+/** A whole answer of a messages host. */
+export function readMessagesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
+  if (json.type === "error" || asObject(json.error) !== null)
+    return errorOf(json, "an error without a message");
+  if (!Array.isArray(json.content)) return fault("the answer has no content");
+  const usage = readAnthropicUsage(json.usage, null);
+  events.start(typeof json.id === "string" ? json.id : null, usage);
+  for (const value of json.content) {
+    const problem = tellBlock(asObject(value) ?? {}, events, family);
+    if (problem !== null) return problem;
+  }
+  if (usage !== null) events.usage(usage);
+  const { stop_reason: reason, stop_sequence: sequence } = json;
+  events.stop(REASONS[String(reason)] ?? "end", typeof sequence === "string" ? sequence : null);
+  return null;
+}
+
+function tellBlock(block: Json, events: AnswerEvents, family: string): HostError | null {
+  const tell = (open: OpenBlock, text: unknown, seal: Seal | null = null): null => {
+    events.open(open);
+    if (typeof text === "string" && text !== "") events.delta(text);
+    events.close(seal);
+    return null;
+  };
+  switch (block.type) {
+    case "text":
+      return tell({ kind: "text" }, block.text);
+    case "thinking": {
+      const { signature } = block;
+      const signed = typeof signature === "string" && signature !== "";
+      return tell(
+        { kind: "reasoning" },
+        block.thinking,
+        signed ? { family, kind: "signature", data: signature } : null,
+      );
+    }
+    case "redacted_thinking":
+      return tell({ kind: "reasoning" }, "", { family, kind: "redacted", data: String(block.data ?? "") });
+    case "tool_use": {
+      const call = {
+        kind: "tool_call",
+        id: String(block.id),
+        name: String(block.name),
+        custom: false,
+      } as const;
+      return tell(call, JSON.stringify(block.input ?? {}));
+    }
+    default:
+      return fault(`the host sent content of an unknown type, ${String(block.type)}`);
+  }
+}

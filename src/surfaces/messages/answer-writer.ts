@@ -1,0 +1,209 @@
+import type { ErrorObject } from "../../errors/refusal.ts";
+import type { Asked, Usage } from "../surface.ts";
+import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../translation/answer-events.ts";
+import { AnswerWriter, answerId, NO_USAGE } from "../translation/answer-writer.ts";
+import type { Seal } from "../translation/conversation.ts";
+import { sealText } from "../translation/seal.ts";
+import { inputObject, toolId } from "./request-writer.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Events for a messages client. */
+export class MessagesWriter extends AnswerWriter {
+  private index = -1;
+  private block: OpenBlock | null = null;
+  /** Thoughts are announced when there is something of them: without text they are another kind of block. */
+  private announced = false;
+  private used: Usage | null = null;
+  private reason: StopReason = "end";
+  private sequence: string | null = null;
+  private refused = false;
+
+  constructor(
+    private readonly asked: Asked,
+    private readonly hostFamily: string,
+    /** Told at the start, until the host reports its own count. */
+    private readonly promptEstimate: number,
+  ) {
+    super();
+  }
+
+  start(id: string | null, usage: Usage | null): void {
+    const message = {
+      ...messageOf(answerId("msg_", id), this.asked),
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: writeMessagesUsage(usage ?? { ...NO_USAGE, input: this.promptEstimate }),
+    };
+    this.event("message_start", JSON.stringify({ type: "message_start", message }));
+  }
+
+  open(block: OpenBlock): void {
+    this.block = block;
+    this.announced = false;
+    if (block.kind === "refusal") this.refused = true;
+    if (block.kind === "text" || block.kind === "refusal") {
+      this.announce({ type: "text", text: "", citations: null });
+    } else if (block.kind === "tool_call") {
+      const { id, name } = block;
+      this.announce({ type: "tool_use", id: toolId(id), name, input: {}, caller: { type: "direct" } });
+    }
+  }
+
+  delta(text: string): void {
+    const kind = this.block!.kind;
+    if (!this.announced) this.announce({ type: "thinking", thinking: "", signature: "" });
+    const [type, member] = DELTAS[kind];
+    this.event(
+      "content_block_delta",
+      `{"type":"content_block_delta","index":${this.index},"delta":{"type":"${type}","${member}":${JSON.stringify(text)}}}`,
+    );
+  }
+
+  close(seal: Seal | null): void {
+    if (this.block!.kind === "reasoning") {
+      if (this.announced) this.sign(seal);
+      else if (seal !== null) this.announce({ type: "redacted_thinking", data: sealText(seal) });
+      else return;
+    }
+    this.event("content_block_stop", `{"type":"content_block_stop","index":${this.index}}`);
+  }
+
+  usage(usage: Usage): void {
+    this.used = usage;
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.reason = reason;
+    this.sequence = sequence;
+  }
+
+  finish(): Buffer {
+    const delta = {
+      stop_reason: stopReason(this.reason, this.refused),
+      stop_sequence: this.sequence,
+      stop_details: null,
+      container: null,
+    };
+    const { service_tier, speed, inference_geo, cache_creation, ...usage } = writeMessagesUsage(
+      this.used ?? NO_USAGE,
+    );
+    this.event("message_delta", JSON.stringify({ type: "message_delta", delta, usage }));
+    return MESSAGE_STOP;
+  }
+
+  override ping(): void {
+    this.event("ping", '{"type":"ping"}');
+  }
+
+  fail({ message, type, code, param }: ErrorObject): Buffer {
+    this.event("error", JSON.stringify({ type: "error", error: { type, message, code, param } }));
+    return this.take();
+  }
+
+  private announce(content: Json): void {
+    this.announced = true;
+    this.index += 1;
+    const start = { type: "content_block_start", index: this.index, content_block: content };
+    this.event("content_block_start", JSON.stringify(start));
+  }
+
+  /** Every thought is signed: an unsigned one could not be told from a host's own when it comes back. */
+  private sign(seal: Seal | null): void {
+    const signature = signatureOf(seal, this.hostFamily);
+    const delta = { type: "signature_delta", signature };
+    this.event(
+      "content_block_delta",
+      JSON.stringify({ type: "content_block_delta", index: this.index, delta }),
+    );
+  }
+}
+
+const MESSAGE_STOP = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+
+const DELTAS: Readonly<Record<OpenBlock["kind"], readonly [type: string, member: string]>> = {
+  text: ["text_delta", "text"],
+  refusal: ["text_delta", "text"],
+  reasoning: ["thinking_delta", "thinking"],
+  tool_call: ["input_json_delta", "partial_json"],
+};
+
+const signatureOf = (seal: Seal | null, family: string): string =>
+  sealText(seal ?? { family, kind: "signature", data: "" });
+
+function stopReason(reason: StopReason, refused: boolean): string {
+  switch (reason) {
+    case "tools":
+      return "tool_use";
+    case "length":
+      return "max_tokens";
+    case "sequence":
+      return "stop_sequence";
+    case "filter":
+      return "refusal";
+    case "end":
+      return refused ? "refusal" : "end_turn";
+  }
+}
+
+const messageOf = (id: string, { publicModel }: Asked): Json => ({
+  id,
+  type: "message",
+  role: "assistant",
+  model: publicModel,
+  container: null,
+  diagnostics: null,
+  stop_details: null,
+});
+
+function writeMessagesUsage({
+  input,
+  cacheRead,
+  cacheWrite,
+  output,
+  reasoning,
+}: Usage): Record<string, unknown> {
+  return {
+    input_tokens: input,
+    cache_creation_input_tokens: cacheWrite,
+    cache_read_input_tokens: cacheRead,
+    output_tokens: output,
+    output_tokens_details: reasoning > 0 ? { thinking_tokens: reasoning } : null,
+    server_tool_use: null,
+    cache_creation: null,
+    service_tier: null,
+    inference_geo: null,
+    speed: null,
+  };
+}
+
+/** A whole answer for a messages client. */
+export function writeMessagesAnswer(answer: Answer, usage: Usage, asked: Asked, hostFamily: string): Json {
+  const refused = answer.blocks.some(({ block }) => block.kind === "refusal");
+  return {
+    ...messageOf(answerId("msg_", answer.id), asked),
+    content: answer.blocks.flatMap((block) => writeBlock(block, hostFamily)),
+    stop_reason: stopReason(answer.reason, refused),
+    stop_sequence: answer.sequence,
+    usage: writeMessagesUsage(usage),
+  };
+}
+
+function writeBlock({ block, text, seal }: AnswerBlock, hostFamily: string): Json[] {
+  switch (block.kind) {
+    case "text":
+    case "refusal":
+      return [{ type: "text", text, citations: null }];
+    case "reasoning":
+      if (text !== "")
+        return [{ type: "thinking", thinking: text, signature: signatureOf(seal, hostFamily) }];
+      return seal === null ? [] : [{ type: "redacted_thinking", data: sealText(seal) }];
+    case "tool_call": {
+      const { id, name } = block;
+      return [
+        { type: "tool_use", id: toolId(id), name, input: inputObject(text), caller: { type: "direct" } },
+      ];
+    }
+  }
+}

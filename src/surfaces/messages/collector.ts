@@ -1,0 +1,64 @@
+import { grow } from "../deltas.ts";
+import { asObject, type Collector } from "../judge.ts";
+
+type Json = Record<string, unknown>;
+
+export class MessagesCollector implements Collector {
+  private message: Json = {};
+  private readonly blocks: Json[] = [];
+  /** JSON of a call's input, until its block ends. */
+  private input = "";
+
+  add(data: Json): void {
+    switch (data.type) {
+      case "message_start":
+        this.message = { ...asObject(data.message) };
+        return;
+      case "content_block_start":
+        this.input = "";
+        this.blocks.push({ ...asObject(data.content_block) });
+        return;
+      case "content_block_delta":
+        this.addDelta(asObject(data.delta) ?? {});
+        return;
+      case "content_block_stop":
+        this.endBlock();
+        return;
+      case "message_delta": {
+        const { type: _type, delta, usage, ...rest } = data;
+        const used = { ...asObject(this.message.usage) };
+        for (const [name, value] of Object.entries(asObject(usage) ?? {}))
+          if (value !== null) used[name] = value;
+        this.message = { ...this.message, ...rest, ...asObject(delta), usage: used };
+      }
+    }
+  }
+
+  whole(): Json {
+    return { ...this.message, content: this.blocks };
+  }
+
+  private addDelta({ type, ...delta }: Json): void {
+    const block = this.blocks.at(-1);
+    if (block === undefined) return;
+    if (type === "input_json_delta") {
+      this.input += String(delta.partial_json ?? "");
+    } else if (type === "citations_delta") {
+      block.citations = [...(Array.isArray(block.citations) ? block.citations : []), delta.citation];
+    } else {
+      grow(block, delta);
+    }
+  }
+
+  private endBlock(): void {
+    const block = this.blocks.at(-1);
+    if (block === undefined || this.input === "") return;
+    try {
+      block.input = JSON.parse(this.input);
+    } catch {
+      // Anthropic's form for what is no JSON.
+      block.input = { INVALID_JSON: this.input };
+    }
+    this.input = "";
+  }
+}

@@ -1,0 +1,313 @@
+import { asObject } from "../judge.ts";
+import type { HostTarget } from "../surface.ts";
+import type {
+  AssistantPart,
+  Conversation,
+  FilePart,
+  ImagePart,
+  ReasoningPart,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolTurn,
+  Turn,
+  UserPart,
+} from "../translation/conversation.ts";
+import { INPUT_SCHEMA, wrappedDescription } from "../translation/custom-tool.ts";
+import { present } from "../translation/members.ts";
+import { anthropicEffort, budgetOf } from "../translation/reasoning.ts";
+import type { Saying } from "../translation/saying.ts";
+import { familyOf } from "../translation/seal.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The same request for a host that speaks Messages. */
+export function writeMessagesRequest(
+  conversation: Conversation,
+  target: HostTarget,
+  saying: Saying,
+): Record<string, unknown> {
+  const ceiling = conversation.maxOutputTokens ?? target.maxOutputTokens ?? target.defaultMaxOutputTokens;
+  const leading = conversation.turns.findIndex(({ role }) => role !== "system" && role !== "developer");
+  const split = leading === -1 ? conversation.turns.length : leading;
+  const thinking = writeThinking(conversation, ceiling, target, saying);
+  const system = conversation.turns
+    .slice(0, split)
+    .flatMap(({ parts }) => (parts as TextPart[]).map(writeText));
+  const messages = writeTurns(conversation.turns.slice(split), thinking !== null, target, saying);
+  if (messages.length === 0)
+    saying.cannot("messages", "it needs at least one message that is not the system's");
+  if (conversation.cacheKey !== null) markForCache(system, messages);
+  const tools = offered(conversation);
+  const { temperature, topP, topK, stop, user } = conversation;
+  checkSampling(conversation, thinking !== null, saying);
+  return present({
+    model: target.model,
+    max_tokens: ceiling,
+    system: system.length > 0 ? system : undefined,
+    messages,
+    stream: target.stream ? true : undefined,
+    temperature: temperature ?? undefined,
+    top_p: topP ?? undefined,
+    top_k: topK ?? undefined,
+    stop_sequences: stop.length > 0 ? stop : undefined,
+    tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, saying)) : undefined,
+    tool_choice: tools.length > 0 ? writeToolChoice(conversation) : undefined,
+    thinking: thinking ?? undefined,
+    output_config: writeOutputConfig(conversation, target, thinking !== null),
+    metadata: user === null ? undefined : { user_id: user },
+  });
+}
+
+function writeText({ text, cache }: TextPart): Record<string, unknown> {
+  return cache === null ? { type: "text", text } : { type: "text", text, cache_control: cache };
+}
+
+/** Neighbouring turns of one role become one message, results of tools first. */
+function writeTurns(
+  turns: readonly Turn[],
+  thinking: boolean,
+  target: HostTarget,
+  saying: Saying,
+): Record<string, unknown>[] {
+  const messages: { role: string; content: Record<string, unknown>[] }[] = [];
+  for (const turn of turns) {
+    const role = turn.role === "tool" ? "user" : turn.role === "developer" ? "system" : turn.role;
+    const content = writeTurnContent(turn, thinking, target, saying);
+    if (content.length === 0) continue;
+    const last = messages.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else messages.push({ role, content });
+  }
+  return messages;
+}
+
+function writeTurnContent(
+  turn: Turn,
+  thinking: boolean,
+  target: HostTarget,
+  saying: Saying,
+): Record<string, unknown>[] {
+  switch (turn.role) {
+    case "system":
+    case "developer":
+      return turn.parts.map(writeText);
+    case "user":
+      return turn.parts.flatMap((part) => writeUserPart(part, saying));
+    case "tool":
+      return [writeToolResult(turn, saying)];
+    case "assistant":
+      return turn.parts.flatMap((part) => writeAssistantPart(part, thinking, target, saying));
+  }
+}
+
+function writeToolResult(
+  { callId, parts, failed, cache }: ToolTurn,
+  saying: Saying,
+): Record<string, unknown> {
+  const [only] = parts;
+  const content =
+    parts.length === 1 && only!.kind === "text" && only!.cache === null
+      ? only!.text
+      : parts.flatMap((part) => writeUserPart(part, saying));
+  return present({
+    type: "tool_result",
+    tool_use_id: toolId(callId),
+    content: parts.length === 0 ? undefined : content,
+    is_error: failed ? true : undefined,
+    cache_control: cache ?? undefined,
+  });
+}
+
+function writeUserPart(part: UserPart, saying: Saying): Record<string, unknown>[] {
+  const mark = part.cache === null ? {} : { cache_control: part.cache };
+  switch (part.kind) {
+    case "text":
+      // Anthropic refuses an empty text.
+      return part.text === "" ? [] : [writeText(part)];
+    case "image":
+      if (part.detail !== null && part.detail !== "auto") saying.omit("image.detail");
+      return [{ type: "image", source: writeSource(part.source), ...mark }];
+    case "file":
+      return [
+        present({
+          type: "document",
+          source: writeSource(part.source),
+          title: part.name ?? undefined,
+          ...mark,
+        }),
+      ];
+  }
+}
+
+function writeSource(source: FilePart["source"] | ImagePart["source"]): Json {
+  switch (source.from) {
+    case "url":
+      return { type: "url", url: source.url };
+    case "base64":
+      return { type: "base64", media_type: source.mediaType, data: source.data };
+    case "text":
+      return { type: "text", media_type: "text/plain", data: source.text };
+  }
+}
+
+function writeAssistantPart(
+  part: AssistantPart,
+  thinking: boolean,
+  target: HostTarget,
+  saying: Saying,
+): Record<string, unknown>[] {
+  switch (part.kind) {
+    case "text":
+      return part.text === "" ? [] : [writeText(part)];
+    case "refusal":
+      return part.text === "" ? [] : [{ type: "text", text: part.text }];
+    case "reasoning":
+      return writeThought(part, thinking, target, saying);
+    case "tool_call":
+      return [writeToolUse(part)];
+  }
+}
+
+/** Thoughts return only where they can be read, and where thinking goes on. */
+function writeThought(
+  { text, seal }: ReasoningPart,
+  thinking: boolean,
+  target: HostTarget,
+  saying: Saying,
+): Json[] {
+  if (seal?.family !== familyOf("messages", target.publicModel) || !thinking) {
+    saying.omit("reasoning");
+    return [];
+  }
+  return seal.kind === "redacted"
+    ? [{ type: "redacted_thinking", data: seal.data }]
+    : [{ type: "thinking", thinking: text, signature: seal.data }];
+}
+
+function writeToolUse({ id, name, custom, input, cache }: ToolCallPart): Record<string, unknown> {
+  return present({
+    type: "tool_use",
+    id: toolId(id),
+    name,
+    input: custom ? { input } : inputObject(input),
+    cache_control: cache ?? undefined,
+  });
+}
+
+/** Anthropic allows letters, digits, `_` and `-`; ids of other hosts may hold more, and must match their results. */
+export const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_");
+
+/** The object that a call's arguments spell. What is none is kept in the form that Anthropic documents for broken JSON. */
+export function inputObject(input: string): Json {
+  if (input.trim() === "") return {};
+  try {
+    const object = asObject(JSON.parse(input));
+    if (object !== null) return object;
+  } catch {}
+  return { INVALID_JSON: input };
+}
+
+/** Anthropic caches up to a mark; a client that names a cache key wants what it repeats to be cached. */
+function markForCache(system: Record<string, unknown>[], messages: Record<string, unknown>[]): void {
+  const lastBlocks = (messages.at(-1)?.content ?? []) as Record<string, unknown>[];
+  const marked = JSON.stringify([system, messages]).includes('"cache_control"');
+  if (marked) return;
+  for (const block of [system.at(-1), lastBlocks.at(-1)])
+    if (block !== undefined && block.type !== "thinking" && block.type !== "redacted_thinking")
+      block.cache_control = { type: "ephemeral" };
+}
+
+/** Only those that may be called: Anthropic has no list of allowed ones. */
+function offered({ tools, toolChoice }: Conversation): readonly Tool[] {
+  return toolChoice?.kind === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
+}
+
+function writeTool(tool: Tool, saying: Saying): Json {
+  if (tool.kind === "custom") {
+    if (tool.format !== null && tool.format.type !== "text") saying.omit("tools[].format");
+    return { name: tool.name, description: wrappedDescription(tool), input_schema: INPUT_SCHEMA };
+  }
+  const { name, description, parameters, strict, cache } = tool;
+  return present({
+    name,
+    description: description ?? undefined,
+    // Anthropic insists on the type, which OpenAI lets clients leave out.
+    input_schema: { type: "object", ...parameters },
+    strict: strict === true ? true : undefined,
+    cache_control: cache ?? undefined,
+  });
+}
+
+function writeToolChoice({ toolChoice, parallelToolCalls }: Conversation): Json | undefined {
+  if (toolChoice === null && parallelToolCalls !== false) return undefined;
+  const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
+  switch (toolChoice?.kind) {
+    case "none":
+      return { type: "none" };
+    case "required":
+      return { type: "any", ...single };
+    case "named":
+      return { type: "tool", name: toolChoice.name, ...single };
+    case "allowed":
+      return { type: toolChoice.mode === "required" ? "any" : "auto", ...single };
+    default:
+      return { type: "auto", ...single };
+  }
+}
+
+/** Null where the host does not think: not asked to, no room for it, or a forced tool, which excludes it. */
+function writeThinking(
+  { reasoning, toolChoice, turns }: Conversation,
+  ceiling: number,
+  target: HostTarget,
+  saying: Saying,
+): Json | null {
+  if (reasoning === null || reasoning.off) return null;
+  const forced =
+    toolChoice?.kind === "required" ||
+    toolChoice?.kind === "named" ||
+    (toolChoice?.kind === "allowed" && toolChoice.mode === "required");
+  if (forced || !thoughtsKept(turns, target)) {
+    saying.omit("reasoning.effort");
+    return null;
+  }
+  const display = reasoning.summary === null ? {} : { display: "summarized" };
+  if (target.quirks.adaptiveThinking === true) return { type: "adaptive", ...display };
+  const budget = budgetOf(reasoning, ceiling);
+  if (budget === null) saying.omit("reasoning.effort");
+  return budget === null ? null : { type: "enabled", budget_tokens: budget, ...display };
+}
+
+/**
+ * Anthropic refuses to think on after a tool's result unless the thoughts before the call come back. A client that did not
+ * keep them, or that had them of another family, gets an answer without thoughts instead of an error.
+ */
+function thoughtsKept(turns: readonly Turn[], { publicModel }: HostTarget): boolean {
+  const family = familyOf("messages", publicModel);
+  const last = turns.findLastIndex(({ role }) => role === "assistant" || role === "user");
+  const turn = turns[last];
+  if (turn?.role !== "assistant" || !turn.parts.some(({ kind }) => kind === "tool_call")) return true;
+  return turn.parts.some((part) => part.kind === "reasoning" && part.seal?.family === family);
+}
+
+function checkSampling({ temperature, format }: Conversation, thinking: boolean, saying: Saying): void {
+  if (temperature !== null && temperature > 1) saying.cannot("temperature", "its temperatures end at 1");
+  if (thinking && temperature !== null && temperature !== 1)
+    saying.cannot("temperature", "it cannot be set while the model thinks");
+  if (format?.kind === "json_object")
+    saying.cannot("response_format", "it has no JSON mode; send a `json_schema`");
+}
+
+function writeOutputConfig(
+  { reasoning, format }: Conversation,
+  { quirks }: HostTarget,
+  thinking: boolean,
+): Json | undefined {
+  const effort = thinking && quirks.adaptiveThinking === true ? (reasoning?.effort ?? null) : null;
+  const config = {
+    ...(effort === null ? {} : { effort: anthropicEffort(effort) }),
+    ...(format?.kind === "json_schema" ? { format: { type: "json_schema", schema: format.schema } } : {}),
+  };
+  return Object.keys(config).length > 0 ? config : undefined;
+}

@@ -1,0 +1,200 @@
+import { errorOf } from "../host-error.ts";
+import { asObject, dataObject } from "../judge.ts";
+import type { EventFields } from "../sse.ts";
+import type { HostError } from "../surface.ts";
+import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
+import { type AnswerReader, ENDED_EARLY, fault } from "../translation/answer-reader.ts";
+import { BlockQueue, MAX_HELD_CHARACTERS } from "../translation/block-queue.ts";
+import type { Seal } from "../translation/conversation.ts";
+import { readOpenAiUsage } from "../usage.ts";
+import { readReasoningItem } from "./request-reader.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * A responses host's events, read (platform.openai.com, "Streaming events"). Items may be told side by side; what a host
+ * tells only in an item's last event is told then.
+ */
+export class ResponsesReader implements AnswerReader {
+  private readonly queue: BlockQueue;
+  private readonly items = new Map<unknown, ItemState>();
+  private called = false;
+
+  constructor(
+    private readonly events: AnswerEvents,
+    private readonly family: string,
+  ) {
+    this.queue = new BlockQueue(events);
+  }
+
+  read(event: EventFields): "more" | "ping" | "end" | HostError {
+    if (event.data === null) return "ping";
+    const data = dataObject(event);
+    if (data === null) return "more";
+    switch (data.type) {
+      case "keepalive":
+        return "ping";
+      case "response.created": {
+        const id = asObject(data.response)?.id;
+        this.events.start(typeof id === "string" ? id : null, null);
+        return "more";
+      }
+      case "response.output_item.added":
+        this.open(data.output_index, asObject(data.item) ?? {});
+        return "more";
+      case "response.output_text.delta": {
+        const { logprobs } = data;
+        const told = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined;
+        this.told(data, "text", data.delta, told);
+        break;
+      }
+      case "response.refusal.delta":
+        this.told(data, "refusal", data.delta);
+        break;
+      case "response.reasoning_summary_part.added":
+        this.nextThought(data.output_index);
+        break;
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        this.told(data, "reasoning", data.delta);
+        break;
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        this.told(data, "tool_call", data.delta);
+        break;
+      case "response.output_item.done":
+        this.done(data.output_index, asObject(data.item) ?? {});
+        return "more";
+      case "response.completed":
+      case "response.incomplete":
+        return this.finish(asObject(data.response) ?? {});
+      case "response.failed":
+        return errorOf(data.response, "the response failed");
+      case "error":
+        return errorOf(data, "an error without a message");
+    }
+    return this.queue.heldCharacters > MAX_HELD_CHARACTERS ? fault("too many items at once") : "more";
+  }
+
+  close(): HostError {
+    return ENDED_EARLY;
+  }
+
+  private open(index: unknown, item: Json): void {
+    const state: ItemState = { told: "", part: null, parts: 0 };
+    this.items.set(index, state);
+    if (item.type !== "function_call" && item.type !== "custom_tool_call") return;
+    this.called = true;
+    state.part = `${String(index)} call`;
+    this.queue.open(state.part, {
+      kind: "tool_call",
+      id: String(item.call_id ?? item.id),
+      name: String(item.name),
+      custom: item.type === "custom_tool_call",
+    });
+  }
+
+  private told(data: Json, kind: OpenBlock["kind"], text: unknown, logprobs?: readonly unknown[]): void {
+    if (typeof text !== "string" || text === "") return;
+    const state = this.items.get(data.output_index);
+    if (state === undefined) return;
+    const { content_index: part = 0 } = data;
+    const key =
+      kind === "tool_call"
+        ? state.part!
+        : `${String(data.output_index)} ${kind} ${kind === "reasoning" ? "" : String(part)}`;
+    if (state.part !== key) {
+      if (kind === "tool_call") return;
+      if (state.part !== null) this.queue.close(state.part, null);
+      state.part = key;
+      this.queue.open(key, { kind });
+    }
+    state.told += text;
+    this.queue.delta(key, text, logprobs);
+  }
+
+  /** Thoughts come in paragraphs. */
+  private nextThought(index: unknown): void {
+    const state = this.items.get(index);
+    if (state === undefined) return;
+    state.parts += 1;
+    if (state.parts > 1) this.told({ output_index: index }, "reasoning", "\n\n");
+  }
+
+  private done(index: unknown, item: Json): void {
+    if (!this.items.has(index)) this.open(index, item);
+    const state = this.items.get(index)!;
+    const rest = { output_index: index };
+    let seal: Seal | null = null;
+    switch (item.type) {
+      case "message":
+        if (state.told === "") this.tellContent(index, item.content);
+        break;
+      case "function_call":
+        if (state.told === "") this.told(rest, "tool_call", item.arguments);
+        break;
+      case "custom_tool_call":
+        if (state.told === "") this.told(rest, "tool_call", item.input);
+        break;
+      case "reasoning": {
+        const thought = readReasoningItem(item);
+        if (state.told === "") this.told(rest, "reasoning", thought.text);
+        seal = thought.seal === null ? null : { ...thought.seal, family: this.family };
+        if (seal !== null && state.part === null) {
+          state.part = `${String(index)} reasoning`;
+          this.queue.open(state.part, { kind: "reasoning" });
+        }
+      }
+    }
+    if (state.part !== null) this.queue.close(state.part, seal);
+    this.items.delete(index);
+  }
+
+  private tellContent(index: unknown, content: unknown): void {
+    for (const [at, value] of (Array.isArray(content) ? content : []).entries()) {
+      const part = asObject(value) ?? {};
+      const place = { output_index: index, content_index: at };
+      if (part.type === "refusal") this.told(place, "refusal", part.refusal);
+      else this.told(place, "text", part.text);
+    }
+  }
+
+  private finish(response: Json): "end" {
+    this.queue.closeAll();
+    const usage = readOpenAiUsage(response.usage);
+    if (usage !== null) this.events.usage(usage);
+    this.events.stop(reasonOf(response, this.called), null);
+    return "end";
+  }
+}
+
+interface ItemState {
+  /** What of it was told. */
+  told: string;
+  /** Key of the block that is open. */
+  part: string | null;
+  /** Paragraphs of thoughts. */
+  parts: number;
+}
+
+function reasonOf(response: Json, called: boolean): StopReason {
+  if (response.status === "incomplete")
+    return asObject(response.incomplete_details)?.reason === "content_filter" ? "filter" : "length";
+  return called ? "tools" : "end";
+}
+
+/** A whole answer of a responses host: its items, as their last events would tell them. */
+export function readResponsesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
+  if (json.status === "failed" || (json.error !== undefined && json.error !== null))
+    return errorOf(json, "the response failed");
+  if (!Array.isArray(json.output)) return fault("the answer has no output");
+  const reader = new ResponsesReader(events, family);
+  const tell = (data: Json) =>
+    reader.read({ name: null, dataStart: 0, dataEnd: 0, data: JSON.stringify(data) });
+  tell({ type: "response.created", response: { id: json.id } });
+  for (const [output_index, item] of json.output.entries())
+    tell({ type: "response.output_item.done", output_index, item });
+  const { status, incomplete_details, usage } = json;
+  tell({ type: "response.completed", response: { status, incomplete_details, usage } });
+  return null;
+}

@@ -1,0 +1,237 @@
+import type { HostTarget } from "../surface.ts";
+import type {
+  AnswerFormat,
+  AssistantPart,
+  Conversation,
+  FilePart,
+  ReasoningPart,
+  ReasoningWish,
+  TextPart,
+  Tool,
+  ToolChoice,
+  ToolTurn,
+  Turn,
+  UserPart,
+} from "../translation/conversation.ts";
+import { present } from "../translation/members.ts";
+import { effortOf } from "../translation/reasoning.ts";
+import type { Saying } from "../translation/saying.ts";
+import { familyOf } from "../translation/seal.ts";
+import { DEFAULT_NAME, dataUrl } from "../translation/sources.ts";
+import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The same request for a host that speaks Responses. */
+export function writeResponsesRequest(
+  conversation: Conversation,
+  target: HostTarget,
+  saying: Saying,
+): Record<string, unknown> {
+  const { tools, toolChoice, logprobs, reasoning } = conversation;
+  const thinks = reasoning !== null && !reasoning.off;
+  const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
+  return present({
+    model: target.model,
+    input: writeInput(conversation.turns, target, saying),
+    stream: target.stream ? true : undefined,
+    // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
+    store: false,
+    max_output_tokens: conversation.maxOutputTokens ?? target.maxOutputTokens ?? undefined,
+    temperature: conversation.temperature ?? undefined,
+    top_p: conversation.topP ?? undefined,
+    tools: tools.length > 0 ? tools.map(writeTool) : undefined,
+    tool_choice: tools.length > 0 ? writeToolChoice(toolChoice, tools) : undefined,
+    parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
+    reasoning: writeReasoning(reasoning, target, saying),
+    text: writeText(conversation),
+    include: include.length > 0 ? include : undefined,
+    top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
+    ...conversation.openai,
+    safety_identifier: conversation.user ?? undefined,
+    prompt_cache_key: conversation.cacheKey ?? undefined,
+  });
+}
+
+function writeInput(turns: readonly Turn[], target: HostTarget, saying: Saying): Json[] {
+  const calls = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
+  const custom = new Set(
+    calls.flatMap((part) => (part.kind === "tool_call" && part.custom ? [part.id] : [])),
+  );
+  return turns.flatMap((turn, at) => writeTurn(turn, at, custom, target, saying));
+}
+
+function writeTurn(
+  turn: Turn,
+  at: number,
+  custom: ReadonlySet<string>,
+  target: HostTarget,
+  saying: Saying,
+): Json[] {
+  switch (turn.role) {
+    case "assistant":
+      return turn.parts.flatMap((part, n) => writeAssistantPart(part, `${at}_${n}`, target, saying));
+    case "tool":
+      return [writeToolTurn(turn, custom.has(turn.callId), saying)];
+    default: {
+      const content = turn.parts.map((part) => writePart(part, saying));
+      return content.length === 0 ? [] : [{ type: "message", role: turn.role, content }];
+    }
+  }
+}
+
+function writeToolTurn({ callId, parts, failed }: ToolTurn, custom: boolean, saying: Saying): Json {
+  if (failed) saying.omit("tool_result.is_error");
+  const texts = parts.every(({ kind }) => kind === "text") ? (parts as readonly TextPart[]) : null;
+  return {
+    type: custom ? "custom_tool_call_output" : "function_call_output",
+    call_id: callId,
+    output:
+      texts !== null && texts.length <= 1
+        ? (texts[0]?.text ?? "")
+        : parts.map((part) => writePart(part, saying)),
+  };
+}
+
+function writePart(part: UserPart, saying: Saying): Json {
+  if (part.cache !== null) saying.omit("cache_control");
+  switch (part.kind) {
+    case "text":
+      return { type: "input_text", text: part.text };
+    case "image": {
+      const { source, detail } = part;
+      const url = source.from === "url" ? source.url : dataUrl(source.mediaType, source.data);
+      return { type: "input_image", image_url: url, detail: detail ?? "auto" };
+    }
+    case "file":
+      return writeFile(part);
+  }
+}
+
+function writeFile({ source, name }: FilePart): Json {
+  switch (source.from) {
+    case "text":
+      return { type: "input_text", text: name === null ? source.text : `${name}\n\n${source.text}` };
+    case "url":
+      return present({ type: "input_file", file_url: source.url, filename: name ?? undefined });
+    case "base64":
+      return {
+        type: "input_file",
+        filename: name ?? DEFAULT_NAME,
+        file_data: dataUrl(source.mediaType, source.data),
+      };
+  }
+}
+
+function writeAssistantPart(part: AssistantPart, n: string, target: HostTarget, saying: Saying): Json[] {
+  switch (part.kind) {
+    case "text":
+      return part.text === "" ? [] : [{ type: "message", role: "assistant", content: part.text }];
+    case "refusal": {
+      const content = [{ type: "refusal", refusal: part.text }];
+      return [{ type: "message", id: `msg_${n}`, role: "assistant", status: "completed", content }];
+    }
+    case "reasoning":
+      return writeThought(part, target, saying);
+    case "tool_call": {
+      const { id, name, input, custom } = part;
+      return [
+        custom
+          ? { type: "custom_tool_call", call_id: id, name, input }
+          : { type: "function_call", call_id: id, name, arguments: input },
+      ];
+    }
+  }
+}
+
+function writeThought({ text, seal }: ReasoningPart, target: HostTarget, saying: Saying): Json[] {
+  const own = seal?.kind === "encrypted" && seal.family === familyOf("responses", target.publicModel);
+  const space = own ? seal.data.indexOf(" ") : -1;
+  if (space === -1) {
+    saying.omit("reasoning");
+    return [];
+  }
+  return [
+    {
+      type: "reasoning",
+      id: seal!.data.slice(0, space),
+      summary: text === "" ? [] : [{ type: "summary_text", text }],
+      encrypted_content: seal!.data.slice(space + 1),
+    },
+  ];
+}
+
+function writeTool(tool: Tool): Json {
+  if (tool.kind === "custom") {
+    const { name, description, format } = tool;
+    return present({
+      type: "custom",
+      name,
+      description: description ?? undefined,
+      format: format ?? undefined,
+    });
+  }
+  const { name, description, parameters, strict } = tool;
+  return present({
+    type: "function",
+    name,
+    description: description ?? undefined,
+    parameters,
+    // Absent means true here, and false in the other languages.
+    strict: strict ?? false,
+  });
+}
+
+function writeToolChoice(choice: ToolChoice | null, tools: readonly Tool[]): unknown {
+  const kinds = new Map(tools.map(({ name, kind }) => [name, kind]));
+  switch (choice?.kind) {
+    case undefined:
+      return undefined;
+    case "named":
+      return { type: kinds.get(choice.name) ?? "function", name: choice.name };
+    case "allowed":
+      return {
+        type: "allowed_tools",
+        mode: choice.mode,
+        tools: choice.names.map((name) => ({ type: kinds.get(name) ?? "function", name })),
+      };
+    default:
+      return choice!.kind;
+  }
+}
+
+function writeReasoning(
+  wish: ReasoningWish | null,
+  { quirks }: HostTarget,
+  saying: Saying,
+): Json | undefined {
+  if (wish === null) return undefined;
+  if (wish.off) return { effort: "none" };
+  const effort = effortOf(wish, saying);
+  const shown = wish.summary !== null && quirks.noReasoningSummary !== true;
+  const reasoning = {
+    ...(effort === null ? {} : { effort }),
+    ...(shown ? { summary: wish.summary } : {}),
+  };
+  return Object.keys(reasoning).length > 0 ? reasoning : undefined;
+}
+
+function writeText({ format, verbosity }: Conversation): Json | undefined {
+  if (format === null && verbosity === null) return undefined;
+  return present({
+    format: format === null ? undefined : writeFormat(format),
+    verbosity: verbosity ?? undefined,
+  });
+}
+
+function writeFormat(format: AnswerFormat): Json {
+  if (format.kind === "json_object") return { type: "json_object" };
+  const { name, description, schema, strict } = format;
+  return present({
+    type: "json_schema",
+    name: name ?? "answer",
+    description: description ?? undefined,
+    schema,
+    strict: strict ?? undefined,
+  });
+}
