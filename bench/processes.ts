@@ -44,11 +44,14 @@ export async function startQuiet({ command, port, env, folder, patienceMs }: Qui
   }
 }
 
+/** User and system time so far of a process and of all that it started, µs. */
+export const cpuUsOf = (pid: number): number => family(pid).reduce((sum, one) => sum + cpuUs(one), 0);
+
 function measured(child: Bun.Subprocess, port: number): Measured {
   return {
     port,
     pid: child.pid,
-    cpuUs: () => family(child.pid).reduce((sum, pid) => sum + cpuUs(pid), 0),
+    cpuUs: () => cpuUsOf(child.pid),
     residentBytes: () => family(child.pid).reduce((sum, pid) => sum + residentBytes(pid), 0),
     async stop(signal = "SIGTERM") {
       const all = family(child.pid);

@@ -1,9 +1,9 @@
 /**
- * `bun run bench [micro|translation|failover|macro|transport|peers|regression]`: one suite, or all but the last two, which
- * are asked for by name. Each is described at the top of its file.
+ * `bun run bench [micro|translation|failover|macro|transport|scaling|peers|regression]`: one suite, or all but the last three,
+ * which are asked for by name. Each is described at the top of its file.
  */
 const SUITES = ["micro", "translation", "failover", "macro", "transport"] as const;
-const BY_NAME = ["peers", "regression"] as const;
+const BY_NAME = ["scaling", "peers", "regression"] as const;
 
 const [wanted] = process.argv.slice(2);
 const chosen = wanted === undefined ? SUITES : [...SUITES, ...BY_NAME].filter((suite) => suite === wanted);

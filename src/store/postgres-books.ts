@@ -112,14 +112,16 @@ export class PostgresBooks {
     if (this.waiting !== null || this.closed) return;
     this.waiting = this.options.clock.after(afterMs, async () => {
       let nextMs = SHIP_AFTER_MS;
+      let hurryMs = 0;
       try {
         await (this.shipping ?? this.shipBatch());
       } catch (error) {
         this.options.onFault(error);
-        nextMs = RETRY_MS;
+        nextMs = hurryMs = RETRY_MS;
       }
       this.waiting = null;
-      if (this.journal.unappliedCount > 0) this.shipSoon(nextMs);
+      const { unappliedCount } = this.journal;
+      if (unappliedCount > 0) this.shipSoon(unappliedCount < SHIP_BATCH ? nextMs : hurryMs);
     });
   }
 

@@ -1,6 +1,7 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cpuUsOf } from "../../bench/processes.ts";
 
 /**
  * A PostgreSQL of the tests' own: made with initdb in a folder that ends with them, on a free port of this machine.
@@ -44,6 +45,20 @@ export class Cluster {
     await sql.unsafe(`CREATE DATABASE ${name}`);
     await sql.close();
     return this.url(name);
+  }
+
+  /** User and system time of its processes so far, µs. */
+  cpuUs(): number {
+    const [postmaster] = readFileSync(join(this.folder, "data/postmaster.pid"), "utf8").split("\n");
+    return cpuUsOf(Number(postmaster));
+  }
+
+  /** Bytes written to its log of changes so far. */
+  async written(): Promise<number> {
+    const sql = new Bun.SQL(this.url(), { max: 1 });
+    const [row] = await sql`SELECT pg_current_wal_lsn() - '0/0'::pg_lsn AS bytes`;
+    await sql.close();
+    return Number(row.bytes);
   }
 
   async begin(): Promise<void> {

@@ -1,0 +1,250 @@
+/**
+ * Several gateways on one PostgreSQL: what a request costs there beside SQLite in the same run, what one worker costs beside
+ * two, how much is asked of PostgreSQL, and how long a revoke takes over three nodes. The load generator, the host and
+ * PostgreSQL share the machine with what is measured.
+ *
+ *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--revokes 100]
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Cluster } from "../test/postgres/cluster.ts";
+import { load, percentile } from "./load.ts";
+import { option } from "./option.ts";
+import { type Measured, start } from "./processes.ts";
+
+export interface ScalingSize {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly revokes: number;
+}
+
+export interface ScalingRun {
+  /** Median CPU µs a request of the gateway's processes, by arrangement. */
+  readonly cpuUs: Readonly<Record<string, number>>;
+  readonly requestsPerSecond: Readonly<Record<string, number>>;
+  /** Of PostgreSQL's processes, a request served by one node. */
+  readonly postgresCpuUs: number;
+  readonly statementsPer1000: number;
+  readonly transactionsPer1000: number;
+  readonly writtenBytesPerRequest: number;
+  /** Sorted. */
+  readonly revokeMs: readonly number[];
+  readonly revokeOneStoppedMs: number;
+}
+
+export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
+  const folder = mkdtempSync(join(tmpdir(), "scaling-"));
+  const cluster = await Cluster.start(["synchronous_commit=on"]);
+  const host = await start([process.execPath, join(import.meta.dir, "mock-host.ts")]);
+  const running: Measured[] = [];
+  const open = async (name: string, more: string): Promise<Arrangement> => {
+    const one = await startGateway(join(folder, name), host.port, more);
+    running.push(one);
+    return { name, process: one, keys: await fundedKeys(one.port) };
+  };
+  try {
+    const store = `store: ${await cluster.database()}`;
+    const arrangements = [
+      await open("sqlite", ""),
+      await open("postgres", store),
+      await open("2 workers", `store: ${await cluster.database()}\nworkers: 2`),
+    ];
+    const samples = new Map<string, Sample[]>(arrangements.map(({ name }) => [name, []]));
+    for (const {
+      keys,
+      process: { port },
+    } of arrangements)
+      await storm(port, keys, size.seconds / 2);
+    for (let round = 0; round < size.rounds; round++) {
+      for (const one of arrangements) samples.get(one.name)!.push(await sample(one, cluster, size.seconds));
+    }
+    for (const one of running.splice(0)) await one.stop();
+    const nodes = await Promise.all(["a", "b", "c"].map((name) => open(name, store)));
+    const revokes = await revoke(nodes, size.revokes);
+    const of = (name: string, what: keyof Sample) => median(samples.get(name)!.map((one) => one[what]));
+    const each = (what: keyof Sample) =>
+      Object.fromEntries([...samples.keys()].map((name) => [name, of(name, what)]));
+    return {
+      cpuUs: each("cpuUs"),
+      requestsPerSecond: each("perSecond"),
+      postgresCpuUs: of("postgres", "postgresCpuUs"),
+      statementsPer1000: of("postgres", "statementsPer1000"),
+      transactionsPer1000: of("postgres", "transactionsPer1000"),
+      writtenBytesPerRequest: of("postgres", "writtenBytes"),
+      ...revokes,
+    };
+  } finally {
+    for (const one of running) await one.stop("SIGKILL");
+    await host.stop("SIGKILL");
+    await cluster.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+interface Arrangement {
+  readonly name: string;
+  readonly process: Measured;
+  readonly keys: readonly Key[];
+}
+
+interface Key {
+  readonly id: string;
+  readonly key: string;
+}
+
+interface Sample {
+  readonly cpuUs: number;
+  readonly perSecond: number;
+  readonly postgresCpuUs: number;
+  readonly statementsPer1000: number;
+  readonly transactionsPer1000: number;
+  readonly writtenBytes: number;
+}
+
+const ADMIN = "bench-admin";
+const KEYS = 16;
+const CONNECTIONS_EACH = 4;
+const BODY = JSON.stringify({
+  model: "bench/model",
+  max_tokens: 100,
+  messages: [{ role: "user", content: "Hello" }],
+});
+
+async function sample(
+  { process: gateway, keys }: Arrangement,
+  cluster: Cluster,
+  seconds: number,
+): Promise<Sample> {
+  const [cpuBefore, postgresBefore, before] = [gateway.cpuUs(), cluster.cpuUs(), await figures(gateway.port)];
+  const writtenBefore = await cluster.written();
+  const { count, perSecond } = await storm(gateway.port, keys, seconds);
+  const after = await figures(gateway.port);
+  return {
+    cpuUs: (gateway.cpuUs() - cpuBefore) / count,
+    perSecond,
+    postgresCpuUs: (cluster.cpuUs() - postgresBefore) / count,
+    statementsPer1000: ((after.statements - before.statements) / count) * 1_000,
+    transactionsPer1000: ((after.batches - before.batches) / count) * 1_000,
+    writtenBytes: ((await cluster.written()) - writtenBefore) / count,
+  };
+}
+
+/** All keys at once, and every answer a 200. */
+async function storm(
+  port: number,
+  keys: readonly Key[],
+  seconds: number,
+): Promise<{ count: number; perSecond: number }> {
+  const target = (key: string) => ({
+    port,
+    path: "/v1/chat/completions",
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const runs = await Promise.all(
+    keys.map(({ key }) => load(target(key), { body: BODY, connections: CONNECTIONS_EACH, seconds })),
+  );
+  for (const { failures, statuses } of runs) {
+    if (failures > 0) throw new Error(`answers were refused: ${JSON.stringify(statuses)}`);
+  }
+  const count = runs.reduce((sum, run) => sum + run.count, 0);
+  return { count, perSecond: count / Math.max(...runs.map((run) => run.seconds)) };
+}
+
+async function revoke(
+  nodes: readonly Arrangement[],
+  times: number,
+): Promise<Pick<ScalingRun, "revokeMs" | "revokeOneStoppedMs">> {
+  const [first, second, third] = nodes as [Arrangement, Arrangement, Arrangement];
+  const timed = async (at: Arrangement, { id, key }: Key): Promise<number> => {
+    const startedMs = performance.now();
+    const answer = await fetch(`http://127.0.0.1:${at.process.port}/v1/keys/${id}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${key}` },
+    });
+    if (!answer.ok) throw new Error(`the revoke was answered ${answer.status}`);
+    return performance.now() - startedMs;
+  };
+  const revokeMs: number[] = [];
+  for (let turn = 0; turn < times; turn++) {
+    const [key] = await fundedKeys(second.process.port, 1);
+    revokeMs.push(await timed(first, key!));
+  }
+  const [key] = await fundedKeys(second.process.port, 1);
+  process.kill(third.process.pid, "SIGSTOP");
+  const revokeOneStoppedMs = await timed(first, key!);
+  process.kill(third.process.pid, "SIGCONT");
+  return { revokeMs: revokeMs.sort((a, b) => a - b), revokeOneStoppedMs };
+}
+
+function startGateway(folder: string, hostPort: number, more: string): Promise<Measured> {
+  mkdirSync(folder, { recursive: true });
+  const config = join(folder, "gateway.yaml");
+  writeFileSync(config, configuration(hostPort, more));
+  return start([process.execPath, join(import.meta.dir, "../src/main.ts")], {
+    GATEWAY_CONFIG: config,
+    GATEWAY_DATA: join(folder, "data"),
+    GATEWAY_ADMIN_TOKEN: ADMIN,
+    PORT: "0",
+  });
+}
+
+async function fundedKeys(port: number, count = KEYS): Promise<Key[]> {
+  const url = `http://127.0.0.1:${port}`;
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const made = (await (await fetch(`${url}/v1/keys`, { method: "POST" })).json()) as Key & {
+        balance_id: string;
+      };
+      const credit = { balance_id: made.balance_id, amount_usd: 10_000, idempotency_key: made.id };
+      await fetch(`${url}/admin/credits`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+        body: JSON.stringify(credit),
+      });
+      return made;
+    }),
+  );
+}
+
+/** With several workers, of the one that answers. */
+async function figures(port: number): Promise<{ statements: number; batches: number }> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1] ?? 0);
+  return { statements: value("gateway_grant_statements"), batches: value("gateway_shipped_batches") };
+}
+
+const configuration = (hostPort: number, more: string): string => `
+hosts:
+  - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
+models:
+  - id: bench/model
+    name: Bench
+    context_length: 100000
+    max_output_tokens: 4000
+    price: { input: 1, output: 10 }
+    routes: [{ host: mock, model: bench-model }]
+defaults:
+  accountless: { rpm_limit: 100000000, tpm_limit: null, daily_limit_usd: 5000, monthly_limit_usd: 10000 }
+setup: { accountless_keys_per_address_per_hour: 100000 }
+${more}
+`;
+
+const median = (values: number[]): number =>
+  percentile(
+    values.sort((a, b) => a - b),
+    0.5,
+  );
+
+if (import.meta.main) {
+  const run = await benchScaling({
+    rounds: Number(option("rounds", "5")),
+    seconds: Number(option("seconds", "2")),
+    revokes: Number(option("revokes", "100")),
+  });
+  const { revokeMs, ...rest } = run;
+  console.log(rest);
+  console.log(
+    `revoke over 3 nodes: p50 ${percentile(revokeMs, 0.5).toFixed(1)} ms, max ${revokeMs.at(-1)!.toFixed(1)} ms`,
+  );
+}
