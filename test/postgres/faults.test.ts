@@ -5,6 +5,7 @@ import { chatText } from "../fakes/transcripts.ts";
 import { Folder, GatewayProcess } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
+import { PostgresWire } from "./wire.ts";
 
 /**
  * Three gateways, each a process of its own, and a PostgreSQL, all of which are ended, paused and begun again under load.
@@ -16,6 +17,8 @@ describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under
   let host: FakeHost;
   let folders: Folder[];
   let gateways: GatewayProcess[];
+  /** Of the third node. */
+  let wire: PostgresWire;
   const random = new Random(11);
 
   beforeAll(async () => {
@@ -23,13 +26,16 @@ describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under
     host = await startFakeHost(() => json(whole));
     cluster = await Cluster.start();
     const store = await cluster.database();
-    folders = [0, 1, 2].map(() => new Folder(config(host.url, store)));
+    wire = await PostgresWire.start(cluster.port);
+    const wired = store.replace(`:${cluster.port}/`, `:${wire.port}/`);
+    folders = [store, store, wired].map((address) => new Folder(config(host.url, address)));
     gateways = await Promise.all(folders.map(start));
   });
   afterAll(async () => {
     for (const gateway of gateways ?? []) await gateway.kill();
     for (const folder of folders ?? []) folder.remove();
     await host.close();
+    wire.close();
     await cluster.stop();
   });
 
@@ -147,6 +153,21 @@ describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under
     await allReady();
     expect((await ask(1, key)).status).toBe(401);
   }, 60_000);
+
+  test("a node that is cut off accepts nothing once its lease has run out, and owes nothing when it is back", async () => {
+    const { id, key } = await gateways[0]!.keyWith(1);
+    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(200);
+    wire.cut();
+    expect((await ask(2, key)).status).toBe(200);
+    const revoked = await gateways[0]!.send("DELETE", `/v1/keys/${id}`, undefined, key);
+    expect(revoked.status).toBe(200);
+    expect((await ask(1, key)).status).toBe(401);
+    expect((await ask(2, key)).status).toBe(500);
+    wire.heal();
+    await allReady();
+    expect((await ask(2, key)).status).toBe(401);
+    await allInOrder();
+  }, 90_000);
 
   test("while PostgreSQL is away, grants go on being spent; then retryable errors, never 401; then all is well", async () => {
     const { key } = await gateways[0]!.keyWith(1);
