@@ -67,7 +67,7 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
   });
   await node.follow();
   const stopTending = tend(grants, clock);
-  const listener = await postgres.listen({
+  postgres.listen({
     [CHANGES]: () => void node.hurry(),
     [RECALLS]: (payload) => {
       const [asker, counter] = payload.split(" ");
@@ -117,7 +117,6 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
     figures: () => figures(grants, books, node),
     async close() {
       stopTending();
-      await listener.close();
       // The epoch of a node that could not ship everything stays open: its next life ships the rest and closes it.
       if (await books.close()) await node.leave().catch((error) => log("lease", { error: String(error) }));
       else await node.stop();

@@ -14,12 +14,14 @@ export class StoreUnreachable extends Error {
  */
 export class Postgres {
   private client: SQL;
+  private listener: SQL | null = null;
+  private channels: Channels | null = null;
 
   constructor(
     private readonly options: PostgresOptions,
     private readonly clock: Pick<Clock, "after">,
   ) {
-    this.client = connect(options);
+    this.client = this.connect(options.connections);
   }
 
   /** Runs `work` in one transaction, once it is won; `work` may be run more than once. */
@@ -45,15 +47,23 @@ export class Postgres {
    * Hears what is said on channels, over a connection of its own that comes back by itself. What is said while it is gone
    * is missed: whoever listens also looks from time to time.
    */
-  async listen(
-    channels: Readonly<Record<string, (payload: string) => void>>,
-  ): Promise<{ close(): Promise<void> }> {
-    const client = new SQL(this.options.url, { max: 1, connectionTimeout: CONNECT_S, idleTimeout: 0 });
-    for (const [channel, hear] of Object.entries(channels)) await client.listen(channel, hear);
-    return { close: () => client.close({ timeout: 0 }) };
+  listen(channels: Channels): void {
+    void this.listener?.close({ timeout: 0 }).catch(() => {});
+    const listener = this.connect(1);
+    this.listener = listener;
+    this.channels = channels;
+    const hear = Object.entries(channels).map(([channel, heard]) => listener.listen(channel, heard));
+    Promise.all(hear).catch(() => {
+      // Only a connection that once stood comes back by itself.
+      this.clock.after(LISTEN_AGAIN_MS, () => {
+        if (this.listener === listener) this.listen(channels);
+      });
+    });
   }
 
   async close(): Promise<void> {
+    void this.listener?.close({ timeout: 0 }).catch(() => {});
+    this.listener = null;
     await this.client.close({ timeout: CLOSE_S });
   }
 
@@ -75,10 +85,18 @@ export class Postgres {
 
   private replace(client: SQL): void {
     if (this.client !== client) return;
-    this.client = connect(this.options);
+    this.client = this.connect(this.options.connections);
     void client.close({ timeout: 0 }).catch(() => {});
+    // What swallowed the answer may have swallowed that connection too.
+    if (this.channels !== null) this.listen(this.channels);
+  }
+
+  private connect(max: number): SQL {
+    return new SQL(this.options.url, { max, connectionTimeout: CONNECT_S, idleTimeout: 0 });
   }
 }
+
+type Channels = Readonly<Record<string, (payload: string) => void>>;
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=…` */
@@ -108,11 +126,8 @@ function unreachable(error: unknown): unknown {
   return new StoreUnreachable(`PostgreSQL cannot be reached: ${code}`, { cause: error });
 }
 
-function connect({ url, connections }: PostgresOptions): SQL {
-  return new SQL(url, { max: connections, connectionTimeout: CONNECT_S, idleTimeout: 0 });
-}
-
 const CONNECT_S = 5;
+const LISTEN_AGAIN_MS = 2_000;
 
 /** Brings the schema up to date; nodes that start together wait for each other. */
 export async function migratePostgres(postgres: Postgres): Promise<void> {

@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { cpuUsOf } from "../../bench/processes.ts";
 
 /**
@@ -8,6 +8,9 @@ import { cpuUsOf } from "../../bench/processes.ts";
  * PostgreSQL refuses to run as root, so there it runs as Debian's `postgres`.
  */
 export class Cluster {
+  /** Of the data, within the folder. */
+  private data = "data";
+
   private constructor(
     private readonly folder: string,
     readonly port: number,
@@ -49,7 +52,7 @@ export class Cluster {
 
   /** User and system time of its processes so far, µs. */
   cpuUs(): number {
-    const [postmaster] = readFileSync(join(this.folder, "data/postmaster.pid"), "utf8").split("\n");
+    const [postmaster] = readFileSync(join(this.folder, this.data, "postmaster.pid"), "utf8").split("\n");
     return cpuUsOf(Number(postmaster));
   }
 
@@ -61,31 +64,51 @@ export class Cluster {
     return Number(row.bytes);
   }
 
-  async begin(): Promise<void> {
-    // Processes are killed in these tests, never the machine: nothing needs to reach the disk.
-    const settings = ["fsync=off", "listen_addresses=127.0.0.1", "max_connections=200", ...this.settings];
-    const options = `-p ${this.port} -k ${this.folder} ${settings.map((setting) => `-c ${setting}`).join(" ")}`;
-    await as([
-      tool("pg_ctl"),
-      "-D",
-      join(this.folder, "data"),
-      "-w",
-      "-l",
-      join(this.folder, "log"),
-      "-o",
-      options,
-      "start",
-    ]);
+  begin(): Promise<void> {
+    return this.run(this.data, this.port);
   }
 
   /** `immediate` ends it as a crash would. */
-  async end(mode: "fast" | "immediate" = "fast"): Promise<void> {
-    await as([tool("pg_ctl"), "-D", join(this.folder, "data"), "-w", "-m", mode, "stop"]);
+  end(mode: "fast" | "immediate" = "fast"): Promise<void> {
+    return this.control(this.data, ["-m", mode, "stop"]);
+  }
+
+  /** From now on, a commit is only answered once a second server has it as well. */
+  async replicate(): Promise<void> {
+    const from = ["-h", "127.0.0.1", "-p", String(this.port), "-U", "gateway"];
+    await as([tool("pg_basebackup"), ...from, "-D", join(this.folder, "replica"), "-R", "-X", "stream"]);
+    await this.run("replica", freePort());
+    const sql = new Bun.SQL(this.url(), { max: 1 });
+    await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'").simple();
+    await sql`SELECT pg_reload_conf()`;
+    await sql.close();
+  }
+
+  /** The first server is lost, and the second takes its place and its address. */
+  async failOver(): Promise<void> {
+    await this.end("immediate");
+    await this.control("replica", ["promote"]);
+    await this.control("replica", ["-m", "fast", "stop"]);
+    this.data = "replica";
+    await this.begin();
   }
 
   async stop(): Promise<void> {
-    await this.end("immediate").catch(() => {});
+    for (const data of ["data", "replica"]) {
+      await this.control(data, ["-m", "immediate", "stop"]).catch(() => {});
+    }
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private run(data: string, port: number): Promise<void> {
+    // Processes are killed in these tests, never the machine: nothing needs to reach the disk.
+    const settings = ["fsync=off", "listen_addresses=127.0.0.1", "max_connections=200", ...this.settings];
+    const options = `-p ${port} -k ${this.folder} ${settings.map((setting) => `-c ${setting}`).join(" ")}`;
+    return this.control(data, ["-l", join(this.folder, `${data}.log`), "-o", options, "start"]);
+  }
+
+  private control(data: string, command: string[]): Promise<void> {
+    return as([tool("pg_ctl"), "-D", join(this.folder, data), "-w", ...command]);
   }
 }
 
@@ -105,15 +128,13 @@ async function run(command: string[]): Promise<void> {
 
 const tool = (name: string): string => join(toolFolder()!, name);
 
-/** Debian keeps the server's programs out of the PATH. */
+/** Debian keeps the server's programs out of the PATH; elsewhere they are on it. */
 function toolFolder(): string | null {
-  const found = Bun.which("initdb");
-  if (found !== null) return join(found, "..");
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
-  const folder = versions
-    .map((version) => join(DEBIAN, version, "bin"))
-    .find((bin) => existsSync(join(bin, "initdb")));
-  return folder ?? null;
+  const folders = versions.map((version) => join(DEBIAN, version, "bin"));
+  const onPath = Bun.which("pg_basebackup");
+  if (onPath !== null) folders.push(dirname(realpathSync(onPath)));
+  return folders.find((folder) => existsSync(join(folder, "initdb"))) ?? null;
 }
 
 const DEBIAN = "/usr/lib/postgresql";

@@ -166,6 +166,10 @@ describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under
     wire.heal();
     await allReady();
     expect((await ask(2, key)).status).toBe(401);
+    // What it holds can be had by others again, at once.
+    const other = await gateways[2]!.keyWith(0.002);
+    expect((await ask(2, other.key)).status).toBe(200);
+    await until(async () => (await ask(0, other.key)).status === 200);
     await allInOrder();
   }, 90_000);
 
