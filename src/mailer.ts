@@ -38,8 +38,10 @@ export class Mailer {
     this.smtp?.transport.close();
   }
 
-  private async send({ to, subject, text }: Mail, config: SmtpConfig): Promise<void> {
+  private async send({ to, subject, text }: Mail, asPosted: SmtpConfig): Promise<void> {
     for (let attempt = 1; ; attempt++) {
+      // A reload may have named another server since.
+      const config = this.house.smtp() ?? asPosted;
       try {
         await this.transport(config).sendMail({
           from: config.from,
