@@ -21,7 +21,8 @@ export function readBody(bytes: Uint8Array, surface: SurfaceName): Body | Refusa
   }
   const unsure = ambiguous(members);
   if (unsure !== null) return unsure;
-  const model = parsed.model;
+  // With a list alone, as OpenRouter's clients may send, its first is the one that is asked for.
+  const model = parsed.model ?? (Array.isArray(parsed.models) ? parsed.models[0] : undefined);
   if (typeof model !== "string" || model === "") return invalid("model", "must be a non-empty string");
   const stream = parsed.stream ?? false;
   if (typeof stream !== "boolean") return invalid("stream", "must be true or false");

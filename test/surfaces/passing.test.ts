@@ -187,6 +187,23 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     expect((read as GenerationRequest).overrides.provider).toEqual({ only: ["a"] });
   });
 
+  test("a request with a list of models alone asks for the first of them", () => {
+    const { model: _, ...rest } = JSON.parse(Buffer.from(request(surface).body).toString());
+    const body = encode(JSON.stringify({ ...rest, models: ["a/first", "b/second"] }));
+    const read = SURFACES[surface].readRequest(body) as GenerationRequest;
+    expect(read.model).toBe("a/first");
+    const target = {
+      model: "host-model",
+      publicModel: "a/first",
+      stream: true,
+      quirks: {},
+      maxOutputTokens: null,
+      defaultMaxOutputTokens: 100,
+    };
+    const sent = JSON.parse(decode((pairing(surface, surface).hostBody(read, target) as HostBody).bytes));
+    expect([sent.model, sent.models]).toEqual(["host-model", undefined]);
+  });
+
   test("a nested `model` in an answer stays what it was", () => {
     const input = { model: "nested", deep: { model: "deeper" } };
     const whole = {
