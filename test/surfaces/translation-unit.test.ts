@@ -352,3 +352,55 @@ test("a host's signs of life reach the client in its own language, once the answ
     expect(Buffer.from(judge.push(Buffer.from(ping))).toString()).toBe(form);
   }
 });
+
+describe("a tool of Anthropic's language that says it is `custom`, as its functions may", () => {
+  const tools = [{ type: "custom", name: "search", input_schema: { type: "object" } }];
+  const args = '{"input":"Paris"}';
+  const call = (more: object) => ({ id: "call_1", type: "function", function: { name: "search", ...more } });
+
+  test("gets its arguments as JSON, as the host writes them", () => {
+    const judge = pairing("messages", "chat.completions").openStream(
+      read("messages", { tools, stream: true }),
+      ASKED,
+    );
+    const chunk = (delta: object) => JSON.stringify({ id: "chatcmpl-1", choices: [{ index: 0, delta }] });
+    const begun = judge.push(
+      Buffer.from(
+        sseText([
+          { data: chunk({ tool_calls: [{ index: 0, ...call({ arguments: "" }) }] }) },
+          { data: chunk({ tool_calls: [{ index: 0, function: { arguments: '{"input"' } }] }) },
+        ]),
+      ),
+    );
+    expect(Buffer.from(begun).toString()).toContain('"partial_json":"{\\"input\\""');
+  });
+
+  test("gets them in an unstreamed answer too", () => {
+    const whole = {
+      id: "chatcmpl-1",
+      choices: [
+        { index: 0, message: { tool_calls: [call({ arguments: args })] }, finish_reason: "tool_calls" },
+      ],
+    };
+    const reply = pairing("messages", "chat.completions").readReply(
+      Buffer.from(JSON.stringify(whole)),
+      read("messages", { tools }),
+      ASKED,
+    );
+    if (reply.kind === "fault") throw new Error(reply.message);
+    expect(JSON.parse(Buffer.from(reply.body).toString()).content).toMatchObject([
+      { type: "tool_use", name: "search", input: { input: "Paris" } },
+    ]);
+  });
+});
+
+test.each<[SurfaceName, SurfaceName, object]>([
+  ["chat.completions", "messages", { type: "function", function: { name: "a" } }],
+  ["responses", "messages", { type: "function", name: "a", parameters: {} }],
+  ["messages", "chat.completions", { type: "custom", name: "a", input_schema: {} }],
+])("from %s to %s, a second name of a tool that is no text is nothing", (client, host, tool) => {
+  const tools = [{ custom: { name: { toString: 1 } }, ...tool }];
+  const request = read(client, { tools, stream: true });
+  expect(refused(pairing(client, host).hostBody(request, TARGET))).toBe(false);
+  expect(() => pairing(client, host).openStream(request, ASKED)).not.toThrow();
+});

@@ -25,14 +25,13 @@ export function namedTools(tools: unknown, namespace: string | null = null): Nam
   if (!Array.isArray(tools)) return [];
   return tools.flatMap((value) => {
     const tool = asObject(value) ?? {};
+    const { type } = tool;
+    if (type !== "function" && type !== "custom" && type !== "namespace") return [];
     // Chat nests the name, Responses does not.
-    const named = asObject(tool.custom) ?? asObject(tool.function) ?? tool;
-    const name = String(named.name);
-    if (tool.type === "namespace" && namespace === null) return namedTools(tool.tools, name);
-    const custom = tool.type === "custom";
-    return tool.type === "function" || custom
-      ? [{ flat: flatName(namespace, name), name, namespace, custom }]
-      : [];
+    const { name } = asObject(tool[type]) ?? tool;
+    if (typeof name !== "string") return [];
+    if (type === "namespace") return namespace === null ? namedTools(tool.tools, name) : [];
+    return [{ flat: flatName(namespace, name), name, namespace, custom: type === "custom" }];
   });
 }
 

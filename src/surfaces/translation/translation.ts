@@ -331,9 +331,13 @@ class Counter implements AnswerEvents {
   }
 }
 
-/** Between a host that calls functions only and a client that offered freeform tools. */
-function unwrapping(next: AnswerEvents, host: SurfaceName, { json }: GenerationRequest): AnswerEvents {
-  if (!LANGUAGES[host].wrapsCustomTools) return next;
+/** Between a host that calls functions only and a client that offered freeform tools. Anthropic's `custom` is a function. */
+function unwrapping(
+  next: AnswerEvents,
+  host: SurfaceName,
+  { surface, json }: GenerationRequest,
+): AnswerEvents {
+  if (!LANGUAGES[host].wrapsCustomTools || surface === "messages") return next;
   const names = namedTools(json.tools).flatMap(({ custom, flat }) => (custom ? [flat] : []));
   return names.length === 0 ? next : new Unwrapper(next, new Set(names));
 }
