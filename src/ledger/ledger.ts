@@ -86,7 +86,7 @@ export class Ledger {
     const reservation = this.take(lane, want, nowMs);
     this.open.set(want.receipt, reservation);
     reservation.sequence = this.append(holdRecord(reservation));
-    this.foresee(lane, want);
+    this.foresee(reservation, want);
     return reservation;
   }
 
@@ -108,7 +108,7 @@ export class Ledger {
   replenish(lane: Lane, want: Want): Promise<Answer> | null {
     const { grants } = this;
     if (grants === null) return null;
-    const asked = this.limits(lane, want).map(([counter, limit, amount]) =>
+    const asked = this.limits(lane, lane, want).map(([counter, limit, amount]) =>
       grants.ask(counter, amount, limit),
     );
     return Promise.all(asked).then((answers) => {
@@ -121,7 +121,7 @@ export class Ledger {
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
     const covered = this.coversMore(reservation, amount);
-    this.foresee(reservation.lane, {
+    this.foresee(reservation, {
       ...reservation.want,
       amount,
       allowances: [],
@@ -137,7 +137,7 @@ export class Ledger {
 
   /** Whether `extend` would succeed now. */
   coversMore(reservation: Reservation, amount: NanoUsd): boolean {
-    return this.moneyShortfall(reservation.lane, reservation.want, amount) === null;
+    return this.moneyShortfall(reservation.purse, reservation.want, amount) === null;
   }
 
   /** Notes how far a stream got, for the next checkpoint. */
@@ -316,10 +316,10 @@ export class Ledger {
     return this.moneyShortfall(lane, want, want.amount);
   }
 
-  private moneyShortfall(lane: Lane, want: Want, amount: NanoUsd): Shortfall | null {
+  private moneyShortfall({ balance, day, month }: Purse, want: Want, amount: NanoUsd): Shortfall | null {
     if (amount === 0) return null;
     const { key, at } = want;
-    const { credited, counter } = lane.balance;
+    const { credited, counter } = balance;
     if (counter.room(credited) < amount) {
       return {
         what: "balance",
@@ -331,13 +331,13 @@ export class Ledger {
     }
     // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it counted.
     const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
-    if (lane.day.room(dailyLimit) < amount) {
-      return capShortfall("daily_limit_usd", lane.day, dailyLimit, amount, windowAt("day", at).resetsAt);
+    if (day.room(dailyLimit) < amount) {
+      return capShortfall("daily_limit_usd", day, dailyLimit, amount, windowAt("day", at).resetsAt);
     }
     const monthlyLimit = key.monthlyLimit ?? MAX_NANO_USD;
-    if (lane.month.room(monthlyLimit) < amount) {
+    if (month.room(monthlyLimit) < amount) {
       const { resetsAt } = windowAt("month", at);
-      return capShortfall("monthly_limit_usd", lane.month, monthlyLimit, amount, resetsAt);
+      return capShortfall("monthly_limit_usd", month, monthlyLimit, amount, resetsAt);
     }
     for (const budget of want.budgets) {
       const budgeted = this.counters.get(budgetCounter(budget.id, budget.window, at))!;
@@ -350,7 +350,11 @@ export class Ledger {
   }
 
   /** Everything that other ledgers may share, with its limit and what the request takes of it. */
-  private limits(lane: Lane, want: Want): [counter: Shared, limit: NanoUsd, amount: NanoUsd][] {
+  private limits(
+    lane: Lane,
+    { balance, day, month }: Purse,
+    want: Want,
+  ): [counter: Shared, limit: NanoUsd, amount: NanoUsd][] {
     const { key, at, amount } = want;
     const limits: [Shared, NanoUsd, NanoUsd][] = [];
     if (want.rpmLimit !== null) limits.push([lane.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
@@ -360,23 +364,24 @@ export class Ledger {
       limits.push([this.counters.get(allowanceCounter(owner, at))!, limit as NanoUsd, ONE_REQUEST]);
     }
     if (amount === 0) return limits;
-    limits.push([lane.balance.counter, lane.balance.credited, amount]);
-    limits.push([lane.day, key.dailyLimit ?? MAX_NANO_USD, amount]);
-    limits.push([lane.month, key.monthlyLimit ?? MAX_NANO_USD, amount]);
+    limits.push([balance.counter, balance.credited, amount]);
+    limits.push([day, key.dailyLimit ?? MAX_NANO_USD, amount]);
+    limits.push([month, key.monthlyLimit ?? MAX_NANO_USD, amount]);
     for (const { id, window, cap } of want.budgets) {
       limits.push([this.counters.get(budgetCounter(id, window, at))!, cap, amount]);
     }
     return limits;
   }
 
-  private foresee(lane: Lane, want: Want): void {
+  private foresee({ lane, purse }: Reservation, want: Want): void {
     if (this.grants === null) return;
-    for (const [counter, limit, amount] of this.limits(lane, want))
+    for (const [counter, limit, amount] of this.limits(lane, purse, want))
       this.grants.foresee(counter, amount, limit);
   }
 
   private take(lane: Lane, want: Want, nowMs: number): Reservation {
-    const counters = [lane.balance.counter, lane.day, lane.month];
+    const { balance, day, month } = lane;
+    const counters = [balance.counter, day, month];
     for (const budget of want.budgets) {
       counters.push(this.counters.get(budgetCounter(budget.id, budget.window, want.at))!);
     }
@@ -388,7 +393,8 @@ export class Ledger {
     lane.usedAt = nowMs;
     lane.openHolds += 1;
     lane.requests.take(1, nowMs);
-    return new Reservation(lane, want, counters, allowances, lane.tokens.take(want.rateTokens, nowMs));
+    const rateSlot = lane.tokens.take(want.rateTokens, nowMs);
+    return new Reservation(lane, { balance, day, month }, want, counters, allowances, rateSlot);
   }
 
   private close(reservation: Reservation, settled: Settled, end: Ending, sequence: number): void {
@@ -589,8 +595,15 @@ interface BalanceBook {
   credited: NanoUsd;
 }
 
+/** What a request pays from, beside its budgets. */
+interface Purse {
+  readonly balance: BalanceBook;
+  readonly day: Counter;
+  readonly month: Counter;
+}
+
 /** What one chain of rotated keys is counted with. */
-export class Lane {
+export class Lane implements Purse {
   readonly requests: RateWindow;
   readonly tokens: RateWindow;
   openHolds = 0;
@@ -650,6 +663,8 @@ export class Reservation {
 
   constructor(
     readonly lane: Lane,
+    /** As it was at admission: the lane's day may be another by now. */
+    readonly purse: Purse,
     readonly want: Want,
     readonly counters: readonly Counter[],
     readonly allowances: readonly Counter[],

@@ -215,6 +215,23 @@ describe("settling", () => {
     admitted(await ask(books, 100, key));
   });
 
+  test("grows after midnight only as far as the day of its admission has room", async () => {
+    const books = open(1_000);
+    books.time.now = epochMs(Date.UTC(2026, 10, 30, 23, 59, 59));
+    const key = keyOf({ dailyLimit: 100 as NanoUsd });
+    const admittedAt = books.time.now;
+    const long = admitted(await ask(books, 60, key));
+    const other = admitted(await ask(books, 40, key));
+    books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
+    // The key's lane is now that of the new day, which has room.
+    admitted(await ask(books, 10, key));
+    expect(books.ledger.coversMore(long, 1 as NanoUsd)).toBe(false);
+    expect(books.ledger.extend(long, 30 as NanoUsd)).toBe(false);
+    books.ledger.settle(long, ending(90), () => "{}");
+    books.ledger.settle(other, ending(40), () => "{}");
+    expect(await books.ledger.use(keyCounter("day", key.lineage, admittedAt))).toMatchObject({ spent: 100 });
+  });
+
   test("a clock that is set back over midnight counts on the day that it then is", async () => {
     const books = open(1_000);
     const key = keyOf({ dailyLimit: 100 as NanoUsd });
