@@ -1,8 +1,8 @@
 /**
- * `bun run bench [micro|translation|failover|macro|transport|scaling|peers|regression]`: one suite, or all but the last three,
- * which are asked for by name. Each is described at the top of its file.
+ * `bun run bench [micro|translation|failover|macro|neighbour|transport|scaling|peers|regression]`: one suite, or all but the
+ * last three, which are asked for by name. Each is described at the top of its file.
  */
-const SUITES = ["micro", "translation", "failover", "macro", "transport"] as const;
+const SUITES = ["micro", "translation", "failover", "macro", "neighbour", "transport"] as const;
 const BY_NAME = ["scaling", "peers", "regression"] as const;
 
 const [wanted] = process.argv.slice(2);

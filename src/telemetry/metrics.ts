@@ -33,22 +33,22 @@ export class Metrics {
   finished(done: Finished): void {
     const { state, errorCode, tokens, firstTokenMs, totalMs } = done;
     const way = this.way(done.surface, this.modelOf(done), done.host ?? "");
-    way.outcome(state, errorCode ?? "").value += 1;
+    way.outcome(state, errorCode ?? "").add(1);
     if (totalMs !== null) way.duration.observe(totalMs / 1_000);
     if (done.host === null) return;
     if (firstTokenMs !== null) way.firstToken.observe(firstTokenMs / 1_000);
-    way.input.value += tokens.input;
-    way.cacheRead.value += tokens.cacheRead;
-    way.cacheWrite.value += tokens.cacheWrite;
-    way.output.value += tokens.output;
-    way.reasoning.value += tokens.reasoning;
-    way.cost.value += usdFromNano(done.cost);
-    if (done.writeOff > 0) way.writtenOff.value += usdFromNano(done.writeOff);
+    way.input.add(tokens.input);
+    way.cacheRead.add(tokens.cacheRead);
+    way.cacheWrite.add(tokens.cacheWrite);
+    way.output.add(tokens.output);
+    way.reasoning.add(tokens.reasoning);
+    way.cost.add(usdFromNano(done.cost));
+    if (done.writeOff > 0) way.writtenOff.add(usdFromNano(done.writeOff));
   }
 
   /** A generation request was refused before its body was read. */
   turnedAway(surface: string, code: string): void {
-    this.way(surface, UNKNOWN, "").outcome("refused", code).value += 1;
+    this.way(surface, UNKNOWN, "").outcome("refused", code).add(1);
   }
 
   tried(host: string, outcome: string): void {
@@ -58,7 +58,7 @@ export class Metrics {
       count = this.families.attempts.of(labels({ host, outcome }));
       this.tries.set(key, count);
     }
-    count.value += 1;
+    count.add(1);
   }
 
   text(): string {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { benchFailover } from "../../bench/failover.ts";
 import { pieces } from "../../bench/micro.ts";
+import { benchNeighbour } from "../../bench/neighbour.ts";
 import { bareHost } from "../../bench/peers/bare-host.ts";
 import { gateway } from "../../bench/peers/gateway.ts";
 import type { Peer } from "../../bench/peers/peer.ts";
@@ -92,4 +93,11 @@ test("the regression suite runs, small: every figure beside its baseline, and wh
   const reference = await Bun.file(`${import.meta.dir}/../../bench/reference.json`).json();
   expect(micro.map(({ ours, baseline }) => [ours.length, baseline.length])).toEqual(micro.map(() => [2, 2]));
   for (const { name } of macro) expect(reference[name]).toBeGreaterThan(0);
+});
+
+test("the neighbour bench runs, small: a key at its limit is refused, the other is served", async () => {
+  const [alone, small, large] = await benchNeighbour(1, 0.2);
+  expect([alone!.failures, small!.failures, large!.failures]).toEqual([0, 0, 0]);
+  expect(small!.refused).toBeGreaterThan(0);
+  expect(large!.refused).toBeGreaterThan(0);
 });

@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { isSampled, tracingSettings } from "../../src/telemetry/tracing-settings.ts";
+
+const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
+const settings = (env: Record<string, string>) => tracingSettings({ ...ENDPOINT, ...env })!;
+
+test.each<[string, Record<string, string>, string | null]>([
+  ["nothing", {}, null],
+  ["an empty endpoint", { OTEL_EXPORTER_OTLP_ENDPOINT: "" }, null],
+  ["an endpoint", ENDPOINT, "http://collector:4318/v1/traces"],
+  ["one with a path", { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c/otlp/" }, "http://c/otlp/v1/traces"],
+  ["one for traces", { ...ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://t/x" }, "http://t/x"],
+  ["an endpoint and no SDK", { ...ENDPOINT, OTEL_SDK_DISABLED: "TRUE" }, null],
+  ["an endpoint and no traces", { ...ENDPOINT, OTEL_TRACES_EXPORTER: "none" }, null],
+])("with %s in the environment, traces go where it says", (_what, env, url) => {
+  expect(tracingSettings(env)?.url ?? null).toBe(url);
+});
+
+test("headers and the resource are pairs, written as in URLs; what is none is passed over", () => {
+  const { headers, resource } = settings({
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic%20abc=, broken, x=%zz",
+    OTEL_SERVICE_NAME: "mine",
+    OTEL_RESOURCE_ATTRIBUTES: "service.name=other,region=eu",
+  });
+  expect(headers).toEqual({ authorization: "Basic abc=", x: "%zz" });
+  expect(resource).toEqual({ "service.name": "mine", region: "eu" });
+});
+
+describe("which requests are recorded", () => {
+  const LOW = `${"a".repeat(24)}00000001`;
+  const HIGH = `${"a".repeat(24)}ffffffff`;
+  const parent = (sampled: boolean) => ({ traceId: LOW, spanId: "b".repeat(16), sampled });
+  const ratio = { OTEL_TRACES_SAMPLER_ARG: "0.25" };
+
+  test.each<[string, Record<string, string>, [boolean, boolean, boolean, boolean]]>([
+    // Of a low id, of a high id, beneath a client that does not record, beneath one that does.
+    ["unset", {}, [true, true, false, true]],
+    ["always_on", {}, [true, true, true, true]],
+    ["always_off", {}, [false, false, false, false]],
+    ["parentbased_always_off", {}, [false, false, false, true]],
+    ["traceidratio", ratio, [true, false, true, true]],
+    ["parentbased_traceidratio", ratio, [true, false, false, true]],
+    ["traceidratio", { OTEL_TRACES_SAMPLER_ARG: "many" }, [true, true, true, true]],
+  ])("%s %p", (sampler, more, expected) => {
+    const chosen = settings(sampler === "unset" ? more : { ...more, OTEL_TRACES_SAMPLER: sampler });
+    expect([
+      isSampled(chosen, null, LOW),
+      isSampled(chosen, null, HIGH),
+      isSampled(chosen, parent(false), LOW),
+      isSampled(chosen, parent(true), LOW),
+    ]).toEqual(expected);
+  });
+});
