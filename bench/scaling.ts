@@ -3,7 +3,7 @@
  * two, how much is asked of PostgreSQL, and how long a revoke takes over three nodes. The load generator, the host and
  * PostgreSQL share the machine with what is measured.
  *
- *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--revokes 100]
+ *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100]
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +16,8 @@ import { type Measured, start } from "./processes.ts";
 export interface ScalingSize {
   readonly rounds: number;
   readonly seconds: number;
+  /** Of all arrangements alike: on cores that are full, CPU times say how full they are. */
+  readonly perSecond: number;
   readonly revokes: number;
 }
 
@@ -26,6 +28,7 @@ export interface ScalingRun {
   /** Of PostgreSQL's processes, a request served by one node. */
   readonly postgresCpuUs: number;
   readonly statementsPer1000: number;
+  /** Batches of ends that were shipped. */
   readonly transactionsPer1000: number;
   readonly writtenBytesPerRequest: number;
   /** Sorted. */
@@ -55,9 +58,9 @@ export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
       keys,
       process: { port },
     } of arrangements)
-      await storm(port, keys, size.seconds / 2);
+      await storm(port, keys, size);
     for (let round = 0; round < size.rounds; round++) {
-      for (const one of arrangements) samples.get(one.name)!.push(await sample(one, cluster, size.seconds));
+      for (const one of arrangements) samples.get(one.name)!.push(await sample(one, cluster, size));
     }
     for (const one of running.splice(0)) await one.stop();
     const nodes = await Promise.all(["a", "b", "c"].map((name) => open(name, store)));
@@ -114,11 +117,11 @@ const BODY = JSON.stringify({
 async function sample(
   { process: gateway, keys }: Arrangement,
   cluster: Cluster,
-  seconds: number,
+  size: ScalingSize,
 ): Promise<Sample> {
   const [cpuBefore, postgresBefore, before] = [gateway.cpuUs(), cluster.cpuUs(), await figures(gateway.port)];
   const writtenBefore = await cluster.written();
-  const { count, perSecond } = await storm(gateway.port, keys, seconds);
+  const { count, perSecond } = await storm(gateway.port, keys, size);
   const after = await figures(gateway.port);
   return {
     cpuUs: (gateway.cpuUs() - cpuBefore) / count,
@@ -134,7 +137,7 @@ async function sample(
 async function storm(
   port: number,
   keys: readonly Key[],
-  seconds: number,
+  { seconds, perSecond }: ScalingSize,
 ): Promise<{ count: number; perSecond: number }> {
   const target = (key: string) => ({
     port,
@@ -142,7 +145,14 @@ async function storm(
     headers: { authorization: `Bearer ${key}` },
   });
   const runs = await Promise.all(
-    keys.map(({ key }) => load(target(key), { body: BODY, connections: CONNECTIONS_EACH, seconds })),
+    keys.map(({ key }) =>
+      load(target(key), {
+        body: BODY,
+        connections: CONNECTIONS_EACH,
+        seconds,
+        perSecond: perSecond / keys.length,
+      }),
+    ),
   );
   for (const { failures, statuses } of runs) {
     if (failures > 0) throw new Error(`answers were refused: ${JSON.stringify(statuses)}`);
@@ -240,6 +250,7 @@ if (import.meta.main) {
   const run = await benchScaling({
     rounds: Number(option("rounds", "5")),
     seconds: Number(option("seconds", "2")),
+    perSecond: Number(option("per-second", "1000")),
     revokes: Number(option("revokes", "100")),
   });
   const { revokeMs, ...rest } = run;

@@ -183,7 +183,8 @@ export interface PostgresBooksOptions extends Omit<BooksOptions, "store"> {
 
 /** At some 100 µs an end in PostgreSQL, a transaction stays near 50 ms. */
 const SHIP_BATCH = 500;
-const SHIP_AFTER_MS = 50;
+/** Each transaction costs the node about as much as ten requests; a disk that is lost takes so much with it. */
+const SHIP_AFTER_MS = 200;
 const RETRY_MS = 500;
 const CHECKPOINT_EVERY_MS = 1_000;
 const FORGET_EVERY_MS = 60_000;
