@@ -54,10 +54,15 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
       if (error instanceof EpochOver) onLost(error);
     },
   });
+  let lastTold: unknown = null;
   const send = (statement: Statement) =>
     void authority.settle(statement).then(
       (grant) => grants.receive(grant),
-      (error) => log("grants", { error: String(error) }),
+      (error) => {
+        // The statements of a batch fail together.
+        if (error !== lastTold) log("grants", { error: String(error) });
+        lastTold = error;
+      },
     );
   const grants: Grants = new Grants(name, node.epoch, clock, send, () => node.usable());
   const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };

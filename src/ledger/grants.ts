@@ -57,7 +57,7 @@ export class Grants {
   foresee(counter: Shared, amount: NanoUsd, limit: NanoUsd): void {
     if (room(counter, limit) >= amount * LOW_REQUESTS) return;
     const desk = this.desk(counter, limit);
-    const nothingLeft = desk.heard > 0 && desk.free <= 0;
+    const nothingLeft = desk.isAnswered && desk.free <= 0;
     if (desk.number > desk.heard || nothingLeft || this.scarce(desk)) return;
     this.state(desk, counter.used(), this.ahead(desk, amount));
   }
@@ -95,6 +95,7 @@ export class Grants {
     // Something smaller was stated after it: what it tells of may be given back already.
     if (desk === undefined || number <= desk.heard || number < desk.lowered) return;
     desk.heard = number;
+    desk.isAnswered = true;
     desk.free = free;
     desk.recalled = recalled;
     desk.counter.granted = granted;
@@ -122,6 +123,11 @@ export class Grants {
     for (const desk of this.desks.values()) {
       if (desk.statedMs < sinceMs && desk.usedAtLastLook === desk.counter.used()) this.returnSlack(desk);
       desk.usedAtLastLook = desk.counter.used();
+      // A rate that nobody uses is given back whole, and need not be remembered; what was spent of money must be.
+      if (desk.counter.granted === 0 && desk.number === desk.heard && desk.asked === 0) {
+        this.watched.delete(desk);
+        this.desks.delete(desk.counter.id);
+      }
     }
   }
 
@@ -224,7 +230,8 @@ export class Grants {
       known.counter = counter;
       return known;
     }
-    const desk = new Desk(counter, limit);
+    // Answers to what was stated before are none to this desk, if it had a predecessor.
+    const desk = new Desk(counter, limit, this.numbers);
     this.desks.set(counter.id, desk);
     return desk;
   }
@@ -255,10 +262,11 @@ export interface GrantFigures {
 
 /** One counter's correspondence with the Authority. */
 class Desk {
-  /** Of the latest statement; of the latest that asked for less; of the latest answer that was believed. */
-  number = 0;
+  /** Of the latest statement; of the latest answer that was believed; of the latest statement that asked for less. */
+  number: number;
+  heard: number;
   lowered = 0;
-  heard = 0;
+  isAnswered = false;
   needed = 0;
   wanted = 0;
   statedMs = 0;
@@ -274,7 +282,10 @@ class Desk {
   constructor(
     public counter: Shared,
     public limit: NanoUsd,
-  ) {}
+    statedBefore: number,
+  ) {
+    this.number = this.heard = statedBefore;
+  }
 }
 
 /** So many requests of the same size are asked for ahead, and again when so few are left. */

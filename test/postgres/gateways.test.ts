@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
@@ -156,6 +158,48 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
     await expectBooksInOrder();
   });
 
+  test("a claim at one, a sign-in at another: the account, its keys and its allowance are everywhere", async () => {
+    const key = await gateways[0]!.key(0);
+    const limits = async () =>
+      Promise.all(
+        gateways.map(
+          async (one) => (await one.send("GET", "/v1/me", { bearer: key.key })).json.open_tier.limit,
+        ),
+      );
+    expect(await limits()).toEqual([20, 20, 20]);
+    const email = `kim-${crypto.randomUUID()}@example.com`;
+    const claimed = await gateways[0]!.send("POST", "/v1/me/claim", { bearer: key.key, json: { email } });
+    expect(claimed.status).toBe(200);
+    expect((await gateways[1]!.send("POST", "/v1/auth/email", { json: { email } })).status).toBe(202);
+    const token = await mailedToken(gateways[1]!, email);
+    const verified = await gateways[2]!.send("POST", "/v1/auth/email/verify", { json: { token } });
+    const { session } = verified.json;
+    for (const gateway of gateways) {
+      const keys = (await gateway.send("GET", "/v1/keys", { bearer: session })).json.data;
+      expect(keys.map((one: { id: string }) => one.id)).toEqual([key.id]);
+    }
+    expect(await limits()).toEqual([50, 50, 50]);
+    const again = await gateways[0]!.send("POST", "/v1/auth/email/verify", { json: { token } });
+    expect(again.status).toBe(400);
+    const suspend = { reason: "sanctions" };
+    const { account_id } = claimed.json;
+    expect((await gateways[1]!.admin(`/admin/accounts/${account_id}/suspend`, suspend)).status).toBe(200);
+    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(403);
+    await gateways[2]!.send("POST", "/v1/auth/logout", { bearer: session });
+    expect((await gateways[0]!.send("GET", "/v1/keys", { bearer: session })).status).toBe(401);
+  });
+
+  test("two claims of one balance at two gateways: one wins", async () => {
+    const key = await gateways[0]!.key(0);
+    const claim = (at: number) =>
+      gateways[at]!.send("POST", "/v1/me/claim", {
+        bearer: key.key,
+        json: { email: `${crypto.randomUUID()}@example.com` },
+      });
+    const statuses = (await Promise.all([claim(0), claim(1)])).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 400]);
+  });
+
   test("receipts are found at every gateway", async () => {
     const key = await gateways[0]!.key(1);
     const reply = await ask(0, key.key);
@@ -170,6 +214,19 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
     expect(usage.json.routes).toHaveLength(1);
   });
 });
+
+/** From the outbox of the gateway that was asked for it, where there is no mail server. */
+async function mailedToken({ gateway }: OpenGateway, email: string): Promise<string> {
+  const outbox = join(gateway.folder.path, "outbox");
+  for (let round = 0; round < 200; round++) {
+    const mails = existsSync(outbox) ? readdirSync(outbox) : [];
+    const texts = mails.map((name) => readFileSync(join(outbox, name), "utf8"));
+    const token = /#signin=(or-link-\w+)/.exec(texts.find((text) => text.includes(email)) ?? "")?.[1];
+    if (token !== undefined) return token;
+    await Bun.sleep(20);
+  }
+  throw new Error("no mail came");
+}
 
 const config = (hostUrl: string, store: string): string => `
 hosts:

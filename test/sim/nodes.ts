@@ -99,6 +99,7 @@ class Fleet {
     else if (dice < 0.66) node.giveBack(this.limits);
     else if (dice < 0.665) this.crash(node);
     else if (dice < 0.8) node.grants.tend();
+    else if (dice < 0.81) node.grants.returnIdle();
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
     const untilMs = this.time.elapsedMs() + random.below(100);
     while (this.time.step(untilMs));
