@@ -200,6 +200,17 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
     expect(statuses.sort()).toEqual([200, 400]);
   });
 
+  test("/metrics tells of the lease, the grants and what is not shipped yet", async () => {
+    const key = await gateways[0]!.key(1);
+    expect((await ask(0, key.key)).status).toBe(200);
+    const { text } = await gateways[0]!.admin("/metrics");
+    const figure = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
+    expect(figure("gateway_lease_seconds")).toBeGreaterThan(0);
+    expect(figure("gateway_grant_statements")).toBeGreaterThan(0);
+    expect(figure("gateway_granted_usd")).toBeGreaterThan(figure("gateway_stranded_usd"));
+    expect(figure("gateway_ship_lag")).toBeGreaterThanOrEqual(0);
+  });
+
   test("receipts are found at every gateway", async () => {
     const key = await gateways[0]!.key(1);
     const reply = await ask(0, key.key);
