@@ -48,6 +48,8 @@ export interface Quirks {
   readonly cacheControl?: boolean;
   /** Its chat wants earlier thoughts back as `reasoning_content`. */
   readonly takesReasoning?: boolean;
+  /** Its chat signs tool calls, as Gemini 3 does, and refuses unsigned ones. */
+  readonly signsCalls?: boolean;
   /** Its models think by effort (`thinking: adaptive`), not by a budget of tokens. */
   readonly adaptiveThinking?: boolean;
   /** Refuses to show summaries of thoughts. */

@@ -73,6 +73,8 @@ export const PRESETS: readonly Preset[] = [
     speaks: CHAT,
     auth: "bearer",
     quirks: { coreFieldsOnly: true },
+    // Gemini 3 refuses a tool's result behind a call without its signature.
+    modelQuirks: [{ names: /^(models\/)?gemini-(?![12][.-])/, quirks: { signsCalls: true } }],
     prices: "google",
     author: "google",
     zoo: "google",

@@ -10,6 +10,7 @@ const NAMES = {
   plain_content: "plainContent",
   cache_control: "cacheControl",
   takes_reasoning: "takesReasoning",
+  signs_calls: "signsCalls",
   adaptive_thinking: "adaptiveThinking",
   no_reasoning_summary: "noReasoningSummary",
 } as const satisfies Record<string, keyof Quirks>;

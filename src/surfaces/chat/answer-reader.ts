@@ -132,6 +132,11 @@ export class ChatReader implements AnswerReader {
   }
 
   private openCall(call: Json, called: Json, custom: boolean): string {
+    const signature = signatureOf(call);
+    if (signature !== null) {
+      this.turnTo("reasoning");
+      this.seal = { family: this.family, kind: "call", data: signature };
+    }
     if (this.current !== null) this.turnTo(null);
     const key = `call ${this.calls.length}`;
     const id = typeof call.id === "string" && call.id !== "" ? call.id : `call_${this.calls.length}`;
@@ -147,6 +152,12 @@ export class ChatReader implements AnswerReader {
     this.events.stop(reasonOf(this.reason, this.sequence, this.calls.length > 0), this.sequence);
     return "end";
   }
+}
+
+/** Gemini's signature of the thoughts that led to a call (ai.google.dev, "Thought signatures"). */
+function signatureOf(call: Json): string | null {
+  const signature = asObject(asObject(call.extra_content)?.google)?.thought_signature;
+  return typeof signature === "string" && signature !== "" ? signature : null;
 }
 
 /** A reason to finish by which a host says that it broke down. */

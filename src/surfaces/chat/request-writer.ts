@@ -139,15 +139,34 @@ function writeFile({ source, name }: FilePart, mark: object, saying: Saying): Js
 function writeAssistant(parts: readonly AssistantPart[], target: HostTarget, saying: Saying): Json {
   const texts = parts.filter((part) => part.kind === "text");
   const refusals = parts.filter((part) => part.kind === "refusal");
-  const calls = parts.filter((part) => part.kind === "tool_call");
+  const calls = writeCalls(parts, target);
   return present({
     role: "assistant",
     content: texts.length === 0 ? null : writeContent(texts, target, saying),
     refusal: refusals.length === 0 ? undefined : refusals.map((part) => part.text).join(""),
     ...writeThoughts(parts, target, saying),
-    tool_calls: calls.length === 0 ? undefined : calls.map(writeToolCall),
+    tool_calls: calls.length === 0 ? undefined : calls,
   });
 }
+
+/** Gemini refuses a turn whose first call is not signed; one that it did not make itself, or that lost its signature, says so. */
+function writeCalls(parts: readonly AssistantPart[], { publicModel, quirks }: HostTarget): Json[] {
+  const family = familyOf("chat.completions", publicModel);
+  const calls: Json[] = [];
+  let signature: string | null = quirks.signsCalls === true ? UNSIGNED : null;
+  for (const part of parts) {
+    if (part.kind === "reasoning" && part.seal?.kind === "call" && part.seal.family === family)
+      signature = part.seal.data;
+    if (part.kind !== "tool_call") continue;
+    const signed = signature === null ? {} : { extra_content: { google: { thought_signature: signature } } };
+    calls.push({ ...writeToolCall(part), ...signed });
+    signature = null;
+  }
+  return calls;
+}
+
+/** What Google documents for calls of another model ("Thought signatures", FAQ). */
+const UNSIGNED = "skip_thought_signature_validator";
 
 const writeToolCall = ({ id, name, custom, input }: ToolCallPart): Json => ({
   id,
@@ -157,9 +176,11 @@ const writeToolCall = ({ id, name, custom, input }: ToolCallPart): Json => ({
 
 /** Thoughts go back to the family that can read them, and as plain text to hosts that ask for it. */
 function writeThoughts(parts: readonly AssistantPart[], target: HostTarget, saying: Saying): Json {
-  const thoughts = parts.filter((part) => part.kind === "reasoning");
-  if (thoughts.length === 0) return {};
   const family = familyOf("chat.completions", target.publicModel);
+  const thoughts = parts
+    .filter((part) => part.kind === "reasoning")
+    .filter(({ seal }) => seal?.kind !== "call" || seal.family !== family);
+  if (thoughts.length === 0) return {};
   const own = thoughts.filter(({ seal }) => seal?.family === family && seal.data !== "");
   const details = own.map(({ text: words, seal }) =>
     seal!.kind === "signature"

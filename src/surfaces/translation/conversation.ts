@@ -103,7 +103,8 @@ export interface ReasoningPart {
 export interface Seal {
   /** Who made it, as seal/`familyOf` names it; null for one in the client's own language: no host of another reads it. */
   readonly family: string | null;
-  readonly kind: "signature" | "redacted" | "encrypted";
+  /** `call`: Gemini signs not its thoughts but the call that they led to, which comes next. */
+  readonly kind: "signature" | "redacted" | "encrypted" | "call";
   readonly data: string;
 }
 

@@ -49,7 +49,7 @@ function withoutSealsIn(item: unknown): unknown[] {
 }
 
 const MARK = "gwseal:1:";
-const SEALED = /^gwseal:1:([a-z.]+\/[^:]*):(signature|redacted|encrypted):/;
+const SEALED = /^gwseal:1:([a-z.]+\/[^:]*):(signature|redacted|encrypted|call):/;
 
 /** Where the three languages keep a seal, and where they nest what holds one. */
 const CARRIERS = ["signature", "data", "encrypted_content"];
