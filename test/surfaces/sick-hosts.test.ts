@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { ErrorObject } from "../../src/errors/refusal.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { SICK } from "../fakes/hosts/sick.ts";
@@ -39,8 +39,42 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
 
   test("a client of the host's own language learns of a fault all the same", () => {
     const judge = pairing(host, host).openStream(openRequest(host, true), ASKED);
-    givenSoFar(judge, [bytes]);
-    if (broken === null) expect(judge.fault).toBeNull();
-    else expect(judge.terminal).toBeNull();
+    const before = givenSoFar(judge, [bytes]);
+    if (broken === null) {
+      expect(judge.fault).toBeNull();
+      return;
+    }
+    expect(judge.terminal).toBeNull();
+    const text = before + decode(judge.fail(ERROR));
+    expect(text).toContain("It broke.");
+    expect(brokenRules(host, text, { usage: true })).toEqual([]);
+  });
+});
+
+describe("arguments that are no JSON object", () => {
+  const call = { id: "call_1", type: "function", function: { name: "f", arguments: '{"city": "Os' } };
+  const whole = {
+    id: "chatcmpl-1",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: null, tool_calls: [call] },
+        finish_reason: "length",
+      },
+    ],
+  };
+
+  test.each<[SurfaceName, string, unknown]>([
+    ["messages", "content", { INVALID_JSON: '{"city": "Os' }],
+    ["responses", "output", '{"city": "Os'],
+  ])("a %s client is told them as they are", (client, list, expected) => {
+    const reply = pairing(client, "chat.completions").readReply(
+      encode(JSON.stringify(whole)),
+      openRequest(client, false),
+      ASKED,
+    );
+    if (reply.kind === "fault") throw new Error(reply.message);
+    const [said] = JSON.parse(decode(reply.body))[list];
+    expect(said.input ?? said.arguments).toEqual(expected);
   });
 });

@@ -143,8 +143,10 @@ class ResponsesJudge extends PassingJudge {
   protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
     const data = this.dataOf(event);
     if (data === null) return SAME;
-    if (typeof data.sequence_number === "number") this.sequence = data.sequence_number;
-    const { type } = data;
+    const { type, sequence_number: sequence } = data;
+    // The host's own words of its failure are not given on, so their number is free for ours.
+    const given = type !== "response.failed" && type !== "error";
+    if (given && typeof sequence === "number") this.sequence = sequence;
     switch (type) {
       case "response.created":
       case "response.in_progress":

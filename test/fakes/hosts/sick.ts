@@ -245,7 +245,12 @@ const responses = (
   broken: RegExp | null = null,
 ): Sickness => ({
   host: "responses",
-  stream: named(events.map((event, sequence_number) => ({ ...event, sequence_number }))),
+  stream: named(
+    [created, { ...created, type: "response.in_progress" }, ...events].map((event, sequence_number) => ({
+      ...event,
+      sequence_number,
+    })),
+  ),
   broken,
   story,
 });
@@ -290,8 +295,7 @@ const called = (id: string, words: string) => ({
 const SICK_RESPONSES = {
   "a failed response": responses(
     [
-      created,
-      added(0, { ...MESSAGE, content: [] }),
+      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
       opened(0),
       delta("output_text", 0, "msg_1", "Hel"),
       {
@@ -303,18 +307,21 @@ const SICK_RESPONSES = {
     /It broke/,
   ),
   "a bare error": responses(
-    [created, { type: "error", code: "server_error", message: "It broke.", param: null }],
+    [{ type: "error", code: "server_error", message: "It broke.", param: null }],
     { end: "end" },
     /It broke/,
   ),
   "a stream that is cut": responses(
-    [created, added(0, { ...MESSAGE, content: [] }), opened(0), delta("output_text", 0, "msg_1", "Hel")],
+    [
+      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
+      opened(0),
+      delta("output_text", 0, "msg_1", "Hel"),
+    ],
     { text: "Hel", end: "end" },
     /without its end/,
   ),
   "items that are told only when they are done": responses(
     [
-      created,
       done(0, { ...MESSAGE, content: [part("Hello")] }),
       done(1, called("a", OSLO.input)),
       completed([{ ...MESSAGE, content: [part("Hello")] }, called("a", OSLO.input)]),
@@ -323,7 +330,6 @@ const SICK_RESPONSES = {
   ),
   "two calls, told in turns": responses(
     [
-      created,
       added(0, { ...called("a", ""), status: "in_progress" }),
       added(1, { ...called("b", ""), status: "in_progress" }),
       delta("function_call_arguments", 0, "fc_a", '{"city":'),
@@ -338,9 +344,8 @@ const SICK_RESPONSES = {
   ),
   "events that nobody knows": responses(
     [
-      created,
       { type: "response.rate_limits.updated", remaining: 5 },
-      added(0, { ...MESSAGE, content: [] }),
+      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
       delta("output_text", 0, "msg_1", "Hello"),
       done(0, { ...MESSAGE, content: [part("Hello")] }),
       completed([{ ...MESSAGE, content: [part("Hello")] }]),

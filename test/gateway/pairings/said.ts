@@ -448,6 +448,161 @@ export const SAID = {
       title: "brief.pdf",
     },
   ),
+  "a PDF by its address": {
+    responses: {
+      max_output_tokens: 500,
+      input: [
+        {
+          type: "message",
+          role: "user",
+          content: [{ type: "input_file", file_url: "https://example.com/a.pdf" }],
+        },
+      ],
+    },
+    messages: {
+      max_tokens: 500,
+      messages: [
+        {
+          role: "user",
+          content: [{ type: "document", source: { type: "url", url: "https://example.com/a.pdf" } }],
+        },
+      ],
+    },
+  },
+  "a document of plain text": {
+    messages: {
+      max_tokens: 500,
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is it?" },
+            {
+              type: "document",
+              source: { type: "text", media_type: "text/plain", data: "Once." },
+              title: "a.txt",
+            },
+          ],
+        },
+      ],
+    },
+    hears: {
+      "chat.completions": {
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "What is it?" },
+              { type: "text", text: "a.txt\n\nOnce." },
+            ],
+          },
+        ],
+      },
+      responses: {
+        input: [
+          {
+            role: "user",
+            content: [
+              { type: "input_text", text: "What is it?" },
+              { type: "input_text", text: "a.txt\n\nOnce." },
+            ],
+          },
+        ],
+      },
+    },
+  },
+  "an image that a tool gave": {
+    responses: {
+      max_output_tokens: 500,
+      tools: TOOLS.responses,
+      input: [
+        ...weather.responses,
+        { type: "function_call", call_id: "call_1", name: "get_weather", arguments: '{"city":"Oslo"}' },
+        {
+          type: "function_call_output",
+          call_id: "call_1",
+          output: [
+            { type: "input_text", text: "A picture of it." },
+            { type: "input_image", image_url: `data:image/png;base64,${PNG}`, detail: "auto" },
+          ],
+        },
+      ],
+    },
+    messages: {
+      max_tokens: 500,
+      tools: TOOLS.messages,
+      messages: [
+        ...weather.messages,
+        {
+          role: "assistant",
+          content: [{ type: "tool_use", id: "call_1", name: "get_weather", input: { city: "Oslo" } }],
+        },
+        {
+          role: "user",
+          content: [
+            {
+              type: "tool_result",
+              tool_use_id: "call_1",
+              content: [
+                { type: "text", text: "A picture of it." },
+                { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } },
+              ],
+            },
+          ],
+        },
+      ],
+    },
+    // A tool's message holds text only: the image follows as the user's.
+    hears: {
+      "chat.completions": {
+        messages: [
+          ...weather.chat,
+          { role: "assistant", tool_calls: [{ id: "call_1", function: { arguments: '{"city":"Oslo"}' } }] },
+          { role: "tool", tool_call_id: "call_1", content: "A picture of it." },
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "Given by the tool call call_1:" },
+              { type: "image_url", image_url: { url: `data:image/png;base64,${PNG}` } },
+            ],
+          },
+        ],
+      },
+    },
+  },
+  "a refusal of an earlier answer": {
+    "chat.completions": {
+      max_tokens: 500,
+      messages: [
+        { role: "user", content: "One?" },
+        { role: "assistant", content: null, refusal: "No." },
+        { role: "user", content: "Two?" },
+      ],
+    },
+    responses: {
+      max_output_tokens: 500,
+      input: [
+        ...asked("One?").responses,
+        {
+          id: "msg_1_0",
+          type: "message",
+          role: "assistant",
+          status: "completed",
+          content: [{ type: "refusal", refusal: "No." }],
+        },
+        ...asked("Two?").responses,
+      ],
+    },
+    hears: {
+      messages: {
+        messages: [
+          ...asked("One?").messages,
+          { role: "assistant", content: [{ type: "text", text: "No." }] },
+          ...asked("Two?").messages,
+        ],
+      },
+    },
+  },
   "thinking hard": {
     "chat.completions": { messages: weather.chat, max_tokens: 21_000, reasoning_effort: "high" },
     responses: { input: weather.responses, max_output_tokens: 21_000, reasoning: { effort: "high" } },
