@@ -725,5 +725,5 @@ function upstreamError(message: string, { charged, writtenOff }: Settled): Refus
 const stoppedForCredit = ({ charged }: Settled): Refusal =>
   refuse(
     "insufficient_credit",
-    `The answer was stopped because the balance does not cover more of it. The tokens delivered cost ${formatUsd(charged)}. Add credit and send the request again.`,
+    `The answer was stopped because the balance, or a spend cap of the key, does not cover more of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
   );

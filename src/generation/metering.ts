@@ -3,8 +3,12 @@ import type { Ledger, Reservation } from "../ledger/ledger.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 
-/** The hold grows by this many output tokens at a time, this many before they are needed. */
+/**
+ * The hold grows by this many output tokens at a time, this many before they are needed. Where the balance has no room for a
+ * step, smaller ones use it up: an answer is not to stop while there is credit for more of it.
+ */
 const STEP_TOKENS = 4_096;
+const LEAST_STEP_TOKENS = 64;
 const AHEAD_TOKENS = 512;
 
 /**
@@ -19,13 +23,16 @@ export function meter(
   outputCeiling: number,
 ): (deliveredTokens: number) => boolean {
   let covered = outputCeiling;
+  let step = STEP_TOKENS;
   const grows = request.maxOutputTokens === null && reservation.want.amount > 0;
   return (deliveredTokens) => {
     ledger.delivered(reservation, deliveredTokens);
     while (grows && deliveredTokens + AHEAD_TOKENS > covered) {
-      if (!ledger.extend(reservation, worstCase(0, STEP_TOKENS, stop.price)))
-        return deliveredTokens < covered;
-      covered += STEP_TOKENS;
+      if (ledger.extend(reservation, worstCase(0, step, stop.price))) {
+        covered += step;
+        step = Math.min(STEP_TOKENS, step * 2);
+      } else if (step > LEAST_STEP_TOKENS) step /= 2;
+      else return deliveredTokens < covered;
     }
     return true;
   };

@@ -213,7 +213,8 @@ describe("money", () => {
     expect(text).not.toContain("[DONE]");
     const receipt = house.receipt(answer);
     expect(receipt.cost_usd).toBeLessThanOrEqual(receipt.held_usd);
-    expect(receipt.cost_usd).toBeGreaterThan(0.005);
+    // All but the smallest step of the credit was used: it is not to stop while there is more.
+    expect(receipt.cost_usd).toBeGreaterThan(0.011);
     expect(text).toContain("The tokens delivered cost $");
     await (await host.arrived(0)).gone;
   });
