@@ -177,6 +177,7 @@ async function admission(): Promise<Piece> {
     budgets: [],
     allowances: [],
     rpmLimit: key.rpmLimit,
+    freeRpmLimit: null,
     tpmLimit: key.tpmLimit,
     amount: 1_000 as NanoUsd,
     rateTokens: 100,

@@ -125,6 +125,7 @@ const WANT: Omit<Want, "receipt" | "at"> = {
   budgets: [],
   allowances: [],
   rpmLimit: null,
+  freeRpmLimit: null,
   tpmLimit: null,
   amount: 1_000 as NanoUsd,
   rateTokens: 10,

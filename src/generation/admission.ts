@@ -102,7 +102,8 @@ async function take(
       key,
       budgets,
       allowances,
-      rpmLimit: plan.tier === "open" ? smaller(key.rpmLimit, openTierRpm) : key.rpmLimit,
+      rpmLimit: key.rpmLimit,
+      freeRpmLimit: plan.tier === "open" ? openTierRpm : null,
       tpmLimit: key.tpmLimit,
       amount: sized.amount,
       rateTokens: request.promptEstimate + sized.outputCeiling,
@@ -127,13 +128,12 @@ const MAX_LANE_ROUNDS = 32;
 const dearestOf = ({ stops }: Plan) =>
   stops.length === 1 ? stops[0]!.price : dearest(stops.map(({ price }) => price));
 
-const smaller = (a: number | null, b: number | null): number | null =>
-  a === null ? b : b === null ? a : Math.min(a, b);
-
 const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what !== "books";
 
 function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal {
   switch (short.what) {
+    case "open_tier.rpm":
+      return freeRateRefusal(short);
     case "rpm_limit":
     case "tpm_limit":
       return rateRefusal(short, desk.dashboardUrl);
@@ -186,6 +186,15 @@ export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal
     `The key's \`${short.what}\` of ${short.limit} ${counted} per minute is reached. Retry in ${short.retryAfterS} s. ${raise}`,
     { retryAfterS: short.retryAfterS },
   );
+}
+
+/** The operator's limit, which is the same for every key: no owner can raise it. */
+function freeRateRefusal({ limit, retryAfterS }: RateShortfall): Refusal {
+  const message = `The Open Tier takes at most ${limit} requests per minute from a key (\`open_tier.rpm\`), and this one has sent them.`;
+  const raise = "Only the gateway's operator can raise it; paid models have the key's own `rpm_limit`.";
+  return retryAfterS === null
+    ? refuse("rate_limited", `${message} ${raise}`, NOT_SOON)
+    : refuse("rate_limited", `${message} Retry in ${retryAfterS} s. ${raise}`, { retryAfterS });
 }
 
 function sharers(owner: string): string {

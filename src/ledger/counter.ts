@@ -22,9 +22,11 @@ export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs)
 export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
   `allowance:${owner}:${windowAt("day", at).startsAt}` as CounterId;
 
+/** Requests, tokens, and requests of the Open Tier, which has a rate of its own. */
+export type RateKind = "rpm" | "tpm" | "free_rpm";
+
 /** What a chain of keys took within the last minute; where ledgers share its limits, each has a part of them. */
-export const rateCounter = (kind: "rpm" | "tpm", lineage: KeyId): CounterId =>
-  `${kind}:${lineage}` as CounterId;
+export const rateCounter = (kind: RateKind, lineage: KeyId): CounterId => `${kind}:${lineage}` as CounterId;
 
 /** Whether a counter of a day can no longer be used, by any clock that is roughly right. */
 export function isOver(id: CounterId, now: EpochMs): boolean {

@@ -14,6 +14,7 @@ import {
   type CounterId,
   isOver,
   keyCounter,
+  type RateKind,
   rateCounter,
 } from "./counter.ts";
 import type { Answer, Grants, Shared } from "./grants.ts";
@@ -126,6 +127,7 @@ export class Ledger {
       amount,
       allowances: [],
       rpmLimit: null,
+      freeRpmLimit: null,
       tpmLimit: null,
     });
     if (!covered) return false;
@@ -299,9 +301,15 @@ export class Ledger {
 
   private shortfall(lane: Lane, want: Want, nowMs: number): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
-    const { rpmLimit, tpmLimit } = want;
+    const { rpmLimit, freeRpmLimit, tpmLimit } = want;
     if (rpmLimit !== null && lane.requests.taken(nowMs) + 1 > Math.min(rpmLimit, lane.requestShare.granted)) {
       return rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs);
+    }
+    if (
+      freeRpmLimit !== null &&
+      lane.freeRequests.taken(nowMs) + 1 > Math.min(freeRpmLimit, lane.freeRequestShare.granted)
+    ) {
+      return rateShortfall("open_tier.rpm", freeRpmLimit, lane.freeRequests, 1, nowMs);
     }
     if (
       tpmLimit !== null &&
@@ -358,6 +366,8 @@ export class Ledger {
     const { key, at, amount } = want;
     const limits: [Shared, NanoUsd, NanoUsd][] = [];
     if (want.rpmLimit !== null) limits.push([lane.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
+    if (want.freeRpmLimit !== null)
+      limits.push([lane.freeRequestShare, want.freeRpmLimit as NanoUsd, ONE_REQUEST]);
     if (want.tpmLimit !== null)
       limits.push([lane.tokenShare, want.tpmLimit as NanoUsd, want.rateTokens as NanoUsd]);
     for (const { owner, limit } of want.allowances) {
@@ -393,6 +403,7 @@ export class Ledger {
     lane.usedAt = nowMs;
     lane.openHolds += 1;
     lane.requests.take(1, nowMs);
+    if (want.freeRpmLimit !== null) lane.freeRequests.take(1, nowMs);
     const rateSlot = lane.tokens.take(want.rateTokens, nowMs);
     return new Reservation(lane, { balance, day, month }, want, counters, allowances, rateSlot);
   }
@@ -442,16 +453,19 @@ export class Ledger {
     for (const budget of budgets) await this.loadCounter(budgetCounter(budget.id, budget.window, at));
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
     const today = windowAt("day", at);
-    const lane =
-      this.lanes.get(key.lineage) ??
-      new Lane(balance, day, month, today, this.rateShare("rpm", key), this.rateShare("tpm", key));
+    const lane = this.lanes.get(key.lineage) ?? this.newLane(key, balance, day, month, today);
     lane.enterDay(balance, day, month, today);
     lane.usedAt = this.clock.elapsedMs();
     this.lanes.set(key.lineage, lane);
     return lane;
   }
 
-  private rateShare(kind: "rpm" | "tpm", { lineage }: Key): RateShare {
+  private newLane(key: Key, balance: BalanceBook, day: Counter, month: Counter, today: Window): Lane {
+    const share = (kind: RateKind) => this.rateShare(kind, key);
+    return new Lane(balance, day, month, today, share("rpm"), share("free_rpm"), share("tpm"));
+  }
+
+  private rateShare(kind: RateKind, { lineage }: Key): RateShare {
     const alone = this.grants === null;
     return new RateShare(rateCounter(kind, lineage), this.clock, alone ? MAX_NANO_USD : ZERO_USD);
   }
@@ -498,6 +512,8 @@ export interface Want {
   readonly budgets: readonly Budget[];
   readonly allowances: readonly Allowance[];
   readonly rpmLimit: number | null;
+  /** On the Open Tier, its own rate, beside the key's; null on the paid tier. */
+  readonly freeRpmLimit: number | null;
   readonly tpmLimit: number | null;
   /** Worst case in money; zero on the Open Tier. */
   readonly amount: NanoUsd;
@@ -527,7 +543,7 @@ export type Shortfall =
 export const BOOKS_AWAY: Shortfall = { what: "books" };
 
 export interface RateShortfall {
-  readonly what: "rpm_limit" | "tpm_limit";
+  readonly what: "rpm_limit" | "open_tier.rpm" | "tpm_limit";
   readonly limit: number;
   readonly taken: number;
   readonly wanted: number;
@@ -605,6 +621,7 @@ interface Purse {
 /** What one chain of rotated keys is counted with. */
 export class Lane implements Purse {
   readonly requests: RateWindow;
+  readonly freeRequests: RateWindow;
   readonly tokens: RateWindow;
   openHolds = 0;
   usedAt = 0;
@@ -615,9 +632,11 @@ export class Lane implements Purse {
     public month: Counter,
     private today: Window,
     readonly requestShare: RateShare,
+    readonly freeRequestShare: RateShare,
     readonly tokenShare: RateShare,
   ) {
     this.requests = requestShare.window;
+    this.freeRequests = freeRequestShare.window;
     this.tokens = tokenShare.window;
   }
 

@@ -29,7 +29,11 @@ beforeAll(async () => {
     return sse(told)(wire, seen);
   });
   paid = await startFakeHost(() => json(whole));
-  gateway = await open(`
+  gateway = await opened("null");
+});
+
+const opened = (rpm: string) =>
+  open(`
 hosts:
   - { id: free, base_url: "${free.url}/v1", speaks: [chat.completions] }
   - { id: paid, base_url: "${paid.url}/v1", speaks: [chat.completions] }
@@ -41,10 +45,9 @@ models:
     routes:
       - { host: free, model: free-model, free: true }
       - { host: paid, model: paid-model }
-open_tier: { requests_per_day: 50, accountless_requests_per_day: 4, rpm: null }
+open_tier: { requests_per_day: 50, accountless_requests_per_day: 4, rpm: ${rpm} }
 setup: { accountless_keys_per_address_per_hour: 1000 }
 `);
-});
 afterAll(async () => {
   await gateway.close();
   await free.close();
@@ -101,6 +104,20 @@ test.each(["models", "provider", "route", "fallbacks"])("`%s` is refused, not ig
   expect(answer.status).toBe(400);
   expect(answer.json.error).toMatchObject({ code: "invalid_request", param: field });
   expect(answer.headers.get(REMAINING)).toBe("4");
+});
+
+test("its own rate counts free requests only, and says that the operator sets it", async () => {
+  const strict = await opened("1");
+  const { key } = await strict.key(10);
+  const send = (model: string) => strict.chat(key, { model });
+  for (let index = 0; index < 3; index++) expect((await send("test/model")).status).toBe(200);
+  expect((await send("test/model:free")).status).toBe(200);
+  const refused = await send("test/model:free");
+  expect(refused.json.error.code).toBe("rate_limited");
+  expect(refused.json.error.message).toMatch(/at most 1 requests per minute .*`open_tier\.rpm`.*operator/);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect((await send("test/model")).status).toBe(200);
+  await strict.close();
 });
 
 test("a paid answer has no such header", async () => {

@@ -49,6 +49,7 @@ async function ask(
     budgets: [],
     allowances: [],
     rpmLimit: key.rpmLimit,
+    freeRpmLimit: null,
     tpmLimit: key.tpmLimit,
     amount: amount as NanoUsd,
     rateTokens: 10,

@@ -37,6 +37,7 @@ class World {
       budgets: [],
       allowances,
       rpmLimit: null,
+      freeRpmLimit: null,
       tpmLimit: null,
       amount: ZERO_USD,
       rateTokens: 10,

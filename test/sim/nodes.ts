@@ -151,6 +151,7 @@ class Fleet {
       budgets: key.budgets.length > 0 ? [BUDGET] : [],
       allowances: [],
       rpmLimit: key.rpmLimit,
+      freeRpmLimit: null,
       tpmLimit: null,
       amount,
       rateTokens: 0,
