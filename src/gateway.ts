@@ -22,7 +22,7 @@ import { http1Transport } from "./hosts/http1-transport.ts";
 import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated.ts";
 import { AddressThrottle } from "./http/address.ts";
-import { httpApp, listen } from "./http/app.ts";
+import { type Address, httpApp, listen } from "./http/app.ts";
 import type { HttpDeps, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
 import type { Balance } from "./keys/key.ts";
 import { allowanceCounter, budgetCounter, keyCounter } from "./ledger/counter.ts";
@@ -352,7 +352,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   // Links are only read by requests, and none arrives before the port is known.
   links = linksOf(config, "");
   const app = httpApp(deps);
-  const server = listen(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
+  const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);
   links = linksOf(config, url);
   await Promise.race([freeRoutes.verify(), sleep(clock, FIRST_PROBES_MS)]);
@@ -453,6 +453,18 @@ function withCeiling(body: Uint8Array): Uint8Array {
     return new TextEncoder().encode(JSON.stringify({ ...json, max_tokens: 1 }));
   } catch {
     return body;
+  }
+}
+
+/** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
+function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.Server<unknown> {
+  try {
+    return listen(app, address);
+  } catch (error) {
+    const { hostname, port } = address;
+    throw new ConfigError(
+      `nothing can listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Stop what does, or set HOST and PORT to an address that is free.`,
+    );
   }
 }
 

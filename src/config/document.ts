@@ -33,10 +33,21 @@ export class ConfigDocument {
     env: Readonly<Record<string, string | undefined>>,
   ) {
     this.document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false });
-    for (const { message, pos } of [...this.document.errors, ...this.document.warnings]) {
-      this.add([], pos[0], message, "well-formed YAML");
-    }
-    if (this.problems.length === 0) this.interpolate(env);
+    // What follows the first is mostly its consequence: one stray brace makes hundreds.
+    const [first] = [...this.document.errors, ...this.document.warnings];
+    if (first === undefined) this.interpolate(env);
+    else this.add([], first.pos[0], first.message, `well-formed YAML${bracesHint(text, first.pos[0])}`);
+  }
+
+  /** Whether there are values to be looked at. */
+  get isYaml(): boolean {
+    return this.document.errors.length === 0 && this.document.warnings.length === 0;
+  }
+
+  /** Whether what is wrong at a path was said already. */
+  reported(path: Path): boolean {
+    const text = formatPath(path);
+    return this.problems.some((problem) => problem.path === text);
   }
 
   /** The settings as plain values; an empty file has none. */
@@ -106,6 +117,12 @@ export class ConfigDocument {
     });
   }
 }
+
+/** Between braces, YAML takes those of `${NAME}` for its own. */
+const bracesHint = (text: string, offset: number): string =>
+  text.slice(Math.max(0, offset - 1), offset + 1).includes("${")
+    ? ', where a reference between braces is written in quotes: "${NAME}"'
+    : "";
 
 /** `$${` is a literal `${`. */
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;

@@ -12,7 +12,7 @@ import { validate } from "./validate.ts";
  */
 export function loadConfig({ file, text, env, found }: ConfigSource): Config | ConfigProblem[] {
   const document = new ConfigDocument(file ?? "", text, env);
-  const rows = document.problems.length === 0 ? validate(document) : null;
+  const rows = document.isYaml ? validate(document) : null;
   if (rows === null) return inOrder(document.problems);
   const config = readConfig(file, rows, found, (path, what, expected) =>
     // What came out of the environment may be a secret in the wrong place.

@@ -14,6 +14,8 @@ export function validate(document: ConfigDocument): ConfigFile | null {
     if (seen.has(error.path)) continue;
     seen.add(error.path);
     const path = steps(error.path, value);
+    // A variable that is not set leaves no value to judge.
+    if (document.reported(path)) continue;
     const unknown = error.type === ValueErrorType.ObjectAdditionalProperties;
     document.report(path, found(error, path, document), expected(error), unknown ? "key" : "value");
   }

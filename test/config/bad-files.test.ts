@@ -159,6 +159,24 @@ const CASES: [what: string, text: string, message: string][] = [
   ],
   ["a list where a map belongs", "- hosts\n", "gateway.yaml:1:1: found a list, expected a map of settings"],
   [
+    "several mistakes, a variable that is not set among them",
+    `${spoilt("${OPENAI_API_KEY}", "${OPENAI_KEY}")}workers: 0\n`,
+    [
+      "gateway.yaml:5:14: hosts[0].api_key: found ${OPENAI_KEY}, which is not set, expected the environment variable OPENAI_KEY",
+      "gateway.yaml:14:10: workers: found 0, expected a whole number from 1 to 256",
+    ].join("\n"),
+  ],
+  [
+    "a variable that is not set where a number belongs",
+    `${GOOD}drain_ms: \${DRAIN}\n`,
+    "gateway.yaml:14:11: drain_ms: found ${DRAIN}, which is not set, expected the environment variable DRAIN",
+  ],
+  [
+    "a reference that its braces end too soon, once and not with all that the parser then trips over",
+    "hosts:\n  - { id: a, api_key: ${KEY}, auth: bearer }\n  - { id: b }\n",
+    'gateway.yaml:2:24: found Unexpected flow-map-start at node end, expected well-formed YAML, where a reference between braces is written in quotes: "${NAME}"',
+  ],
+  [
     "a key said twice",
     "drain_ms: 1\ndrain_ms: 2\n",
     "gateway.yaml:2:1: found Map keys must be unique, expected well-formed YAML",

@@ -127,6 +127,16 @@ test("a second gateway on the same data folder refuses to start, and says why", 
     await first.stop();
   }));
 
+test("a port that is taken stops the start, and names it and what to set", () =>
+  withFolder(async (folder) => {
+    const message = await GatewayProcess.start(folder, { PORT: String(host.port) }).then(
+      () => "started",
+      (error: Error) => error.message,
+    );
+    expect(message).toContain(`nothing can listen on 127.0.0.1:${host.port} (EADDRINUSE)`);
+    expect(message).not.toContain("    at ");
+  }));
+
 describe("the configuration", () => {
   test("SIGHUP takes a good file; a bad one is refused whole, and the old one stays", () =>
     withFolder(async (folder) => {
