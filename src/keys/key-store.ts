@@ -31,7 +31,7 @@ export interface KeyStore {
   changeKey(
     id: KeyId,
     decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
-  ): Promise<KeyChange | Refusal>;
+  ): Promise<ChangedKey | Refusal>;
   /** `drawnFrom` counts the live keys that name each budget. */
   changeBudgets(
     balance: BalanceId,
@@ -56,6 +56,13 @@ export interface KeyChange {
   readonly key: Key;
   /** The key that takes its place. */
   readonly successor?: Key;
+  /** Revokes all other keys of the lineage as well. */
+  readonly endsSiblings?: true;
+}
+
+export interface ChangedKey extends KeyChange {
+  /** Those that `endsSiblings` has revoked. */
+  readonly ended: readonly Key[];
 }
 
 export type BudgetChange =

@@ -11,8 +11,8 @@ import { granted, type KeyWish, loosens } from "./wish.ts";
 
 /**
  * Replaces a key by one of the same lineage: limits, counters and expiry go over, the secret and the id do not. With the
- * recovery secret the old key ends at once, because it may be in wrong hands; otherwise it has its grace.
- * Specification, "States and transitions".
+ * recovery secret the old key ends at once, because it may be in wrong hands; otherwise it has its grace. Then so may those that
+ * it replaced: a thief who has rotated a stolen key must not keep the grace of it. Specification, "States and transitions".
  */
 export async function rotate(desk: KeyDesk, id: KeyId, by: Actor): Promise<Rotated | Refusal> {
   const now = desk.clock.now();
@@ -25,17 +25,15 @@ export async function rotate(desk: KeyDesk, id: KeyId, by: Actor): Promise<Rotat
   };
   const change = await desk.store.changeKey(id, (key, _estate, siblings) => {
     if (!isLive(key, now) || key.state !== "active") return spent(key, now);
+    if (by === "recovery") {
+      const old = { ...key, state: "revoked" as const, expiresAt: now };
+      return { key: old, successor: { ...key, ...fresh }, endsSiblings: true };
+    }
     if (siblings > MAX_GRACE_KEYS) return tooManyInGrace(siblings, desk.settings().graceMs);
-    return {
-      key:
-        by === "recovery"
-          ? { ...key, state: "revoked" as const, expiresAt: now }
-          : inGrace(key, now, desk.settings().graceMs),
-      successor: { ...key, ...fresh },
-    };
+    return { key: inGrace(key, now, desk.settings().graceMs), successor: { ...key, ...fresh } };
   });
   if (refused(change)) return change;
-  desk.keyring.forgetKey(change.key);
+  for (const ended of [change.key, ...change.ended]) desk.keyring.forgetKey(ended);
   return { key: change.successor!, secret, old: change.key };
 }
 

@@ -2,7 +2,14 @@ import type { Database } from "bun:sqlite";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { SuspensionReason } from "../errors/suspension.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
-import type { BudgetChange, Estate, KeyChange, KeyStore, SuspensionRecord } from "../keys/key-store.ts";
+import type {
+  BudgetChange,
+  ChangedKey,
+  Estate,
+  KeyChange,
+  KeyStore,
+  SuspensionRecord,
+} from "../keys/key-store.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
@@ -82,7 +89,7 @@ export class SqliteKeyStore implements KeyStore {
   async changeKey(
     id: KeyId,
     decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
-  ): Promise<KeyChange | Refusal> {
+  ): Promise<ChangedKey | Refusal> {
     return this.change(() => {
       const key = keyOf(this.statements.keyById.get(id));
       assert(key !== null, `change of ${id}, which does not exist`);
@@ -90,8 +97,10 @@ export class SqliteKeyStore implements KeyStore {
       const decided = decide(key, this.existingEstate(key.balanceId), live);
       if (refused(decided)) return decided;
       this.updateKey(decided.key);
+      const { balanceId, lineage } = key;
+      const ended = decided.endsSiblings ? this.statements.endLineage.all(balanceId, lineage, id) : [];
       if (decided.successor !== undefined) this.insertKey(decided.successor);
-      return decided;
+      return { ...decided, ended: ended.map((row) => keyOf(row)!) };
     });
   }
 
@@ -288,6 +297,10 @@ function prepare(db: Database) {
     ),
     liveSiblings: db.query<{ live: number }, [string, string, number]>(
       `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND lineage = ? AND ${LIVE}`,
+    ),
+    endLineage: db.query<KeyRow, [string, string, string]>(
+      `UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND lineage = ? AND id <> ? AND state <> 'revoked'
+       RETURNING *`,
     ),
     addKey: db.query<never, [string, string, string, string, string, number, ...Changeable]>(
       `INSERT INTO keys (id, hash, prefix, balance_id, lineage, created_at, ${CHANGEABLE.join(", ")})

@@ -2,7 +2,14 @@ import type { SQL, TransactionSQL } from "bun";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { SuspensionReason } from "../errors/suspension.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
-import type { BudgetChange, Estate, KeyChange, KeyStore, SuspensionRecord } from "../keys/key-store.ts";
+import type {
+  BudgetChange,
+  ChangedKey,
+  Estate,
+  KeyChange,
+  KeyStore,
+  SuspensionRecord,
+} from "../keys/key-store.ts";
 import type { Change } from "../ledger/membership.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
@@ -95,8 +102,8 @@ export class PostgresKeyStore implements KeyStore {
   async changeKey(
     id: KeyId,
     decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
-  ): Promise<KeyChange | Refusal> {
-    return this.change<KeyChange | Refusal>(async (sql) => {
+  ): Promise<ChangedKey | Refusal> {
+    return this.change<ChangedKey | Refusal>(async (sql) => {
       const [at] = await sql<{ balance_id: BalanceId }[]>`SELECT balance_id FROM keys WHERE id = ${id}`;
       assert(at !== undefined, `change of ${id}, which does not exist`);
       const estate = await lockEstate(sql, at.balance_id);
@@ -105,8 +112,9 @@ export class PostgresKeyStore implements KeyStore {
       const decided = decide(key, estate, await this.liveKeys(sql, key.balanceId, key.lineage));
       if (refused(decided)) return { result: decided, changes: [] };
       await updateKey(sql, decided.key);
+      const ended = decided.endsSiblings ? await endSiblings(sql, key) : [];
       if (decided.successor !== undefined) await insertKey(sql, decided.successor);
-      return { result: decided, changes: [keyChange(decided.key)] };
+      return { result: { ...decided, ended }, changes: [decided.key, ...ended].map(keyChange) };
     });
   }
 
@@ -221,6 +229,12 @@ async function insertKey(sql: TransactionSQL, key: Key): Promise<void> {
 
 async function updateKey(sql: TransactionSQL, key: Key): Promise<void> {
   await sql`UPDATE keys SET ${sql(changeable(key))} WHERE id = ${key.id}`;
+}
+
+async function endSiblings(sql: TransactionSQL, { id, balanceId, lineage }: Key): Promise<Key[]> {
+  const rows = await sql<KeyRow[]>`UPDATE keys SET state = 'revoked'
+    WHERE balance_id = ${balanceId} AND lineage = ${lineage} AND id <> ${id} AND state <> 'revoked' RETURNING *`;
+  return rows.map(keyFromRow);
 }
 
 /** Columns that a key's life changes. */

@@ -218,6 +218,19 @@ describe("rotation", () => {
     expect((await house.send("GET", "/v1/me", { bearer: second.json.key })).status).toBe(200);
   });
 
+  test("by the recovery secret: keys in their grace end too, so a thief who rotated keeps none", async () => {
+    const { id, key: stolen, recovery_secret } = await house.setUp();
+    const thief = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: stolen });
+    for (const bearer of [stolen, thief.json.key])
+      expect((await house.send("GET", "/v1/me", { bearer })).status).toBe(200);
+    const mine = await house.send("POST", `/v1/keys/${thief.json.id}/rotate`, { bearer: recovery_secret });
+    for (const bearer of [stolen, thief.json.key])
+      expect((await house.send("GET", "/v1/me", { bearer })).json.error.code).toBe("invalid_api_key");
+    expect((await house.send("GET", "/v1/me", { bearer: mine.json.key })).status).toBe(200);
+    const old = await house.send("GET", `/v1/keys/${id}`, { bearer: recovery_secret });
+    expect(old.json.state).toBe("revoked");
+  });
+
   test("twice at once: one wins, the other is refused", async () => {
     const { id, key } = await house.setUp();
     const both = await Promise.all(

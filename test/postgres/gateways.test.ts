@@ -136,6 +136,20 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
     }
   });
 
+  test("rotation by the recovery secret ends the whole chain everywhere, keys in their grace too", async () => {
+    const first = await gateways[0]!.key(1);
+    const rotate = (id: string, bearer: string) =>
+      gateways[0]!.send("POST", `/v1/keys/${id}/rotate`, { bearer });
+    const second = (await rotate(first.id, first.key)).json;
+    for (const at of [0, 1, 2])
+      for (const { key } of [first, second]) expect((await ask(at, key)).status).toBe(200);
+    const third = (await rotate(second.id, first.recovery_secret)).json;
+    for (const at of [0, 1, 2]) {
+      for (const { key } of [first, second]) expect((await ask(at, key)).status).toBe(401);
+      expect((await ask(at, third.key)).status).toBe(200);
+    }
+  });
+
   test("a suspension, and its end, are in force everywhere when the answer has come", async () => {
     const key = await gateways[0]!.key(1);
     for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
