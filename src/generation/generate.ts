@@ -531,7 +531,9 @@ class Run {
 
   /** Gives the hold back and answers with the error, once both are durable. */
   private async failed(refusal: Refusal, state: "failed" | "cancelled"): Promise<WholeAnswer> {
-    const { durable } = this.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, errorCode: refusal.code });
+    // A client that leaves made no mistake, and no error is told to anybody.
+    const code = state === "cancelled" ? {} : { errorCode: refusal.code };
+    const { durable } = this.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, ...code });
     if (!(durable === true || (await durable))) return this.errorAnswer(bookkeepingDown());
     return this.errorAnswer(refusal);
   }
@@ -593,7 +595,8 @@ class Run {
       createdAt: this.at,
       state: "refused" as const,
       surface: this.surface.name,
-      modelRequested: request?.model ?? "",
+      // Kept in memory, and a name that is not in the catalog may be as long as a body.
+      modelRequested: (request?.model ?? "").slice(0, MAX_KEPT_MODEL),
       model: null,
       host: null,
       attempts: [],
@@ -673,6 +676,8 @@ const omission = (omitted: readonly string[]): Record<string, string> =>
 
 /** Spread, so that those who were shed together do not come back together. */
 const MOST_RETRY_S = 5;
+
+const MAX_KEPT_MODEL = 200;
 
 const NO_BYTES = new Uint8Array();
 

@@ -217,8 +217,14 @@ const allows = ({ allowedModels }: Allowed, id: string): boolean =>
 type Allowed = Pick<Wish, "allowedModels">;
 type Suggest = (id: string) => string;
 
-const unknownModel = (id: string, suggest: Suggest): Refusal =>
-  refuse("unknown_model", `The model \`${id}\` is not in the catalog. ${suggest(id)}`, { param: "model" });
+function unknownModel(id: string, suggest: Suggest): Refusal {
+  const shown = id.length > MAX_SHOWN ? `${id.slice(0, MAX_SHOWN)}…` : id;
+  return refuse("unknown_model", `The model \`${shown}\` is not in the catalog. ${suggest(id)}`, {
+    param: "model",
+  });
+}
+
+const MAX_SHOWN = 100;
 
 const notAllowed = ({ allowedModels }: Allowed, id: string): Refusal =>
   refuse("invalid_request", `This key may not call \`${id}\`. It may call: ${allowedModels!.join(", ")}.`, {

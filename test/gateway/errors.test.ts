@@ -367,6 +367,17 @@ describe("each error of the table, by its cause", () => {
     expect(receipt.json).toMatchObject({ state: "refused", error_code: "insufficient_credit", cost_usd: 0 });
   });
 
+  test("a model's name as long as a body is neither repeated nor kept whole", async () => {
+    const { key } = await gateway.key(0);
+    const refused = await gateway.chat(key, { model: `test/${"x".repeat(1_000_000)}` });
+    expect(refused.json.error.code).toBe("unknown_model");
+    expect(refused.text.length).toBeLessThan(1_000);
+    const receipt = await gateway.send("GET", `/v1/receipts/${refused.headers.get("x-gateway-receipt")}`, {
+      bearer: key,
+    });
+    expect(receipt.text.length).toBeLessThan(2_000);
+  });
+
   test("on /v1/messages the body has a type of its own, for Anthropic's clients", async () => {
     const { key } = await gateway.key(0);
     const reply = await gateway.send("POST", "/v1/messages", { bearer: key, json: { model: "test/model" } });

@@ -156,7 +156,7 @@ describe("a client that leaves", () => {
     abort.abort();
     await request.gone;
     const answer = await pending;
-    expect(house.receipt(answer)).toMatchObject({ state: "cancelled", cost_usd: 0 });
+    expect(house.receipt(answer)).toMatchObject({ state: "cancelled", cost_usd: 0, error_code: null });
     expect(await heldNano(house)).toBe(0 as never);
   });
 
