@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
-import { bearerOf, missingKey } from "./identity.ts";
+import { bearerOf } from "./identity.ts";
 import type { Reply } from "./reply.ts";
 
 type Handle = (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
@@ -13,7 +13,12 @@ export const guarded = (handle: Handle, deps: HttpDeps) => async (exchange: Exch
 
 export function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | null {
   const token = bearerOf(request);
-  if (token === null) return missingKey(request);
+  if (token === null) {
+    return refuse(
+      "missing_api_key",
+      "This endpoint is the operator's. Send the header `Authorization: Bearer <ADMIN_TOKEN>`: the token that GATEWAY_ADMIN_TOKEN or the data folder holds.",
+    );
+  }
   return sameSecret(token, adminToken)
     ? null
     : refuse(

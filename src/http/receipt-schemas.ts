@@ -52,13 +52,16 @@ export const MAX_RECEIPTS = 100;
 export const RECEIPTS = {
   list: {
     summary: "Lists receipts, newest first",
-    details: "A key reads its own, an owner those of the whole balance.",
+    details:
+      "A key reads its own, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id, for as long as the gateway remembers them.",
     who: ["key", "owner"],
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
       key_id: Type.String({ description: "only those of this key" }),
       model: Type.String({ description: "only those that this model served" }),
-      state: Type.String({ description: "only those in this state" }),
+      state: Type.String({
+        description: "only those in this state: settled, written_off, failed, cancelled or recovered",
+      }),
     },
     answers: {
       200: answerOf({
