@@ -86,6 +86,7 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
     ledger,
     journal: books.journal,
     keys,
+    nodes: registry,
     accounts: new PostgresAccountStore(postgres, clock, (version) => node.acknowledged(version)),
     keyring,
     healthy: () => books.journal.healthy && node.usable(),

@@ -27,6 +27,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     ledger,
     journal: books.journal,
     keys,
+    nodes: { list: async () => [], close: async () => "unknown" },
     accounts: new SqliteAccountStore(controlDb, clock),
     keyring: new Keyring(keys),
     healthy: () => books.journal.healthy,

@@ -1,6 +1,7 @@
 import type { AccountStore } from "./accounts/account-store.ts";
 import type { Config } from "./config/config.ts";
 import { recoveredReceipt } from "./generation/receipt.ts";
+import type { NodeDesk } from "./http/deps.ts";
 import type { KeyStore } from "./keys/key-store.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { CounterId } from "./ledger/counter.ts";
@@ -22,6 +23,7 @@ export interface Bookkeeping {
   readonly journal: DurableJournal;
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
+  readonly nodes: NodeDesk;
   readonly keyring: Keyring;
   /** Requests can be admitted and recorded. */
   healthy(): boolean;

@@ -335,6 +335,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     hostReports: () => health.report(config.catalog),
     ledger: ledgerDesk,
     receipts,
+    nodes: books.nodes,
     usage: books.usage,
     apps: new AppBundle(),
     ready: () => !draining && books.healthy(),

@@ -5,6 +5,7 @@ import { adminEndpoints } from "./admin.ts";
 import { adminAccountEndpoints } from "./admin-accounts.ts";
 import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
+import { adminNodeEndpoints } from "./admin-nodes.ts";
 import { apiDocEndpoints } from "./api-docs.ts";
 import { budgetEndpoints } from "./budgets.ts";
 import { catalogEndpoints } from "./catalog.ts";
@@ -42,6 +43,7 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
     ...adminAccountEndpoints(deps),
     ...adminBalanceEndpoints(deps),
     ...adminHostEndpoints(deps),
+    ...adminNodeEndpoints(deps),
     ...pageEndpoints(deps),
   ];
   const endpoints = [...served, ...apiDocEndpoints(served, deps)].flatMap(withAlias);

@@ -45,6 +45,7 @@ export interface HttpDeps {
   hostReports(): readonly HostReport[];
   readonly ledger: LedgerDesk;
   readonly receipts: ReceiptReader;
+  readonly nodes: NodeDesk;
   /** Sums over receipts; null when too much is being asked at once. */
   usage(of: UsageScope): Promise<UsageSums | null>;
   readonly apps: Apps;
@@ -114,6 +115,22 @@ export interface LedgerAudit {
   readonly lossesNano: bigint;
   /** Every running sum, in the store or in memory, that is not what the entries say. */
   readonly drifts: readonly { readonly account: string; readonly driftNano: bigint }[];
+}
+
+/** Gateways that share a store; none, where one process has its own. */
+export interface NodeDesk {
+  list(): Promise<readonly NodeReport[]>;
+  /** Frees what a node was granted that has no lease any more. */
+  close(name: string): Promise<"closed" | "alive" | "unknown">;
+}
+
+export interface NodeReport {
+  readonly name: string;
+  readonly state: "alive" | "silent" | "left";
+  readonly leaseUntil: EpochMs;
+  readonly epoch: number;
+  /** Of balances: granted, and not shipped as spent. */
+  readonly reserved: NanoUsd;
 }
 
 export interface ReceiptReader {

@@ -1,7 +1,9 @@
 import type { TransactionSQL } from "bun";
 import { type Change, EpochOver, LEASE_MS, type Registry } from "../ledger/membership.ts";
+import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
+import type { NanoUsd } from "../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must take notice of, in PostgreSQL. */
@@ -59,6 +61,40 @@ export class PostgresRegistry implements Registry {
     return late.length > 0;
   }
 
+  /** The newest lease first. */
+  async list(): Promise<NodeRow[]> {
+    const rows = await this.postgres.query<
+      Record<"name" | "epoch" | "until_ms" | "reserved", string> & Flags
+    >(
+      (sql) => sql`
+        SELECT name, epoch, open, lease_until > clock_timestamp() AS alive,
+          floor(extract(epoch FROM lease_until) * 1000)::bigint AS until_ms,
+          coalesce((SELECT sum(granted - shipped) FROM grants
+            WHERE node = nodes.name AND counter LIKE 'balance:%'), 0) AS reserved
+        FROM nodes ORDER BY lease_until DESC LIMIT ${MAX_NODES}`,
+    );
+    return rows.map(({ name, epoch, open, alive, until_ms, reserved }) => ({
+      name,
+      state: !open ? "left" : alive ? "alive" : "silent",
+      leaseUntil: Number(until_ms) as EpochMs,
+      epoch: Number(epoch),
+      reserved: Number(reserved) as NanoUsd,
+    }));
+  }
+
+  /** Ends the epoch of a node that has no lease any more, and frees what it was granted. */
+  async close(name: string): Promise<"closed" | "alive" | "unknown"> {
+    return this.postgres.transaction(async (sql) => {
+      const [row] = await sql<{ alive: boolean }[]>`
+        SELECT lease_until > clock_timestamp() AS alive FROM nodes WHERE name = ${name} FOR UPDATE`;
+      if (row === undefined) return "unknown";
+      if (row.alive) return "alive";
+      await freeGrants(sql, name);
+      await sql`UPDATE nodes SET open = FALSE WHERE name = ${name}`;
+      return "closed";
+    });
+  }
+
   async leave(name: string, epoch: number): Promise<void> {
     await this.postgres.transaction(async (sql) => {
       if ((await lockEpoch(sql, name)) !== epoch) return;
@@ -89,6 +125,20 @@ export async function noteChanges(
 }
 
 const MAX_CHANGES = 1_000;
+const MAX_NODES = 10_000;
+
+interface NodeRow {
+  readonly name: string;
+  readonly state: "alive" | "silent" | "left";
+  readonly leaseUntil: EpochMs;
+  readonly epoch: number;
+  readonly reserved: NanoUsd;
+}
+
+interface Flags {
+  readonly open: boolean;
+  readonly alive: boolean;
+}
 
 interface ChangeRow {
   readonly version: string;

@@ -95,6 +95,8 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["GET", "/admin/keys/{key}", undefined, admin()],
   ["POST", "/admin/keys/{key}/revoke", undefined, admin()],
   ["GET", "/admin/hosts", undefined, admin()],
+  ["GET", "/admin/nodes", undefined, admin()],
+  ["POST", "/admin/nodes/node_lost/close", undefined, admin()],
   ["GET", "/admin/config", undefined, admin()],
   ["GET", "/metrics", undefined, admin()],
   ["GET", "/docs/errors", undefined, everybody()],

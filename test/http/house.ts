@@ -168,6 +168,7 @@ export class TestHouse {
           return { receipts, nextBefore: mine.length > from + limit ? receipts.at(-1)!.id : null };
         },
       },
+      nodes: { list: async () => [], close: async () => "closed" },
       usage: (of) => this.usage(of),
       apps: new AppBundle(),
       ready: () => this.ready,

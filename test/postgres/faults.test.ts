@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { Folder, GatewayProcess } from "../process/gateway.ts";
+import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
 import { PostgresWire } from "./wire.ts";
@@ -187,6 +187,29 @@ describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under
     await cluster.begin();
     await allReady();
     expect((await ask(0, key)).status).toBe(200);
+    await allInOrder();
+  }, 60_000);
+
+  test("a node that never comes back keeps its grants until it is closed, which is refused while it lives", async () => {
+    const { key } = await gateways[0]!.keyWith(0.005);
+    expect((await ask(2, key)).status).toBe(200);
+    const admin = (path: string) => gateways[0]!.post(path, {}, ADMIN);
+    const nodes = async (): Promise<{ id: string; state: string; reserved_usd: number }[]> =>
+      (await gateways[0]!.get("/admin/nodes", ADMIN)).json.data;
+    const before = await nodes();
+    expect(before.map(({ state }) => state)).toEqual(["alive", "alive", "alive"]);
+    await gateways[2]!.kill();
+    await until(async () => (await nodes()).some(({ state }) => state === "silent"));
+    const lost = (await nodes()).find(({ state }) => state === "silent")!;
+    expect(lost.reserved_usd).toBeGreaterThan(0);
+    expect((await ask(0, key)).status).toBe(402);
+    const alive = (await nodes()).find(({ state }) => state === "alive")!;
+    expect((await admin(`/admin/nodes/${alive.id}/close`)).status).toBe(400);
+    expect((await admin("/admin/nodes/node_none/close")).status).toBe(400);
+    expect((await admin(`/admin/nodes/${lost.id}/close`)).json).toEqual({ id: lost.id, state: "left" });
+    expect((await ask(0, key)).status).toBe(200);
+    gateways[2] = await start(folders[2]!);
+    expect((await ask(2, key)).status).toBe(200);
     await allInOrder();
   }, 60_000);
 
