@@ -404,3 +404,32 @@ test.each<[SurfaceName, SurfaceName, object]>([
   expect(refused(pairing(client, host).hostBody(request, TARGET))).toBe(false);
   expect(() => pairing(client, host).openStream(request, ASKED)).not.toThrow();
 });
+
+test("a freeform tool that is called without any text is called with none", () => {
+  const tools = [{ type: "custom", name: "list" }];
+  const answer = {
+    id: "msg_1",
+    content: [{ type: "tool_use", id: "toolu_1", name: "list", input: {} }],
+    stop_reason: "tool_use",
+    usage: { input_tokens: 1, output_tokens: 1 },
+  };
+  const reply = pairing("responses", "messages").readReply(
+    Buffer.from(JSON.stringify(answer)),
+    read("responses", { tools }),
+    ASKED,
+  );
+  if (reply.kind === "fault") throw new Error(reply.message);
+  expect(JSON.parse(Buffer.from(reply.body).toString()).output).toMatchObject([
+    { type: "custom_tool_call", name: "list", input: "" },
+  ]);
+});
+
+test("an answer is named after the first chunk that has a name", () => {
+  const azure = [
+    { data: '{"id":"","object":"","choices":[],"prompt_filter_results":[]}' },
+    { data: '{"id":"chatcmpl-abc","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}' },
+    { data: "[DONE]" },
+  ];
+  const judge = pairing("messages", "chat.completions").openStream(read("messages", { stream: true }), ASKED);
+  expect(Buffer.from(judge.push(Buffer.from(sseText(azure)))).toString()).toContain('"id":"msg_abc"');
+});

@@ -51,13 +51,15 @@ export class ChatReader implements AnswerReader {
   }
 
   private note(chunk: Json): void {
+    const choice = Array.isArray(chunk.choices) ? asObject(chunk.choices[0]) : null;
     if (!this.started) {
+      // Azure first says what its filters found, before the answer has a name.
+      if (choice === null && chunk.id === "") return;
       this.started = true;
       this.events.start(typeof chunk.id === "string" ? chunk.id : null, null);
     }
     const usage = readOpenAiUsage(chunk.usage);
     if (usage !== null) this.events.usage(usage);
-    const choice = Array.isArray(chunk.choices) ? asObject(chunk.choices[0]) : null;
     if (choice === null) return;
     const delta = asObject(choice.delta);
     if (delta !== null) this.noteDelta(delta, asObject(choice.logprobs));

@@ -23,8 +23,9 @@ export const wrappedInput = (input: string): string => JSON.stringify({ input })
 /** The text in a call's arguments; the arguments themselves where the model did not keep to the schema. */
 export function unwrappedInput(argumentsText: string): string {
   try {
-    const input = asObject(JSON.parse(argumentsText))?.input;
-    return typeof input === "string" ? input : argumentsText;
+    const given = asObject(JSON.parse(argumentsText));
+    if (typeof given?.input === "string") return given.input;
+    return given !== null && Object.keys(given).length === 0 ? "" : argumentsText;
   } catch {
     return argumentsText;
   }
