@@ -18,7 +18,7 @@ export function errorOf(value: unknown, fallback: string): HostError {
   const inner = asObject(outer?.error) ?? outer;
   const spoken =
     sentence(inner?.message) ?? sentence(inner?.detail) ?? sentence(outer?.error) ?? sentence(first);
-  const code = String(inner?.code ?? inner?.type ?? inner?.status ?? "");
+  const code = codeOf(inner?.code ?? inner?.type ?? inner?.status);
   const message = spoken ?? (code === "" ? fallback : code);
   return {
     message,
@@ -40,11 +40,12 @@ const CONTEXT_SENTENCES = [
   /input token count.{0,60}exceeds/i,
 ];
 
+const codeOf = (value: unknown): string =>
+  typeof value === "string" || typeof value === "number" ? String(value) : "";
+
 function sentence(value: unknown): string | null {
   if (typeof value !== "string") return null;
-  const plain = value.trimStart().startsWith("<")
-    ? value.replace(/<(style|script)[\s\S]*?<\/\1>/gi, "").replace(/<[^>]*>/g, " ")
-    : value;
+  const plain = value.trimStart().startsWith("<") ? withoutTags(value) : value;
   const clean = plain
     .slice(0, MAX_MESSAGE * 4)
     .replace(/[\u0000-\u001f\u007f]+/g, " ")
@@ -52,6 +53,28 @@ function sentence(value: unknown): string | null {
     .trim();
   return clean === "" ? null : clean.length > MAX_MESSAGE ? `${clean.slice(0, MAX_MESSAGE)}…` : clean;
 }
+
+/**
+ * The words of a page, as far as a message may need them. Found step by step: a host may repeat what a client sent, and on
+ * sixty kilobytes of `<` a pattern for tags took a second.
+ */
+function withoutTags(page: string): string {
+  let words = "";
+  for (let at = 0; words.length < MAX_MESSAGE * 4; ) {
+    const open = page.indexOf("<", at);
+    if (open === -1) return words + page.slice(at);
+    words += `${page.slice(at, open)} `;
+    const unread = UNREAD.exec(page.slice(open, open + 8))?.[1];
+    const mark = unread === undefined ? ">" : `</${unread}>`;
+    const close = page.indexOf(mark, open);
+    if (close === -1) return words;
+    at = close + mark.length;
+  }
+  return words;
+}
+
+/** Elements whose content is not for people. */
+const UNREAD = /^<(style|STYLE|script|SCRIPT)/;
 
 function parse(text: string): unknown {
   try {
