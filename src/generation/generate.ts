@@ -274,8 +274,9 @@ class Run {
   }
 
   /**
-   * An unstreamed answer cannot be stopped midway. Where the client named no ceiling and the balance would not cover the
-   * model's own, the host is told the one that is held.
+   * An unstreamed answer cannot be stopped midway. Where the client named no ceiling and there is room in plenty, the model's
+   * own is held; otherwise the host is told the one that is held already. Only to look whether the answer would be covered is
+   * not enough: many requests at once would each find the same room.
    */
   private imposedCeiling(
     request: GenerationRequest,
@@ -285,9 +286,10 @@ class Run {
     if (request.stream || request.maxOutputTokens !== null || plan.tier === "open") return null;
     const longest = Math.max(...plan.stops.map(({ model }) => model.maxOutputTokens)) * request.choices;
     const beyond = worstCase(0, Math.max(0, longest - outputCeiling), reservation.want.price);
-    return beyond === 0 || this.house.ledger.coversMore(reservation, beyond)
-      ? null
-      : outputCeiling / request.choices;
+    const { ledger } = this.house;
+    if (beyond === 0) return null;
+    const plenty = ledger.coversMore(reservation, (beyond * PLENTY) as NanoUsd);
+    return plenty && ledger.extend(reservation, beyond) ? null : outputCeiling / request.choices;
   }
 
   private async whole(
@@ -673,6 +675,9 @@ interface End {
 /** What the host was not sent is never dropped in silence. */
 const omission = (omitted: readonly string[]): Record<string, string> =>
   omitted.length === 0 ? {} : { "x-gateway-omitted": omitted.join(", ") };
+
+/** An answer that may become long leaves room for so many, so that those beside it are not refused. */
+const PLENTY = 4;
 
 /** Spread, so that those who were shed together do not come back together. */
 const MOST_RETRY_S = 5;

@@ -219,6 +219,21 @@ describe("money", () => {
     await (await host.arrived(0)).gone;
   });
 
+  test("unstreamed answers without a ceiling are together no longer than the balance covers", async () => {
+    // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three; there is plenty for one, not for two.
+    const { host, house } = await serving("chat.completions", json(chatText(words(10)).whole), {
+      creditUsd: 0.145,
+    });
+    const both = [ask("chat.completions"), ask("chat.completions")].map((body) =>
+      house.send("chat.completions", body),
+    );
+    const [first, second] = await Promise.all(both);
+    expect([first!.status, second!.status]).toEqual([200, 200]);
+    const ceilings = host.requests.map((request) => request.json().max_tokens);
+    expect(ceilings.toSorted()).toEqual([1_000, undefined]);
+    expect<number>(await heldNano(house)).toBe(0);
+  });
+
   test("a long stream without a ceiling is served whole where the balance covers it", async () => {
     const { events } = chatText(words(6_000), { input: 10 });
     const { house } = await serving("chat.completions", sse(events), { model: { maxOutputTokens: 100_000 } });
