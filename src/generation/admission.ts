@@ -26,7 +26,8 @@ export async function admit(ask: Ask, desk: Desk): Promise<Admitted | Refusal> {
   if (first instanceof Reservation) return { reservation: first, ...sized };
   if (!isMoney(first)) return explain(first, ask, sized, desk);
   // Bytes bound tokens from above by a factor of three or four: count before refusing for money.
-  const tokens = Math.ceil((await desk.countPrompt(ask.request)) * COUNT_MARGIN);
+  const text = Math.ceil((await desk.countPrompt(ask.request)) * COUNT_MARGIN);
+  const tokens = text + ask.request.mediaTokens;
   const counted = size(ask, desk.defaultMaxOutputTokens, Math.min(ask.request.promptBound, tokens));
   const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
   return second instanceof Reservation
@@ -77,7 +78,7 @@ function size({ plan, request }: Ask, defaultCeiling: number, promptBound: numbe
   const outputCeiling = ceiling * request.choices;
   if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, promptBound };
   const widest = Math.max(...plan.stops.map(({ model }) => model.contextLength));
-  const bound = Math.min(promptBound, widest);
+  const bound = request.promptUnseen ? widest : Math.min(promptBound, widest);
   return { amount: worstCase(bound, outputCeiling, dearestOf(plan)), outputCeiling, promptBound: bound };
 }
 

@@ -41,13 +41,15 @@ export interface Body {
 /** The request as the rest of the gateway sees it. */
 export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): PassedRequest {
   const { models, provider, route, fallbacks } = read.json;
-  const { bound, estimate } = sizePrompt(read.body, read.json);
+  const { bound, estimate, mediaTokens, unseen } = sizePrompt(read.body, read.json);
   return {
     ...read,
     maxOutputTokens,
     choices,
     promptBound: bound,
     promptEstimate: estimate,
+    mediaTokens,
+    promptUnseen: unseen,
     overrides: { models, provider, route, fallbacks },
   };
 }
@@ -63,6 +65,8 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   choices: request.choices,
   promptBound: request.promptBound,
   promptEstimate: request.promptEstimate,
+  mediaTokens: request.mediaTokens,
+  promptUnseen: request.promptUnseen,
   overrides: {},
 });
 

@@ -33,6 +33,10 @@ export interface GenerationRequest {
   readonly promptBound: number;
   /** A fair guess of the prompt's tokens, for rate limits. */
   readonly promptEstimate: number;
+  /** Of `promptBound`, what is not text and a count of the text does not find. */
+  readonly mediaTokens: number;
+  /** The host adds what nobody here knows the size of: files that it fetches, its own searches. */
+  readonly promptUnseen: boolean;
   /** Routing overrides as they came, unjudged; absent members are absent. */
   readonly overrides: Readonly<{
     models?: unknown;

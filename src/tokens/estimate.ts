@@ -12,12 +12,3 @@ export function estimateTokens(text: string): number {
 
 /** The same for the bytes of a JSON prompt, whose punctuation tokenizes well. */
 export const estimatePrompt = (bytes: number): number => Math.ceil(bytes / 4);
-
-/**
- * Tokens that one image may cost at most: the highest figure that the providers document for a single image at full
- * detail, rounded up.
- */
-export const IMAGE_TOKENS = 5_000;
-
-/** Files and audio embedded as base64: so many characters to a token. A page of a PDF is some 3,000 tokens and seldom below 20 kB. */
-export const EMBEDDED_CHARACTERS_PER_TOKEN = 4;

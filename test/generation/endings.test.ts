@@ -219,6 +219,22 @@ describe("money", () => {
     await (await host.arrived(0)).gone;
   });
 
+  test.each<[string, object]>([
+    [
+      "a file that the host fetches",
+      { content: [{ type: "document", source: { type: "url", url: "https://x/a.pdf" } }] },
+    ],
+    [
+      "a file that the host keeps",
+      { content: [{ type: "document", source: { type: "file", file_id: "file_1" } }] },
+    ],
+  ])("%s is held at all that the model reads", async (_, said) => {
+    const { host, house } = await serving("messages", json(messagesText().whole), { creditUsd: 0.05 });
+    const answer = await house.send("messages", ask("messages", { messages: [{ role: "user", ...said }] }));
+    expect(answer.status).toBe(402);
+    expect(host.requests).toHaveLength(0);
+  });
+
   test("unstreamed answers without a ceiling are together no longer than the balance covers", async () => {
     // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three; there is plenty for one, not for two.
     const { host, house } = await serving("chat.completions", json(chatText(words(10)).whole), {

@@ -1,0 +1,100 @@
+/**
+ * What of a prompt is text and what is not. The same walk serves the bound that is held for a prompt and the exact count of
+ * its text, so that nothing falls between them: whatever is not surely an image or a file is text.
+ */
+export function walkPrompt(json: Readonly<Record<string, unknown>>, visitor: PromptVisitor): void {
+  for (const name of TURNS) walk(json[name], { shows: true, carries: false, depth: 0 }, visitor);
+}
+
+export interface PromptVisitor {
+  text(text: string): void;
+  /** An image at its bound, or base64 of a file. */
+  media(media: Media): void;
+}
+
+export interface Media {
+  /** Base64, which is no text. */
+  readonly characters: number;
+  readonly tokens: number;
+  /** A file that the host fetches by itself: nobody here knows its size. */
+  readonly unseen: boolean;
+}
+
+/** Where the three languages have what was said. */
+const TURNS = ["messages", "input", "instructions", "system"];
+
+interface Place {
+  /** A host looks for media here, and not for instance in the arguments of a call, which it shows to the model as text. */
+  readonly shows: boolean;
+  /** Inside a part that is media: here its base64 may be. */
+  readonly carries: boolean;
+  readonly depth: number;
+}
+
+function walk(value: unknown, place: Place, visitor: PromptVisitor): void {
+  const { shows, carries, depth } = place;
+  if (typeof value === "string") visitor.text(value);
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return;
+  if (Array.isArray(value)) {
+    for (const item of value) walk(item, { ...place, depth: depth + 1 }, visitor);
+    return;
+  }
+  const part = value as Record<string, unknown>;
+  const kind = shows && !carries ? kindOf(part) : null;
+  if (kind !== null) visitor.media(mediaOf(part, kind));
+  for (const [name, item] of Object.entries(part)) {
+    if ((kind !== null || carries) && isEmbedded(part, name)) continue;
+    const inside = { shows: shows && NESTING.has(name), carries: kind !== null && CARRIERS.has(name) };
+    walk(item, { ...inside, depth: depth + 1 }, visitor);
+  }
+}
+
+const MAX_DEPTH = 128;
+const NESTING = new Set(["content", "output", "source"]);
+const CARRIERS = new Set(["image_url", "source", "file", "input_audio"]);
+const IMAGES = new Set(["image_url", "input_image", "image"]);
+const FILES = new Set(["file", "input_file", "document", "input_audio"]);
+
+function kindOf({ type }: Record<string, unknown>): "image" | "file" | null {
+  if (typeof type !== "string") return null;
+  return IMAGES.has(type) ? "image" : FILES.has(type) ? "file" : null;
+}
+
+function mediaOf(part: Record<string, unknown>, kind: "image" | "file"): Media {
+  let characters = 0;
+  let unseen = false;
+  for (const carrier of [part, ...[...CARRIERS].map((name) => part[name])]) {
+    if (typeof carrier !== "object" || carrier === null) continue;
+    const members = carrier as Record<string, unknown>;
+    for (const name of EMBEDDING)
+      if (isEmbedded(members, name)) characters += (members[name] as string).length;
+    if (kind === "file") unseen ||= REFERRING.some((name) => isReference(members, name));
+  }
+  const tokens = kind === "image" ? IMAGE_TOKENS : Math.ceil(characters / EMBEDDED_CHARACTERS_PER_TOKEN);
+  return { characters, tokens, unseen };
+}
+
+const EMBEDDING = ["data", "file_data", "url", "image_url"];
+const REFERRING = ["url", "file_url", "file_id", "file_data"];
+
+/** Base64, or a data URL. A plain-text document of Anthropic's language is text, whatever its field is called. */
+function isEmbedded(part: Record<string, unknown>, name: string): boolean {
+  const value = part[name];
+  if (typeof value !== "string") return false;
+  if (name === "data") return part.type !== "text";
+  if (name === "url" || name === "image_url") return value.startsWith("data:");
+  // Some hosts take an address in its place.
+  return name === "file_data" && !value.startsWith("http");
+}
+
+const isReference = (part: Record<string, unknown>, name: string): boolean =>
+  typeof part[name] === "string" && part[name] !== "" && !isEmbedded(part, name);
+
+/**
+ * Tokens that one image may cost at most: the highest figure that the providers document for a single image at full
+ * detail, rounded up.
+ */
+const IMAGE_TOKENS = 5_000;
+
+/** Files and audio embedded as base64: so many characters to a token. A page of a PDF is some 3,000 tokens and seldom below 20 kB. */
+const EMBEDDED_CHARACTERS_PER_TOKEN = 4;

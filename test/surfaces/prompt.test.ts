@@ -1,0 +1,75 @@
+import { describe, expect, test } from "bun:test";
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
+import { refused } from "../../src/errors/refusal.ts";
+import { SURFACES } from "../../src/surfaces/surfaces.ts";
+
+/** How large a prompt is taken to be before anybody has counted it. */
+const LONG = "word ".repeat(10_000);
+
+function size(surface: SurfaceName, more: object, written = (text: string) => text) {
+  const body = written(JSON.stringify({ model: "a/b", max_tokens: 9, ...more }));
+  const request = SURFACES[surface].readRequest(Buffer.from(body));
+  if (refused(request)) throw new Error(request.message);
+  return request;
+}
+
+const said = (...content: object[]) => ({ messages: [{ role: "user", content }] });
+
+test("base64 of images and files is no text", () => {
+  const source = { type: "base64", data: LONG };
+  const image = size("messages", said({ type: "image", source }));
+  expect(image).toMatchObject({ mediaTokens: 5_000, promptUnseen: false });
+  expect(image.promptBound).toBeLessThan(5_300);
+  const file = size("messages", said({ type: "document", source }));
+  expect(file).toMatchObject({ mediaTokens: LONG.length / 4, promptUnseen: false });
+});
+
+test.each<[string, object]>([
+  ["arguments of a call", said({ type: "tool_use", input: { type: "image", source: { data: LONG } } })],
+  ["a plain-text document", said({ type: "document", source: { type: "text", data: LONG } })],
+  ["instructions", { system: [{ type: "image", text: LONG }], ...said({ type: "text", text: "Hi" }) }],
+])("%s are text, whatever they look like", (_, more) => {
+  expect(size("messages", more).promptBound).toBeGreaterThan(LONG.length);
+});
+
+describe("nobody knows how much the host adds", () => {
+  const url = "https://example.org/a.pdf";
+  test.each<[string, SurfaceName, object]>([
+    ["a document by address", "messages", said({ type: "document", source: { type: "url", url } })],
+    ["a document by id", "messages", said({ type: "document", source: { type: "file", file_id: "file_1" } })],
+    ["a file by id", "chat.completions", said({ type: "file", file: { file_id: "file-1" } })],
+    ["a file by address", "chat.completions", said({ type: "file", file: { file_data: url } })],
+    [
+      "a file of a response",
+      "responses",
+      { input: [{ role: "user", content: [{ type: "input_file", file_url: url }] }] },
+    ],
+    ["a template", "responses", { prompt: { id: "pmpt_1" } }],
+    [
+      "a search",
+      "messages",
+      { ...said({ type: "text", text: "Hi" }), tools: [{ type: "web_search_20250305" }] },
+    ],
+    [
+      "a search of chat",
+      "chat.completions",
+      { ...said({ type: "text", text: "Hi" }), web_search_options: {} },
+    ],
+  ])("%s", (_, surface, more) => expect(size(surface, more).promptUnseen).toBe(true));
+
+  test("a document whose kind is written in escapes", () => {
+    const hidden = (text: string) => text.replace('"document"', '"\\u0064ocument"');
+    const more = said({ type: "document", source: { type: "url", url } });
+    expect(size("messages", more, hidden).promptUnseen).toBe(true);
+  });
+});
+
+test("an image by address, and tools of the client's own, are known well enough", () => {
+  const image = { type: "image_url", image_url: { url: "https://example.org/a.png" } };
+  expect(size("chat.completions", said(image))).toMatchObject({ mediaTokens: 5_000, promptUnseen: false });
+  const tools = [
+    { type: "bash_20250124", name: "bash" },
+    { name: "a", input_schema: {} },
+  ];
+  expect(size("messages", { ...said({ type: "text", text: "Hi" }), tools }).promptUnseen).toBe(false);
+});
