@@ -80,7 +80,8 @@ export class PostgresBooks {
 
   /** Resolves when everything that is durable now is in PostgreSQL; rejects when that cannot be reached. */
   async shipAll(): Promise<void> {
-    while (this.journal.unappliedCount > 0) {
+    const { durableNow } = this.journal;
+    while (this.shippedThrough < durableNow) {
       if (this.shipping !== null) await this.shipping;
       else await this.shipBatch();
     }

@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
+import { PostgresBooks } from "../../src/store/postgres-books.ts";
+import type { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { SimulatedDisk } from "../sim/disk.ts";
+
+/** More would be for ever. */
+const ENOUGH = 20;
+
+const end = (name: number) =>
+  ({
+    kind: "terminal",
+    receipt: `rcpt_${name}`,
+    charged: 1,
+    counters: [],
+    allowances: [],
+    body: "{}",
+  }) as unknown as LedgerRecord;
+
+test("whoever waits for what has happened does not wait for what happens meanwhile", async () => {
+  let batches = 0;
+  const store = {
+    async ship() {
+      batches += 1;
+      // Traffic goes on: while a batch is on its way, the next ends become durable.
+      if (batches >= ENOUGH || books === null) return;
+      books.journal.append(formatRecord(end(batches)), end(batches));
+      await books.journal.flushed();
+    },
+    reached: async () => new Map(),
+    forgetReachedBefore: async () => {},
+  };
+  let books: PostgresBooks | null = null;
+  books = await PostgresBooks.open({
+    disk: new SimulatedDisk(),
+    store: store as unknown as PostgresLedgerStore,
+    node: "n",
+    epoch: 1,
+    clock: new ManualClock(),
+    relaxed: false,
+    journalFileBytes: 1_000_000,
+    writeOffTokens: 50,
+    defer: (run) => void setImmediate(run),
+    recoveredBody: () => "{}",
+    onFault: (error) => {
+      throw error;
+    },
+  });
+  books.journal.append(formatRecord(end(0)), end(0));
+  await books.journal.flushed();
+  await books.shipAll();
+  expect(batches).toBeLessThan(ENOUGH);
+  books.journal.append(formatRecord(end(-1)), end(-1));
+  await books.journal.flushed();
+  expect(books.journal.unappliedCount).toBeGreaterThan(0);
+});
