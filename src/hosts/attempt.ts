@@ -112,6 +112,16 @@ class Walk {
   }
 
   async walk(): Promise<Outcome> {
+    try {
+      return await this.askAll();
+    } catch (error) {
+      // A fault of our own: no host may go on working for nobody.
+      this.leave("outrun");
+      throw error;
+    }
+  }
+
+  private async askAll(): Promise<Outcome> {
     for (;;) {
       if (this.signal.aborted) return this.end({ kind: "abandoned" });
       if (this.running.length === 0 && !(await this.start())) return this.exhausted();
@@ -263,10 +273,15 @@ class Walk {
     this.ways.observe(stop, kind, lessonOf(outcome, ms, this.request.promptEstimate));
   }
 
-  /** Leaves whatever host is still being asked. */
   private end(outcome: Final): Outcome {
+    this.leave(outcome.kind === "abandoned" ? "abandoned" : "outrun");
+    return { ...outcome, tries: this.tries };
+  }
+
+  /** Leaves whatever host is still being asked. */
+  private leave(why: "abandoned" | "outrun"): void {
     for (const running of this.running) {
-      running.limit.end(outcome.kind === "abandoned" ? "abandoned" : "outrun");
+      running.limit.end(why);
       this.note(running, running.limit.outcome());
       // Its first token may have come in the same turn of the loop.
       running.ended.then(
@@ -274,7 +289,6 @@ class Walk {
         () => {},
       );
     }
-    return { ...outcome, tries: this.tries };
   }
 
   private exhausted(): Outcome {

@@ -49,9 +49,14 @@ export async function tryStop(
     limit.guard(exchange);
     const reply = await exchange.reply;
     if (reply instanceof HostFault) return reply.stale && !limit.over ? "stale" : faulted(reply, limit);
-    const outcome = await judge(reply, exchange);
-    if (outcome.kind !== "opened") exchange.cancel();
-    return outcome;
+    let opened = false;
+    try {
+      const outcome = await judge(reply, exchange);
+      opened = outcome.kind === "opened";
+      return outcome;
+    } finally {
+      if (!opened) exchange.cancel();
+    }
   }
 
   async function judge(reply: HostReply, exchange: Exchange): Promise<TryOutcome> {

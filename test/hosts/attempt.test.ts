@@ -22,6 +22,7 @@ const PLAN: Plan = {
 let clock = new ManualClock();
 let health = new Health(clock);
 let hosts: ScriptedHosts;
+let slots = new HostSlots(clock);
 beforeEach(() => {
   clock = new ManualClock();
   health = new Health(clock);
@@ -33,6 +34,7 @@ interface Options {
   readonly plan?: Plan;
   readonly signal?: AbortSignal;
   readonly prompt?: string;
+  readonly pairing?: Ways["pairing"];
 }
 
 /** Starts an attempt on hosts that do as told; a host that is not named fails at once. */
@@ -46,18 +48,19 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
   } = options;
   const body = { model: "x/one", stream, messages: [{ role: "user", content: prompt }] };
   const request = SURFACES["chat.completions"].readRequest(new TextEncoder().encode(JSON.stringify(body)));
+  slots = new HostSlots(clock);
   hosts = new ScriptedHosts(clock, (id) => script[id] ?? { does: "fails", status: 500, ms: 0 });
   const ways: Ways = {
     transport: hosts,
     clock,
     limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs, chunkGapMs: 120_000, totalMs: 1_200_000 },
     surfaces: SURFACES,
-    pairing,
+    pairing: options.pairing ?? pairing,
     clientHeaders: {},
     outputCeiling: null,
     defaultMaxOutputTokens: 100,
     health,
-    slots: new HostSlots(clock),
+    slots,
     keyId: "key",
     openSpan: () => null,
     observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
@@ -291,4 +294,22 @@ describe("a host that is just being probed", () => {
     await pass(150);
     expect((await Promise.all(both)).map(tried)).toEqual(["a opened 100", "a opened 100"]);
   });
+});
+
+test("a fault of the gateway's own leaves no host working and no place taken", async () => {
+  const broken = pairing("chat.completions", "chat.completions");
+  const faulty: Ways["pairing"] = () => ({
+    ...broken,
+    openStream() {
+      throw new Error("a fault");
+    },
+  });
+  const script = { a: answers(500), b: NOTHING };
+  const outcome = start(script, { hedgeMs: 200, pairing: faulty });
+  const failed = outcome.catch((error: Error) => error.message);
+  await pass(1_000);
+  expect(await failed).toBe("a fault");
+  expect(hosts.asked).toEqual(["a", "b"]);
+  expect(hosts.left.toSorted()).toEqual(["a", "b"]);
+  expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0, 0]);
 });
