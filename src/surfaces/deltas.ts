@@ -13,7 +13,9 @@ export function grow(known: Json, more: Json): void {
     } else if (typeof value === "string" && !ONCE.has(name)) {
       known[name] = (typeof before === "string" ? before : "") + value;
     } else if (Array.isArray(value)) {
-      known[name] = Array.isArray(before) ? before.concat(value) : value;
+      // In place: there may be as many lists as tokens.
+      if (Array.isArray(before)) for (const item of value) before.push(item);
+      else known[name] = value;
     } else if (asObject(value) !== null) {
       const inner = { ...asObject(before) };
       grow(inner, value as Json);

@@ -44,7 +44,8 @@ export class MessagesCollector implements Collector {
     if (type === "input_json_delta") {
       this.input += String(delta.partial_json ?? "");
     } else if (type === "citations_delta") {
-      block.citations = [...(Array.isArray(block.citations) ? block.citations : []), delta.citation];
+      if (Array.isArray(block.citations)) block.citations.push(delta.citation);
+      else block.citations = [delta.citation];
     } else {
       grow(block, delta);
     }

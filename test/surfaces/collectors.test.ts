@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { ChatCollector } from "../../src/surfaces/chat/collector.ts";
+import { MessagesCollector } from "../../src/surfaces/messages/collector.ts";
+
+/** So many tokens with something about each of them: copying the list for each would take minutes. */
+const MANY = 200_000;
+
+const chunk = (more: object) => ({ choices: [{ index: 0, ...more }] });
+// biome-ignore lint/suspicious/noExplicitAny: a whole answer, of any language
+const whole = (collector: ChatCollector | MessagesCollector): any => collector.whole();
+
+test("log probabilities are collected as they come", () => {
+  const collector = new ChatCollector();
+  for (let at = 0; at < MANY; at++)
+    collector.add(chunk({ delta: { content: "a" }, logprobs: { content: [{ token: "a", at }] } }));
+  const { content } = whole(collector).choices[0].logprobs;
+  expect(content).toHaveLength(MANY);
+  expect(content.at(-1)).toEqual({ token: "a", at: MANY - 1 });
+});
+
+test("details of reasoning are collected as they come", () => {
+  const collector = new ChatCollector();
+  for (let at = 0; at < MANY; at++)
+    collector.add(chunk({ delta: { reasoning_details: [{ type: "reasoning.text", text: String(at) }] } }));
+  expect(whole(collector).choices[0].message.reasoning_details).toHaveLength(MANY);
+});
+
+test("citations are collected as they come", () => {
+  const collector = new MessagesCollector();
+  collector.add({ type: "message_start", message: {} });
+  collector.add({ type: "content_block_start", content_block: { type: "text", text: "", citations: null } });
+  for (let at = 0; at < MANY; at++)
+    collector.add({ type: "content_block_delta", delta: { type: "citations_delta", citation: { at } } });
+  expect(whole(collector).content[0].citations).toHaveLength(MANY);
+});
