@@ -64,14 +64,6 @@ export class AddressThrottle {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Whole seconds until one is free; null while one is. */
-  wait(block: string, limit: number): number | null {
-    const nowMs = this.clock.elapsedMs();
-    const hour = this.hours.get(block);
-    const full = hour !== undefined && nowMs - hour.startedMs < HOUR_MS && hour.taken >= limit;
-    return full ? secondsUntil(hour.startedMs + HOUR_MS, nowMs) : null;
-  }
-
   /** Takes one; or whole seconds until one is free, and takes nothing. */
   take(block: string, limit: number): number | null {
     const nowMs = this.clock.elapsedMs();
@@ -82,6 +74,12 @@ export class AddressThrottle {
     hour.taken += 1;
     if (hour !== known) this.hours.set(block, hour);
     return null;
+  }
+
+  /** What was taken turned out to count for nothing. */
+  giveBack(block: string): void {
+    const hour = this.hours.get(block);
+    if (hour !== undefined && hour.taken > 0) hour.taken -= 1;
   }
 }
 

@@ -110,11 +110,17 @@ export async function againstGuessing<Opened>(
 ): Promise<Opened | Refusal> {
   const { wrongSecrets } = deps;
   const block = networkOf(exchange, deps);
-  const wait = wrongSecrets.wait(block, MOST_WRONG_SECRETS);
+  // Each counts as wrong until it is known: of many at once, no more are tried than of as many one by one.
+  const wait = wrongSecrets.take(block, MOST_WRONG_SECRETS);
   if (wait !== null) return tooManyWrong(wait);
-  const outcome = await tryIt();
-  if (refused(outcome)) wrongSecrets.take(block, MOST_WRONG_SECRETS);
-  return outcome;
+  let wrong = false;
+  try {
+    const outcome = await tryIt();
+    wrong = refused(outcome);
+    return outcome;
+  } finally {
+    if (!wrong) wrongSecrets.giveBack(block);
+  }
 }
 
 /** The client's network, as throttles count it. */
