@@ -349,7 +349,9 @@ class Run {
         "cache-control": "no-cache",
         "x-accel-buffering": "no",
       },
-      run: (sink) => {
+      run: async (sink) => {
+        // Pulled after the client had left.
+        if (begun) return sink.close();
         begun = true;
         return this.stream(opened, request, admitted, firstTokenMs, sink);
       },

@@ -328,3 +328,19 @@ async function durableReceipt(house: TestHouse, answer: Answer): Promise<any> {
     await Bun.sleep(1);
   }
 }
+
+test("a client that left before its stream was pulled is settled once, also where it is pulled after all", async () => {
+  const { events } = chatText(words(100), { input: 10 });
+  const { house } = await serving("chat.completions", sse(events), {}, true);
+  const client = new AbortController();
+  const answer = await house.send(
+    "chat.completions",
+    ask("chat.completions", { stream: true }),
+    client.signal,
+  );
+  client.abort();
+  expect(await read(answer)).toBe("");
+  await settled(house);
+  expect(house.faults).toEqual([]);
+  expect((await durableReceipt(house, answer)).state).toBe("cancelled");
+});
