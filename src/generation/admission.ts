@@ -232,13 +232,15 @@ export async function checkContext(
   ask: Pick<Ask, "request" | "plan">,
   count: Desk["countPrompt"],
 ): Promise<Refusal | null> {
-  const widest = Math.max(...ask.plan.stops.map(({ model }) => model.contextLength));
+  const { id, contextLength: widest } = ask.plan.stops
+    .map(({ model }) => model)
+    .reduce((a, b) => (b.contextLength > a.contextLength ? b : a));
   if (ask.request.promptBound <= widest) return null;
   const tokens = await count(ask.request);
   if (tokens <= widest) return null;
   return refuse(
     "context_too_long",
-    `The prompt has ${tokens} tokens; ${ask.plan.stops[0]!.model.id} takes at most ${widest}. Shorten it by ${tokens - widest} tokens or use a model with a larger context.`,
+    `The prompt has ${tokens} tokens; ${id} takes at most ${widest}. Shorten it by ${tokens - widest} tokens or use a model with a larger context.`,
     { param: ask.request.surface === "responses" ? "input" : "messages" },
   );
 }

@@ -100,17 +100,21 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
   const stops: Stop[] = [];
   const skipped: string[] = [];
   const filtered: Refusal[] = [];
+  const tooSmall: Stop[] = [];
   let restMs = Infinity;
   for (const id of candidates) {
     const judged = judgeCandidate(id, wish, catalog, roads);
     if ("stops" in judged) stops.push(...judged.stops);
     else {
       if (judged.filter !== undefined) filtered.push(judged.filter);
+      tooSmall.push(...(judged.tooSmall ?? []));
       restMs = Math.min(restMs, judged.restMs ?? Infinity);
       skipped.push(`${id} (${judged.why})`);
     }
   }
   if (stops.length > 0) return { stops, skipped };
+  // Estimates err, and a prompt that is too long stays so: then its count decides, and `context_too_long` names it.
+  if (tooSmall.length > 0 && restMs === Infinity) return { stops: tooSmall, skipped };
   if (filtered.length === candidates.length) return filtered[0]!;
   return refuse(
     "auto_unresolvable",
@@ -121,14 +125,20 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
 
 type Judged =
   | { readonly stops: readonly Stop[] }
-  /** `filter`: `provider` leaves none of its hosts. `restMs`: it may be available again after so long. */
-  | { readonly why: string; readonly filter?: Refusal; readonly restMs?: number };
+  | {
+      readonly why: string;
+      /** `provider` leaves none of its hosts. */
+      readonly filter?: Refusal;
+      /** It may be available again after so long. */
+      readonly restMs?: number;
+      /** Would serve a shorter prompt. */
+      readonly tooSmall?: readonly Stop[];
+    };
 
 function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads): Judged {
   const model = catalog.models.get(id);
   if (model === undefined) return { why: "not in the catalog" };
   if (!allows(wish, id)) return { why: "not allowed on this key" };
-  if (wish.promptEstimate > model.contextLength) return { why: "context too small for the prompt" };
   const priced = paidStops(model, wish, roads);
   if (priced.length === 0) {
     return model.routes.some(({ free, price }) => !free && price !== null)
@@ -137,6 +147,9 @@ function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads):
   }
   const stops = preferredStops(priced, wish, roads);
   if (refused(stops)) return { why: `no host left by ${stops.details.param}`, filter: stops };
+  if (wish.promptEstimate > model.contextLength) {
+    return { why: "context too small for the prompt", tooSmall: stops };
+  }
   const restMs = soonestMs(stops, roads);
   return restMs === 0 ? { stops } : { why: "unavailable", restMs };
 }

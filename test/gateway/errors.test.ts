@@ -252,6 +252,16 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "context_too_long",
+    because: "counted here, for every candidate that could serve",
+    cause: async () =>
+      gateway.chat((await gateway.key(1)).key, {
+        model: "gateway/auto:broken",
+        messages: [{ role: "user", content: "word ".repeat(5_000) }],
+      }),
+    says: [/\b50\d\d tokens/, "test/broken takes at most 2000"],
+  },
+  {
+    code: "context_too_long",
     because: "the host says so",
     cause: async () => gateway.chat((await gateway.key(1)).key, { model: "test/small" }),
     says: ["maximum context length is 10"],

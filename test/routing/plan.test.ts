@@ -291,12 +291,6 @@ describe("Auto", () => {
       "a/one (not allowed on this key), a/two (not allowed on this key)",
     ],
     [
-      "too small",
-      auto({ promptEstimate: 1_000_000 }),
-      roadsOf(),
-      "a/one (context too small for the prompt), a/two (context too small for the prompt)",
-    ],
-    [
       "cannot price, cannot be joined, only free",
       wishFor("gateway/auto:none"),
       roadsOf(),
@@ -304,9 +298,9 @@ describe("Auto", () => {
     ],
     [
       "a mixture",
-      asking("gateway/auto:both", { provider: { only: ["dear"] } }, { promptEstimate: 1_001 }),
-      roadsOf(),
-      "a/one (context too small for the prompt), a/two (no host left by provider.only)",
+      auto({ promptEstimate: 1_001 }),
+      roadsOf({ restMs: ({ host }) => (["dear", "cheap"].includes(host.id) ? 0 : 1) }),
+      "a/one (context too small for the prompt), a/two (unavailable)",
     ],
   ];
   for (const [name, wish, roads, reasons] of unresolvable) {
@@ -316,6 +310,15 @@ describe("Auto", () => {
       expect(message).toContain(reasons);
     });
   }
+
+  test("where only the prompt's length is in the way, its exact count decides: the estimate may be wrong", () => {
+    const { stops, auto: walked } = plan(auto({ promptEstimate: 1_000_000 }));
+    expect(stops.map(({ model: { id } }) => id)).toContain("a/two");
+    expect(walked!.skipped).toEqual([
+      "a/one (context too small for the prompt)",
+      "a/two (context too small for the prompt)",
+    ]);
+  });
 
   test("where candidates rest, it says when the first of them is back; where time mends nothing, not to repeat", () => {
     const unavailable = (restMs: number) =>
