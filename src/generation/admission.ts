@@ -208,10 +208,14 @@ function balanceMessage(available: NanoUsd, { plan, request }: Ask, { amount, pr
   const fits = affordableOutput(available, promptBound, request.choices, dearestOf(plan));
   const advice =
     fits >= 1
-      ? `Add credit, or set max_tokens to at most ${fits}.`
+      ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`
       : "Add credit: the balance does not cover the prompt alone.";
   return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}`;
 }
+
+/** What the request's language calls its output ceiling. */
+const ceilingField = ({ surface }: GenerationRequest): string =>
+  surface === "responses" ? "max_output_tokens" : "max_tokens";
 
 /** The books cannot be written, or asked: serving would be acknowledging what may be lost. */
 export const bookkeepingDown = (): Refusal =>

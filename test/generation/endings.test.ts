@@ -201,6 +201,13 @@ describe("money", () => {
     expect(third.status).toBe(402);
   });
 
+  test("402 on /v1/responses names the ceiling as that language does", async () => {
+    const { house } = await serving("responses", json(responsesText().whole), { creditUsd: 0.005 });
+    const answer = await house.send("responses", ask("responses", { max_output_tokens: 1_000 }));
+    expect(answer.status).toBe(402);
+    expect(await read(answer)).toMatch(/set max_output_tokens to at most \d+\./);
+  });
+
   test("a stream without a ceiling grows its hold, and stops when the balance does not cover more", async () => {
     const { events } = chatText(words(3_000), { input: 10 });
     const { host, house } = await serving("chat.completions", sse(events), {
