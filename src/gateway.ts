@@ -390,6 +390,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
       const stopped = server.stop();
       const deadlineMs = clock.elapsedMs() + config.drainMs;
       while (ledger.openHolds > 0 && clock.elapsedMs() < deadlineMs) await sleep(clock, DRAIN_POLL_MS);
+      // What has settled still has its last frames to give.
+      const givenMs = Math.min(deadlineMs, clock.elapsedMs() + CUT_MS);
+      while (server.pendingRequests > 0 && clock.elapsedMs() < givenMs) await sleep(clock, DRAIN_POLL_MS);
       // Streams that are still open now are cut; each settles for what it delivered.
       void server.stop(true);
       const cutMs = clock.elapsedMs() + CUT_MS;
