@@ -374,5 +374,6 @@ function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number): Lesson
 
 const detailOf = (outcome: TryOutcome): string | null => {
   if (outcome.kind === "opened" || outcome.kind === "answered") return null;
-  return outcome.kind === "rejected" ? outcome.error.message : outcome.message;
+  // What a host says of a request may repeat it, and receipts are stored; the client is told the whole sentence.
+  return outcome.kind === "rejected" ? `status ${outcome.status}` : outcome.message;
 };

@@ -351,3 +351,13 @@ test("a client that left before its stream was pulled is settled once, also wher
   expect(house.faults).toEqual([]);
   expect((await durableReceipt(house, answer)).state).toBe("cancelled");
 });
+
+test("a host that repeats the prompt in its refusal does not get it into the receipt", async () => {
+  const error = { message: "Input should be valid: input_value='my secret plan'" };
+  const { house } = await serving("chat.completions", json({ error }, 400));
+  const answer = await house.send("chat.completions", ask("chat.completions"));
+  expect(await read(answer)).toContain("my secret plan");
+  const receipt = await durableReceipt(house, answer);
+  expect(receipt.attempts).toMatchObject([{ outcome: "rejected", detail: "status 400" }]);
+  expect(JSON.stringify(receipt)).not.toContain("secret");
+});
