@@ -22,19 +22,22 @@ const HELD_BACK = new Set(["openai-organization", "openai-project"]);
 export function clientHeaders(headers: Headers): Record<string, string> {
   const passed: Record<string, string> = {};
   headers.forEach((value, name) => {
-    if (passes(name)) passed[name] = value;
+    // The server lets it through, and HTTP does not allow it: a host must not be sent it.
+    if (passes(name) && !value.includes(DELETE)) passed[name] = value;
   });
   // One that is malformed ends here, and what belongs to it (W3C Trace Context, section 3.3.1.4).
   const traceparent = headers.get("traceparent");
   if (readTraceparent(traceparent) !== null) {
     passed.traceparent = traceparent!;
     const tracestate = headers.get("tracestate");
-    if (tracestate !== null && tracestate.length <= MAX_TRACESTATE) passed.tracestate = tracestate;
+    if (tracestate !== null && tracestate.length <= MAX_TRACESTATE && !tracestate.includes(DELETE))
+      passed.tracestate = tracestate;
   }
   return passed;
 }
 
 const MAX_TRACESTATE = 512;
+const DELETE = "\x7f";
 
 const passes = (name: string): boolean =>
   PASSED.has(name) || (PASSED_PREFIXES.some((prefix) => name.startsWith(prefix)) && !HELD_BACK.has(name));

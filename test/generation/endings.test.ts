@@ -361,3 +361,13 @@ test("a host that repeats the prompt in its refusal does not get it into the rec
   expect(receipt.attempts).toMatchObject([{ outcome: "rejected", detail: "status 400" }]);
   expect(JSON.stringify(receipt)).not.toContain("secret");
 });
+
+test("a header that HTTP does not allow is not passed on", async () => {
+  const { host, house } = await serving("chat.completions", json(chatText().whole));
+  const headers = new Headers({ "user-agent": "a\x7fb", "x-title": "fine" });
+  const { signal } = new AbortController();
+  const answer = await house.send("chat.completions", ask("chat.completions"), signal, headers);
+  expect(answer.status).toBe(200);
+  expect(host.requests[0]!.headers).toMatchObject({ "x-title": "fine" });
+  expect(house.faults).toEqual([]);
+});
