@@ -398,7 +398,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
       const cutMs = clock.elapsedMs() + CUT_MS;
       while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
       await Promise.race([stopped, sleep(clock, CUT_MS)]);
-      await Promise.all([requestLog?.flush(), tracing?.stop(CUT_MS)]);
+      // Nobody may be reading the log any more.
+      await Promise.race([requestLog?.flush(), sleep(clock, CUT_MS)]);
+      await tracing?.stop(CUT_MS);
       await books.close();
       counting.stop();
       transport.close();

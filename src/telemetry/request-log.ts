@@ -13,7 +13,7 @@ export class RequestLog {
   dropped = 0;
   private queue: Finished[] = [];
   private timer: Timer | null = null;
-  private writing = false;
+  private writing: Promise<void> | null = null;
 
   constructor(
     private readonly write: LogWriter,
@@ -30,22 +30,26 @@ export class RequestLog {
     this.timer ??= this.clock.after(FLUSH_MS, () => void this.flush());
   }
 
-  /** Resolves once everything that was added before is written. */
-  async flush(): Promise<void> {
+  /** Resolves once everything that was added before is written, or given up. */
+  flush(): Promise<void> {
     this.timer?.cancel();
     this.timer = null;
-    if (this.writing || this.queue.length === 0) return;
-    const batch = this.queue;
-    this.queue = [];
-    this.writing = true;
-    try {
-      await this.write(batch.map((done) => `${this.line(done)}\n`).join(""));
-    } catch {
-      this.dropped += batch.length;
-    } finally {
-      this.writing = false;
+    this.writing ??= this.writeAll().finally(() => {
+      this.writing = null;
+    });
+    return this.writing;
+  }
+
+  private async writeAll(): Promise<void> {
+    while (this.queue.length > 0) {
+      const batch = this.queue;
+      this.queue = [];
+      try {
+        await this.write(batch.map((done) => `${this.line(done)}\n`).join(""));
+      } catch {
+        this.dropped += batch.length;
+      }
     }
-    if (this.queue.length > 0) await this.flush();
   }
 
   private line(done: Finished): string {

@@ -32,6 +32,27 @@ describe("the request log", () => {
     expect(written.join("").trimEnd().split("\n")).toHaveLength(10_001);
   });
 
+  test("is written to its end before the process ends, also where a batch is under way", async () => {
+    const clock = new ManualClock();
+    const slow = gate();
+    let lines = 0;
+    const log = new RequestLog(
+      async (text) => {
+        await slow.passed;
+        lines += text.trimEnd().split("\n").length;
+      },
+      clock,
+      () => true,
+    );
+    log.add(doneOf("first"));
+    clock.advance(100);
+    log.add(doneOf("second"));
+    const ended = log.flush();
+    slow.open();
+    await ended;
+    expect(lines).toBe(2);
+  });
+
   test("a reader that is gone costs lines and nothing else", async () => {
     const clock = new ManualClock();
     const log = new RequestLog(
