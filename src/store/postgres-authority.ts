@@ -11,7 +11,8 @@ import type { Postgres } from "./postgres.ts";
  * at a time, so a node's statements arrive in the order in which they were made.
  */
 export class PostgresAuthority implements Authority {
-  private queue: Waiting[] = [];
+  /** One a counter: a later statement takes the place of one that was not sent, which it says all of. */
+  private readonly queue = new Map<CounterId, Waiting>();
   private busy = false;
 
   constructor(
@@ -21,10 +22,15 @@ export class PostgresAuthority implements Authority {
 
   /** Rejects when PostgreSQL cannot be reached; the statement may have been settled nevertheless. */
   settle(statement: Statement): Promise<Grant> {
-    return new Promise((resolve, reject) => {
-      this.queue.push({ statement, resolve, reject });
-      if (!this.busy) this.start();
-    });
+    const queued = this.queue.get(statement.counter);
+    if (queued !== undefined) {
+      queued.statement = statement;
+      return queued.answer.promise;
+    }
+    const waiting = { statement, answer: Promise.withResolvers<Grant>() };
+    this.queue.set(statement.counter, waiting);
+    if (!this.busy) this.start();
+    return waiting.answer.promise;
   }
 
   /** Forgets what was granted of counters that are over, where all of it was shipped. */
@@ -40,16 +46,17 @@ export class PostgresAuthority implements Authority {
   private start(): void {
     this.busy = true;
     this.defer(async () => {
-      const batch = this.queue.splice(0, MAX_BATCH);
+      const batch = [...this.queue.values().take(MAX_BATCH)];
+      for (const { statement } of batch) this.queue.delete(statement.counter);
       try {
         const statements = batch.map(({ statement }) => statement);
         const grants = await this.postgres.transaction((sql) => settleAll(sql, statements));
-        for (const [index, { resolve }] of batch.entries()) resolve(grants[index]!);
+        for (const [index, { answer }] of batch.entries()) answer.resolve(grants[index]!);
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        for (const { answer } of batch) answer.reject(error);
       }
       this.busy = false;
-      if (this.queue.length > 0) this.start();
+      if (this.queue.size > 0) this.start();
     });
   }
 }
@@ -58,9 +65,8 @@ export class PostgresAuthority implements Authority {
 export const RECALLS = "gateway_recalls";
 
 interface Waiting {
-  readonly statement: Statement;
-  resolve(grant: Grant): void;
-  reject(error: unknown): void;
+  statement: Statement;
+  readonly answer: PromiseWithResolvers<Grant>;
 }
 
 const MAX_BATCH = 256;
