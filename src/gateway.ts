@@ -469,7 +469,7 @@ function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.Server<u
   } catch (error) {
     const { hostname, port } = address;
     throw new ConfigError(
-      `nothing can listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Stop what does, or set HOST and PORT to an address that is free.`,
+      `nothing can listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to one that is free; 0 picks one.`,
     );
   }
 }
