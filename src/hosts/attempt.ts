@@ -375,5 +375,5 @@ function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number): Lesson
 const detailOf = (outcome: TryOutcome): string | null => {
   if (outcome.kind === "opened" || outcome.kind === "answered") return null;
   // What a host says of a request may repeat it, and receipts are stored; the client is told the whole sentence.
-  return outcome.kind === "rejected" ? `status ${outcome.status}` : outcome.message;
+  return outcome.kind === "rejected" ? `status ${outcome.status}: ${outcome.error.kept}` : outcome.message;
 };

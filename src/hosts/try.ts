@@ -232,7 +232,7 @@ async function judgeStatus(
     return { kind: "rejected", stop, status, error };
   return {
     kind: "refused",
-    message: `status ${status}: ${error.message}`,
+    message: `status ${status}: ${error.kept}`,
     wholeHost: WHOLE_HOST_FAILURES.has(status),
     overloaded: OVERLOAD_STATUSES.has(status),
     restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, clock) : null,
@@ -251,7 +251,7 @@ async function judgeReply(
   const read = pairing.readReply(body, request, asked);
   return read.kind === "reply"
     ? { kind: "answered", stop, omitted, reply: read }
-    : { kind: "refused", message: read.message };
+    : { kind: "refused", message: read.error.kept };
 }
 
 async function awaitFirstToken(
@@ -275,7 +275,7 @@ async function awaitFirstToken(
       const first = held.length === 1 ? bytes : Buffer.concat(held);
       return { kind: "opened", stop, omitted, source, judge, first, cancel: () => exchange.cancel() };
     }
-    if (judge.fault !== null) return { kind: "refused", message: judge.fault.message };
+    if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
     if (next === null || judge.terminal !== null)
       return { kind: "refused", message: "the stream ended without a token" };
   }
@@ -302,7 +302,7 @@ async function collect(
     if (next === null) judge.end();
     else judge.push(next);
     bytes += next?.length ?? 0;
-    if (judge.fault !== null) return late({ kind: "refused", message: judge.fault.message });
+    if (judge.fault !== null) return late({ kind: "refused", message: judge.fault.kept });
     if (judge.terminal !== null) {
       const reply = judge.reply();
       return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)

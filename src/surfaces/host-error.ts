@@ -22,10 +22,22 @@ export function errorOf(value: unknown, fallback: string): HostError {
   const message = spoken ?? (code === "" ? fallback : code);
   return {
     message,
+    kept: CODE.test(code) ? code : "an error",
     contextTooLong: CONTEXT_CODES.has(code) || CONTEXT_SENTENCES.some((sign) => sign.test(message)),
     param: typeof inner?.param === "string" && inner.param !== "" ? inner.param : null,
   };
 }
+
+/** What the gateway itself finds wrong with a host's answer. */
+export const fault = (message: string): HostError => ({
+  message,
+  kept: message,
+  contextTooLong: false,
+  param: null,
+});
+
+/** No sentence, so nothing of a prompt. */
+const CODE = /^[\w.-]{1,64}$/;
 
 /** Longer messages of hosts are cut: they end up in headers of logs and in front of people. */
 const MAX_MESSAGE = 1_000;

@@ -1,5 +1,6 @@
 import type { ErrorObject } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
+import { fault } from "./host-error.ts";
 import { EventCutter, type EventFields, eventEnd, readEvent } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
@@ -74,7 +75,7 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   protected breakOff(message: string): void {
-    this.fault = { message, contextTooLong: false, param: null };
+    this.fault = fault(message);
   }
 
   protected get over(): boolean {

@@ -63,6 +63,8 @@ export interface Usage {
 /** A host's own words about a failure. */
 export interface HostError {
   readonly message: string;
+  /** What a receipt may keep of it: a code, or our own words. A host's sentence may repeat the prompt. */
+  readonly kept: string;
   /** The host says that the prompt does not fit its context. */
   readonly contextTooLong: boolean;
   /** The request field that the host blames. */
@@ -117,7 +119,7 @@ export type Reply =
       /** Counted from the text, for when the host reports no usage. */
       readonly countedTokens: number;
     }
-  | { readonly kind: "fault"; readonly message: string };
+  | { readonly kind: "fault"; readonly error: HostError };
 
 /**
  * Turns a host's stream into the client's, whole events only: a half-arrived event never leaves, so a stream that breaks

@@ -358,7 +358,7 @@ test("a host that repeats the prompt in its refusal does not get it into the rec
   const answer = await house.send("chat.completions", ask("chat.completions"));
   expect(await read(answer)).toContain("my secret plan");
   const receipt = await durableReceipt(house, answer);
-  expect(receipt.attempts).toMatchObject([{ outcome: "rejected", detail: "status 400" }]);
+  expect(receipt.attempts).toMatchObject([{ outcome: "rejected", detail: "status 400: an error" }]);
   expect(JSON.stringify(receipt)).not.toContain("secret");
 });
 

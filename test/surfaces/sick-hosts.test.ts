@@ -73,7 +73,7 @@ describe("arguments that are no JSON object", () => {
       openRequest(client, false),
       ASKED,
     );
-    if (reply.kind === "fault") throw new Error(reply.message);
+    if (reply.kind === "fault") throw new Error(reply.error.message);
     const [said] = JSON.parse(decode(reply.body))[list];
     expect(said.input ?? said.arguments).toEqual(expected);
   });

@@ -29,7 +29,7 @@ function historyOf(client: SurfaceName, keepsThoughts: boolean): object[] {
     request,
     ASKED,
   );
-  if (reply.kind === "fault") throw new Error(reply.message);
+  if (reply.kind === "fault") throw new Error(reply.error.message);
   const told: Loose = JSON.parse(decode(reply.body));
   const said: Loose[] = (told.output ?? told.content).filter(
     ({ type }: Loose) => keepsThoughts || (type !== "reasoning" && type !== "redacted_thinking"),

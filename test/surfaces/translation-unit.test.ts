@@ -149,7 +149,7 @@ describe("tools in a namespace", () => {
       request,
       ASKED,
     );
-    if (reply.kind === "fault") throw new Error(reply.message);
+    if (reply.kind === "fault") throw new Error(reply.error.message);
     expect(JSON.parse(Buffer.from(reply.body).toString()).output).toMatchObject([
       { type: "function_call", namespace: "mcp", name: "look", call_id: "toolu_1", arguments: '{"at":1}' },
       { type: "custom_tool_call", name: "patch", call_id: "toolu_2", input: "*** Begin\n" },
@@ -387,7 +387,7 @@ describe("a tool of Anthropic's language that says it is `custom`, as its functi
       read("messages", { tools }),
       ASKED,
     );
-    if (reply.kind === "fault") throw new Error(reply.message);
+    if (reply.kind === "fault") throw new Error(reply.error.message);
     expect(JSON.parse(Buffer.from(reply.body).toString()).content).toMatchObject([
       { type: "tool_use", name: "search", input: { input: "Paris" } },
     ]);
@@ -418,7 +418,7 @@ test("a freeform tool that is called without any text is called with none", () =
     read("responses", { tools }),
     ASKED,
   );
-  if (reply.kind === "fault") throw new Error(reply.message);
+  if (reply.kind === "fault") throw new Error(reply.error.message);
   expect(JSON.parse(Buffer.from(reply.body).toString()).output).toMatchObject([
     { type: "custom_tool_call", name: "list", input: "" },
   ]);

@@ -44,7 +44,7 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
           openRequest(client, false),
           ASKED,
         );
-        if (reply.kind === "fault") throw new Error(reply.message);
+        if (reply.kind === "fault") throw new Error(reply.error.message);
         expect(reply.usage).toMatchObject(story.usage!);
         if (!heldToRules) return;
         const body = JSON.parse(decode(reply.body));

@@ -1,9 +1,9 @@
-import { errorOf } from "../host-error.ts";
+import { errorOf, fault } from "../host-error.ts";
 import { asObject, dataObject } from "../judge.ts";
 import type { EventFields } from "../sse.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
-import { type AnswerReader, ENDED_EARLY, fault } from "../translation/answer-reader.ts";
+import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
 import { BlockQueue, MAX_HELD_CHARACTERS } from "../translation/block-queue.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";

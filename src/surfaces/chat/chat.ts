@@ -1,6 +1,6 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
-import { errorOf, readHostError } from "../host-error.ts";
+import { errorOf, fault, readHostError } from "../host-error.ts";
 import { findMember, rebuild, replaceSpan, withoutMember } from "../json-members.ts";
 import { asObject, type Collector, encodeEvent, PassingJudge, SAME } from "../judge.ts";
 import { parseReply, withModel } from "../reply.ts";
@@ -82,15 +82,15 @@ const wantsUsage = ({ json }: GenerationRequest): boolean =>
 function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   if (reply.error !== undefined && reply.error !== null) {
-    return { kind: "fault", message: errorOf(reply, "an error without a message").message };
+    return { kind: "fault", error: errorOf(reply, "an error without a message") };
   }
-  if (!Array.isArray(reply.choices)) return { kind: "fault", message: "the answer has no choices" };
+  if (!Array.isArray(reply.choices)) return { kind: "fault", error: fault("the answer has no choices") };
   let counted = 0;
   for (const choice of reply.choices) {
     const { message, finish_reason: reason } = asObject(choice) ?? {};
-    if (brokeDown(reason)) return { kind: "fault", message: `the host stopped with ${reason}` };
+    if (brokeDown(reason)) return { kind: "fault", error: fault(`the host stopped with ${reason}`) };
     counted += countMessage(asObject(message));
   }
   return {

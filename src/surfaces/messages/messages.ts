@@ -1,6 +1,6 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
-import { errorOf, readHostError } from "../host-error.ts";
+import { errorOf, fault, readHostError } from "../host-error.ts";
 import { findMember, rebuild, replaceSpan } from "../json-members.ts";
 import { asObject, encodeEvent, PassingJudge, SAME } from "../judge.ts";
 import { parseReply, withModel } from "../reply.ts";
@@ -59,11 +59,11 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
 function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   if (reply.type === "error" || asObject(reply.error) !== null) {
-    return { kind: "fault", message: errorOf(reply, "an error without a message").message };
+    return { kind: "fault", error: errorOf(reply, "an error without a message") };
   }
-  if (!Array.isArray(reply.content)) return { kind: "fault", message: "the answer has no content" };
+  if (!Array.isArray(reply.content)) return { kind: "fault", error: fault("the answer has no content") };
   let counted = 0;
   for (const block of reply.content) counted += countBlock(asObject(block));
   return {

@@ -1,6 +1,6 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
-import { errorOf, readHostError } from "../host-error.ts";
+import { errorOf, fault, readHostError } from "../host-error.ts";
 import { findMember, rebuild, replaceSpan } from "../json-members.ts";
 import { asObject, encodeEvent, PassingJudge, SAME } from "../judge.ts";
 import { parseReply, withModel } from "../reply.ts";
@@ -87,11 +87,11 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
 function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   if (reply.status === "failed" || (reply.error !== undefined && reply.error !== null)) {
-    return { kind: "fault", message: errorOf(reply, "the response failed").message };
+    return { kind: "fault", error: errorOf(reply, "the response failed") };
   }
-  if (!Array.isArray(reply.output)) return { kind: "fault", message: "the answer has no output" };
+  if (!Array.isArray(reply.output)) return { kind: "fault", error: fault("the answer has no output") };
   return {
     kind: "reply",
     body: withModel(body, publicModel),

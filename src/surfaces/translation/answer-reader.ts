@@ -1,3 +1,4 @@
+import { fault } from "../host-error.ts";
 import type { EventFields } from "../sse.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents } from "./answer-events.ts";
@@ -16,8 +17,6 @@ export type WholeReader = (
   events: AnswerEvents,
   family: string,
 ) => HostError | null;
-
-export const fault = (message: string): HostError => ({ message, contextTooLong: false, param: null });
 
 export const isFault = (outcome: unknown): outcome is HostError =>
   typeof outcome === "object" && outcome !== null;

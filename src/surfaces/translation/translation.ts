@@ -5,6 +5,7 @@ import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
 import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
+import { fault } from "../host-error.ts";
 import { asObject } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
@@ -28,7 +29,7 @@ import type {
   WholeJudge,
 } from "../surface.ts";
 import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
-import { type AnswerReader, fault, isFault } from "./answer-reader.ts";
+import { type AnswerReader, isFault } from "./answer-reader.ts";
 import { type AnswerWriter, NO_USAGE, WholeWriter } from "./answer-writer.ts";
 import type { Conversation, Seal } from "./conversation.ts";
 import { unwrappedInput } from "./custom-tool.ts";
@@ -133,12 +134,12 @@ function readReply(
   asked: Asked,
 ): Reply {
   const json = parse(bytes);
-  if (json === null) return { kind: "fault", message: "the answer is not a JSON object" };
+  if (json === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   const answer = new Answer();
   const counter = new Counter(unwrapping(answer, host, request));
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
-  if (problem !== null) return { kind: "fault", message: problem.message };
+  if (problem !== null) return { kind: "fault", error: problem };
   return writeReply(client, answer, Math.ceil(counter.tokens), request, asked, family);
 }
 
