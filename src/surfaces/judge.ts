@@ -135,5 +135,9 @@ export const asObject = (value: unknown): Record<string, unknown> | null =>
     ? (value as Record<string, unknown>)
     : null;
 
+/** A value where a text belongs. An object is none: `String` fails for one that has a member `toString`. */
+export const asText = (value: unknown): string =>
+  typeof value === "object" && value !== null ? "" : String(value);
+
 export const encodeEvent = (name: string | null, data: unknown): Buffer =>
   Buffer.from(`${name === null ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);

@@ -433,3 +433,51 @@ test("an answer is named after the first chunk that has a name", () => {
   const judge = pairing("messages", "chat.completions").openStream(read("messages", { stream: true }), ASKED);
   expect(Buffer.from(judge.push(Buffer.from(sseText(azure)))).toString()).toContain('"id":"msg_abc"');
 });
+
+/** What `String` cannot make a text of. */
+const NO_TEXT = { toString: 1 };
+
+test.each<[SurfaceName, object, string]>([
+  [
+    "chat.completions",
+    { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [{ type: "function", name: NO_TEXT }] } },
+    "tool_choice.allowed_tools.tools[0].name",
+  ],
+  [
+    "responses",
+    { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: NO_TEXT }] },
+    "tool_choice.tools[0].name",
+  ],
+])("a %s client that allows a tool whose name is no text is told so", (client, choice, param) => {
+  const said = say(client, "messages", { tool_choice: choice });
+  if (!refused(said)) throw new Error("sent");
+  expect(said.details.param).toBe(param);
+});
+
+test("a grammar that is no text breaks nothing", () => {
+  const format = { type: "grammar", syntax: NO_TEXT, definition: NO_TEXT };
+  const tools = [{ type: "custom", name: "a", format }];
+  expect(refused(say("responses", "messages", { tools }))).toBe(false);
+});
+
+test.each<[SurfaceName, SurfaceName, object]>([
+  ["chat.completions", "messages", { type: "content_block_start", content_block: { type: NO_TEXT } }],
+  [
+    "chat.completions",
+    "messages",
+    { type: "content_block_start", content_block: { type: "tool_use", id: NO_TEXT, name: NO_TEXT } },
+  ],
+  ["chat.completions", "messages", { type: "message_delta", delta: { stop_reason: NO_TEXT } }],
+  [
+    "messages",
+    "responses",
+    {
+      type: "response.output_item.added",
+      output_index: NO_TEXT,
+      item: { type: "function_call", call_id: NO_TEXT, name: NO_TEXT },
+    },
+  ],
+])("a %s client whose %s host says %j gets no fault of the gateway's own", (client, host, event) => {
+  const judge = pairing(client, host).openStream(read(client, { stream: true }), ASKED);
+  expect(() => judge.push(Buffer.from(sseText([{ data: JSON.stringify(event) }])))).not.toThrow();
+});

@@ -1,5 +1,5 @@
 import { grow } from "../deltas.ts";
-import { asObject, type Collector } from "../judge.ts";
+import { asObject, asText, type Collector } from "../judge.ts";
 
 type Json = Record<string, unknown>;
 
@@ -58,7 +58,7 @@ function growParts(before: unknown, more: unknown): Json[] {
   for (const part of [...partsOf(before), ...partsOf(more)]) {
     const last = parts.at(-1);
     if (last === undefined || last.type !== part.type) parts.push({ ...part });
-    else if (typeof last.text === "string") last.text += String(part.text);
+    else if (typeof last.text === "string") last.text += asText(part.text);
     else grow(last, part);
   }
   return parts;

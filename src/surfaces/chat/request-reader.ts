@@ -241,8 +241,14 @@ function readToolChoice(value: unknown, saying: Saying): ToolChoice | null {
     return { kind: "named", name: named.name, custom: choice.type === "custom" };
   const allowed = asObject(choice.allowed_tools);
   if (choice.type === "allowed_tools" && allowed !== null) {
-    const names = readList(allowed, "tools", saying, "tool_choice.allowed_tools.tools").map((tool) =>
-      String(asObject(tool.function)?.name ?? asObject(tool.custom)?.name ?? tool.name),
+    const path = "tool_choice.allowed_tools.tools";
+    const names = readList(allowed, "tools", saying, path).map((tool, at) =>
+      needText(
+        asObject(tool.function) ?? asObject(tool.custom) ?? tool,
+        "name",
+        `${path}[${at}].name`,
+        saying,
+      ),
     );
     return { kind: "allowed", mode: allowed.mode === "required" ? "required" : "auto", names };
   }

@@ -1,5 +1,5 @@
 import { errorOf, fault } from "../host-error.ts";
-import { asObject, dataObject } from "../judge.ts";
+import { asObject, asText, dataObject } from "../judge.ts";
 import type { EventFields } from "../sse.ts";
 import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
@@ -77,16 +77,16 @@ export class MessagesReader implements AnswerReader {
         return "more";
       case "redacted_thinking":
         this.begin({ kind: "reasoning" }, "");
-        this.seal = { family: this.family, kind: "redacted", data: String(block.data ?? "") };
+        this.seal = { family: this.family, kind: "redacted", data: asText(block.data ?? "") };
         return "more";
       case "tool_use": {
-        this.begin({ kind: "tool_call", id: String(block.id), name: String(block.name), custom: false }, "");
+        this.begin({ kind: "tool_call", id: asText(block.id), name: asText(block.name), custom: false }, "");
         const input = asObject(block.input) ?? {};
         if (Object.keys(input).length > 0) this.wholeInput = JSON.stringify(input);
         return "more";
       }
       default:
-        return fault(`the host sent content of an unknown type, ${String(block.type)}`);
+        return fault(`the host sent content of an unknown type, ${asText(block.type)}`);
     }
   }
 
@@ -149,7 +149,7 @@ export function readMessagesAnswer(json: Json, events: AnswerEvents, family: str
   }
   if (usage !== null) events.usage(usage);
   const { stop_reason: reason, stop_sequence: sequence } = json;
-  events.stop(REASONS[String(reason)] ?? "end", typeof sequence === "string" ? sequence : null);
+  events.stop(REASONS[asText(reason)] ?? "end", typeof sequence === "string" ? sequence : null);
   return null;
 }
 
@@ -173,17 +173,17 @@ function tellBlock(block: Json, events: AnswerEvents, family: string): HostError
       );
     }
     case "redacted_thinking":
-      return tell({ kind: "reasoning" }, "", { family, kind: "redacted", data: String(block.data ?? "") });
+      return tell({ kind: "reasoning" }, "", { family, kind: "redacted", data: asText(block.data ?? "") });
     case "tool_use": {
       const call = {
         kind: "tool_call",
-        id: String(block.id),
-        name: String(block.name),
+        id: asText(block.id),
+        name: asText(block.name),
         custom: false,
       } as const;
       return tell(call, JSON.stringify(block.input ?? {}));
     }
     default:
-      return fault(`the host sent content of an unknown type, ${String(block.type)}`);
+      return fault(`the host sent content of an unknown type, ${asText(block.type)}`);
   }
 }

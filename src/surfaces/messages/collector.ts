@@ -1,5 +1,5 @@
 import { grow } from "../deltas.ts";
-import { asObject, type Collector } from "../judge.ts";
+import { asObject, asText, type Collector } from "../judge.ts";
 
 type Json = Record<string, unknown>;
 
@@ -42,7 +42,7 @@ export class MessagesCollector implements Collector {
     const block = this.blocks.at(-1);
     if (block === undefined) return;
     if (type === "input_json_delta") {
-      this.input += String(delta.partial_json ?? "");
+      this.input += asText(delta.partial_json ?? "");
     } else if (type === "citations_delta") {
       if (Array.isArray(block.citations)) block.citations.push(delta.citation);
       else block.citations = [delta.citation];

@@ -220,7 +220,9 @@ function markForCache(system: Record<string, unknown>[], messages: Record<string
 
 /** Only those that may be called: Anthropic has no list of allowed ones. */
 function offered({ tools, toolChoice }: Conversation): readonly Tool[] {
-  return toolChoice?.kind === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
+  if (toolChoice?.kind !== "allowed") return tools;
+  const allowed = new Set(toolChoice.names);
+  return tools.filter(({ name }) => allowed.has(name));
 }
 
 function writeTool(tool: Tool, saying: Saying): Json {

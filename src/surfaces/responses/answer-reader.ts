@@ -1,5 +1,5 @@
 import { errorOf, fault } from "../host-error.ts";
-import { asObject, dataObject } from "../judge.ts";
+import { asObject, asText, dataObject } from "../judge.ts";
 import type { EventFields } from "../sse.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
@@ -85,11 +85,11 @@ export class ResponsesReader implements AnswerReader {
     this.items.set(index, state);
     if (item.type !== "function_call" && item.type !== "custom_tool_call") return;
     this.called = true;
-    state.part = `${String(index)} call`;
+    state.part = `${asText(index)} call`;
     this.queue.open(state.part, {
       kind: "tool_call",
-      id: String(item.call_id ?? item.id),
-      name: String(item.name),
+      id: asText(item.call_id ?? item.id),
+      name: asText(item.name),
       custom: item.type === "custom_tool_call",
     });
   }
@@ -102,7 +102,7 @@ export class ResponsesReader implements AnswerReader {
     const key =
       kind === "tool_call"
         ? state.part!
-        : `${String(data.output_index)} ${kind} ${kind === "reasoning" ? "" : String(part)}`;
+        : `${asText(data.output_index)} ${kind} ${kind === "reasoning" ? "" : asText(part)}`;
     if (state.part !== key) {
       if (kind === "tool_call") return;
       if (state.part !== null) this.queue.close(state.part, null);
@@ -141,7 +141,7 @@ export class ResponsesReader implements AnswerReader {
         if (state.told === "") this.told(rest, "reasoning", thought.text);
         seal = thought.seal === null ? null : { ...thought.seal, family: this.family };
         if (seal !== null && state.part === null) {
-          state.part = `${String(index)} reasoning`;
+          state.part = `${asText(index)} reasoning`;
           this.queue.open(state.part, { kind: "reasoning" });
         }
       }

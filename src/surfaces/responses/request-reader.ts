@@ -280,8 +280,8 @@ function readToolChoice(value: unknown, saying: Saying): ToolChoice | null {
   if ((type === "function" || type === "custom") && typeof name === "string")
     return { kind: "named", name: flatName(namespace, name), custom: type === "custom" };
   if (type === "allowed_tools") {
-    const names = readList(choice, "tools", saying, "tool_choice.tools").map((tool) =>
-      flatName(tool.namespace, String(tool.name)),
+    const names = readList(choice, "tools", saying, "tool_choice.tools").map((tool, at) =>
+      flatName(tool.namespace, needText(tool, "name", `tool_choice.tools[${at}].name`, saying)),
     );
     return { kind: "allowed", mode: choice.mode === "required" ? "required" : "auto", names };
   }

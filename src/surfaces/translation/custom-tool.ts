@@ -1,4 +1,4 @@
-import { asObject } from "../judge.ts";
+import { asObject, asText } from "../judge.ts";
 import type { CustomTool } from "./conversation.ts";
 
 /**
@@ -15,7 +15,7 @@ export const INPUT_SCHEMA = {
 export function wrappedDescription({ description, format }: CustomTool): string {
   const said = description ?? "";
   if (format?.type !== "grammar") return said;
-  return `${said}\n\nThe input must follow this ${String(format.syntax)} grammar:\n${String(format.definition)}`;
+  return `${said}\n\nThe input must follow this ${asText(format.syntax)} grammar:\n${asText(format.definition)}`;
 }
 
 export const wrappedInput = (input: string): string => JSON.stringify({ input });
