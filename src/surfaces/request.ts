@@ -24,6 +24,9 @@ export function readBody(bytes: Uint8Array, surface: SurfaceName): Body | Refusa
   // With a list alone, as OpenRouter's clients may send, its first is the one that is asked for.
   const model = parsed.model ?? (Array.isArray(parsed.models) ? parsed.models[0] : undefined);
   if (typeof model !== "string" || model === "") return invalid("model", "must be a non-empty string");
+  const dearer = DEARER.find(([name, values]) => values.includes(parsed[name]));
+  if (dearer !== undefined)
+    return invalid(dearer[0], "asks for a service that costs more than the model's price here: leave it out");
   const stream = parsed.stream ?? false;
   if (typeof stream !== "boolean") return invalid("stream", "must be true or false");
   return { surface, body, members, json: parsed, model, stream };
@@ -128,6 +131,15 @@ export function leaveOutSeals(
   return ["reasoning"];
 }
 
+/**
+ * Services that hosts charge above their prices for: holds and charges know one price of a model (OpenAI "Priority
+ * processing", Anthropic "Fast mode").
+ */
+const DEARER: readonly (readonly [name: string, values: readonly unknown[]])[] = [
+  ["service_tier", ["priority", "fast"]],
+  ["speed", ["fast"]],
+];
+
 /** Members by which money and routing are decided, in any of the languages. */
 const CONTROLLED = new Set([
   "model",
@@ -146,6 +158,7 @@ const CONTROLLED = new Set([
   "system",
   "tools",
   "service_tier",
+  "speed",
   "store",
   "background",
   "previous_response_id",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
-import type { ErrorObject } from "../../src/errors/refusal.ts";
+import type { ErrorObject, Refusal } from "../../src/errors/refusal.ts";
 import type { GenerationRequest, HostBody, StreamJudge } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import {
@@ -185,6 +185,17 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     expect(parsed.model).toBe('host "model"');
     expect("provider" in parsed || "route" in parsed).toBe(false);
     expect((read as GenerationRequest).overrides.provider).toEqual({ only: ["a"] });
+  });
+
+  test.each([
+    ["service_tier", "priority"],
+    ["service_tier", "fast"],
+    ["speed", "fast"],
+  ])("a request for a dearer service, %s: %s, is refused by its field", (name, value) => {
+    const { body } = request(surface);
+    const given = { ...JSON.parse(Buffer.from(body).toString()), [name]: value };
+    const refusal = SURFACES[surface].readRequest(encode(JSON.stringify(given))) as Refusal;
+    expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", name]);
   });
 
   test("a request with a list of models alone asks for the first of them", () => {
