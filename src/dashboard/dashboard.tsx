@@ -40,13 +40,18 @@ function Dashboard() {
   const enter = (visit: Visit) => setStage({ at: "inside", visit });
 
   useEffect(() => {
+    let arrivals = 0;
     const come = async () => {
+      arrivals += 1;
+      const mine = arrivals;
       try {
         const arrival = await arrive(sessionStorage, location, history);
+        // A link was pasted while the gateway was still asked who is here: the link is what counts.
+        if (mine !== arrivals) return;
         if (arrival.kind === "inside") enter(arrival.visit);
         else setStage(arrival.kind === "link" ? { at: "link", token: arrival.token } : OUTSIDE);
       } catch (error) {
-        setStage({ at: "stuck", error });
+        if (mine === arrivals) setStage({ at: "stuck", error });
       }
     };
     come();

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { gate } from "../fakes/gate.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { browserMissing, launch, Visitor } from "./browser.ts";
 
@@ -70,6 +71,25 @@ describe.skipIf(browserMissing)("with an account", () => {
     await scanner.button("Sign in here").click();
     await scanner.page.getByRole("alert").waitFor();
     expect(reader.complaints).toEqual([]);
+  });
+
+  test("a link that is pasted while the page still asks who is there is not forgotten", async () => {
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    const answered = gate();
+    await visitor.page.route("**/v1/me", async (route) => {
+      await answered.passed;
+      await route.continue();
+    });
+    await visitor.goto("/dashboard");
+    await visitor.goto(`/dashboard${link}`);
+    await visitor.button("Sign in here").waitFor();
+    const asked = visitor.page.waitForResponse("**/v1/me");
+    answered.open();
+    await asked;
+    await visitor.page.evaluate(
+      () => new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))),
+    );
+    expect(await visitor.button("Sign in here").count()).toBe(1);
   });
 
   test("a link is mailed to whoever asks, and signing out ends the session", async () => {
