@@ -1,0 +1,138 @@
+import type { CounterId } from "../ledger/counter.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { formatRecord } from "../ledger/record.ts";
+import { type Recovered, Replay, recoveredEnd } from "../ledger/recovery.ts";
+import type { Clock, Timer } from "../units/clock.ts";
+import type { Disk } from "./disk.ts";
+import { DurableJournal, journalFiles, readJournal, type Unapplied } from "./journal.ts";
+
+/**
+ * What every database that follows a journal has in common: ends that were lost sight of are written, the ledger is
+ * followed, and a page is turned once the database has all that stands on the older ones. How the ends get into the
+ * database is each one's own.
+ */
+export abstract class JournalBooks<Options extends JournalBooksOptions> {
+  readonly journal: DurableJournal;
+  private readonly timers = new Set<Timer>();
+  /** A rotation is done with once everything before this file is in the database. */
+  private retiring: number | null = null;
+  private ledger: Ledger | null = null;
+
+  protected constructor(protected readonly options: Options) {
+    const { disk, clock, relaxed } = options;
+    this.journal = new DurableJournal({
+      disk,
+      firstFile: (journalFiles(disk).at(-1) ?? 0) + 1,
+      fileBytes: options.journalFileBytes,
+      relaxed,
+      defer: options.defer,
+      onUnapplied: () => this.applySoon(),
+      after: (ms, run) => void clock.after(ms, run),
+    });
+  }
+
+  /** Ends are waiting to be brought into the database. */
+  protected abstract applySoon(): void;
+
+  /** The database has all that stands in files before this one: they can go. */
+  protected abstract retire(before: number): void;
+
+  /** The journal's number up to which the database's sums are complete. */
+  protected get appliedThrough(): number {
+    const next = this.journal.unapplied(1)[0];
+    return next === undefined ? this.journal.durableNow : next.sequence - 1;
+  }
+
+  /** Ends every hold that was left open at its last checkpoint. */
+  protected async endOrphans(replay: Replay): Promise<void> {
+    const { writeOffTokens, recoveredBody } = this.options;
+    for (const orphan of replay.orphans.values()) {
+      const record = recoveredEnd(orphan, writeOffTokens, recoveredBody);
+      this.journal.append(formatRecord(record), record);
+    }
+    if (!(await this.journal.flushed())) {
+      throw new Error(
+        `the journal cannot be written: ${this.journal.failure}. Free the disk, then start again.`,
+      );
+    }
+  }
+
+  /** Checkpoints delivered tokens, turns the journal's page, forgets the idle. */
+  protected keepUp(ledger: Ledger, onForgotten: (counters: readonly CounterId[]) => void): void {
+    this.ledger = ledger;
+    this.every(CHECKPOINT_EVERY_MS, () => {
+      ledger.checkpoint();
+      this.journal.schedule();
+      this.turnPage();
+    });
+    this.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
+  }
+
+  protected stopKeepingUp(): void {
+    for (const timer of this.timers) timer.cancel();
+  }
+
+  private turnPage(): void {
+    const { journal } = this;
+    if (this.retiring === null) {
+      if (journal.full && this.ledger !== null && journal.rotate(this.ledger.openRecords())) {
+        this.retiring = journal.currentFile;
+      }
+      return;
+    }
+    const oldest = journal.unapplied(1)[0];
+    if (!journal.headWritten || (oldest !== undefined && oldest.file < this.retiring)) return;
+    this.retire(this.retiring);
+    this.retiring = null;
+  }
+
+  /** Whatever fails, for instance on a full disk, is tried again the next time. */
+  private every(ms: number, run: () => void): void {
+    const { timers, options } = this;
+    let timer = options.clock.after(ms, again);
+    timers.add(timer);
+    function again(): void {
+      timers.delete(timer);
+      timer = options.clock.after(ms, again);
+      timers.add(timer);
+      try {
+        run();
+      } catch (error) {
+        options.onFault(error);
+      }
+    }
+  }
+}
+
+export interface JournalBooksOptions {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly relaxed: boolean;
+  readonly journalFileBytes: number;
+  readonly writeOffTokens: number;
+  readonly defer: (run: () => void) => void;
+  /** Writes the receipt of a request whose process died. */
+  readonly recoveredBody: (recovered: Recovered) => string;
+  readonly onRecovered?: (orphans: number) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** What the journal says of the life before; `reached` is how far the database had come in each file, in bytes. */
+export function readBack(
+  disk: Disk,
+  reached: ReadonlyMap<number, number>,
+): { replay: Replay; unapplied: Unapplied[] } {
+  const replay = new Replay();
+  const unapplied: Unapplied[] = [];
+  for (const { record, file, bytes } of readJournal(disk)) {
+    replay.add(record);
+    if (record.kind === "terminal" && bytes > (reached.get(file) ?? 0)) {
+      unapplied.push({ record, sequence: 0, file, bytes });
+    }
+  }
+  return { replay, unapplied };
+}
+
+const CHECKPOINT_EVERY_MS = 1_000;
+const FORGET_EVERY_MS = 60_000;
+const IDLE_MS = 600_000;
