@@ -1,4 +1,4 @@
-import { asObject } from "./judge.ts";
+import { asObject } from "./json.ts";
 
 type Json = Record<string, unknown>;
 

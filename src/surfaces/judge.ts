@@ -1,6 +1,7 @@
 import type { ErrorObject } from "../errors/refusal.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { fault } from "./host-error.ts";
+import { parseObject } from "./json.ts";
 import { EventCutter, type EventFields, eventEnd, readEvent } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
@@ -115,29 +116,14 @@ export interface Collector {
 export const SAME = Symbol("same");
 
 /** Larger than any image that a host sends inside an event. */
-const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+export const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 
-const NOTHING = new Uint8Array();
-const BLANK_LINE = Buffer.from("\n\n");
+export const NOTHING = new Uint8Array();
+export const BLANK_LINE = Buffer.from("\n\n");
 
 /** The event's data as an object; null where it is something else. */
-export function dataObject({ data }: EventFields): Record<string, unknown> | null {
-  if (data === null) return null;
-  try {
-    return asObject(JSON.parse(data));
-  } catch {
-    return null;
-  }
-}
-
-export const asObject = (value: unknown): Record<string, unknown> | null =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
-
-/** A value where a text belongs. An object is none: `String` fails for one that has a member `toString`. */
-export const asText = (value: unknown): string =>
-  typeof value === "object" && value !== null ? "" : String(value);
+export const dataObject = ({ data }: EventFields): Record<string, unknown> | null =>
+  data === null ? null : parseObject(data);
 
 export const encodeEvent = (name: string | null, data: unknown): Buffer =>
   Buffer.from(`${name === null ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);

@@ -1,6 +1,6 @@
 import { estimatePrompt } from "../tokens/estimate.ts";
 import { walkPrompt } from "../tokens/media.ts";
-import { asObject } from "./judge.ts";
+import { asObject } from "./json.ts";
 
 /**
  * How large a prompt is, without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens than

@@ -1,5 +1,5 @@
+import { parseObject } from "./json.ts";
 import { findMember, replaceSpan } from "./json-members.ts";
-import { asObject } from "./judge.ts";
 
 /** The answer with its top-level `model` put back, everything else as it came. */
 export function withModel(body: Buffer, publicModel: string): Buffer {
@@ -10,10 +10,5 @@ export function withModel(body: Buffer, publicModel: string): Buffer {
 }
 
 /** Null for what is no JSON object. */
-export function parseReply(body: Buffer): Record<string, unknown> | null {
-  try {
-    return asObject(JSON.parse(body.toString("utf8")));
-  } catch {
-    return null;
-  }
-}
+export const parseReply = (body: Buffer): Record<string, unknown> | null =>
+  parseObject(body.toString("utf8"));

@@ -1,7 +1,7 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { asObject } from "./json.ts";
 import { MAX_DEPTH, type Member, readMembers } from "./json-members.ts";
-import { asObject } from "./judge.ts";
 import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest } from "./surface.ts";
 import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";

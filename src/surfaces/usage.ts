@@ -1,4 +1,4 @@
-import { asObject } from "./judge.ts";
+import { asObject } from "./json.ts";
 import type { Usage } from "./surface.ts";
 
 /** More than any model can use in one request; what a host reports beyond it is not believed. */

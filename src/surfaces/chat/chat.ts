@@ -1,8 +1,9 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
+import { asObject } from "../json.ts";
 import { findMember, rebuild, replaceSpan, withoutMember } from "../json-members.ts";
-import { asObject, type Collector, encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { type Collector, encodeEvent, PassingJudge, SAME } from "../judge.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
   checkMessages,

@@ -1,5 +1,6 @@
 import { grow } from "../deltas.ts";
-import { asObject, asText, type Collector } from "../judge.ts";
+import { asObject, asText } from "../json.ts";
+import type { Collector } from "../judge.ts";
 
 type Json = Record<string, unknown>;
 

@@ -1,8 +1,9 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
+import { asObject } from "../json.ts";
 import { findMember, rebuild, replaceSpan } from "../json-members.ts";
-import { asObject, encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { encodeEvent, PassingJudge, SAME } from "../judge.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
   checkMessages,

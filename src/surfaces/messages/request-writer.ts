@@ -1,4 +1,4 @@
-import { asObject } from "../judge.ts";
+import { parseObject } from "../json.ts";
 import type { HostTarget } from "../surface.ts";
 import type {
   AssistantPart,
@@ -199,14 +199,8 @@ function writeToolUse({ id, name, custom, input, cache }: ToolCallPart): Record<
 export const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_");
 
 /** The object that a call's arguments spell. What is none is kept in the form that Anthropic documents for broken JSON. */
-export function inputObject(input: string): Json {
-  if (input.trim() === "") return {};
-  try {
-    const object = asObject(JSON.parse(input));
-    if (object !== null) return object;
-  } catch {}
-  return { INVALID_JSON: input };
-}
+export const inputObject = (input: string): Json =>
+  input.trim() === "" ? {} : (parseObject(input) ?? { INVALID_JSON: input });
 
 /** Anthropic caches up to a mark; a client that names a cache key wants what it repeats to be cached. */
 function markForCache(system: Record<string, unknown>[], messages: Record<string, unknown>[]): void {

@@ -1,5 +1,6 @@
 import { errorOf, fault } from "../host-error.ts";
-import { asObject, asText, dataObject } from "../judge.ts";
+import { asObject, asText } from "../json.ts";
+import { dataObject } from "../judge.ts";
 import type { EventFields } from "../sse.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";

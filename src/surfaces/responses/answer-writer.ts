@@ -1,5 +1,5 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { asObject } from "../judge.ts";
+import { asObject } from "../json.ts";
 import type { Asked, Usage } from "../surface.ts";
 import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { AnswerWriter, answerId, NO_USAGE } from "../translation/answer-writer.ts";

@@ -1,4 +1,5 @@
-import { asObject, type Collector } from "../judge.ts";
+import { asObject } from "../json.ts";
+import type { Collector } from "../judge.ts";
 
 /** Responses end with the whole answer. */
 export class ResponsesCollector implements Collector {

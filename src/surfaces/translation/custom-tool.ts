@@ -1,4 +1,4 @@
-import { asObject, asText } from "../judge.ts";
+import { asText, parseObject } from "../json.ts";
 import type { CustomTool } from "./conversation.ts";
 
 /**
@@ -22,11 +22,7 @@ export const wrappedInput = (input: string): string => JSON.stringify({ input })
 
 /** The text in a call's arguments; the arguments themselves where the model did not keep to the schema. */
 export function unwrappedInput(argumentsText: string): string {
-  try {
-    const given = asObject(JSON.parse(argumentsText));
-    if (typeof given?.input === "string") return given.input;
-    return given !== null && Object.keys(given).length === 0 ? "" : argumentsText;
-  } catch {
-    return argumentsText;
-  }
+  const given = parseObject(argumentsText);
+  if (typeof given?.input === "string") return given.input;
+  return given !== null && Object.keys(given).length === 0 ? "" : argumentsText;
 }

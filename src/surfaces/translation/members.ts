@@ -1,4 +1,4 @@
-import { asObject } from "../judge.ts";
+import { asObject } from "../json.ts";
 import type { AnswerFormat, CacheMark, TextPart } from "./conversation.ts";
 import type { Saying } from "./saying.ts";
 

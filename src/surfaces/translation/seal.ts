@@ -1,5 +1,5 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
-import { asObject } from "../judge.ts";
+import { asObject } from "../json.ts";
 import type { Seal } from "./conversation.ts";
 
 /**

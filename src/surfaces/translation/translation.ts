@@ -6,11 +6,13 @@ import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
 import { fault } from "../host-error.ts";
-import { asObject } from "../judge.ts";
+import { asObject } from "../json.ts";
+import { BLANK_LINE, MAX_EVENT_BYTES, NOTHING } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
 import { readMessagesRequest } from "../messages/request-reader.ts";
 import { writeMessagesRequest } from "../messages/request-writer.ts";
+import { parseReply } from "../reply.ts";
 import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader.ts";
 import { ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
 import { readResponsesRequest } from "../responses/request-reader.ts";
@@ -133,7 +135,7 @@ function readReply(
   request: GenerationRequest,
   asked: Asked,
 ): Reply {
-  const json = parse(bytes);
+  const json = parseReply(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   if (json === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   const answer = new Answer();
   const counter = new Counter(unwrapping(answer, host, request));
@@ -154,16 +156,6 @@ function writeReply(
   const usage = answer.reported ?? countedUsage(request.promptEstimate, countedTokens);
   const body = LANGUAGES[client].writeAnswer(answer, usage, request, asked, hostFamily);
   return { kind: "reply", body: Buffer.from(JSON.stringify(body)), usage: answer.reported, countedTokens };
-}
-
-function parse(bytes: Uint8Array): Json | null {
-  try {
-    return asObject(
-      JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")),
-    );
-  } catch {
-    return null;
-  }
 }
 
 /** What is told, and billed, where a host reports nothing. */
@@ -277,12 +269,6 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
     return writeReply(this.client, this.answer, this.countedTokens, this.whole, this.asked, this.family);
   }
 }
-
-const NOTHING = new Uint8Array();
-const BLANK_LINE = Buffer.from("\n\n");
-
-/** Larger than any event of text. */
-const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 
 /** Counts what passes, and notes when the first token has. */
 class Counter implements AnswerEvents {

@@ -1,0 +1,17 @@
+/** The object that a text spells; null for what is no JSON, or something else. */
+export function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    return asObject(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+export const asObject = (value: unknown): Record<string, unknown> | null =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+
+/** A value where a text belongs. An object is none: `String` fails for one that has a member `toString`. */
+export const asText = (value: unknown): string =>
+  typeof value === "object" && value !== null ? "" : String(value);
