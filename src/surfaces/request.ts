@@ -3,7 +3,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { asObject } from "./json.ts";
 import { MAX_DEPTH, type Member, readMembers } from "./json-members.ts";
 import { sizePrompt } from "./prompt.ts";
-import type { GenerationRequest } from "./surface.ts";
+import type { GenerationRequest, HostTarget } from "./surface.ts";
 import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";
 
 /**
@@ -116,9 +116,17 @@ export function largest(...ceilings: (number | null | Refusal)[]): number | null
 }
 
 /** Routing overrides are the gateway's to read; hosts never see them. */
-export const OVERRIDES_DROPPED: ReadonlyMap<string, null> = new Map(
+const OVERRIDES_DROPPED: ReadonlyMap<string, null> = new Map(
   ["models", "provider", "route", "fallbacks"].map((name) => [name, null]),
 );
+
+/** What changes in a body that is passed on: the overrides go, the host's name for the model and its way of answering come. */
+export function passedChanges(request: GenerationRequest, target: HostTarget): Map<string, string | null> {
+  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
+  changes.set("model", JSON.stringify(target.model));
+  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
+  return changes;
+}
 
 /** Thoughts that another language sealed are nothing to this host: what is left out is told. */
 export function leaveOutSeals(

@@ -10,8 +10,8 @@ import {
   invalid,
   largest,
   leaveOutSeals,
-  OVERRIDES_DROPPED,
   type PassedRequest,
+  passedChanges,
   readBody,
   readCeiling,
   readChoices,
@@ -62,9 +62,7 @@ function checkStreamOptions(options: unknown): Refusal | null {
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members, json } = request as PassedRequest;
-  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
-  changes.set("model", JSON.stringify(target.model));
-  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
+  const changes = passedChanges(request, target);
   if (target.stream && target.quirks.noStreamOptions !== true) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
     changes.set("stream_options", JSON.stringify({ ...asObject(json.stream_options), include_usage: true }));

@@ -25,6 +25,7 @@ import {
   readList,
   readNumber,
   readObject,
+  readParts,
   readSchema,
   readText,
   readTexts,
@@ -91,7 +92,7 @@ function readMessage(message: Json, path: string, saying: Saying): Turn[] {
   }
 }
 
-/** An assistant's message, thoughts, then text, then calls. */
+/** An assistant's message: thoughts, then text, then calls. */
 function readAssistantMessage(message: Json, path: string, saying: Saying): AssistantPart[] {
   const parts: AssistantPart[] = readThoughts(message);
   const { content } = message;
@@ -151,23 +152,15 @@ function readThoughts(message: Json): ReasoningPart[] {
 }
 
 function readTextParts(content: unknown, path: string, saying: Saying): TextPart[] {
-  if (typeof content === "string") return [textPart(content, null)];
+  if (typeof content === "string") return [textPart(content)];
   return readList({ content }, "content", saying, path).map((part, at) => {
     if (part.type !== "text") saying.wrong(`${path}[${at}].type`, "must be text");
     return textPart(needText(part, "text", `${path}[${at}].text`, saying), readCacheMark(part));
   });
 }
 
-function readUserParts(content: unknown, path: string, saying: Saying): UserPart[] {
-  if (typeof content === "string") return [textPart(content, null)];
-  if (content === undefined || content === null) {
-    saying.wrong(path, "must be a string or an array");
-    return [];
-  }
-  return readList({ content }, "content", saying, path).flatMap((part, at) =>
-    readUserPart(part, `${path}[${at}]`, saying),
-  );
-}
+const readUserParts = (content: unknown, path: string, saying: Saying): UserPart[] =>
+  readParts(content, path, saying, readUserPart);
 
 function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
   const cache = readCacheMark(part);

@@ -14,11 +14,11 @@ import type {
   UserPart,
 } from "../translation/conversation.ts";
 import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../translation/custom-tool.ts";
-import { present, textPart } from "../translation/members.ts";
+import { present, textPart, writeSchema } from "../translation/members.ts";
 import { effortOf } from "../translation/reasoning.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
-import { DEFAULT_NAME, dataUrl } from "../translation/sources.ts";
+import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -116,7 +116,7 @@ function writePart(part: UserPart, target: HostTarget, saying: Saying): Json {
       return { type: "text", text: part.text, ...mark };
     case "image": {
       const { source, detail } = part;
-      const url = source.from === "url" ? source.url : dataUrl(source.mediaType, source.data);
+      const url = urlOf(source);
       return { type: "image_url", image_url: detail === null ? { url } : { url, detail }, ...mark };
     }
     case "file":
@@ -125,14 +125,12 @@ function writePart(part: UserPart, target: HostTarget, saying: Saying): Json {
 }
 
 function writeFile({ source, name }: FilePart, mark: object, saying: Saying): Json {
-  // A plain text needs no file; its title goes before it.
-  if (source.from === "text")
-    return { type: "text", text: name === null ? source.text : `${name}\n\n${source.text}`, ...mark };
+  if (source.from === "text") return { type: "text", text: titledText(source, name), ...mark };
   if (source.from === "url") {
     saying.cannot("file", "it takes files embedded as base64, not by address");
     return {};
   }
-  const file = { filename: name ?? DEFAULT_NAME, file_data: dataUrl(source.mediaType, source.data) };
+  const file = { filename: name ?? DEFAULT_NAME, file_data: urlOf(source) };
   return { type: "file", file, ...mark };
 }
 
@@ -231,17 +229,9 @@ function writeToolChoice(toolChoice: ToolChoice | null): unknown {
 
 function writeFormat(format: AnswerFormat | null): unknown {
   if (format === null) return undefined;
-  if (format.kind === "json_object") return { type: "json_object" };
-  const { name, description, schema, strict } = format;
-  return {
-    type: "json_schema",
-    json_schema: present({
-      name: name ?? "answer",
-      description: description ?? undefined,
-      schema,
-      strict: strict ?? undefined,
-    }),
-  };
+  return format.kind === "json_object"
+    ? { type: "json_object" }
+    : { type: "json_schema", json_schema: writeSchema(format) };
 }
 
 function writeEffort(wish: ReasoningWish | null, saying: Saying): string | undefined {

@@ -9,8 +9,8 @@ import {
   checkMessages,
   invalid,
   leaveOutSeals,
-  OVERRIDES_DROPPED,
   type PassedRequest,
+  passedChanges,
   readBody,
   readCeiling,
   toRequest,
@@ -50,9 +50,7 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members } = request as PassedRequest;
-  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
-  changes.set("model", JSON.stringify(target.model));
-  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
+  const changes = passedChanges(request, target);
   const omitted = leaveOutSeals(request as PassedRequest, "messages", changes);
   return { bytes: rebuild(body, members, changes), omitted };
 }

@@ -17,6 +17,7 @@ import {
 } from "../translation/conversation.ts";
 import {
   NO_PARAMETERS,
+  namesAny,
   needText,
   readBoolean,
   readCacheMark,
@@ -71,14 +72,10 @@ function readSystem(system: unknown, path: string, saying: Saying): Turn[] {
 }
 
 function readTextBlocks(content: unknown, path: string, saying: Saying): TextPart[] {
-  if (typeof content === "string") return [{ kind: "text", text: content, cache: null }];
+  if (typeof content === "string") return [textPart(content)];
   return readList({ content }, "content", saying, path).map((block, at) => {
     if (block.type !== "text") saying.wrong(`${path}[${at}].type`, "must be text");
-    return {
-      kind: "text",
-      text: needText(block, "text", `${path}[${at}].text`, saying),
-      cache: readCacheMark(block),
-    };
+    return textPart(needText(block, "text", `${path}[${at}].text`, saying), readCacheMark(block));
   });
 }
 
@@ -138,7 +135,7 @@ function readUserBlock(block: Json, path: string, saying: Saying): UserPart[] {
   const cache = readCacheMark(block);
   switch (block.type) {
     case "text":
-      return [{ kind: "text", text: needText(block, "text", `${path}.text`, saying), cache }];
+      return [textPart(needText(block, "text", `${path}.text`, saying), cache)];
     case "image": {
       const source = readSource(readObject(block, "source", saying, `${path}.source`) ?? {}, path, saying);
       return source === null || source.from === "text"
@@ -161,7 +158,7 @@ function readDocument(block: Json, path: string, cache: CacheMark, saying: Sayin
   if (typeof block.context === "string") saying.omit("document.context");
   const given = readObject(block, "source", saying, `${path}.source`) ?? {};
   if (given.type === "content") {
-    if (typeof given.content === "string") return [{ kind: "text", text: given.content, cache }];
+    if (typeof given.content === "string") return [textPart(given.content, cache)];
     return readList(given, "content", saying, `${path}.source.content`).flatMap((inner, at) =>
       readUserBlock(inner, `${path}.source.content[${at}]`, saying),
     );
@@ -176,7 +173,7 @@ function readSearchResult(block: Json, path: string, cache: CacheMark, saying: S
     saying.cannot(`${path}.citations`, "its language has no citations of documents");
   const head = `${needText(block, "title", `${path}.title`, saying)} (${needText(block, "source", `${path}.source`, saying)})`;
   const passages = readTextBlocks(block.content, `${path}.content`, saying).map((part) => part.text);
-  return [{ kind: "text", text: [head, ...passages].join("\n\n"), cache }];
+  return [textPart([head, ...passages].join("\n\n"), cache)];
 }
 
 function readSource(source: Json, path: string, saying: Saying): FilePart["source"] | null {
@@ -213,9 +210,7 @@ function readAssistantContent(content: unknown, path: string, saying: Saying): A
 function readAssistantBlock(block: Json, path: string, saying: Saying): AssistantPart[] {
   switch (block.type) {
     case "text":
-      return [
-        { kind: "text", text: needText(block, "text", `${path}.text`, saying), cache: readCacheMark(block) },
-      ];
+      return [textPart(needText(block, "text", `${path}.text`, saying), readCacheMark(block))];
     case "thinking": {
       const words = needText(block, "thinking", `${path}.thinking`, saying);
       return [{ kind: "reasoning", text: words, seal: sealOf(block.signature, "signature") }];
@@ -250,8 +245,7 @@ function readTool(tool: Json, path: string, saying: Saying): Tool[] {
     saying.cannot(`${path}.type`, "this tool is Anthropic's own; offer it with an `input_schema` instead");
     return [];
   }
-  if (TOOL_HINTS.some((hint) => tool[hint] !== undefined && tool[hint] !== null))
-    saying.omit("tools[].hints");
+  if (namesAny(tool, TOOL_HINTS)) saying.omit("tools[].hints");
   return [
     {
       kind: "function",
@@ -294,7 +288,6 @@ function readThinking(thinking: Json | null, effort: unknown, saying: Saying): R
   const summary = thinking !== null && thinking.display !== "omitted" ? "auto" : null;
   switch (thinking?.type) {
     case undefined:
-      return named === null ? null : { off: false, effort: named, budgetTokens: null, summary: null };
     case "disabled":
     case "between_tools":
       return named === null ? null : { off: false, effort: named, budgetTokens: null, summary: null };

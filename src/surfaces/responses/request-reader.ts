@@ -15,6 +15,7 @@ import {
 } from "../translation/conversation.ts";
 import {
   NO_PARAMETERS,
+  namesAny,
   needText,
   OPENAI_MEMBERS,
   pick,
@@ -23,6 +24,7 @@ import {
   readList,
   readNumber,
   readObject,
+  readParts,
   readSchema,
   readText,
   textPart,
@@ -72,6 +74,7 @@ export const wantsEncrypted = (json: Json): boolean =>
   Array.isArray(json.include) && json.include.includes(ENCRYPTED);
 
 const systemTurn = (text: string): Turn => ({ role: "system", parts: [textPart(text)] });
+
 /** Items of the model stand one by one; together they are one turn of it. */
 function readInput(input: unknown, saying: Saying): Turn[] {
   if (typeof input === "string") return [{ role: "user", parts: [textPart(input)] }];
@@ -114,9 +117,7 @@ function readSaid(content: unknown, path: string, saying: Saying): AssistantPart
       return [{ kind: "refusal", text: needText(part, "refusal", `${here}.refusal`, saying) }];
     if (part.type !== "output_text" && part.type !== "input_text" && part.type !== "text")
       saying.wrong(`${here}.type`, "must be output_text or refusal");
-    return [
-      { kind: "text", text: needText(part, "text", `${here}.text`, saying), cache: readCacheMark(part) },
-    ];
+    return [textPart(needText(part, "text", `${here}.text`, saying), readCacheMark(part))];
   });
 }
 
@@ -184,16 +185,8 @@ function readMessage(item: Json, path: string, saying: Saying): Turn[] {
   }
 }
 
-function readUserParts(content: unknown, path: string, saying: Saying): UserPart[] {
-  if (typeof content === "string") return [textPart(content)];
-  if (content === undefined || content === null) {
-    saying.wrong(path, "must be a string or an array");
-    return [];
-  }
-  return readList({ content }, "content", saying, path).flatMap((part, at) =>
-    readUserPart(part, `${path}[${at}]`, saying),
-  );
-}
+const readUserParts = (content: unknown, path: string, saying: Saying): UserPart[] =>
+  readParts(content, path, saying, readUserPart);
 
 function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
   const cache = readCacheMark(part);
@@ -201,7 +194,7 @@ function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
     case "input_text":
     case "output_text":
     case "text":
-      return [{ kind: "text", text: needText(part, "text", `${path}.text`, saying), cache }];
+      return [textPart(needText(part, "text", `${path}.text`, saying), cache)];
     case "input_image": {
       if (typeof part.image_url !== "string") {
         saying.cannot(`${path}.file_id`, "the file is kept in an account at OpenAI; send it as `image_url`");
@@ -233,8 +226,7 @@ const SEARCHES = new Set(["web_search", "web_search_2025_08_26", "web_search_pre
 const TOOL_HINTS = ["defer_loading", "allowed_callers", "async", "output_schema"];
 
 function readTool(tool: Json, path: string, saying: Saying, namespace: string | null = null): Tool[] {
-  if (TOOL_HINTS.some((hint) => tool[hint] !== undefined && tool[hint] !== null))
-    saying.omit("tools[].hints");
+  if (namesAny(tool, TOOL_HINTS)) saying.omit("tools[].hints");
   switch (tool.type) {
     case "function":
       return [

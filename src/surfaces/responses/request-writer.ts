@@ -13,11 +13,11 @@ import type {
   Turn,
   UserPart,
 } from "../translation/conversation.ts";
-import { present } from "../translation/members.ts";
+import { present, writeSchema } from "../translation/members.ts";
 import { effortOf } from "../translation/reasoning.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
-import { DEFAULT_NAME, dataUrl } from "../translation/sources.ts";
+import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
 import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -100,7 +100,7 @@ function writePart(part: UserPart, saying: Saying): Json {
       return { type: "input_text", text: part.text };
     case "image": {
       const { source, detail } = part;
-      const url = source.from === "url" ? source.url : dataUrl(source.mediaType, source.data);
+      const url = urlOf(source);
       return { type: "input_image", image_url: url, detail: detail ?? "auto" };
     }
     case "file":
@@ -111,14 +111,14 @@ function writePart(part: UserPart, saying: Saying): Json {
 function writeFile({ source, name }: FilePart): Json {
   switch (source.from) {
     case "text":
-      return { type: "input_text", text: name === null ? source.text : `${name}\n\n${source.text}` };
+      return { type: "input_text", text: titledText(source, name) };
     case "url":
       return present({ type: "input_file", file_url: source.url, filename: name ?? undefined });
     case "base64":
       return {
         type: "input_file",
         filename: name ?? DEFAULT_NAME,
-        file_data: dataUrl(source.mediaType, source.data),
+        file_data: urlOf(source),
       };
   }
 }
@@ -224,14 +224,5 @@ function writeText({ format, verbosity }: Conversation): Json | undefined {
   });
 }
 
-function writeFormat(format: AnswerFormat): Json {
-  if (format.kind === "json_object") return { type: "json_object" };
-  const { name, description, schema, strict } = format;
-  return present({
-    type: "json_schema",
-    name: name ?? "answer",
-    description: description ?? undefined,
-    schema,
-    strict: strict ?? undefined,
-  });
-}
+const writeFormat = (format: AnswerFormat): Json =>
+  format.kind === "json_object" ? { type: "json_object" } : { type: "json_schema", ...writeSchema(format) };

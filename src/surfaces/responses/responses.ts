@@ -8,8 +8,8 @@ import { parseReply, withModel } from "../reply.ts";
 import {
   invalid,
   leaveOutSeals,
-  OVERRIDES_DROPPED,
   type PassedRequest,
+  passedChanges,
   readBody,
   readCeiling,
   toRequest,
@@ -75,9 +75,7 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
   const { body, members } = request as PassedRequest;
-  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
-  changes.set("model", JSON.stringify(target.model));
-  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
+  const changes = passedChanges(request, target);
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));

@@ -150,15 +150,15 @@ export type ToolChoice =
       readonly names: readonly string[];
     };
 
-export type AnswerFormat =
-  | { readonly kind: "json_object" }
-  | {
-      readonly kind: "json_schema";
-      readonly name: string | null;
-      readonly description: string | null;
-      readonly schema: Readonly<Record<string, unknown>>;
-      readonly strict: boolean | null;
-    };
+export type AnswerFormat = { readonly kind: "json_object" } | JsonSchemaFormat;
+
+export interface JsonSchemaFormat {
+  readonly kind: "json_schema";
+  readonly name: string | null;
+  readonly description: string | null;
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly strict: boolean | null;
+}
 
 /** Absent members were not named. */
 export interface ReasoningWish {

@@ -1,5 +1,5 @@
 import { asObject } from "../json.ts";
-import type { AnswerFormat, CacheMark, TextPart } from "./conversation.ts";
+import type { AnswerFormat, CacheMark, JsonSchemaFormat, TextPart } from "./conversation.ts";
 import type { Saying } from "./saying.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -78,8 +78,37 @@ export function readSchema(given: Json, saying: Saying): AnswerFormat {
   };
 }
 
+/** The same for a host; OpenAI's two languages want a name. */
+export const writeSchema = ({ name, description, schema, strict }: JsonSchemaFormat): Json =>
+  present({
+    name: name ?? "answer",
+    description: description ?? undefined,
+    schema,
+    strict: strict ?? undefined,
+  });
+
 /** Of a function without any. */
 export const NO_PARAMETERS = { type: "object", properties: {} } as const;
+
+/** What somebody says: a string, or a list of parts that the language reads one by one. */
+export function readParts<Part>(
+  content: unknown,
+  path: string,
+  saying: Saying,
+  readPart: (part: Json, path: string, saying: Saying) => Part[],
+): (Part | TextPart)[] {
+  if (typeof content === "string") return [textPart(content)];
+  if (content === undefined || content === null) {
+    saying.wrong(path, "must be a string or an array");
+    return [];
+  }
+  return readList({ content }, "content", saying, path).flatMap((part, at) =>
+    readPart(part, `${path}[${at}]`, saying),
+  );
+}
+
+export const namesAny = (json: Json, names: readonly string[]): boolean =>
+  names.some((name) => json[name] !== undefined && json[name] !== null);
 
 /** Text that somebody said. */
 export const textPart = (text: string, cache: CacheMark = null): TextPart => ({ kind: "text", text, cache });

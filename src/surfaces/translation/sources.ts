@@ -1,4 +1,4 @@
-import type { FilePart, ImagePart } from "./conversation.ts";
+import type { EmbeddedSource, FilePart, ImagePart, LinkedSource, PlainSource } from "./conversation.ts";
 
 /** An address, a data URL, or bare base64, which is a PDF: the one kind of file that is sent so. */
 export function fileSource(data: string): FilePart["source"] {
@@ -26,4 +26,12 @@ function readDataUrl(url: string): { mediaType: string; data: string } | null {
   return { mediaType: head.slice(0, -";base64".length).split(";")[0]!, data: url.slice(comma + 1) };
 }
 
-export const dataUrl = (mediaType: string, data: string): string => `data:${mediaType};base64,${data}`;
+const dataUrl = (mediaType: string, data: string): string => `data:${mediaType};base64,${data}`;
+
+/** Where the bytes are, or the bytes themselves, as an address. */
+export const urlOf = (source: LinkedSource | EmbeddedSource): string =>
+  source.from === "url" ? source.url : dataUrl(source.mediaType, source.data);
+
+/** A plain text needs no file; its title goes before it. */
+export const titledText = ({ text }: PlainSource, title: string | null): string =>
+  title === null ? text : `${title}\n\n${text}`;
