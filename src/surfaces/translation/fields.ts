@@ -7,13 +7,18 @@ import type { SurfaceName } from "../../catalog/catalog.ts";
  */
 export type Verdict =
   | { readonly kind: "said" }
-  | { readonly kind: "omit"; readonly why: string }
+  | Omission
   | { readonly kind: "refuse"; readonly why: string; readonly unless?: (value: unknown) => boolean };
+
+export interface Omission {
+  readonly kind: "omit";
+  readonly why: string;
+}
 
 type Row = Readonly<Partial<Record<SurfaceName, Verdict>>>;
 
 const SAID: Verdict = { kind: "said" };
-const omit = (why: string): Verdict => ({ kind: "omit", why });
+const omit = (why: string): Omission => ({ kind: "omit", why });
 const refuse = (why: string, unless?: (value: unknown) => boolean): Verdict =>
   unless === undefined ? { kind: "refuse", why } : { kind: "refuse", why, unless };
 
@@ -161,7 +166,7 @@ export const FIELDS: Readonly<Record<SurfaceName, Readonly<Record<string, Row>>>
   messages,
 };
 
-/** Parts of fields. The names are for people: a list shows `[]`. */
+/** Parts of fields that are left out. The names are for people: a list shows `[]`. */
 export const NESTED = {
   cache_control: omit("marks of what to cache, for hosts that cache without being asked"),
   "messages[].name": omit("a participant's name, which its language does not have"),
@@ -175,18 +180,15 @@ export const NESTED = {
   ),
   "thinking.budget_tokens": omit("its language has efforts instead of budgets; the nearest one is asked for"),
   "image.detail": omit("the host decides how closely it looks"),
-  "document.title": omit("its language has no room for a title beside a text"),
   "document.context": omit("its language has no room for it"),
-  "tools[].strict": omit("the host cannot promise that arguments follow the schema"),
   "tools[].format": omit("the grammar is described to the model, not enforced"),
   "tools[].web_search": omit("the search of OpenAI is not there; the model answers without it"),
   "tools[].hints": omit("hints for how tools are offered and called; they are offered in the plain way"),
   "response_format.name": omit("the schema alone is sent"),
   include: omit("details of tools that the host does not have"),
   "metadata.user_id": omit("longer than the 64 characters that are allowed there"),
-  user: omit("this host refuses the field"),
   openai: omit("fields of OpenAI's own, which this host refuses"),
-} as const satisfies Record<string, Verdict>;
+} as const satisfies Record<string, Omission>;
 
 export type NestedField = keyof typeof NESTED;
 

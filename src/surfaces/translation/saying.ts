@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
-import { FIELDS, NESTED, type NestedField, type Verdict } from "./fields.ts";
+import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
 
 /**
  * One request on its way into another language: what it leaves out, and the first thing that cannot be said. Readers and
@@ -34,8 +34,7 @@ export class Saying {
 
   /** Leaves out a part of a field, as the table has it. */
   omit(field: NestedField): void {
-    if (NESTED[field].kind === "refuse") this.cannot(field, NESTED[field].why);
-    else this.left.add(field);
+    this.left.add(field);
   }
 
   /** The host's language has no words for it. */
