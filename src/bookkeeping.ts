@@ -1,7 +1,7 @@
 import type { AccountStore } from "./accounts/account-store.ts";
 import type { Config } from "./config/config.ts";
 import { recoveredReceipt } from "./generation/receipt.ts";
-import type { NodeDesk } from "./http/deps.ts";
+import type { NodeDesk, ReceiptReader } from "./http/deps.ts";
 import type { KeyStore } from "./keys/key-store.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { CounterId } from "./ledger/counter.ts";
@@ -10,15 +10,15 @@ import type { BooksOptions } from "./store/books.ts";
 import type { DataFolder } from "./store/data-folder.ts";
 import { folderDisk, probeSync } from "./store/disk.ts";
 import type { DurableJournal } from "./store/journal.ts";
-import type { Credit, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
+import type { Credit, StoreAudit } from "./store/ledger-store.ts";
 import type { UsageScope } from "./store/usage.ts";
 import type { UsageSums } from "./store/usage-sums.ts";
 import type { Clock } from "./units/clock.ts";
-import type { BalanceId, ReceiptId } from "./units/id.ts";
+import type { BalanceId } from "./units/id.ts";
 import type { NanoUsd } from "./units/usd.ts";
 
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
-export interface Bookkeeping {
+export interface Bookkeeping extends ReceiptReader {
   readonly ledger: Ledger;
   readonly journal: DurableJournal;
   readonly keys: KeyStore;
@@ -33,13 +33,6 @@ export interface Bookkeeping {
   /** Durable, once for each idempotency key; resolves with what was credited under it, now or before. */
   credit(credit: Credit): Promise<Credit>;
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
-  receipt(id: ReceiptId): Promise<StoredReceipt | null>;
-  receipts(
-    balance: BalanceId,
-    filter: ReceiptFilter,
-    limit: number,
-    before: ReceiptId | null,
-  ): Promise<ReceiptPage>;
   usage(of: UsageScope): Promise<UsageSums | null>;
   /** The sums recomputed; and what memory says otherwise. */
   audit(): Promise<StoreAudit>;

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { KeyAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
 import { moment, roughUsd, usd, words } from "../format.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { Choice, readLimit, TextField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -258,14 +258,7 @@ function CreditDialog({ id, onClose, onDone }: BalanceDialogProps) {
           hint="The owner of the balance sees it."
         />
         <Problem error={add.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={add.busy}>
-            Add credit
-          </button>
-          <button type="button" class="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <DialogButtons submit="Add credit" busy={add.busy} onClose={onClose} />
       </form>
     </Dialog>
   );
@@ -319,14 +312,7 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialo
           hint="For the record; the owner is told the reason alone."
         />
         <Problem error={suspend.error} />
-        <div class="row">
-          <button type="submit" class="primary danger" disabled={suspend.busy}>
-            Suspend now
-          </button>
-          <button type="button" class="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <DialogButtons submit="Suspend now" busy={suspend.busy} danger onClose={onClose} />
       </form>
     </Dialog>
   );

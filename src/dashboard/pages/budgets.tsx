@@ -3,7 +3,7 @@ import type { BudgetAnswer, BudgetWindow } from "../answers.ts";
 import type { List } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { Choice, readLimit, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Meter } from "../parts/meter.tsx";
@@ -111,19 +111,13 @@ function BudgetDialog({ of, onClose, onDone }: BudgetDialogProps) {
           <Choice label="Counts" value={window} onValue={setWindow} options={Object.entries(WINDOWS)} />
         </div>
         <Problem error={save.error ?? drop.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={save.busy}>
-            {of === null ? "Create" : "Save"}
-          </button>
+        <DialogButtons submit={of === null ? "Create" : "Save"} busy={save.busy} onClose={onClose}>
           {of !== null && (
             <button type="button" class="quiet danger" disabled={drop.busy} onClick={() => drop.run()}>
               Delete
             </button>
           )}
-          <button type="button" class="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        </DialogButtons>
       </form>
     </Dialog>
   );

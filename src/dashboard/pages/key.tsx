@@ -3,7 +3,7 @@ import type { KeyAnswer, RotatedAnswer } from "../answers.ts";
 import { Api } from "../api.ts";
 import { count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { KeyForm, type KeyWish, listOf } from "../parts/key-form.tsx";
@@ -204,14 +204,7 @@ function Rotate({ of, onClose, onRotated }: RotateProps) {
           />
         )}
         <Problem error={rotate.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={rotate.busy}>
-            Rotate
-          </button>
-          <button type="button" class="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <DialogButtons submit="Rotate" busy={rotate.busy} onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -37,10 +37,33 @@ export function Dialog({ title, onClose, closable = true, children }: DialogProp
   );
 }
 
+/** At a dialog's end: the way on, what else can be done, and the way back. */
+export function DialogButtons({ submit, busy, danger = false, onClose, children }: DialogButtonsProps) {
+  return (
+    <div class="row">
+      <button type="submit" class={danger ? "primary danger" : "primary"} disabled={busy}>
+        {submit}
+      </button>
+      {children}
+      <button type="button" class="quiet" onClick={onClose}>
+        Cancel
+      </button>
+    </div>
+  );
+}
+
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   /** False while it shows something that is shown only once. */
   readonly closable?: boolean;
   readonly children: ComponentChildren;
+}
+
+interface DialogButtonsProps {
+  readonly submit: string;
+  readonly busy: boolean;
+  readonly danger?: boolean;
+  readonly onClose: () => void;
+  readonly children?: ComponentChildren;
 }
