@@ -22,6 +22,7 @@ import { makePlan, type Plan } from "../src/routing/plan.ts";
 import type { Roads } from "../src/routing/stop.ts";
 import type { GenerationRequest } from "../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
+import { prometheusText } from "../src/telemetry/metric.ts";
 import { Metrics } from "../src/telemetry/metrics.ts";
 import { estimateTokens } from "../src/tokens/estimate.ts";
 import { systemClock } from "../src/units/clock.ts";
@@ -78,9 +79,9 @@ function counted(): Piece {
     ours: () => metrics.finished(done[(ours = (ours + 1) % 100)]!),
     check() {
       const line = /gateway_requests_total\{[^}]*model="a\/b1",host="h1"[^}]*\} (\d+)/;
-      const before = Number(line.exec(metrics.text())?.[1] ?? 0);
+      const before = Number(line.exec(prometheusText(metrics.read()))?.[1] ?? 0);
       metrics.finished(finishedOf("a/b1", "h1"));
-      equal(Number(line.exec(metrics.text())![1]), before + 1);
+      equal(Number(line.exec(prometheusText(metrics.read()))![1]), before + 1);
     },
   };
 }

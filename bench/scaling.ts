@@ -217,7 +217,6 @@ async function fundedKeys(port: number, count = KEYS): Promise<Key[]> {
   );
 }
 
-/** With several workers, of the one that answers. */
 async function figures(port: number): Promise<{ statements: number; batches: number }> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1] ?? 0);

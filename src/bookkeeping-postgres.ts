@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Bookkeeping, type BookkeepingParts, type Figure, journalOptions } from "./bookkeeping.ts";
+import { type Bookkeeping, type BookkeepingParts, journalOptions } from "./bookkeeping.ts";
 import { Keyring } from "./keys/keyring.ts";
 import type { Statement } from "./ledger/authority.ts";
 import { balanceCounter, type CounterId } from "./ledger/counter.ts";
@@ -16,6 +16,7 @@ import { PostgresKeyStore } from "./store/postgres-key-store.ts";
 import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
 import { CHANGES, PostgresRegistry } from "./store/postgres-registry.ts";
 import { UsageReader } from "./store/usage.ts";
+import type { Figure } from "./telemetry/metrics.ts";
 import type { Clock } from "./units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "./units/usd.ts";
 
@@ -174,22 +175,34 @@ function figures(grants: Grants, { journal, shipped, batches }: PostgresBooks, n
       name: "gateway_lease_seconds",
       help: "Left of the lease on keys and grants.",
       value: node.leaseLeftMs / 1_000,
+      together: "least",
     },
     { name: "gateway_grant_counters", help: "Counters that this node has grants of.", value: counters },
     { name: "gateway_granted_usd", help: "Granted of balances in this epoch.", value: granted / 1e9 },
     { name: "gateway_stranded_usd", help: "Of that, neither spent nor held.", value: stranded / 1e9 },
-    { name: "gateway_grant_statements", help: "Statements to the Authority since start.", value: statements },
+    {
+      name: "gateway_grant_statements",
+      help: "Statements to the Authority since start.",
+      value: statements,
+      type: "counter",
+    },
     {
       name: "gateway_grant_recalls",
       help: "Times that others ran short of what this node held.",
       value: recalls,
+      type: "counter",
     },
     {
       name: "gateway_ship_lag",
       help: "Durable ends that PostgreSQL does not have yet.",
       value: journal.unappliedCount,
     },
-    { name: "gateway_shipped_ends", help: "Ends shipped since start.", value: shipped },
-    { name: "gateway_shipped_batches", help: "Transactions that they went in.", value: batches },
+    { name: "gateway_shipped_ends", help: "Ends shipped since start.", value: shipped, type: "counter" },
+    {
+      name: "gateway_shipped_batches",
+      help: "Transactions that they went in.",
+      value: batches,
+      type: "counter",
+    },
   ];
 }

@@ -13,6 +13,7 @@ import type { DurableJournal } from "./store/journal.ts";
 import type { Credit, StoreAudit } from "./store/ledger-store.ts";
 import type { UsageScope } from "./store/usage.ts";
 import type { UsageSums } from "./store/usage-sums.ts";
+import type { Figure } from "./telemetry/metrics.ts";
 import type { Clock } from "./units/clock.ts";
 import type { BalanceId } from "./units/id.ts";
 import type { NanoUsd } from "./units/usd.ts";
@@ -38,13 +39,6 @@ export interface Bookkeeping extends ReceiptReader {
   audit(): Promise<StoreAudit>;
   figures(): readonly Figure[];
   close(): Promise<void>;
-}
-
-/** A gauge for /metrics. */
-export interface Figure {
-  readonly name: string;
-  readonly help: string;
-  readonly value: number;
 }
 
 export interface BookkeepingParts {

@@ -37,6 +37,7 @@ import type { Stop } from "./routing/stop.ts";
 import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
 import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
+import { prometheusText } from "./telemetry/metric.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 import { type LogWriter, RequestLog } from "./telemetry/request-log.ts";
 import type { Known } from "./telemetry/spans.ts";
@@ -45,6 +46,8 @@ import { tracingSettings } from "./telemetry/tracing-settings.ts";
 import { type Clock, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
+import { Colleagues } from "./workers/colleagues.ts";
+import type { Line } from "./workers/messages.ts";
 
 /** The configuration cannot be used; the message lists every problem. */
 export class ConfigError extends Error {
@@ -85,6 +88,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       onLost: options.onLost ?? (() => {}),
       writeLog: options.writeLog ?? null,
       onReloaded: options.onReloaded ?? (() => {}),
+      line: options.line ?? null,
     });
   } catch (error) {
     folder?.release();
@@ -114,6 +118,8 @@ export interface GatewayOptions {
   readonly onLost?: (error: Error) => void;
   /** The configuration was read again because the operator asked this process over HTTP. */
   readonly onReloaded?: () => void;
+  /** To the supervisor, where this is one of several workers. */
+  readonly line?: Line | null;
 }
 
 /** One event for the operator; `fields` never hold keys, hashes, prompts or answers. */
@@ -142,6 +148,7 @@ interface Parts {
   readonly stopSimulated: () => Promise<void>;
   onLost(error: Error): void;
   onReloaded(): void;
+  readonly line: Line | null;
   readonly writeLog: LogWriter | null;
 }
 
@@ -201,6 +208,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       ...(tracing === null ? {} : { trace: tracing.dropped }),
     }),
   });
+  const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, () => metrics.read());
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
   const settings = (): Settings => ({
@@ -345,7 +353,10 @@ async function assemble(parts: Parts): Promise<Gateway> {
       return { problem };
     },
     configInForce: () => configView(config, links),
-    metrics: () => metrics.text(),
+    async metrics() {
+      const all = colleagues === null ? metrics.read() : await colleagues.metrics();
+      return all === null ? null : prometheusText(all);
+    },
     onFault,
   };
 

@@ -3,8 +3,9 @@ import { banner } from "./config/banner.ts";
 import { ConfigError, type Log, openGateway, portOf, wantedWorkers } from "./gateway.ts";
 import { DataFolderError } from "./store/data-folder.ts";
 import { StoreUnreachable } from "./store/postgres.ts";
-import { Supervisor } from "./supervisor.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
+import { lineToSupervisor } from "./workers/line.ts";
+import { Supervisor } from "./workers/supervisor.ts";
 
 /** `bun run start`: contract, section 1. */
 const { env } = process;
@@ -74,6 +75,7 @@ async function serve(): Promise<Serving> {
     cwd: process.cwd(),
     log,
     writeLog,
+    line: worker === undefined ? null : lineToSupervisor(),
     onLost(error) {
       log("lost", { error: error.message });
       process.exit(1);

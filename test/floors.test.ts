@@ -24,7 +24,7 @@ const FLOORS = [
     "mailer.ts",
     "counting-thread.ts",
     "bookkeeping.ts",
-    "supervisor.ts",
+    "workers",
     "bookkeeping-sqlite.ts",
     "bookkeeping-postgres.ts",
     "open-tier.ts",

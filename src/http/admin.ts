@@ -160,12 +160,16 @@ async function reload(_: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
 }
 
 /** Open to this machine, where the scraper usually is; a proxy here would make everybody look local. */
-function metrics(exchange: Exchange, deps: HttpDeps): Refusal | Response {
+async function metrics(exchange: Exchange, deps: HttpDeps): Promise<Refusal | Response> {
   if (!isLocal(exchange)) {
     const stranger = notAdmin(exchange.request, deps);
     if (stranger !== null) return stranger;
   }
-  return new Response(deps.metrics(), {
+  const text = await deps.metrics();
+  // Figures of one worker, in place of those of all, would look like a fall and a rise.
+  if (text === null)
+    return refuse("internal_error", "The workers' supervisor does not answer. Try again in a moment.");
+  return new Response(text, {
     headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
   });
 }

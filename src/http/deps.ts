@@ -55,8 +55,8 @@ export interface HttpDeps {
   reload(): Promise<{ readonly problem: string | null }>;
   /** The configuration in force as JSON, without any secret. */
   configInForce(): object;
-  /** Prometheus text. */
-  metrics(): string;
+  /** Prometheus text, of all workers; null when they cannot be asked. */
+  metrics(): Promise<string | null>;
   /** Told of every unhandled failure. What it is told holds no secret, hash or body. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }

@@ -3,10 +3,11 @@ import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { HostReport } from "../routing/health.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
-import { Count, counters, Distribution, distributions, labels, MAX_SERIES, samples } from "./series.ts";
+import type { Metric, Together } from "./metric.ts";
+import { Count, counters, Distribution, distributions, labels, looked, MAX_SERIES } from "./series.ts";
 
 /**
- * What happened since start, as Prometheus text. Nothing in it names a key, a balance or a prompt, and no label is made of
+ * What happened in this process since start. Nothing in it names a key, a balance or a prompt, and no label is made of
  * what a client wrote: a model that is not in the catalog is "unknown".
  */
 export class Metrics {
@@ -61,9 +62,9 @@ export class Metrics {
     count.add(1);
   }
 
-  text(): string {
-    const families = Object.values(this.families).flatMap((family) => family.lines());
-    return [...families, ...houseGauges(this.house), ...hostMetrics(this.house.hosts()), ""].join("\n");
+  read(): Metric[] {
+    const families = Object.values(this.families).map((family) => family.read());
+    return [...families, ...houseMetrics(this.house), ...hostMetrics(this.house.hosts())];
   }
 
   private modelOf({ model, modelRequested }: Finished): string {
@@ -80,10 +81,13 @@ export class Metrics {
   }
 }
 
-interface Figure {
+/** A metric of one value; a gauge that adds up over processes, unless it says otherwise. */
+export interface Figure {
   readonly name: string;
   readonly help: string;
   readonly value: number;
+  readonly type?: "counter";
+  readonly together?: Together;
 }
 
 /** Where the gauges are read when they are asked for. */
@@ -153,97 +157,115 @@ class Way {
   }
 }
 
-function houseGauges(house: MeasuredHouse): string[] {
+function houseMetrics(house: MeasuredHouse): Metric[] {
   const { slots, bodies, ledger, journal } = house;
   const lines = [...slots.lines()];
-  const each = (value: (line: (typeof lines)[number]) => number) =>
-    lines.map((line) => [labels({ host: line.host }), value(line)] as const);
-  const one = (name: string, help: string, value: number) => samples(name, "gauge", help, [["", value]]);
+  const each = (name: string, help: string, value: (line: (typeof lines)[number]) => number) =>
+    looked(
+      { name, help },
+      lines.map((line) => [labels({ host: line.host }), value(line)]),
+    );
+  const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
+    looked({ name, help, ...more }, [["", value]]);
   return [
-    ...samples(
-      "gateway_host_in_flight",
-      "gauge",
-      "Requests that the host has now.",
-      each(({ inFlight }) => inFlight),
+    each("gateway_host_in_flight", "Requests that the host has now.", ({ inFlight }) => inFlight),
+    each("gateway_host_limit", "Requests that the host is given at once.", ({ limit }) => limit),
+    each("gateway_host_waiting", "Requests in the host's line.", ({ waiting }) => waiting),
+    one("gateway_body_bytes", "Large request bodies in memory.", bodies.taken),
+    one("gateway_bodies_waiting", "Large request bodies that wait for memory.", bodies.waiting),
+    one("gateway_open_holds", "Reservations that are not settled yet.", ledger.openHolds),
+    one(
+      "gateway_loss_usd",
+      "Delivered beyond what was held, since start.",
+      usdFromNano(ledger.lost),
+      COUNTER,
     ),
-    ...samples(
-      "gateway_host_limit",
-      "gauge",
-      "Requests that the host is given at once.",
-      each(({ limit }) => limit),
-    ),
-    ...samples(
-      "gateway_host_waiting",
-      "gauge",
-      "Requests in the host's line.",
-      each(({ waiting }) => waiting),
-    ),
-    ...one("gateway_body_bytes", "Large request bodies in memory.", bodies.taken),
-    ...one("gateway_bodies_waiting", "Large request bodies that wait for memory.", bodies.waiting),
-    ...one("gateway_open_holds", "Reservations that are not settled yet.", ledger.openHolds),
-    ...one("gateway_loss_usd", "Delivered beyond what was held, since start.", usdFromNano(ledger.lost)),
-    ...one("gateway_journal_healthy", "1 while the disk accepts records.", journal.healthy ? 1 : 0),
-    ...one("gateway_journal_syncs", "Syncs of the journal since start.", journal.syncs),
-    ...one("gateway_journal_undurable", "Records that are not durable yet.", journal.undurable),
-    ...one(
+    one("gateway_journal_healthy", "1 while the disk accepts records.", journal.healthy ? 1 : 0, {
+      together: "least",
+    }),
+    one("gateway_journal_syncs", "Syncs of the journal since start.", journal.syncs, COUNTER),
+    one("gateway_journal_undurable", "Records that are not durable yet.", journal.undurable),
+    one(
       "gateway_journal_unapplied",
       "Durable ends that the database does not have yet.",
       journal.unappliedCount,
     ),
-    ...samples(
-      "gateway_telemetry_dropped_total",
-      "counter",
-      "Request logs and spans that were dropped since start.",
-      Object.entries(house.dropped()).map(([kind, count]) => [labels({ kind }), count] as const),
+    looked(
+      {
+        name: "gateway_telemetry_dropped_total",
+        type: "counter",
+        help: "Request logs and spans that were dropped since start.",
+      },
+      Object.entries(house.dropped()).map(([kind, count]) => [labels({ kind }), count]),
     ),
-    ...house.figures().flatMap(({ name, help, value }) => one(name, help, value)),
-    ...one("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
-    ...samples("process_cpu_seconds_total", "counter", "User and system time.", [["", cpuSeconds()]]),
+    ...house.figures().map(({ value, ...about }) => looked(about, [["", value]])),
+    one("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss(), {
+      together: "apart",
+    }),
+    one("process_cpu_seconds_total", "User and system time.", cpuSeconds(), {
+      type: "counter",
+      together: "apart",
+    }),
   ];
 }
+
+const COUNTER = { type: "counter" } as const;
 
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 }
 
-/** What routing knows of each host. */
-function hostMetrics(hosts: readonly HostReport[]): string[] {
-  const each = (value: (host: HostReport) => number | null) =>
-    hosts.flatMap((host) => {
-      const one = value(host);
-      return one === null ? [] : [[labels({ host: host.id }), one] as const];
-    });
+/** What routing knows of each host. Every process learns by itself, so that together they know averages. */
+function hostMetrics(hosts: readonly HostReport[]): Metric[] {
+  const each = (about: Parameters<typeof looked>[0], value: (host: HostReport) => number | null) =>
+    looked(
+      about,
+      hosts.flatMap((host) => {
+        const one = value(host);
+        return one === null ? [] : [[labels({ host: host.id }), one] as const];
+      }),
+    );
   return [
-    ...samples(
-      "gateway_host_usable",
-      "gauge",
-      "1 while the host takes requests, 0.5 while some of its models rest or it is tried again, 0 while it rests.",
-      each(({ state }) => (state === "closed" ? 1 : state === "open" ? 0 : 0.5)),
+    each(
+      {
+        name: "gateway_host_usable",
+        help: "1 while the host takes requests, 0.5 while some of its models rest or it is tried again, 0 while it rests.",
+        together: "mean",
+      },
+      ({ state }) => (state === "closed" ? 1 : state === "open" ? 0 : 0.5),
     ),
-    ...samples(
-      "gateway_host_first_token_seconds",
-      "gauge",
-      "Moving average of the time to the first token.",
-      each(({ firstTokenMs }) => (firstTokenMs === null ? null : firstTokenMs / 1_000)),
+    each(
+      {
+        name: "gateway_host_first_token_seconds",
+        help: "Moving average of the time to the first token.",
+        together: "mean",
+      },
+      ({ firstTokenMs }) => (firstTokenMs === null ? null : firstTokenMs / 1_000),
     ),
-    ...samples(
-      "gateway_host_tokens_per_second",
-      "gauge",
-      "Moving average of output tokens a second after the first.",
-      each(({ tokensPerSecond }) => tokensPerSecond),
+    each(
+      {
+        name: "gateway_host_tokens_per_second",
+        help: "Moving average of output tokens a second after the first.",
+        together: "mean",
+      },
+      ({ tokensPerSecond }) => tokensPerSecond,
     ),
-    ...samples(
-      "gateway_host_served_total",
-      "counter",
-      "Attempts that the host answered, since start.",
-      each(({ served }) => served),
+    each(
+      {
+        name: "gateway_host_served_total",
+        help: "Attempts that the host answered, since start.",
+        type: "counter",
+      },
+      ({ served }) => served,
     ),
-    ...samples(
-      "gateway_host_failed_total",
-      "counter",
-      "Attempts and streams in which the host failed, since start.",
-      each(({ failed }) => failed),
+    each(
+      {
+        name: "gateway_host_failed_total",
+        help: "Attempts and streams in which the host failed, since start.",
+        type: "counter",
+      },
+      ({ failed }) => failed,
     ),
   ];
 }

@@ -1,9 +1,11 @@
+import type { Metric, Sample, Together } from "./metric.ts";
+
 /**
- * Counters and histograms in Prometheus's text form. A series is looked up by its labels once and then kept by whoever
+ * Counters and histograms. A series is looked up by its labels once and then kept by whoever
  * counts with it, so that counting is an addition; and their number has a bound, because what labels are made of may be
  * sent by clients. prom-client was measured and turned down: docs/decisions/0006-metrics.md.
  */
-class Family<Series extends { lines(name: string, labels: string): string[] }> {
+class Family<Series extends { samples(labels: string): Sample[] }> {
   private readonly series = new Map<string, Series>();
 
   constructor(
@@ -23,11 +25,10 @@ class Family<Series extends { lines(name: string, labels: string): string[] }> {
     return series;
   }
 
-  lines(): string[] {
-    const { name, help, type } = this;
-    const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-    for (const [written, series] of this.series) lines.push(...series.lines(name, written));
-    return lines;
+  read(): Metric {
+    const { name, type, help } = this;
+    const samples = [...this.series].flatMap(([written, series]) => series.samples(written));
+    return { name, type, help, together: "sum", samples };
   }
 }
 
@@ -50,8 +51,8 @@ export class Count {
     this.value += amount;
   }
 
-  lines(name: string, written: string): string[] {
-    return [line(name, written, this.value)];
+  samples(labels: string): Sample[] {
+    return [["", labels, this.value]];
   }
 }
 
@@ -73,15 +74,15 @@ export class Distribution {
     this.sum += value;
   }
 
-  lines(name: string, written: string): string[] {
-    const lines: string[] = [];
+  samples(labels: string): Sample[] {
+    const samples: Sample[] = [];
     let total = 0;
     for (const [at, count] of this.counts.entries()) {
       total += count;
-      lines.push(line(`${name}_bucket`, `${written},le="${this.bounds[at] ?? "+Inf"}"`, total));
+      samples.push(["_bucket", `${labels},le="${this.bounds[at] ?? "+Inf"}"`, total]);
     }
-    lines.push(line(`${name}_sum`, written, this.sum), line(`${name}_count`, written, total));
-    return lines;
+    samples.push(["_sum", labels, this.sum], ["_count", labels, total]);
+    return samples;
   }
 }
 
@@ -89,16 +90,13 @@ export const distributions = (name: string, help: string, bounds: readonly numbe
   new Family(name, "histogram", help, () => new Distribution(bounds));
 
 /** Values that are looked up when they are asked for. */
-export function samples(
-  name: string,
-  type: "gauge" | "counter",
-  help: string,
-  values: Iterable<readonly [string, number]>,
-): string[] {
-  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-  for (const [written, value] of values) lines.push(line(name, written, value));
-  return lines;
+export function looked(
+  about: Pick<Metric, "name" | "help"> & {
+    readonly type?: "counter" | "gauge";
+    readonly together?: Together;
+  },
+  values: Iterable<readonly [labels: string, value: number]>,
+): Metric {
+  const { name, help, type = "gauge", together = "sum" } = about;
+  return { name, help, type, together, samples: [...values].map(([labels, value]) => ["", labels, value]) };
 }
-
-const line = (name: string, written: string, value: number): string =>
-  written === "" ? `${name} ${value}` : `${name}{${written}} ${value}`;

@@ -174,7 +174,7 @@ export class TestHouse {
       ready: () => this.ready,
       reload: async () => ({ problem: this.reloadProblem }),
       configInForce: () => ({ file: "gateway.yaml" }),
-      metrics: () => "gateway_up 1\n",
+      metrics: async () => "gateway_up 1\n",
       onFault: (error, receipt) => this.faults.push({ error, receipt }),
     };
   }

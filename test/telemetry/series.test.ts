@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { prometheusText } from "../../src/telemetry/metric.ts";
 import { counters, distributions, labels, MAX_SERIES } from "../../src/telemetry/series.ts";
 
 test("labels are escaped", () => {
@@ -9,7 +10,7 @@ test("a histogram counts what is at most each bound", () => {
   const family = distributions("seconds", "Help.", [1, 5]);
   const seconds = family.of(labels({ a: "b" }));
   for (const value of [0.5, 1, 3, 100]) seconds.observe(value);
-  expect(family.lines()).toEqual([
+  expect(prometheusText([family.read()]).trimEnd().split("\n")).toEqual([
     "# HELP seconds Help.",
     "# TYPE seconds histogram",
     'seconds_bucket{a="b",le="1"} 2',
@@ -24,7 +25,7 @@ test("beyond the bound, all new series are one, and the known ones count on", ()
   const family = counters("things", "Help.");
   for (let index = 0; index < MAX_SERIES + 100; index++) family.of(labels({ a: `${index}` })).add(1);
   family.of(labels({ a: "0" })).add(1);
-  const lines = family.lines();
+  const lines = prometheusText([family.read()]).trimEnd().split("\n");
   expect(lines).toHaveLength(2 + MAX_SERIES + 1);
   expect(lines).toContain('things{overflow="true"} 100');
   expect(lines).toContain('things{a="0"} 2');

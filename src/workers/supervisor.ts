@@ -1,6 +1,8 @@
 import { join } from "node:path";
-import type { Log } from "./gateway.ts";
-import type { Clock } from "./units/clock.ts";
+import type { Log } from "../gateway.ts";
+import type { Clock } from "../units/clock.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+import { RollCall } from "./roll-call.ts";
 
 /**
  * `workers: N`: so many gateways on one port, each a node of the shared store with a data folder of its own. The kernel
@@ -9,6 +11,7 @@ import type { Clock } from "./units/clock.ts";
  */
 export class Supervisor {
   private readonly workers: Worker[];
+  private readonly rollCall: RollCall;
   private stopping = false;
 
   private constructor(
@@ -18,7 +21,14 @@ export class Supervisor {
     this.workers = Array.from({ length: options.workers }, (_, index) => ({
       number: index + 1,
       failures: 0,
+      serving: false,
     }));
+    this.rollCall = new RollCall(options.clock, () =>
+      this.workers.map((worker) => ({
+        number: worker.number,
+        tell: worker.serving ? (round) => send(worker, { kind: "read_metrics", round }) : null,
+      })),
+    );
   }
 
   /** Starts the first worker, then the others; resolves with the first one's announcement when all are serving. */
@@ -48,7 +58,7 @@ export class Supervisor {
   private async begin(worker: Worker): Promise<string | null> {
     const { env, dataFolder, clock } = this.options;
     const startedMs = clock.elapsedMs();
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, "main.ts")], {
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "../main.ts")], {
       env: {
         ...env,
         GATEWAY_WORKER: String(worker.number),
@@ -58,15 +68,35 @@ export class Supervisor {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "inherit",
+      ipc: (message: FromWorker, from) => {
+        // What a process said last may arrive after its end, when another has its place.
+        if (from === worker.child) this.hear(worker, message);
+      },
     });
     worker.child = child;
     const announcement = await announced(child.stdout);
+    worker.serving = announcement !== null;
     void child.exited.then(() => this.ended(worker, announcement !== null, startedMs));
     return announcement;
   }
 
+  private hear(worker: Worker, message: FromWorker): void {
+    if (message.kind === "metrics_read") {
+      this.rollCall.told(worker.number, message.round, message.metrics);
+      return;
+    }
+    const { question } = message;
+    const { child } = worker;
+    void this.rollCall.metrics().then((metrics) => {
+      if (worker.child === child) send(worker, { kind: "metrics", question, metrics });
+    });
+  }
+
   private ended(worker: Worker, served: boolean, startedMs: number): void {
+    worker.child = undefined;
+    worker.serving = false;
     if (this.stopping) return;
+    this.rollCall.ended(worker.number);
     const { clock, log } = this.options;
     const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
     worker.failures = lived ? 0 : worker.failures + 1;
@@ -91,9 +121,19 @@ export interface SupervisorOptions {
 
 interface Worker {
   readonly number: number;
-  child?: Bun.Subprocess<"ignore", "pipe", "inherit">;
+  /** Undefined between two processes. */
+  child?: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
+  serving: boolean;
   /** Ends in a row that came soon after their starts. */
   failures: number;
+}
+
+function send({ child }: Worker, message: ToWorker): void {
+  try {
+    child?.send(message);
+  } catch {
+    // It is ending, and its exit says so.
+  }
 }
 
 const STEADY_MS = 10_000;

@@ -1,0 +1,88 @@
+/** A metric as it stood at one moment: what Prometheus reads, and what one process tells another of itself. */
+export interface Metric {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly together: Together;
+  readonly samples: readonly Sample[];
+}
+
+/** What the same series of several processes come to; `apart` shows each, with the number of its process. */
+export type Together = "sum" | "mean" | "least" | "apart";
+
+/** The suffix is a histogram's: `_bucket`, `_sum` or `_count`. */
+export type Sample = readonly [suffix: string, labels: string, value: number];
+
+/** Prometheus's text exposition format, version 0.0.4. */
+export function prometheusText(metrics: readonly Metric[]): string {
+  const lines: string[] = [];
+  for (const { name, type, help, samples } of metrics) {
+    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+    for (const [suffix, labels, value] of samples) {
+      lines.push(`${name}${suffix}${labels === "" ? "" : `{${labels}}`} ${value}`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** What one process said of itself. */
+export interface Report {
+  readonly worker: number;
+  readonly metrics: readonly Metric[];
+}
+
+/** One answer out of many: every metric once, every series once. */
+export function togetherOf(reports: readonly Report[]): Metric[] {
+  const found = new Map<string, { metric: Metric; series: Map<string, Series> }>();
+  for (const { worker, metrics } of reports) {
+    for (const metric of metrics) {
+      let one = found.get(metric.name);
+      if (one === undefined) {
+        one = { metric, series: new Map() };
+        found.set(metric.name, one);
+      }
+      for (const sample of metric.samples) add(one.series, metric.together, sample, worker);
+    }
+  }
+  return [...found.values()].map(({ metric, series }) => ({
+    ...metric,
+    samples: [...series.values()].map((one) => sampleOf(one, metric.together)),
+  }));
+}
+
+/**
+ * Of a process that has ended or keeps silent: what only ever grows. Left out, the sums would fall, and a later return
+ * would look like that many new requests. What is shown apart begins anew with the process, as any restart does.
+ */
+export const lasting = (metrics: readonly Metric[]): Metric[] =>
+  metrics.filter(({ type, together }) => type !== "gauge" && together === "sum");
+
+interface Series {
+  readonly suffix: string;
+  readonly labels: string;
+  value: number;
+  count: number;
+}
+
+function add(
+  found: Map<string, Series>,
+  together: Together,
+  [suffix, written, value]: Sample,
+  worker: number,
+): void {
+  const labels = together === "apart" ? [`worker="${worker}"`, written].filter(Boolean).join(",") : written;
+  const key = `${suffix}{${labels}}`;
+  const known = found.get(key);
+  if (known === undefined) {
+    found.set(key, { suffix, labels, value, count: 1 });
+    return;
+  }
+  known.value = together === "least" ? Math.min(known.value, value) : known.value + value;
+  known.count += 1;
+}
+
+const sampleOf = ({ suffix, labels, value, count }: Series, together: Together): Sample => [
+  suffix,
+  labels,
+  together === "mean" ? value / count : value,
+];

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { json } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+describe.skipIf(!hasPostgres())("what several workers show as one", () => {
+  let cluster: Cluster;
+  let host: FakeHost;
+  let folder: Folder;
+  let gateway: GatewayProcess;
+  let key: string;
+
+  beforeAll(async () => {
+    host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+    cluster = await Cluster.start();
+    const store = await cluster.database();
+    const free = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }";
+    folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n${free}\n`));
+    gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
+    key = (await gateway.keyWith(10)).key;
+  }, 30_000);
+  afterAll(async () => {
+    await gateway.kill();
+    folder.remove();
+    await host.close();
+    await cluster.stop();
+  });
+
+  const workers = (): number[] =>
+    Bun.spawnSync(["pgrep", "-P", String(gateway.pid)])
+      .stdout.toString()
+      .trim()
+      .split("\n")
+      .map(Number);
+
+  /** On a connection of its own, so that the kernel picks a worker anew; again where that worker is stopped or gone. */
+  async function ask(path: string, init: RequestInit = {}): Promise<Response> {
+    for (let attempt = 0; attempt < 200; attempt++) {
+      try {
+        const headers = { ...init.headers, connection: "close" };
+        const answer = await fetch(gateway.url + path, {
+          ...init,
+          headers,
+          signal: AbortSignal.timeout(3_000),
+        });
+        if (answer.status < 500) return answer;
+        await answer.body?.cancel();
+      } catch {
+        // Another connection, another worker.
+      }
+      await Bun.sleep(20);
+    }
+    throw new Error(`${path} was never answered`);
+  }
+
+  async function chat(times: number): Promise<void> {
+    for (let done = 0; done < times; done++) {
+      const answer = await ask("/v1/chat/completions", {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "test/model",
+          max_tokens: 10,
+          messages: [{ role: "user", content: "Hi" }],
+        }),
+      });
+      expect(answer.status).toBe(200);
+    }
+  }
+
+  async function scrape(): Promise<Map<string, number>> {
+    const text = await (await ask("/metrics")).text();
+    const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    return new Map(
+      samples.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.split(" ").at(-1))]),
+    );
+  }
+
+  const WAY = 'surface="chat.completions",model="test/model",host="h0"';
+  const SERVED = `gateway_requests_total{${WAY},outcome="settled",code=""}`;
+  const COUNTED = `gateway_request_seconds_count{${WAY}}`;
+
+  test("whichever worker is asked tells of all requests, and each process's memory", async () => {
+    await chat(40);
+    for (let time = 0; time < 10; time++) {
+      const samples = await scrape();
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([40, 40]);
+      expect(samples.get('gateway_workers{state="answered"}')).toBe(2);
+      expect(samples.get("gateway_journal_healthy")).toBe(1);
+      expect(samples.get("gateway_lease_seconds")).toBeLessThanOrEqual(10);
+      for (const worker of [1, 2]) {
+        expect(samples.get(`process_resident_memory_bytes{worker="${worker}"}`)).toBeGreaterThan(1e6);
+      }
+    }
+  }, 30_000);
+
+  test("a worker that is stopped is said to be silent, and no sum falls", async () => {
+    const [stopped] = workers();
+    process.kill(stopped!, "SIGSTOP");
+    try {
+      const samples = await scrape();
+      expect(samples.get('gateway_workers{state="silent"}')).toBe(1);
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([40, 40]);
+      const memory = [...samples.keys()].filter((name) => name.startsWith("process_resident_memory_bytes"));
+      expect(memory).toHaveLength(1);
+    } finally {
+      process.kill(stopped!, "SIGCONT");
+    }
+  }, 30_000);
+
+  test("when a worker dies, what it had counted stays in the sums, and its successor's counts are added", async () => {
+    const [dying] = workers();
+    process.kill(dying!, "SIGKILL");
+    for (;;) {
+      const samples = await scrape();
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([40, 40]);
+      if (samples.get('gateway_workers{state="answered"}') === 2) break;
+    }
+    await chat(20);
+    const samples = await scrape();
+    expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([60, 60]);
+    expect(samples.get("gateway_worker_restarts_total")).toBe(1);
+  }, 30_000);
+});

@@ -1,0 +1,104 @@
+import { expect, test } from "bun:test";
+import { type Metric, prometheusText } from "../../src/telemetry/metric.ts";
+import { type Member, RollCall } from "../../src/workers/roll-call.ts";
+import { ManualClock } from "../fakes/clock.ts";
+
+/** Two workers that count what they are told to, and answer when they are told to. */
+class House {
+  readonly clock = new ManualClock();
+  readonly counts = [0, 0];
+  readonly asked: number[][] = [[], []];
+  readonly serving = [true, true];
+  readonly call = new RollCall(this.clock, () => [this.member(0), this.member(1)]);
+
+  answer(index: number): void {
+    for (const round of this.asked[index]!.splice(0)) this.call.told(index + 1, round, this.read(index));
+  }
+
+  async lines(): Promise<string[]> {
+    return prometheusText(await this.call.metrics())
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"));
+  }
+
+  private read(index: number): Metric[] {
+    const count = this.counts[index]!;
+    const about = { help: "Help.", together: "sum" } as const;
+    return [
+      { ...about, name: "things_total", type: "counter", samples: [["", "", count]] },
+      { ...about, name: "open", type: "gauge", samples: [["", "", 1]] },
+    ];
+  }
+
+  private member(index: number): Member {
+    const tell = this.serving[index]! ? (round: number) => void this.asked[index]!.push(round) : null;
+    return { number: index + 1, tell };
+  }
+}
+
+async function heard(house: House): Promise<string[]> {
+  const lines = house.lines();
+  for (const index of [0, 1]) house.answer(index);
+  return lines;
+}
+
+test("the answer comes when the last worker has answered, and waits for no clock", async () => {
+  const house = new House();
+  house.counts.splice(0, 2, 3, 4);
+  const lines = await heard(house);
+  expect(lines).toContain("things_total 7");
+  expect(lines).toContain("open 2");
+});
+
+test("who asks meanwhile gets the same answer, and the workers are asked once", async () => {
+  const house = new House();
+  const both = Promise.all([house.lines(), house.lines()]);
+  expect(house.asked.map((rounds) => rounds.length)).toEqual([1, 1]);
+  for (const index of [0, 1]) house.answer(index);
+  const [one, other] = await both;
+  expect(one).toEqual(other);
+});
+
+test("a silent worker's counts stand as they were last heard, its gauges are left out, and it is counted", async () => {
+  const house = new House();
+  house.counts.splice(0, 2, 3, 4);
+  await heard(house);
+  house.counts.splice(0, 2, 10, 10);
+  const asked = house.lines();
+  house.answer(0);
+  house.clock.advance(500);
+  const lines = await asked;
+  expect(lines).toContain("things_total 14");
+  expect(lines).toContain("open 1");
+  expect(lines).toContain('gateway_workers{state="silent"} 1');
+});
+
+test("a worker that ends while it is asked is not waited for", async () => {
+  const house = new House();
+  const asked = house.lines();
+  house.answer(0);
+  house.serving[1] = false;
+  house.call.ended(2);
+  expect(await asked).toContain('gateway_workers{state="starting"} 1');
+});
+
+test("what an ended worker had counted stays, however often it ends", async () => {
+  const house = new House();
+  for (let life = 1; life <= 3; life++) {
+    house.counts[1] = 5;
+    expect(await heard(house)).toContain(`things_total ${life * 5}`);
+    house.call.ended(2);
+    house.counts[1] = 0;
+    const lines = await heard(house);
+    expect(lines).toContain(`things_total ${life * 5}`);
+    expect(lines).toContain(`gateway_worker_restarts_total ${life}`);
+  }
+});
+
+test("a worker that does not serve yet is not asked", async () => {
+  const house = new House();
+  house.serving[1] = false;
+  const lines = await heard(house);
+  expect(house.asked[1]).toEqual([]);
+  expect(lines).toContain('gateway_workers{state="starting"} 1');
+});
