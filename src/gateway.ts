@@ -21,7 +21,7 @@ import type { Try } from "./hosts/attempt.ts";
 import { http1Transport } from "./hosts/http1-transport.ts";
 import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated.ts";
-import { AddressThrottle } from "./http/address.ts";
+import { AddressThrottle, throttlesOf } from "./http/address.ts";
 import { type Address, httpApp, listen } from "./http/app.ts";
 import type { HttpDeps, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
 import type { Balance } from "./keys/key.ts";
@@ -319,7 +319,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       links: () => links,
       forgetBalance: (id) => keyring.forgetEstate(id),
     },
-    wrongSecrets: new AddressThrottle(clock),
+    throttles: colleagues?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
     adminToken: folder.adminToken,
     settings: () => ({
       ...links,
@@ -353,10 +353,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       return { problem };
     },
     configInForce: () => configView(config, links),
-    async metrics() {
-      const all = colleagues === null ? metrics.read() : await colleagues.metrics();
-      return all === null ? null : prometheusText(all);
-    },
+    metrics: async () => prometheusText((await colleagues?.metrics()) ?? metrics.read()),
     onFault,
   };
 

@@ -22,7 +22,7 @@ import {
   SignatureFields,
   WalletFields,
 } from "./account-schemas.ts";
-import { AddressThrottle, tooOften } from "./address.ts";
+import { type Throttled, tooOften } from "./address.ts";
 import { readJson } from "./body.ts";
 import { cookieSession, fromOwnPage, noSessionCookie, sessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -34,14 +34,12 @@ import { ok, Reply } from "./reply.ts";
 
 /** Accounts without passwords: contract §4. Signing in is open to everybody, so it is throttled by network address. */
 export function accountEndpoints(deps: HttpDeps): Endpoint[] {
-  const mails = new AddressThrottle(deps.desk.clock);
-  const messages = new AddressThrottle(deps.desk.clock);
   return [
     {
       method: "POST",
       path: "/v1/auth/email",
       about: ACCOUNTS.mail,
-      handle: (exchange) => mailLink(exchange, deps, mails),
+      handle: (exchange) => mailLink(exchange, deps),
     },
     {
       method: "POST",
@@ -53,7 +51,7 @@ export function accountEndpoints(deps: HttpDeps): Endpoint[] {
       method: "POST",
       path: "/v1/auth/wallet",
       about: ACCOUNTS.message,
-      handle: (exchange) => writeMessage(exchange, deps, messages),
+      handle: (exchange) => writeMessage(exchange, deps),
     },
     {
       method: "POST",
@@ -71,7 +69,7 @@ export function accountEndpoints(deps: HttpDeps): Endpoint[] {
       method: "POST",
       path: "/v1/me/claim",
       about: ACCOUNTS.claim,
-      handle: (exchange) => claim(exchange, deps, mails),
+      handle: (exchange) => claim(exchange, deps),
     },
     {
       method: "DELETE",
@@ -98,16 +96,12 @@ export function accountEndpoints(deps: HttpDeps): Endpoint[] {
 const MOST_MAILS = 60;
 const MOST_MESSAGES = 120;
 
-async function mailLink(
-  exchange: Exchange,
-  deps: HttpDeps,
-  mails: AddressThrottle,
-): Promise<Reply | Refusal> {
+async function mailLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const fields = await read(EmailFields, exchange);
   if (refused(fields)) return fields;
   const address = emailOf(fields.email);
   if (refused(address)) return address;
-  const busy = tooMany("sign-in mails", mails, MOST_MAILS, exchange, deps);
+  const busy = await tooMany("sign-in mails", "mails", MOST_MAILS, exchange, deps);
   if (busy !== null) return busy;
   await requestLink(deps.accounts, address);
   return new Reply(202, { expires_in: LINK_MINUTES * 60 });
@@ -121,14 +115,10 @@ async function useLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
   );
 }
 
-async function writeMessage(
-  exchange: Exchange,
-  deps: HttpDeps,
-  messages: AddressThrottle,
-): Promise<Reply | Refusal> {
+async function writeMessage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const fields = await read(WalletFields, exchange);
   if (refused(fields)) return fields;
-  const busy = tooMany("messages to sign", messages, MOST_MESSAGES, exchange, deps);
+  const busy = await tooMany("messages to sign", "messages", MOST_MESSAGES, exchange, deps);
   if (busy !== null) return busy;
   const message = await walletMessage(deps.accounts, fields.address, fields.chain_id);
   return refused(message) ? message : ok({ message });
@@ -166,7 +156,7 @@ async function endSession(exchange: Exchange, deps: HttpDeps): Promise<Reply | R
   return new Reply(204, undefined, held ? { "set-cookie": noSessionCookie() } : {});
 }
 
-async function claim(exchange: Exchange, deps: HttpDeps, mails: AddressThrottle): Promise<Reply | Refusal> {
+async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind !== "key") return keysOnly("claim its balance");
@@ -183,7 +173,7 @@ async function claim(exchange: Exchange, deps: HttpDeps, mails: AddressThrottle)
   }
   const address = emailOf(fields.email!);
   if (refused(address)) return address;
-  const busy = tooMany("claims and sign-in mails", mails, MOST_MAILS, exchange, deps);
+  const busy = await tooMany("claims and sign-in mails", "mails", MOST_MAILS, exchange, deps);
   if (busy !== null) return busy;
   const account = await claimByEmail(deps.accounts, id, address);
   return refused(account) ? account : claimed(account, id, false);
@@ -236,13 +226,13 @@ const emailOf = (text: string): Email | Refusal =>
   readEmail(text) ??
   invalidField("email", "`email` must be a mail address like name@example.com, its domain in ASCII.");
 
-function tooMany(
+async function tooMany(
   what: string,
-  throttle: AddressThrottle,
+  throttled: Throttled,
   limit: number,
   exchange: Exchange,
   deps: HttpDeps,
-): Refusal | null {
-  const wait = throttle.take(networkOf(exchange, deps), limit);
+): Promise<Refusal | null> {
+  const wait = await deps.throttles[throttled].take(networkOf(exchange, deps), limit);
   return wait === null ? null : tooOften(`asked for ${limit} ${what}`, wait);
 }

@@ -58,13 +58,29 @@ function network(address: string, bits: 48 | 64): string {
   return `${groups.join(":")}::/${bits}`;
 }
 
-/** How many things a block did within the present hour of its own. Of very many blocks, the idlest are forgotten first. */
-export class AddressThrottle {
+/** How many things each network block may do in an hour. Where several processes share a throttle, it is asked elsewhere. */
+export interface Throttle {
+  /** Takes one; or whole seconds until one is free, and takes nothing. */
+  take(block: string, limit: number): number | null | Promise<number | null>;
+  /** What was taken turned out to count for nothing. */
+  giveBack(block: string): void;
+}
+
+/** Guesses of secrets, mails and messages asked for, keys made without an account. */
+const THROTTLED = ["wrong_secrets", "mails", "messages", "set_ups"] as const;
+export type Throttled = (typeof THROTTLED)[number];
+export type Throttles = Readonly<Record<Throttled, Throttle>>;
+
+export function throttlesOf<One extends Throttle>(make: (what: Throttled) => One): Record<Throttled, One> {
+  return Object.fromEntries(THROTTLED.map((what) => [what, make(what)])) as Record<Throttled, One>;
+}
+
+/** What a block did within the present hour of its own. Of very many blocks, the idlest are forgotten first. */
+export class AddressThrottle implements Throttle {
   private readonly hours = new LRUCache<string, { startedMs: number; taken: number }>({ max: MAX_BLOCKS });
 
   constructor(private readonly clock: Clock) {}
 
-  /** Takes one; or whole seconds until one is free, and takes nothing. */
   take(block: string, limit: number): number | null {
     const nowMs = this.clock.elapsedMs();
     const known = this.hours.get(block);
@@ -76,7 +92,6 @@ export class AddressThrottle {
     return null;
   }
 
-  /** What was taken turned out to count for nothing. */
   giveBack(block: string): void {
     const hour = this.hours.get(block);
     if (hour !== undefined && hour.taken > 0) hour.taken -= 1;

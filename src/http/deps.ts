@@ -17,7 +17,7 @@ import type { UsageSums } from "../store/usage-sums.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
-import type { AddressThrottle } from "./address.ts";
+import type { Throttles } from "./address.ts";
 import type { Networks } from "./networks.ts";
 
 /** Everything the HTTP floor is handed. Functions answer anew after a reload. */
@@ -26,8 +26,7 @@ export interface HttpDeps {
   readonly desk: KeyDesk;
   /** Accounts, sessions and claims. */
   readonly accounts: AccountDesk;
-  /** Recovery secrets that were none, by network address. */
-  readonly wrongSecrets: AddressThrottle;
+  readonly throttles: Throttles;
   readonly adminToken: string;
   settings(): HttpSettings;
   generate(surface: SurfaceName, call: Call): Promise<Answer>;
@@ -55,8 +54,8 @@ export interface HttpDeps {
   reload(): Promise<{ readonly problem: string | null }>;
   /** The configuration in force as JSON, without any secret. */
   configInForce(): object;
-  /** Prometheus text, of all workers; null when they cannot be asked. */
-  metrics(): Promise<string | null>;
+  /** Prometheus text, of all workers. */
+  metrics(): Promise<string>;
   /** Told of every unhandled failure. What it is told holds no secret, hash or body. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }

@@ -108,10 +108,10 @@ export async function againstGuessing<Opened>(
   deps: HttpDeps,
   tryIt: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
-  const { wrongSecrets } = deps;
+  const { wrong_secrets: wrongSecrets } = deps.throttles;
   const block = networkOf(exchange, deps);
   // Each counts as wrong until it is known: of many at once, no more are tried than of as many one by one.
-  const wait = wrongSecrets.take(block, MOST_WRONG_SECRETS);
+  const wait = await wrongSecrets.take(block, MOST_WRONG_SECRETS);
   if (wait !== null) return tooManyWrong(wait);
   let wrong = false;
   try {

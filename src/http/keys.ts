@@ -5,7 +5,7 @@ import type { Key } from "../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../keys/rotation.ts";
 import { isoTime } from "../units/clock.ts";
 import type { KeyId } from "../units/id.ts";
-import { AddressThrottle, tooOften } from "./address.ts";
+import { tooOften } from "./address.ts";
 import { readJson } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
@@ -18,13 +18,12 @@ import { created, ok, type Reply } from "./reply.ts";
 
 /** Keys: contract §4. */
 export function keyEndpoints(deps: HttpDeps): Endpoint[] {
-  const throttle = new AddressThrottle(deps.desk.clock);
   return [
     {
       method: "POST",
       path: "/v1/keys",
       about: KEYS.create,
-      handle: (exchange) => create(exchange, deps, throttle),
+      handle: (exchange) => create(exchange, deps),
     },
     { method: "GET", path: "/v1/keys", about: KEYS.list, handle: (exchange) => list(exchange, deps) },
     { method: "GET", path: "/v1/keys/:id", about: KEYS.show, handle: (exchange) => show(exchange, deps) },
@@ -53,15 +52,12 @@ export function keyEndpoints(deps: HttpDeps): Endpoint[] {
 /** The largest body of the control plane: 500 model ids of full length are 100 kB. */
 export const CONTROL_BODY_BYTES = 131_072;
 
-async function create(
-  exchange: Exchange,
-  deps: HttpDeps,
-  throttle: AddressThrottle,
-): Promise<Reply | Refusal> {
+async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const { request } = exchange;
   if (isAnonymous(request)) {
     const { accountlessKeysPerAddressPerHour } = deps.settings();
-    const wait = throttle.take(networkOf(exchange, deps), accountlessKeysPerAddressPerHour);
+    const block = networkOf(exchange, deps);
+    const wait = await deps.throttles.set_ups.take(block, accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
     return createBalance(exchange, deps);
   }

@@ -1,11 +1,17 @@
+import { type Throttles, throttlesOf } from "../http/address.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";
-import type { Line } from "./messages.ts";
+import type { Answers, Line, Question } from "./messages.ts";
 
-/** What one worker learns of all of them, through the supervisor. */
+/** What one worker shares with the others, through the supervisor. */
 export class Colleagues {
-  private questions = 0;
-  private readonly open = new Map<number, (metrics: readonly Metric[] | null) => void>();
+  /** Of the machine: a network that has asked one worker too often has asked all of them. */
+  readonly throttles: Throttles = throttlesOf((throttled) => ({
+    take: (block, limit) => this.ask({ about: "throttle", throttled, block, limit }),
+    giveBack: (block) => this.line.send({ kind: "given_back", throttled, block }),
+  }));
+  private asked = 0;
+  private readonly open = new Map<number, (answer: unknown) => void>();
 
   constructor(
     private readonly line: Line,
@@ -13,26 +19,34 @@ export class Colleagues {
     readOwn: () => readonly Metric[],
   ) {
     line.listen((message) => {
-      if (message.kind === "metrics") this.open.get(message.question)?.(message.metrics);
+      if (message.kind === "answer") this.open.get(message.id)?.(message.answer);
       else line.send({ kind: "metrics_read", round: message.round, metrics: readOwn() });
     });
   }
 
-  /** Of all workers; null when the supervisor does not answer. */
-  async metrics(): Promise<readonly Metric[] | null> {
-    if (this.open.size >= MAX_QUESTIONS) return null;
-    const question = ++this.questions;
-    const { promise, resolve } = Promise.withResolvers<readonly Metric[] | null>();
-    this.open.set(question, resolve);
-    const timer = this.clock.after(PATIENCE_MS, () => resolve(null));
-    this.line.send({ kind: "metrics_wanted", question });
-    const metrics = await promise;
-    this.open.delete(question);
-    timer.cancel();
-    return metrics;
+  /** Of all workers. */
+  metrics(): Promise<readonly Metric[]> {
+    return this.ask({ about: "metrics" });
+  }
+
+  /** Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong. */
+  private async ask<Q extends Question>(question: Q): Promise<Answers[Q["about"]]> {
+    if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
+    const id = ++this.asked;
+    const { promise, resolve, reject } = Promise.withResolvers<Answers[Q["about"]]>();
+    const timer = this.clock.after(PATIENCE_MS, () => reject(new Error("the supervisor does not answer")));
+    this.open.set(id, resolve as (answer: unknown) => void);
+    this.line.send({ kind: "question", id, ask: question });
+    try {
+      return await promise;
+    } finally {
+      this.open.delete(id);
+      timer.cancel();
+    }
   }
 }
 
-/** The supervisor waits half a second for the slowest worker. */
+/** The supervisor itself waits half a second for the slowest worker. */
 const PATIENCE_MS = 2_000;
-const MAX_QUESTIONS = 100;
+/** Questions that are not answered yet. */
+const MAX_OPEN = 10_000;

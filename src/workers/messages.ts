@@ -1,14 +1,32 @@
+import type { Throttled } from "../http/address.ts";
 import type { Metric } from "../telemetry/metric.ts";
 
 /** What a worker tells its supervisor. Both are of one build, so that nothing here is ever read by another version. */
 export type FromWorker =
-  | { readonly kind: "metrics_wanted"; readonly question: number }
+  | { readonly kind: "question"; readonly id: number; readonly ask: Question }
+  | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
   | { readonly kind: "metrics_read"; readonly round: number; readonly metrics: readonly Metric[] };
+
+export type Question =
+  | { readonly about: "metrics" }
+  | {
+      readonly about: "throttle";
+      readonly throttled: Throttled;
+      readonly block: string;
+      readonly limit: number;
+    };
+
+/** What is answered to each question. */
+export interface Answers {
+  readonly metrics: readonly Metric[];
+  /** Null: it was taken; or seconds until one is free. */
+  readonly throttle: number | null;
+}
 
 /** What the supervisor tells a worker. */
 export type ToWorker =
   | { readonly kind: "read_metrics"; readonly round: number }
-  | { readonly kind: "metrics"; readonly question: number; readonly metrics: readonly Metric[] };
+  | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] };
 
 /** A worker's end of the line to its supervisor. */
 export interface Line {

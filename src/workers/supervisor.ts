@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Log } from "../gateway.ts";
+import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
 import type { Clock } from "../units/clock.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { RollCall } from "./roll-call.ts";
@@ -12,6 +13,7 @@ import { RollCall } from "./roll-call.ts";
 export class Supervisor {
   private readonly workers: Worker[];
   private readonly rollCall: RollCall;
+  private readonly throttles: Record<Throttled, AddressThrottle>;
   private stopping = false;
 
   private constructor(
@@ -23,6 +25,7 @@ export class Supervisor {
       failures: 0,
       serving: false,
     }));
+    this.throttles = throttlesOf(() => new AddressThrottle(options.clock));
     this.rollCall = new RollCall(options.clock, () =>
       this.workers.map((worker) => ({
         number: worker.number,
@@ -81,15 +84,24 @@ export class Supervisor {
   }
 
   private hear(worker: Worker, message: FromWorker): void {
-    if (message.kind === "metrics_read") {
-      this.rollCall.told(worker.number, message.round, message.metrics);
-      return;
+    switch (message.kind) {
+      case "metrics_read":
+        return this.rollCall.told(worker.number, message.round, message.metrics);
+      case "given_back":
+        return this.throttles[message.throttled].giveBack(message.block);
+      case "question":
+        return void this.answer(worker, message);
     }
-    const { question } = message;
+  }
+
+  private async answer(worker: Worker, { id, ask }: FromWorker & { kind: "question" }): Promise<void> {
     const { child } = worker;
-    void this.rollCall.metrics().then((metrics) => {
-      if (worker.child === child) send(worker, { kind: "metrics", question, metrics });
-    });
+    const answer =
+      ask.about === "metrics"
+        ? await this.rollCall.metrics()
+        : this.throttles[ask.throttled].take(ask.block, ask.limit);
+    // Another process in its place has asked nothing.
+    if (worker.child === child) send(worker, { kind: "answer", id, answer });
   }
 
   private ended(worker: Worker, served: boolean, startedMs: number): void {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { refuse, refused } from "../../src/errors/refusal.ts";
-import { AddressThrottle } from "../../src/http/address.ts";
+import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import type { Exchange } from "../../src/http/endpoint.ts";
 import { againstGuessing } from "../../src/http/identity.ts";
@@ -15,7 +15,8 @@ const exchange = {
 
 function desk(): HttpDeps {
   const settings = { trustedProxies: new Networks() };
-  const deps = { wrongSecrets: new AddressThrottle(new ManualClock()), settings: () => settings };
+  const clock = new ManualClock();
+  const deps = { throttles: throttlesOf(() => new AddressThrottle(clock)), settings: () => settings };
   return deps as unknown as HttpDeps;
 }
 

@@ -5,7 +5,7 @@ import { AppBundle } from "../../src/dashboard/bundle.ts";
 import { refuse } from "../../src/errors/refusal.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
 import { formatReceipt } from "../../src/generation/receipt.ts";
-import { AddressThrottle } from "../../src/http/address.ts";
+import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
 import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
 import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
@@ -113,7 +113,7 @@ export class TestHouse {
         links: () => this.settings,
         forgetBalance: (id) => keyring.forgetEstate(id),
       },
-      wrongSecrets: new AddressThrottle(clock),
+      throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,
       settings: () => this.settings,
       generate: (_surface, call) => {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { newRecoverySecret } from "../../src/keys/secret.ts";
+import { systemRandom } from "../../src/units/random.ts";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -17,7 +19,8 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     cluster = await Cluster.start();
     const store = await cluster.database();
     const free = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }";
-    folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n${free}\n`));
+    const config = simpleConfig([host.port], `store: ${store}\nworkers: 2\n${free}\n`);
+    folder = new Folder(config.replace("per_hour: 100000", `per_hour: ${SET_UPS}`));
     gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
     key = (await gateway.keyWith(10)).key;
   }, 30_000);
@@ -27,6 +30,10 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     await host.close();
     await cluster.stop();
   });
+
+  /** An hour, from one network. */
+  const SET_UPS = 8;
+  const WRONG_SECRETS = 60;
 
   const workers = (): number[] =>
     Bun.spawnSync(["pgrep", "-P", String(gateway.pid)])
@@ -94,6 +101,22 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
         expect(samples.get(`process_resident_memory_bytes{worker="${worker}"}`)).toBeGreaterThan(1e6);
       }
     }
+  }, 30_000);
+
+  test("what a network may do in an hour, it may do at all workers together", async () => {
+    const statuses = async (times: number, path: string, init: RequestInit) => {
+      const answers = await Promise.all(Array.from({ length: times }, () => ask(path, init)));
+      return answers.map(({ status }) => status);
+    };
+    const made = await statuses(30, "/v1/keys", { method: "POST" });
+    // One of them is the key of these tests.
+    expect(made.filter((status) => status === 201)).toHaveLength(SET_UPS - 1);
+    expect(made.filter((status) => status === 429)).toHaveLength(30 - SET_UPS + 1);
+
+    const wrong = { headers: { authorization: `Bearer ${newRecoverySecret(systemRandom)}` } };
+    const guessed = await statuses(90, "/v1/keys", wrong);
+    expect(guessed.filter((status) => status === 401)).toHaveLength(WRONG_SECRETS);
+    expect(guessed.filter((status) => status === 429)).toHaveLength(90 - WRONG_SECRETS);
   }, 30_000);
 
   test("a worker that is stopped is said to be silent, and no sum falls", async () => {
