@@ -116,6 +116,7 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
       await books.shipAll();
       return usage.sums(of);
     },
+    fold: (before) => store.fold(before),
     async audit() {
       await books.journal.flushed();
       await books.shipAll();

@@ -15,7 +15,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const controlDb = openDatabase(folder.databasePath);
   const booksDb = openDatabase(folder.databasePath, "NORMAL");
   const control = new LedgerStore(controlDb);
-  const books = await Books.open({ ...journalOptions(parts, folder.path), store: new LedgerStore(booksDb) });
+  const store = new LedgerStore(booksDb);
+  const books = await Books.open({ ...journalOptions(parts, folder.path), store });
   const ledger = new Ledger(clock, books.journal, control);
   books.follow(ledger);
   const checkpointer = startCheckpointer(folder.databasePath, clock, (error) =>
@@ -52,6 +53,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       books.applyAll();
       return usage.sums(of);
     },
+    fold: async (before) => store.fold(before),
     async audit() {
       await books.journal.flushed();
       books.applyAll();

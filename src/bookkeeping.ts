@@ -14,7 +14,7 @@ import type { Credit, StoreAudit } from "./store/ledger-store.ts";
 import type { UsageScope } from "./store/usage.ts";
 import type { UsageSums } from "./store/usage-sums.ts";
 import type { Figure } from "./telemetry/metrics.ts";
-import type { Clock } from "./units/clock.ts";
+import type { Clock, EpochMs } from "./units/clock.ts";
 import type { BalanceId } from "./units/id.ts";
 import type { NanoUsd } from "./units/usd.ts";
 
@@ -35,6 +35,8 @@ export interface Bookkeeping extends ReceiptReader {
   credit(credit: Credit): Promise<Credit>;
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   usage(of: UsageScope): Promise<UsageSums | null>;
+  /** Deletes a slice of the receipts from before then, and keeps their sums; returns how many went, none at the end. */
+  fold(before: EpochMs): Promise<number>;
   /** The sums recomputed; and what memory says otherwise. */
   audit(): Promise<StoreAudit>;
   figures(): readonly Figure[];

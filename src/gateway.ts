@@ -36,6 +36,7 @@ import { Health, type Lesson } from "./routing/health.ts";
 import type { Stop } from "./routing/stop.ts";
 import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
 import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
+import { Retention } from "./store/retention.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import { Metrics } from "./telemetry/metrics.ts";
@@ -271,6 +272,14 @@ async function assemble(parts: Parts): Promise<Gateway> {
     refusedReceipts.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
   }
 
+  const retention = new Retention({
+    clock,
+    keepDays: () => config.receipts.keepDays,
+    fold: books.fold,
+    onDeleted: (receipts) => log("receipts deleted", { receipts }),
+    onFault: (error) => log("books", { error: String(error) }),
+  });
+
   const receipts: ReceiptReader = {
     async receipt(id) {
       const kept = refusedReceipts.get(id);
@@ -325,6 +334,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       ...links,
       bodyBytes: config.bodyBytes,
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
+      receiptDays: config.receipts.keepDays,
       trustedProxies: config.trustedProxies,
     }),
     generate,
@@ -409,6 +419,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       // Nobody may be reading the log any more.
       await Promise.race([requestLog?.flush(), sleep(clock, CUT_MS)]);
       await tracing?.stop(CUT_MS);
+      await Promise.race([retention.stop(), sleep(clock, CUT_MS)]);
       await books.close();
       counting.stop();
       transport.close();

@@ -33,6 +33,7 @@ export function configView(config: Config, links: Links): object {
       default_max_output_tokens: generation.defaultMaxOutputTokens,
     },
     routing: { order: routing.order, hedge_ms: routing.hedgeMs },
+    receipts: { keep_days: config.receipts.keepDays },
     body_bytes: config.bodyBytes,
     body_memory_bytes: config.bodyMemoryBytes,
     drain_ms: config.drainMs,

@@ -21,6 +21,8 @@ export interface Config {
   readonly setup: { readonly accountlessKeysPerAddressPerHour: number };
   readonly generation: GenerationConfig;
   readonly routing: RoutingConfig;
+  /** Days; null means for ever. */
+  readonly receipts: { readonly keepDays: number | null };
   readonly bodyBytes: number;
   /** Of large request bodies that are held at once. */
   readonly bodyMemoryBytes: number;

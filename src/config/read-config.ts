@@ -54,6 +54,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       order: rows.routing?.order ?? DEFAULTS.routing.order,
       hedgeMs: rows.routing?.hedge_ms ?? DEFAULTS.routing.hedgeMs,
     },
+    receipts: { keepDays: rows.receipts?.keep_days ?? null },
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,
     drainMs: rows.drain_ms ?? DEFAULTS.drainMs,

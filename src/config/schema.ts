@@ -9,6 +9,8 @@ import { QuirkSchema } from "./quirks.ts";
  */
 const strict = { additionalProperties: false };
 const MAX_COUNT = 1_000_000_000;
+/** `GET /v1/usage` adds up the receipts of 30 days, the present one among them. */
+const USAGE_DAYS = 31;
 /** Timers hold 31 bits of milliseconds. */
 const MAX_MS = 2_147_483_647;
 
@@ -33,6 +35,10 @@ const msOrNull = () =>
 const countOrNull = () =>
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_COUNT }), Type.Null()], {
     expected: "a whole number from 1, or null for no limit",
+  });
+const daysOrNull = (least: number) =>
+  Type.Union([Type.Integer({ minimum: least, maximum: 36_500 }), Type.Null()], {
+    expected: `a whole number of days from ${least}, or null for ever`,
   });
 const amountOrNull = () =>
   Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
@@ -170,6 +176,12 @@ export const FileSchema = Type.Object(
       Type.Object(
         { order: Type.Optional(oneOf(["listed", "price"])), hedge_ms: Type.Optional(msOrNull()) },
         { ...strict, expected: "a map: { order, hedge_ms }" },
+      ),
+    ),
+    receipts: Type.Optional(
+      Type.Object(
+        { keep_days: Type.Optional(daysOrNull(USAGE_DAYS)) },
+        { ...strict, expected: "a map: { keep_days }" },
       ),
     ),
     body_bytes: Type.Optional(count(1)),

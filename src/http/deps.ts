@@ -65,6 +65,8 @@ export interface HttpSettings {
   readonly dashboardUrl: string;
   readonly bodyBytes: number;
   readonly accountlessKeysPerAddressPerHour: number;
+  /** How many days receipts are kept; null for ever. */
+  readonly receiptDays: number | null;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
 }

@@ -29,7 +29,10 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   if (refused(limit)) return limit;
   const before = query.get("before");
   if (before !== null && (await visible(before, who, deps)) === null) {
-    return invalidField("before", "`before` must be the id of a receipt that this credential can read.");
+    return invalidField(
+      "before",
+      `\`before\` must be the id of a receipt that this credential can read.${kept(deps)}`,
+    );
   }
   const filter = {
     keyId: who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null),
@@ -56,11 +59,19 @@ async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   const id = exchange.params.id ?? "";
   const receipt = await visible(id, who, deps);
   return receipt === null
-    ? invalidField("id", `There is no receipt \`${id.slice(0, MAX_SHOWN)}\` that this credential can read.`)
+    ? invalidField(
+        "id",
+        `There is no receipt \`${id.slice(0, MAX_SHOWN)}\` that this credential can read.${kept(deps)}`,
+      )
     : ok(JSON.parse(receipt.body));
 }
 
 const MAX_SHOWN = 64;
+
+function kept(deps: HttpDeps): string {
+  const { receiptDays } = deps.settings();
+  return receiptDays === null ? "" : ` Receipts are kept for ${receiptDays} days.`;
+}
 
 async function visible(id: string, who: Identity, deps: HttpDeps): Promise<StoredReceipt | null> {
   const receipt = await deps.receipts.receipt(id as ReceiptId);

@@ -16,11 +16,11 @@ export class Books extends JournalBooks<BooksOptions> {
    */
   static async open(options: BooksOptions): Promise<Books> {
     const { disk, store } = options;
-    const { replay, unapplied } = readBack(disk, store.reached());
+    const { replay, unapplied, nextFile } = readBack(disk, store.reached());
     for (let from = 0; from < unapplied.length; from += RECOVERY_SLICE) {
       store.apply(unapplied.slice(from, from + RECOVERY_SLICE));
     }
-    const books = new Books(options);
+    const books = new Books(options, nextFile);
     await books.endOrphans(replay);
     books.applyAll();
     options.onRecovered?.(replay.orphans.size);

@@ -18,11 +18,14 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   private retiring: number | null = null;
   private ledger: Ledger | null = null;
 
-  protected constructor(protected readonly options: Options) {
+  protected constructor(
+    protected readonly options: Options,
+    firstFile: number,
+  ) {
     const { disk, clock, relaxed } = options;
     this.journal = new DurableJournal({
       disk,
-      firstFile: (journalFiles(disk).at(-1) ?? 0) + 1,
+      firstFile,
       fileBytes: options.journalFileBytes,
       relaxed,
       defer: options.defer,
@@ -117,11 +120,14 @@ export interface JournalBooksOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** What the journal says of the life before; `reached` is how far the database had come in each file, in bytes. */
+/**
+ * What the journal says of the life before; `reached` is how far the database had come in each file, in bytes. A file's
+ * number is never used again, not even where the files were lost: what is written would be taken for booked.
+ */
 export function readBack(
   disk: Disk,
   reached: ReadonlyMap<number, number>,
-): { replay: Replay; unapplied: Unapplied[] } {
+): { replay: Replay; unapplied: Unapplied[]; nextFile: number } {
   const replay = new Replay();
   const unapplied: Unapplied[] = [];
   for (const { record, file, bytes } of readJournal(disk)) {
@@ -130,7 +136,7 @@ export function readBack(
       unapplied.push({ record, sequence: 0, file, bytes });
     }
   }
-  return { replay, unapplied };
+  return { replay, unapplied, nextFile: Math.max(0, ...journalFiles(disk), ...reached.keys()) + 1 };
 }
 
 const CHECKPOINT_EVERY_MS = 1_000;

@@ -252,6 +252,11 @@ export interface Unapplied {
   readonly bytes: number;
 }
 
+/** How far a batch reaches in each of the files that it stands in. */
+export function places(batch: readonly Unapplied[]): ReadonlyMap<number, number> {
+  return new Map(batch.map(({ file, bytes }) => [file, bytes]));
+}
+
 interface Line {
   readonly line: string;
   readonly record: LedgerRecord;

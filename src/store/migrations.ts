@@ -152,4 +152,32 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX suspensions_by_subject ON suspensions (subject);
   `,
+  // 5: retention of receipts
+  `
+  -- What deleted ends came to, so that every sum can still be recomputed: see store/fold.
+  CREATE TABLE folded (
+    balance_id TEXT NOT NULL,
+    -- its first instant
+    month INTEGER NOT NULL,
+    receipts INTEGER NOT NULL,
+    charged INTEGER NOT NULL,
+    written_off INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    PRIMARY KEY (balance_id, month)
+  ) STRICT, WITHOUT ROWID;
+
+  -- counters besides the balance, and allowances in requests
+  CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  DROP VIEW entries;
+  CREATE VIEW entries (at, kind, reference, debit, credit, amount) AS
+    WITH lines AS (
+      SELECT at, receipt, balance_id, charged, written_off, lost FROM ends
+      UNION ALL SELECT month, receipts || ' receipts', balance_id, charged, written_off, lost FROM folded
+    )
+    SELECT at, 'credit', idempotency_key, 'funding', 'balance:' || balance_id, amount FROM credits
+    UNION ALL SELECT at, 'charge', receipt, 'balance:' || balance_id, 'revenue', charged FROM lines WHERE charged > 0
+    UNION ALL SELECT at, 'write_off', receipt, 'write_offs', 'revenue', written_off FROM lines WHERE written_off > 0
+    UNION ALL SELECT at, 'loss', receipt, 'losses', 'revenue', lost FROM lines WHERE lost > 0;
+  `,
 ];

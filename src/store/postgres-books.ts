@@ -22,11 +22,11 @@ export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
    */
   static async open(options: PostgresBooksOptions): Promise<PostgresBooks> {
     const { disk, store, node } = options;
-    const { replay, unapplied } = readBack(disk, await store.reached(node));
+    const { replay, unapplied, nextFile } = readBack(disk, await store.reached(node));
     for (let from = 0; from < unapplied.length; from += SHIP_BATCH) {
       await store.ship(node, options.epoch, unapplied.slice(from, from + SHIP_BATCH));
     }
-    const books = new PostgresBooks(options);
+    const books = new PostgresBooks(options, nextFile);
     await books.endOrphans(replay);
     await books.shipAll();
     books.journal.forgetBefore(books.journal.currentFile);

@@ -5,7 +5,8 @@ import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import type { Unapplied } from "./journal.ts";
+import { type Fold, foldEnds, type SummedEnd } from "./fold.ts";
+import { places, type Unapplied } from "./journal.ts";
 import type { Credit, Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./ledger-store.ts";
 import type { Postgres } from "./postgres.ts";
 
@@ -15,17 +16,19 @@ export class PostgresLedgerStore {
 
   /**
    * Books a batch of a node's ends and the place up to which its journal is now known, in one transaction. An end that is
-   * booked already changes nothing, so shipping a journal again is safe. Charges leave what is granted and enter what is
-   * spent, so no counter's sum moves.
+   * booked already changes nothing, so shipping a journal again is safe: its receipt is there, or, where that is deleted
+   * by now, its place in the journal is known. Charges leave what is granted and enter what is spent, so no counter's sum
+   * moves.
    */
   async ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void> {
-    const last = batch.at(-1);
-    if (last === undefined) return;
+    if (batch.length === 0) return;
     await this.postgres.transaction(async (sql) => {
       if (epoch !== null) await holdLife(sql, node, epoch);
       const fresh = await insertEnds(sql, node, batch);
       await spend(sql, node, fresh);
-      await sql`INSERT INTO shipped (node, file, bytes) VALUES (${node}, ${last.file}, ${last.bytes})
+      const reached = JSON.stringify([...places(batch)].map(([file, bytes]) => ({ file, bytes })));
+      await sql`INSERT INTO shipped (node, file, bytes)
+        SELECT ${node}, file, bytes FROM json_to_recordset(${reached}::text::json) AS row (file BIGINT, bytes BIGINT)
         ON CONFLICT (node, file) DO UPDATE SET bytes = greatest(shipped.bytes, excluded.bytes)`;
     });
   }
@@ -117,13 +120,32 @@ export class PostgresLedgerStore {
     return { receipts: found, nextBefore: rows.length === MAX_SCANNED ? rows.at(-1)!.receipt : null };
   }
 
-  /** Recomputes every sum from credits, ends and grants, at one moment. */
+  /**
+   * Deletes some of the receipts of requests that were admitted before `before`, and keeps what they come to. Returns how
+   * many; none, when there are no more, or others are at them.
+   */
+  async fold(before: EpochMs): Promise<number> {
+    return this.postgres.transaction(async (sql) => {
+      const rows = await sql<Record<keyof SummedEnd, string>[]>`
+        SELECT receipt, at, balance_id, charged, written_off, lost, counters, allowances FROM ends
+        WHERE at < ${before} ORDER BY at LIMIT ${FOLD_SLICE} FOR UPDATE SKIP LOCKED`;
+      if (rows.length === 0) return 0;
+      await keepFold(sql, foldEnds(rows.map(summedEnd)));
+      const receipts = JSON.stringify(rows.map(({ receipt }) => receipt));
+      await sql`DELETE FROM ends
+        WHERE receipt IN (SELECT value FROM json_array_elements_text(${receipts}::text::json))`;
+      return rows.length;
+    });
+  }
+
+  /** Recomputes every sum from credits, ends, what is kept of ends that were deleted, and grants, at one moment. */
   async audit(): Promise<StoreAudit> {
     return this.postgres.transaction(async (sql) => {
       await sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`;
       const [sums] = await sql<Record<"credits" | "charges" | "losses" | "writeoffs", string>[]>`
         SELECT (SELECT coalesce(sum(amount), 0) FROM credits) AS credits, coalesce(sum(charged), 0) AS charges,
-          coalesce(sum(lost), 0) AS losses, coalesce(sum(written_off), 0) AS writeoffs FROM ends`;
+          coalesce(sum(lost), 0) AS losses, coalesce(sum(written_off), 0) AS writeoffs
+        FROM (SELECT charged, lost, written_off FROM ends UNION ALL SELECT charged, lost, written_off FROM folded) AS lines`;
       const drifts = await sql<{ account: string; drift: string }[]>`
         WITH said AS (
           SELECT account, sum(credited) AS credited, sum(spent) AS spent, sum(reserved) AS reserved FROM (
@@ -131,6 +153,8 @@ export class PostgresLedgerStore {
             UNION ALL SELECT 'balance:' || balance_id, 0, charged, 0 FROM ends
             UNION ALL SELECT unnest(string_to_array(counters, ' ')), 0, charged, 0 FROM ends WHERE counters <> ''
             UNION ALL SELECT unnest(string_to_array(allowances, ' ')), 0, 1, 0 FROM ends WHERE allowances <> ''
+            UNION ALL SELECT 'balance:' || balance_id, 0, charged, 0 FROM folded
+            UNION ALL SELECT counter, 0, spent, 0 FROM folded_counters
             UNION ALL SELECT counter, 0, 0, granted - shipped FROM grants
           ) AS lines GROUP BY account
         )
@@ -161,6 +185,8 @@ export class PostgresLedgerStore {
   }
 }
 
+/** Some 20 ms of PostgreSQL. */
+const FOLD_SLICE = 500;
 /** Receipts that one page looks at. */
 const MAX_SCANNED = 2_000;
 /** An audit reads everything. */
@@ -198,6 +224,30 @@ const receiptOf = ({ receipt, at, balance_id, key_id, body }: ReceiptRow): Store
   body,
 });
 
+const summedEnd = (row: Record<keyof SummedEnd, string>): SummedEnd => ({
+  ...row,
+  at: Number(row.at) as EpochMs,
+  charged: Number(row.charged),
+  written_off: Number(row.written_off),
+  lost: Number(row.lost),
+});
+
+/** In the order of the names: two nodes that fold at once wait for each other. */
+async function keepFold(sql: TransactionSQL, { months, counters }: Fold): Promise<void> {
+  const monthRows = JSON.stringify(months);
+  await sql`INSERT INTO folded (balance_id, month, receipts, charged, written_off, lost)
+    SELECT * FROM json_to_recordset(${monthRows}::text::json)
+      AS row (balance_id TEXT, month BIGINT, receipts BIGINT, charged BIGINT, written_off BIGINT, lost BIGINT)
+    ORDER BY balance_id, month
+    ON CONFLICT (balance_id, month) DO UPDATE SET receipts = folded.receipts + excluded.receipts,
+      charged = folded.charged + excluded.charged, written_off = folded.written_off + excluded.written_off,
+      lost = folded.lost + excluded.lost`;
+  const counterRows = JSON.stringify([...counters].map(([counter, spent]) => ({ counter, spent })));
+  await sql`INSERT INTO folded_counters (counter, spent)
+    SELECT * FROM json_to_recordset(${counterRows}::text::json) AS row (counter TEXT, spent BIGINT) ORDER BY counter
+    ON CONFLICT (counter) DO UPDATE SET spent = folded_counters.spent + excluded.spent`;
+}
+
 /** Unlike grants, ends may still be shipped for an epoch that was closed: they happened. */
 async function holdLife(sql: TransactionSQL, node: string, epoch: number): Promise<void> {
   const [row] = await sql<{ epoch: string }[]>`SELECT epoch FROM nodes WHERE name = ${node} FOR KEY SHARE`;
@@ -210,12 +260,13 @@ async function insertEnds(
   node: string,
   batch: readonly Unapplied[],
 ): Promise<readonly TerminalRecord[]> {
-  const rows = JSON.stringify(batch.map(({ record }) => rowOf(record)));
+  const rows = JSON.stringify(batch.map(({ record, file, bytes }) => ({ ...rowOf(record), file, bytes })));
   const inserted = await sql<{ receipt: ReceiptId }[]>`
     INSERT INTO ends (receipt, at, node, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body)
     SELECT receipt, at, ${node}, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body
     FROM json_to_recordset(${rows}::text::json) AS row (receipt TEXT, at BIGINT, balance_id TEXT, key_id TEXT, state TEXT,
-      charged BIGINT, written_off BIGINT, lost BIGINT, counters TEXT, allowances TEXT, body TEXT)
+      charged BIGINT, written_off BIGINT, lost BIGINT, counters TEXT, allowances TEXT, body TEXT, file BIGINT, bytes BIGINT)
+    WHERE NOT EXISTS (SELECT 1 FROM shipped WHERE node = ${node} AND shipped.file = row.file AND shipped.bytes >= row.bytes)
     ON CONFLICT (receipt) DO NOTHING RETURNING receipt`;
   const fresh = new Set(inserted.map(({ receipt }) => receipt));
   // Each once: deleted as it is found.

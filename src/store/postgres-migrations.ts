@@ -186,4 +186,18 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX suspensions_by_subject ON suspensions (subject);
   `,
+  // 5: retention of receipts; what the columns mean is said in migrations.ts
+  `
+  CREATE TABLE folded (
+    balance_id TEXT NOT NULL,
+    month BIGINT NOT NULL,
+    receipts BIGINT NOT NULL,
+    charged BIGINT NOT NULL,
+    written_off BIGINT NOT NULL,
+    lost BIGINT NOT NULL,
+    PRIMARY KEY (balance_id, month)
+  );
+
+  CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent BIGINT NOT NULL);
+  `,
 ];

@@ -12,7 +12,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, routing, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, workers, log, durability, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, routing, receipts, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, workers, log, durability, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
@@ -36,6 +36,11 @@ const CASES: [what: string, text: string, message: string][] = [
     "a number out of range",
     `${GOOD}workers: 0\n`,
     "gateway.yaml:14:10: workers: found 0, expected a whole number from 1 to 256",
+  ],
+  [
+    "receipts that are kept for less than the month that usage is shown of",
+    `${GOOD}receipts: { keep_days: 30 }\n`,
+    "gateway.yaml:14:24: receipts.keep_days: found 30, expected a whole number of days from 31, or null for ever",
   ],
   [
     "a fraction of a millisecond",

@@ -27,6 +27,7 @@ test("an empty file means the defaults of the contract", () => {
       defaultMaxOutputTokens: 16_384,
     },
     routing: { order: "listed", hedgeMs: null },
+    receipts: { keepDays: null },
     bodyBytes: 10_485_760,
     bodyMemoryBytes: 268_435_456,
     drainMs: 30_000,

@@ -1,18 +1,22 @@
 import { type Gateway, openGateway } from "../../src/gateway.ts";
-import { systemClock } from "../../src/units/clock.ts";
+import { type Clock, systemClock } from "../../src/units/clock.ts";
 import { answeredOf, Conformity } from "../http/conformity.ts";
 import type { Reply } from "../process/gateway.ts";
 import { ADMIN, Folder } from "../process/gateway.ts";
 
 /** The whole gateway in this process, on a port and a data folder of its own. */
-export async function open(config: string, env: Record<string, string> = {}): Promise<OpenGateway> {
+export async function open(
+  config: string,
+  env: Record<string, string> = {},
+  clock: Clock = systemClock,
+): Promise<OpenGateway> {
   const folder = new Folder(config);
   const logged: string[] = [];
   const requests: string[] = [];
   const gateway = await openGateway({
     env: { ...folder.env, ...env },
     cwd: folder.path,
-    clock: systemClock,
+    clock,
     log: (event, fields) => logged.push(JSON.stringify({ event, ...fields })),
     writeLog: async (text) => void requests.push(text),
   });

@@ -36,6 +36,7 @@ export class TestHouse {
     dashboardUrl: "http://gateway.test/dashboard",
     bodyBytes: 100_000,
     accountlessKeysPerAddressPerHour: 1_000,
+    receiptDays: null as number | null,
     trustedProxies: networks("127.0.0.0/8"),
   };
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });

@@ -193,6 +193,21 @@ test("receipts come in pages, newest first", async () => {
   }
 });
 
+test("whoever asks for a receipt that is not there learns for how long they are kept", async () => {
+  const { key } = await house.setUp();
+  const message = async (path: string) => {
+    const { status, json } = await house.send("GET", path, { bearer: key });
+    expect([status, json.error.code]).toEqual([400, "invalid_request"]);
+    return json.error.message as string;
+  };
+  expect(await message("/v1/receipts/rcpt_gone")).not.toContain("kept");
+  house.settings.receiptDays = 90;
+  for (const path of ["/v1/receipts/rcpt_gone", "/v1/receipts?before=rcpt_gone"]) {
+    expect(await message(path)).toContain("Receipts are kept for 90 days.");
+  }
+  house.settings.receiptDays = null;
+});
+
 describe("the catalog", () => {
   test("lists models with prices in USD per million tokens", async () => {
     const { key } = await house.setUp();

@@ -60,6 +60,10 @@ class World {
   private readonly disk = new SimulatedDisk();
   private readonly database = new SimulatedDatabase();
   private readonly auditor = new Auditor();
+  /** Receipts are deleted at moments of its own, so that nothing else happens differently for it. */
+  private readonly deleting: Random;
+  /** What was read of receipts before they were deleted. */
+  private readonly deleted = new Map<string, BookedReceipt>();
   private readonly served = new Map<string, Served[]>();
   /** Asks that may still be open. */
   private readonly asking = new Set<Asked>();
@@ -73,6 +77,7 @@ class World {
 
   constructor(seed: number) {
     this.random = new Random(seed);
+    this.deleting = new Random(seed + 1_000_000_007);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
     this.crashing = this.random.pick([0.005, 0.04]);
     this.keys = makeKeys(this.random);
@@ -96,6 +101,7 @@ class World {
     else await this.pass(random.below(2_000));
     await this.quiet();
     this.watch();
+    if (this.deleting.chance(0.3)) this.deleteReceipts();
   }
 
   /** Lets everything end, and has it judged. */
@@ -115,7 +121,11 @@ class World {
     await this.crash(this.random.chance(0.5) ? "power" : "process");
     const audit = this.database.store.audit();
     check(audit.drifts.length === 0, `the running sums drifted: ${JSON.stringify(audit.drifts, bigints)}`);
-    this.auditor.judge(this.receipts(), (name) => this.served.get(name) ?? []);
+    for (const receipt of this.receipts()) this.deleted.set(receipt.id, receipt);
+    const receipts = [...this.deleted.values()];
+    this.auditor.judge(receipts, (name) => this.served.get(name) ?? []);
+    const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);
+    check(audit.charges === BigInt(charged), `${audit.charges} is booked, of receipts over ${charged}`);
   }
 
   summary(): Summary {
@@ -254,6 +264,13 @@ class World {
         `${balance} has credit that nobody gave, or lacks some`,
       );
     }
+  }
+
+  /** Much sooner than anybody would: a crash then finds their ends in the journal still. */
+  private deleteReceipts(): void {
+    for (const receipt of this.receipts()) this.deleted.set(receipt.id, receipt);
+    const before = (this.time.now() - this.deleting.below(10_000)) as EpochMs;
+    while (this.deleting.chance(0.8) && this.database.store.fold(before) > 0);
   }
 
   private storedReceipts(balanceId: BalanceId): StoredReceipt[] {

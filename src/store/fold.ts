@@ -1,0 +1,66 @@
+import type { EpochMs } from "../units/clock.ts";
+import { windowAt } from "../units/window.ts";
+
+/**
+ * What is kept of ends whose receipts are deleted: as much as it takes to recompute every sum, in the transaction that
+ * deletes them. By month, because the books are read by month.
+ */
+export interface Fold {
+  readonly months: readonly FoldedMonth[];
+  /** Nano-dollars of each counter besides the balance, and requests of each allowance. */
+  readonly counters: ReadonlyMap<string, number>;
+}
+
+export interface FoldedMonth {
+  readonly balance_id: string;
+  /** The month's first instant. */
+  readonly month: EpochMs;
+  receipts: number;
+  charged: number;
+  written_off: number;
+  lost: number;
+}
+
+/** A row of `ends`, as far as sums are made of it. */
+export interface SummedEnd {
+  readonly receipt: string;
+  readonly at: EpochMs;
+  readonly balance_id: string;
+  readonly charged: number;
+  readonly written_off: number;
+  readonly lost: number;
+  readonly counters: string;
+  readonly allowances: string;
+}
+
+export function foldEnds(ends: readonly SummedEnd[]): Fold {
+  const months = new Map<string, FoldedMonth>();
+  const counters = new Map<string, number>();
+  for (const end of ends) {
+    const sum = monthOf(months, end);
+    sum.receipts += 1;
+    sum.charged += end.charged;
+    sum.written_off += end.written_off;
+    sum.lost += end.lost;
+    if (end.charged > 0) for (const counter of words(end.counters)) add(counters, counter, end.charged);
+    for (const allowance of words(end.allowances)) add(counters, allowance, 1);
+  }
+  return { months: [...months.values()], counters };
+}
+
+/** What a column of several names holds. */
+export const words = (list: string): string[] => (list === "" ? [] : list.split(" "));
+
+function monthOf(months: Map<string, FoldedMonth>, { balance_id, at }: SummedEnd): FoldedMonth {
+  const month = windowAt("month", at).startsAt;
+  const name = `${balance_id} ${month}`;
+  let sum = months.get(name);
+  if (sum === undefined) {
+    months.set(name, (sum = { balance_id, month, receipts: 0, charged: 0, written_off: 0, lost: 0 }));
+  }
+  return sum;
+}
+
+const add = (sums: Map<string, number>, name: string, amount: number): void => {
+  sums.set(name, (sums.get(name) ?? 0) + amount);
+};

@@ -1,0 +1,63 @@
+import type { Clock, EpochMs, Timer } from "../units/clock.ts";
+
+/**
+ * Deletes receipts that are older than the operator wants them kept: once an hour, in slices with pauses between them, so
+ * that requests never wait for it. What it does not get done, because the process ends, the next life does.
+ */
+export class Retention {
+  private timer: Timer;
+  private slice: Promise<void> = Promise.resolve();
+  private stopped = false;
+  /** In this round. */
+  private deleted = 0;
+
+  constructor(private readonly options: RetentionOptions) {
+    this.timer = this.after(FIRST_MS);
+  }
+
+  /** Resolves when nothing is being deleted any more. */
+  stop(): Promise<void> {
+    this.stopped = true;
+    this.timer.cancel();
+    return this.slice;
+  }
+
+  private after(ms: number): Timer {
+    return this.options.clock.after(ms, () => {
+      this.slice = this.deleteSome();
+    });
+  }
+
+  private async deleteSome(): Promise<void> {
+    const { clock, keepDays, fold, onDeleted, onFault } = this.options;
+    const days = keepDays();
+    let some = 0;
+    try {
+      if (days !== null) some = await fold((clock.now() - days * DAY_MS) as EpochMs);
+    } catch (error) {
+      onFault(error);
+    }
+    this.deleted += some;
+    if (some === 0 && this.deleted > 0) {
+      onDeleted(this.deleted);
+      this.deleted = 0;
+    }
+    if (!this.stopped) this.timer = this.after(some > 0 ? PAUSE_MS : EVERY_MS);
+  }
+}
+
+export interface RetentionOptions {
+  readonly clock: Clock;
+  /** Null: for ever. Asked anew for each slice. */
+  readonly keepDays: () => number | null;
+  /** Deletes some of what was admitted before then, and returns how many receipts went. */
+  readonly fold: (before: EpochMs) => Promise<number>;
+  readonly onDeleted: (receipts: number) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+const DAY_MS = 86_400_000;
+const FIRST_MS = 60_000;
+const EVERY_MS = 3_600_000;
+/** Some 600 receipts a second in SQLite, where a slice takes the event loop; thousands in PostgreSQL. */
+const PAUSE_MS = 100;
