@@ -1,5 +1,6 @@
 import type { Socket, SocketHandler, TCPSocketConnectOptions, TLSOptions } from "bun";
 import type { Clock, Timer } from "../units/clock.ts";
+import type { Arrivals } from "./http1-arrivals.ts";
 import type { Endpoint } from "./http1-endpoint.ts";
 import type { RequestBytes } from "./http1-request.ts";
 import { HostFault } from "./transport.ts";
@@ -27,6 +28,7 @@ export class Connection {
   constructor(
     readonly owner: ConnectionOwner,
     readonly endpoint: Endpoint,
+    readonly arrivals: Arrivals,
     tenant: Tenant,
   ) {
     this.#tenant = tenant;
@@ -112,9 +114,17 @@ export class Connection {
   /** @internal */
   received(bytes: Uint8Array): void {
     if (this.#state !== "open") return;
-    // An answer to nothing: the next request on this socket would take it for its own.
     if (this.#tenant === null) this.#dropIdle();
-    else this.#tenant.received(bytes);
+    else this.arrivals.add(this, this.#tenant, bytes);
+  }
+
+  /** @internal Bytes that came while the tenant had the connection. */
+  deliver(tenant: Tenant, bytes: Uint8Array): void {
+    if (this.#state !== "open") return;
+    if (this.#tenant === tenant) tenant.received(bytes);
+    // An answer to nothing: the next request on this socket would take it for its own.
+    else if (this.#tenant === null) this.#dropIdle();
+    else this.#lose(true);
   }
 
   /** @internal */
@@ -124,6 +134,8 @@ export class Connection {
 
   /** @internal `error` is null when the peer closed in order. */
   lost(error: Error | null): void {
+    // What came before the end counts before it.
+    this.arrivals.deliver();
     if (this.#state === "closed") return;
     const tenant = this.#tenant;
     if (this.#state === "dialling") {
@@ -131,8 +143,7 @@ export class Connection {
     } else if (tenant === null) {
       this.#dropIdle();
     } else {
-      this.destroy();
-      tenant.lost(error === null, this.reused);
+      this.#lose(error === null);
     }
   }
 
@@ -183,6 +194,12 @@ export class Connection {
       this.#unsent = this.#unsentNext;
       this.#unsentNext = null;
     }
+  }
+
+  #lose(clean: boolean): void {
+    const tenant = this.#tenant!;
+    this.destroy();
+    tenant.lost(clean, this.reused);
   }
 
   #dropIdle(): void {

@@ -1,5 +1,6 @@
 import type { TLSOptions } from "bun";
 import type { Clock, Timer } from "../units/clock.ts";
+import type { Arrivals } from "./http1-arrivals.ts";
 import { Connection, type ConnectionOwner, type Tenant } from "./http1-connection.ts";
 import type { Endpoint } from "./http1-endpoint.ts";
 
@@ -22,6 +23,7 @@ export class Pool implements ConnectionOwner {
     readonly limits: PoolLimits,
     readonly tls: TLSOptions | null,
     readonly clock: Clock,
+    readonly arrivals: Arrivals,
   ) {}
 
   /** A connection for the tenant, pooled or dialled; null when the origin has as many sockets as it may. */
@@ -33,7 +35,7 @@ export class Pool implements ConnectionOwner {
     }
     if (this.#sockets >= this.limits.maxSockets) return null;
     this.#sockets++;
-    const connection = new Connection(this, this.endpoint, tenant);
+    const connection = new Connection(this, this.endpoint, this.arrivals, tenant);
     connection.dial(this.tls, this.clock, this.limits.connectTimeoutMs);
     return connection;
   }

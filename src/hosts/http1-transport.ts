@@ -1,6 +1,7 @@
 import type { TLSOptions } from "bun";
 import type { Host } from "../catalog/catalog.ts";
 import type { Clock } from "../units/clock.ts";
+import { Arrivals } from "./http1-arrivals.ts";
 import { type Endpoint, endpointOf } from "./http1-endpoint.ts";
 import { Http1Exchange } from "./http1-exchange.ts";
 import { Pool, type PoolLimits } from "./http1-pool.ts";
@@ -35,6 +36,7 @@ class Http1Transport implements Transport {
   readonly #clock: Clock;
   readonly #limits: PoolLimits;
   readonly #ca: string[] | null;
+  readonly #arrivals = new Arrivals();
   readonly #pools = new Map<string, Pool>();
   readonly #endpoints = new WeakMap<Host, Endpoint>();
   #closed = false;
@@ -75,7 +77,7 @@ class Http1Transport implements Transport {
     let pool = this.#pools.get(endpoint.origin);
     if (pool === undefined) {
       this.#dropVacantPools();
-      pool = new Pool(endpoint, this.#limits, this.#tlsOf(endpoint), this.#clock);
+      pool = new Pool(endpoint, this.#limits, this.#tlsOf(endpoint), this.#clock, this.#arrivals);
       if (this.#closed) pool.close();
       this.#pools.set(endpoint.origin, pool);
     }

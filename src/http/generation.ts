@@ -7,14 +7,16 @@ import { COUNT_TOKENS, GENERATION } from "./generation-schemas.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 import { answerResponse } from "./streaming.ts";
+import { Turn } from "./turn.ts";
 import { readWanted } from "./wanted-body.ts";
 
 /** The three surfaces. Everything that is decided about a generation request is decided in generation/generate. */
 export function generationEndpoints(deps: HttpDeps): Endpoint[] {
+  const turn = new Turn();
   return [
-    surface("chat.completions", "/v1/chat/completions", bearerOf, deps),
-    surface("responses", "/v1/responses", bearerOf, deps),
-    surface("messages", "/v1/messages", bearerOrApiKeyOf, deps),
+    surface("chat.completions", "/v1/chat/completions", bearerOf, turn, deps),
+    surface("responses", "/v1/responses", bearerOf, turn, deps),
+    surface("messages", "/v1/messages", bearerOrApiKeyOf, turn, deps),
     {
       method: "POST",
       path: "/v1/messages/count_tokens",
@@ -28,6 +30,7 @@ function surface(
   name: SurfaceName,
   path: string,
   secretOf: (request: Request) => string | null,
+  turn: Turn,
   deps: HttpDeps,
 ): Endpoint {
   return {
@@ -36,6 +39,7 @@ function surface(
     about: GENERATION[name],
     async handle(exchange) {
       const { request } = exchange;
+      await turn.end();
       const secret = secretOf(request);
       // Said here because it depends on the header that was sent instead.
       const body = secret === null ? missingKey(request) : await readWanted(exchange, secret, deps);
