@@ -1,17 +1,22 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Bookkeeping, type BookkeepingParts, journalOptions } from "./bookkeeping.ts";
+import type { StoreConfig } from "./config/config.ts";
+import { recoveredReceipt } from "./generation/receipt.ts";
 import { Keyring } from "./keys/keyring.ts";
 import type { Statement } from "./ledger/authority.ts";
 import { balanceCounter, type CounterId } from "./ledger/counter.ts";
-import { Grants } from "./ledger/grants.ts";
+import { Grants, onceDurable } from "./ledger/grants.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { type Change, EpochOver, Membership } from "./ledger/membership.ts";
+import { recoveredEnd } from "./ledger/recovery.ts";
+import { DisklessBooks } from "./store/diskless-books.ts";
 import type { StoreAudit } from "./store/ledger-store.ts";
 import { migratePostgres, Postgres } from "./store/postgres.ts";
 import { PostgresAccountStore } from "./store/postgres-account-store.ts";
 import { PostgresAuthority, RECALLS } from "./store/postgres-authority.ts";
 import { PostgresBooks } from "./store/postgres-books.ts";
+import { PostgresHolds } from "./store/postgres-holds.ts";
 import { PostgresKeyStore } from "./store/postgres-key-store.ts";
 import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
 import { CHANGES, PostgresRegistry } from "./store/postgres-registry.ts";
@@ -20,28 +25,28 @@ import type { Figure } from "./telemetry/metrics.ts";
 import type { Clock } from "./units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "./units/usd.ts";
 
-/** One of many processes: a journal of its own in the data folder, everything else in PostgreSQL. */
-export async function openPostgresBooks(parts: BookkeepingParts, url: string): Promise<Bookkeeping> {
-  const { folder, clock, log, onLost } = parts;
+/** One of many processes: its journal in the data folder or in PostgreSQL, everything else in PostgreSQL. */
+export async function openPostgresBooks(
+  parts: BookkeepingParts,
+  { url, journal }: PostgresPlace,
+): Promise<Bookkeeping> {
+  const { config, folder, clock, log, onLost } = parts;
   const postgres = new Postgres({ url, connections: CONNECTIONS, deadlineMs: DEADLINE_MS }, clock);
   await migratePostgres(postgres);
-  const registry = new PostgresRegistry(postgres);
+  const registry = new PostgresRegistry(postgres, (orphan) =>
+    recoveredEnd(orphan, config.generation.writeOffTokens, recoveredReceipt),
+  );
   const store = new PostgresLedgerStore(postgres);
   const authority = new PostgresAuthority(postgres);
-  // Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other.
-  const path = join(folder.path, "node");
-  mkdirSync(path, { recursive: true, mode: 0o700 });
   const name = folder.nodeName();
-  const books = await PostgresBooks.open({
-    ...journalOptions(parts, path),
-    store,
-    node: name,
-    epoch: await registry.lastEpoch(name),
-  });
+  const books =
+    journal === "postgres"
+      ? disklessBooks(parts, new PostgresHolds(postgres), name)
+      : await journalBooks(parts, store, name, await registry.lastEpoch(name));
 
   const keys = new PostgresKeyStore(postgres, clock, (version) => node.acknowledged(version));
   const keyring = new Keyring(keys, undefined, () => node.usable());
-  const node: Membership = new Membership(registry, clock, name, await registry.join(name), {
+  const node: Membership = new Membership(registry, clock, name, await registry.join(name, journal), {
     async changed(changes) {
       forget(keyring, changes);
       const lower = changes.flatMap(({ counters }) => counters);
@@ -56,15 +61,18 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
     },
   });
   let lastTold: unknown = null;
-  const send = (statement: Statement) =>
-    void authority.settle(statement).then(
-      (grant) => grants.receive(grant),
-      (error) => {
-        // The statements of a batch fail together.
-        if (error !== lastTold) log("grants", { error: String(error) });
-        lastTold = error;
-      },
-    );
+  const send = onceDurable(
+    books.journal,
+    (statement: Statement) =>
+      void authority.settle(statement).then(
+        (grant) => grants.receive(grant),
+        (error) => {
+          // The statements of a batch fail together.
+          if (error !== lastTold) log("grants", { error: String(error) });
+          lastTold = error;
+        },
+      ),
+  );
   const grants: Grants = new Grants(name, node.epoch, clock, send, () => node.usable());
   const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
   const ledger = new Ledger(clock, books.journal, sums, grants);
@@ -73,6 +81,7 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
   });
   await node.follow();
   const stopTending = tend(grants, clock);
+  const stopBurying = bury(registry, clock, log);
   postgres.listen({
     [CHANGES]: () => void node.hurry(),
     [RECALLS]: (payload) => {
@@ -125,6 +134,7 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
     figures: () => figures(grants, books, node),
     async close() {
       stopTending();
+      stopBurying();
       // The epoch of a node that could not ship everything stays open: its next life ships the rest and closes it.
       if (await books.close()) await node.leave().catch((error) => log("lease", { error: String(error) }));
       else await node.stop();
@@ -134,8 +144,36 @@ export async function openPostgresBooks(parts: BookkeepingParts, url: string): P
   };
 }
 
+type PostgresPlace = Extract<StoreConfig, { kind: "postgres" }>;
+
+/** What both kinds of nodes' books can do. */
+type NodeBooks = PostgresBooks | DisklessBooks;
+
+async function journalBooks(
+  parts: BookkeepingParts,
+  store: PostgresLedgerStore,
+  node: string,
+  epoch: number | null,
+): Promise<NodeBooks> {
+  // Apart from the files of a gateway on SQLite: ends that are in one store must not be shipped to the other.
+  const path = join(parts.folder.path, "node");
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return PostgresBooks.open({ ...journalOptions(parts, path), store, node, epoch });
+}
+
+function disklessBooks({ clock, log }: BookkeepingParts, store: PostgresHolds, node: string): NodeBooks {
+  return new DisklessBooks({
+    store,
+    node,
+    clock,
+    defer: setImmediate,
+    onFault: (error) => log("books", { error: String(error) }),
+  });
+}
+
 const CONNECTIONS = 8;
 const DEADLINE_MS = 5_000;
+const BURY_MS = 5_000;
 const TEND_MS = 250;
 /** Of `TEND_MS`. */
 const IDLE_EVERY = 40;
@@ -145,6 +183,26 @@ function forget(keyring: Keyring, changes: readonly Change[]): void {
     if (key !== null) keyring.forgetKey({ hash: key });
     keyring.forgetEstate(balance);
   }
+}
+
+/** Closes nodes that had no journal and are gone for good; returns what ends it. */
+function bury(registry: PostgresRegistry, clock: Clock, log: BookkeepingParts["log"]): () => void {
+  let timer = clock.after(0, look);
+  let stopped = false;
+  async function look(): Promise<void> {
+    try {
+      for (const name of await registry.gone()) {
+        log("node closed", { name, found: await registry.close(name) });
+      }
+    } catch (error) {
+      log("nodes", { error: String(error) });
+    }
+    if (!stopped) timer = clock.after(BURY_MS, look);
+  }
+  return () => {
+    stopped = true;
+    timer.cancel();
+  };
 }
 
 /** Keeps the grants' correspondence going; returns what ends it. */
@@ -169,7 +227,7 @@ function withMemory(audit: StoreAudit, shipped: ReadonlyMap<CounterId, number>, 
   return { ...audit, drifts };
 }
 
-function figures(grants: Grants, { journal, shipped, batches }: PostgresBooks, node: Membership): Figure[] {
+function figures(grants: Grants, { journal, shipped, batches }: NodeBooks, node: Membership): Figure[] {
   const { counters, granted, stranded, statements, recalls } = grants.figures;
   return [
     {

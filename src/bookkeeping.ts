@@ -9,7 +9,6 @@ import type { BalanceView, Ledger } from "./ledger/ledger.ts";
 import type { BooksOptions } from "./store/books.ts";
 import type { DataFolder } from "./store/data-folder.ts";
 import { folderDisk, probeSync } from "./store/disk.ts";
-import type { DurableJournal } from "./store/journal.ts";
 import type { Credit, StoreAudit } from "./store/ledger-store.ts";
 import type { UsageScope } from "./store/usage.ts";
 import type { UsageSums } from "./store/usage-sums.ts";
@@ -21,7 +20,7 @@ import type { NanoUsd } from "./units/usd.ts";
 /** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
 export interface Bookkeeping extends ReceiptReader {
   readonly ledger: Ledger;
-  readonly journal: DurableJournal;
+  readonly journal: RequestJournal;
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
   readonly nodes: NodeDesk;
@@ -41,6 +40,16 @@ export interface Bookkeeping extends ReceiptReader {
   audit(): Promise<StoreAudit>;
   figures(): readonly Figure[];
   close(): Promise<void>;
+}
+
+/** Where holds and ends become durable: see store/journal and store/postgres-journal. */
+export interface RequestJournal {
+  durable(sequence: number): true | Promise<boolean>;
+  readonly healthy: boolean;
+  readonly syncs: number;
+  readonly undurable: number;
+  /** Durable ends that the store does not know yet. */
+  readonly unappliedCount: number;
 }
 
 export interface BookkeepingParts {

@@ -5,7 +5,7 @@ import { openPostgresBooks } from "./bookkeeping-postgres.ts";
 import { openSqliteBooks } from "./bookkeeping-sqlite.ts";
 import type { Route } from "./catalog/catalog.ts";
 import { isNameable, nameableIds, suggestion } from "./catalog/closest-id.ts";
-import { type Config, type Links, linksOf, listeningUrl } from "./config/config.ts";
+import { type Config, isDiskless, type Links, linksOf, listeningUrl } from "./config/config.ts";
 import { configView } from "./config/config-view.ts";
 import { type ConfigPlace, type FoundConfig, findConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
@@ -34,7 +34,7 @@ import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health, type Lesson } from "./routing/health.ts";
 import type { Stop } from "./routing/stop.ts";
-import { type DataFolder, openDataFolder } from "./store/data-folder.ts";
+import { type DataFolder, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
 import { Retention } from "./store/retention.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
@@ -75,7 +75,10 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
         "store: postgres://… needs GATEWAY_ADMIN_TOKEN in the environment, the same for every gateway of the store.",
       );
     }
-    folder = openDataFolder(env.GATEWAY_DATA || join(cwd, "data"), env.GATEWAY_ADMIN_TOKEN, random);
+    const path = env.GATEWAY_DATA || join(cwd, "data");
+    folder = isDiskless(config)
+      ? unkeptFolder(path, env.GATEWAY_ADMIN_TOKEN!, random)
+      : openDataFolder(path, env.GATEWAY_ADMIN_TOKEN, random);
     return await assemble({
       config,
       found,
@@ -452,7 +455,7 @@ function serverOf(id: string, { catalog }: Config): ReturnType<Known["server"]> 
 
 const openBooks = (parts: Parts): Promise<Bookkeeping> => {
   const { store } = parts.config;
-  return store.kind === "sqlite" ? openSqliteBooks(parts) : openPostgresBooks(parts, store.url);
+  return store.kind === "sqlite" ? openSqliteBooks(parts) : openPostgresBooks(parts, store);
 };
 
 /** The recomputed books, with what is held at this moment. */

@@ -1,4 +1,5 @@
 import type { Host } from "../catalog/catalog.ts";
+import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, localUrl } from "./connection.ts";
@@ -30,7 +31,11 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
   const found = await readConfiguration(undefined, place);
   const folder = dataFolder(place);
   const running = await checkPort(localUrl(place.env), place.fetch);
-  const machine = [checkFolder(folder, running.gateway), checkDisk(folder), running.finding];
+  const disk =
+    !Array.isArray(found) && isDiskless(found.config)
+      ? []
+      : [checkFolder(folder, running.gateway), checkDisk(folder)];
+  const machine = [...disk, running.finding];
   if (Array.isArray(found)) {
     const detail = formatProblems(found);
     return [

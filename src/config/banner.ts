@@ -1,4 +1,4 @@
-import { type Config, type Links, linksOf } from "./config.ts";
+import { type Config, isDiskless, type Links, linksOf } from "./config.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 
 /** What the start prints: where it listens, what it serves, and the two commands of a first request. */
@@ -9,7 +9,7 @@ export function banner({ config, found, listening, adminTokenPath, dataPath }: B
     "",
     ...table([
       ["config", config.file ?? "built-in defaults (write a gateway.yaml, or set GATEWAY_CONFIG)"],
-      ["data", dataPath],
+      ["data", isDiskless(config) ? "in PostgreSQL alone (journal: postgres)" : dataPath],
       ["admin token", adminTokenPath ?? "GATEWAY_ADMIN_TOKEN"],
       ["dashboard", links.dashboardUrl],
       ["status", links.statusUrl],

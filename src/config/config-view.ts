@@ -1,7 +1,14 @@
 import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
 import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
-import type { Config, DefaultLimits, Links, SmtpConfig, StoreConfig } from "./config.ts";
+import {
+  type Config,
+  type DefaultLimits,
+  isDiskless,
+  type Links,
+  type SmtpConfig,
+  type StoreConfig,
+} from "./config.ts";
 
 /**
  * The configuration in force as its operator may read it: the members of the file, every default applied, and no secret.
@@ -39,6 +46,7 @@ export function configView(config: Config, links: Links): object {
     drain_ms: config.drainMs,
     grace_ms: config.graceMs,
     store: storeRow(config.store),
+    journal: isDiskless(config) ? "postgres" : "disk",
     workers: config.workers,
     durability: config.durability,
     log: config.log,

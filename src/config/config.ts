@@ -73,7 +73,16 @@ export interface RoutingConfig {
   readonly hedgeMs: number | null;
 }
 
-export type StoreConfig = { readonly kind: "sqlite" } | { readonly kind: "postgres"; readonly url: string };
+export type StoreConfig =
+  | { readonly kind: "sqlite" }
+  | { readonly kind: "postgres"; readonly url: string; readonly journal: JournalPlace };
+
+/** Where a node of PostgreSQL makes holds and ends durable. */
+export type JournalPlace = "disk" | "postgres";
+
+/** Nothing is kept in the data folder, and none is needed. */
+export const isDiskless = ({ store }: Pick<Config, "store">): boolean =>
+  store.kind === "postgres" && store.journal === "postgres";
 
 /** `relaxed`: acknowledged when written to the operating system, which a power cut can lose; `strict`: when on the disk. */
 export type Durability = "strict" | "relaxed";

@@ -28,6 +28,7 @@ export const DEFAULTS = {
   bodyMemoryBytes: 256 * 1024 * 1024,
   drainMs: 30_000,
   graceMs: 24 * 60 * 60 * 1000,
+  journal: "disk" as const,
   workers: 1,
   durability: "strict",
   log: "off",

@@ -59,7 +59,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
     bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,
     drainMs: rows.drain_ms ?? DEFAULTS.drainMs,
     graceMs: rows.grace_ms ?? DEFAULTS.graceMs,
-    store: store(rows.store, report),
+    store: store(rows, report),
     workers: rows.workers ?? DEFAULTS.workers,
     durability: rows.durability ?? DEFAULTS.durability,
     log: rows.log ?? DEFAULTS.log,
@@ -127,10 +127,20 @@ function walletRpc(rows: Readonly<Record<string, string>>, report: Report): Read
   return nodes;
 }
 
-function store(text: string | undefined, report: Report): StoreConfig {
-  if (text === undefined || text === "sqlite") return { kind: "sqlite" };
+function store({ store: text, journal, durability }: ConfigFile, report: Report): StoreConfig {
+  if (text === undefined || text === "sqlite") {
+    if (journal === "postgres")
+      report(["journal"], describe(journal), "disk, or a store that is postgres://…");
+    return { kind: "sqlite" };
+  }
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
     report(["store"], "another text", "sqlite, or a postgres:// address");
   }
-  return { kind: "postgres", url: text };
+  if (journal === "postgres" && durability === "relaxed")
+    report(
+      ["durability"],
+      describe(durability),
+      "strict: with journal: postgres, what is acknowledged is committed",
+    );
+  return { kind: "postgres", url: text, journal: journal ?? DEFAULTS.journal };
 }

@@ -189,6 +189,7 @@ export const FileSchema = Type.Object(
     drain_ms: Type.Optional(ms()),
     grace_ms: Type.Optional(ms()),
     store: Type.Optional(text("sqlite, or a postgres:// address")),
+    journal: Type.Optional(oneOf(["disk", "postgres"])),
     workers: Type.Optional(count(1, 256)),
     log: Type.Optional(oneOf(["off", "json"])),
     durability: Type.Optional(oneOf(["strict", "relaxed"])),

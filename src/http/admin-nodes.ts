@@ -40,7 +40,7 @@ const NODES = {
   close: {
     summary: "Frees what was granted to a node whose journal is lost for good",
     details:
-      "Refused while the node has a lease. What it spent and never shipped is not charged; should it come back, its journal is shipped after all.",
+      "Refused while the node has a lease. One with `journal: postgres` loses nothing by it, and is closed by itself within half a minute. Of others, what the node spent and never shipped is not charged; should it come back, its journal is shipped after all.",
     who: ["admin"],
     answers: { 200: answerOf({ id: Type.String(), state: Type.Literal("left") }) },
   },

@@ -237,6 +237,18 @@ export class Grants {
   }
 }
 
+/**
+ * Sends a statement once everything that it counts is durable. It counts what was settled at what that cost; were the end
+ * lost with the process, the hold would be ended at its last checkpoint instead, which may cost more than is still granted.
+ * A statement that is dropped is made again.
+ */
+export const onceDurable =
+  (journal: { flushed(): Promise<boolean> }, send: (statement: Statement) => void) =>
+  (statement: Statement): void =>
+    void journal.flushed().then((durable) => {
+      if (durable) send(statement);
+    });
+
 export type Answer = "room" | "short" | "unanswered";
 
 /** What can be shared by grants: see Counter, and RateShare. */

@@ -11,7 +11,7 @@ export interface DataFolder {
   readonly adminToken: string;
   /** Where the token was made, or null when the environment named it. */
   readonly adminTokenPath: string | null;
-  /** What a gateway that shares a store is known by: made once, and kept. */
+  /** What a gateway that shares a store is known by: made once, and kept where anything is. */
   nodeName(): string;
   release(): void;
 }
@@ -38,7 +38,7 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
     const token = adminToken(path, envToken, random);
     return {
       path,
-      databasePath: join(path, "gateway.sqlite"),
+      databasePath: join(path, DATABASE),
       ...token,
       nodeName: () => nodeName(path, random),
       release: () => lock.close(),
@@ -48,6 +48,20 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
     throw new DataFolderError(`cannot write in the data folder ${path}: ${messageOf(error)}.`);
   }
 }
+
+/** Of a gateway that keeps nothing: no file is made, and each start is another node. */
+export function unkeptFolder(path: string, adminToken: string, random: RandomBytes): DataFolder {
+  return {
+    path,
+    databasePath: join(path, DATABASE),
+    adminToken,
+    adminTokenPath: null,
+    nodeName: () => newNodeName(random),
+    release: () => {},
+  };
+}
+
+const DATABASE = "gateway.sqlite";
 
 /** SQLite's exclusive transaction is a portable way to hold a lock of the operating system. */
 function lockFolder(path: string): Database {
@@ -110,9 +124,11 @@ const NODE_CHARACTERS = 22;
 function nodeName(folder: string, random: RandomBytes): string {
   const path = join(folder, "node-name");
   if (!existsSync(path)) {
-    writeFileSync(path, `node_${randomBase58(NODE_CHARACTERS, random)}\n`, { mode: 0o600, flush: true });
+    writeFileSync(path, `${newNodeName(random)}\n`, { mode: 0o600, flush: true });
   }
   return readFileSync(path, "utf8").trim();
 }
+
+const newNodeName = (random: RandomBytes): string => `node_${randomBase58(NODE_CHARACTERS, random)}`;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

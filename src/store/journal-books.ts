@@ -2,7 +2,8 @@ import type { CounterId } from "../ledger/counter.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { formatRecord } from "../ledger/record.ts";
 import { type Recovered, Replay, recoveredEnd } from "../ledger/recovery.ts";
-import type { Clock, Timer } from "../units/clock.ts";
+import type { Clock } from "../units/clock.ts";
+import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import { DurableJournal, journalFiles, readJournal, type Unapplied } from "./journal.ts";
 
@@ -13,7 +14,7 @@ import { DurableJournal, journalFiles, readJournal, type Unapplied } from "./jou
  */
 export abstract class JournalBooks<Options extends JournalBooksOptions> {
   readonly journal: DurableJournal;
-  private readonly timers = new Set<Timer>();
+  private readonly beats: Beats;
   /** A rotation is done with once everything before this file is in the database. */
   private retiring: number | null = null;
   private ledger: Ledger | null = null;
@@ -23,6 +24,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     firstFile: number,
   ) {
     const { disk, clock, relaxed } = options;
+    this.beats = new Beats(clock, options.onFault);
     this.journal = new DurableJournal({
       disk,
       firstFile,
@@ -63,16 +65,16 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   /** Checkpoints delivered tokens, turns the journal's page, forgets the idle. */
   protected keepUp(ledger: Ledger, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.ledger = ledger;
-    this.every(CHECKPOINT_EVERY_MS, () => {
+    this.beats.every(CHECKPOINT_EVERY_MS, () => {
       ledger.checkpoint();
       this.journal.schedule();
       this.turnPage();
     });
-    this.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
+    this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
   }
 
   protected stopKeepingUp(): void {
-    for (const timer of this.timers) timer.cancel();
+    this.beats.stop();
   }
 
   private turnPage(): void {
@@ -87,23 +89,6 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     if (!journal.headWritten || (oldest !== undefined && oldest.file < this.retiring)) return;
     this.retire(this.retiring);
     this.retiring = null;
-  }
-
-  /** Whatever fails, for instance on a full disk, is tried again the next time. */
-  private every(ms: number, run: () => void): void {
-    const { timers, options } = this;
-    let timer = options.clock.after(ms, again);
-    timers.add(timer);
-    function again(): void {
-      timers.delete(timer);
-      timer = options.clock.after(ms, again);
-      timers.add(timer);
-      try {
-        run();
-      } catch (error) {
-        options.onFault(error);
-      }
-    }
   }
 }
 
@@ -138,7 +123,3 @@ export function readBack(
   }
   return { replay, unapplied, nextFile: Math.max(0, ...journalFiles(disk), ...reached.keys()) + 1 };
 }
-
-const CHECKPOINT_EVERY_MS = 1_000;
-const FORGET_EVERY_MS = 60_000;
-const IDLE_MS = 600_000;

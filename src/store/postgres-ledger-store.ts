@@ -24,8 +24,7 @@ export class PostgresLedgerStore {
     if (batch.length === 0) return;
     await this.postgres.transaction(async (sql) => {
       if (epoch !== null) await holdLife(sql, node, epoch);
-      const fresh = await insertEnds(sql, node, batch);
-      await spend(sql, node, fresh);
+      await spend(sql, node, await insertEnds(sql, node, batch));
       const reached = JSON.stringify([...places(batch)].map(([file, bytes]) => ({ file, bytes })));
       await sql`INSERT INTO shipped (node, file, bytes)
         SELECT ${node}, file, bytes FROM json_to_recordset(${reached}::text::json) AS row (file BIGINT, bytes BIGINT)
@@ -254,12 +253,13 @@ async function holdLife(sql: TransactionSQL, node: string, epoch: number): Promi
   if (Number(row?.epoch) !== epoch) throw new EpochOver(`epoch ${epoch} of ${node} is over`);
 }
 
-/** Those that were not there. */
-async function insertEnds(
+/** Returns those that were not there. */
+export async function insertEnds(
   sql: TransactionSQL,
   node: string,
-  batch: readonly Unapplied[],
+  batch: readonly PlacedEnd[],
 ): Promise<readonly TerminalRecord[]> {
+  if (batch.length === 0) return [];
   const rows = JSON.stringify(batch.map(({ record, file, bytes }) => ({ ...rowOf(record), file, bytes })));
   const inserted = await sql<{ receipt: ReceiptId }[]>`
     INSERT INTO ends (receipt, at, node, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body)
@@ -272,6 +272,9 @@ async function insertEnds(
   // Each once: deleted as it is found.
   return batch.map(({ record }) => record).filter(({ receipt }) => fresh.delete(receipt));
 }
+
+/** With its place in its node's journal, where that has one. */
+type PlacedEnd = Pick<Unapplied, "record"> & Partial<Pick<Unapplied, "file" | "bytes">>;
 
 function rowOf(end: TerminalRecord) {
   const { receipt, at, balance, key, state, charged, writtenOff, lost, counters, allowances, body } = end;
@@ -292,7 +295,12 @@ function rowOf(end: TerminalRecord) {
   };
 }
 
-async function spend(sql: TransactionSQL, node: string, ends: readonly TerminalRecord[]): Promise<void> {
+/** Moves the charges of ends that were not known before from what the node was granted to what is spent. */
+export async function spend(
+  sql: TransactionSQL,
+  node: string,
+  ends: readonly TerminalRecord[],
+): Promise<void> {
   const sums = new Map<CounterId, number>();
   for (const { charged, counters, allowances } of ends) {
     if (charged > 0) for (const id of counters) sums.set(id, (sums.get(id) ?? 0) + charged);
@@ -300,17 +308,17 @@ async function spend(sql: TransactionSQL, node: string, ends: readonly TerminalR
   }
   if (sums.size === 0) return;
   const rows = JSON.stringify([...sums].map(([id, amount]) => ({ id, amount })));
-  await sql`INSERT INTO counters (id) SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT)
-    ORDER BY id ON CONFLICT (id) DO NOTHING`;
-  await sql`SELECT id FROM counters WHERE id IN (SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT))
-    ORDER BY id FOR UPDATE`;
-  const held = await sql<{ counter: string }[]>`
-    UPDATE grants SET shipped = shipped + amount
-    FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT)
-    WHERE node = ${node} AND counter = id RETURNING counter`;
-  const granted = JSON.stringify(held.map(({ counter }) => counter));
-  await sql`UPDATE counters SET spent = spent + amount,
-      reserved = reserved - CASE WHEN counters.id IN (SELECT value FROM json_array_elements_text(${granted}::text::json))
-        THEN amount ELSE 0 END
-    FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT) WHERE counters.id = row.id`;
+  // In one go: none needs what another answers.
+  await Promise.all([
+    sql`INSERT INTO counters (id) SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT)
+      ORDER BY id ON CONFLICT (id) DO NOTHING`,
+    sql`SELECT id FROM counters WHERE id IN (SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT))
+      ORDER BY id FOR UPDATE`,
+    sql`UPDATE grants SET shipped = shipped + amount
+      FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT) WHERE node = ${node} AND counter = id`,
+    sql`UPDATE counters SET spent = spent + amount,
+        reserved = reserved - CASE WHEN EXISTS (SELECT FROM grants WHERE node = ${node} AND counter = counters.id)
+          THEN amount ELSE 0 END
+      FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT) WHERE counters.id = row.id`,
+  ]);
 }

@@ -200,4 +200,21 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
 
   CREATE TABLE folded_counters (counter TEXT PRIMARY KEY, spent BIGINT NOT NULL);
   `,
+  // 6: nodes without a journal
+  `
+  -- A node without one never comes back under its name: what it left open is in holds.
+  ALTER TABLE nodes ADD COLUMN has_journal BOOLEAN NOT NULL DEFAULT TRUE;
+
+  -- Streams of such nodes that are under way.
+  CREATE TABLE holds (
+    receipt TEXT PRIMARY KEY,
+    node TEXT NOT NULL,
+    held BIGINT NOT NULL,
+    -- output tokens, about a second ago
+    delivered BIGINT NOT NULL,
+    -- as ledger/record formats it, JSON
+    record TEXT NOT NULL
+  );
+  CREATE INDEX holds_by_node ON holds (node);
+  `,
 ];

@@ -1,27 +1,41 @@
 import type { TransactionSQL } from "bun";
 import { type Change, EpochOver, LEASE_MS, type Registry } from "../ledger/membership.ts";
+import type { TerminalRecord } from "../ledger/record.ts";
+import type { OrphanHold } from "../ledger/recovery.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
+import { PostgresHolds } from "./postgres-holds.ts";
 
 /** Nodes, their epochs and leases, and the log of changes that they must take notice of, in PostgreSQL. */
 export class PostgresRegistry implements Registry {
-  constructor(private readonly postgres: Postgres) {}
+  private readonly holds: PostgresHolds;
+
+  constructor(
+    private readonly postgres: Postgres,
+    /** How a stream ends whose node died. */
+    private readonly recovered: (orphan: OrphanHold) => TerminalRecord,
+  ) {
+    this.holds = new PostgresHolds(postgres);
+  }
 
   /**
    * Begins a new epoch of the node. Everything that the last one has spent must have been shipped: what it was granted is
-   * free again.
+   * free again. A node that keeps its journal in PostgreSQL has one epoch, and then another name.
    */
-  async join(name: string): Promise<{ epoch: number; seen: number }> {
+  async join(name: string, journal: "disk" | "postgres" = "disk"): Promise<{ epoch: number; seen: number }> {
     return this.postgres.transaction(async (sql) => {
       const last = await lockEpoch(sql, name);
       await freeGrants(sql, name);
       await sql`DELETE FROM changes WHERE at < clock_timestamp() - interval '7 days'`;
+      await sql`DELETE FROM nodes
+        WHERE NOT has_journal AND NOT open AND lease_until < clock_timestamp() - interval '1 day'`;
       const [latest] = await sql<{ version: string }[]>`SELECT version FROM latest_change WHERE one = 1`;
       const life = { epoch: last + 1, seen: Number(latest!.version) };
-      await sql`UPDATE nodes SET epoch = ${life.epoch}, open = TRUE, seen = ${life.seen} WHERE name = ${name}`;
+      await sql`UPDATE nodes SET epoch = ${life.epoch}, open = TRUE, seen = ${life.seen},
+          has_journal = ${journal === "disk"} WHERE name = ${name}`;
       return life;
     });
   }
@@ -82,25 +96,53 @@ export class PostgresRegistry implements Registry {
     }));
   }
 
-  /** Ends the epoch of a node that has no lease any more, and frees what it was granted. */
+  /**
+   * Ends the epoch of a node that has no lease any more, and frees what it was granted; without a journal, ends the streams
+   * that it left open first.
+   */
   async close(name: string): Promise<"closed" | "alive" | "unknown"> {
-    return this.postgres.transaction(async (sql) => {
-      const [row] = await sql<{ alive: boolean }[]>`
-        SELECT lease_until > clock_timestamp() AS alive FROM nodes WHERE name = ${name} FOR UPDATE`;
+    const found = await this.postgres.transaction(async (sql) => {
+      const [row] = await sql<(Flags & { has_journal: boolean })[]>`
+        SELECT open, has_journal, lease_until > clock_timestamp() AS alive FROM nodes WHERE name = ${name} FOR UPDATE`;
       if (row === undefined) return "unknown";
       if (row.alive) return "alive";
-      await freeGrants(sql, name);
-      await sql`UPDATE nodes SET open = FALSE WHERE name = ${name}`;
+      if (row.open && !row.has_journal) return fence(sql, name);
+      await free(sql, name);
       return "closed";
     });
+    return found === "fenced" ? this.bury(name) : found;
+  }
+
+  /** Nodes without a journal that have been gone for so long that somebody must close them. */
+  async gone(): Promise<string[]> {
+    const rows = await this.postgres.query<{ name: string }>(
+      (sql) => sql`SELECT name FROM nodes WHERE open AND NOT has_journal
+        AND lease_until < clock_timestamp() - ${`${GONE_MS} milliseconds`}::interval LIMIT ${MAX_GONE}`,
+    );
+    return rows.map(({ name }) => name);
   }
 
   async leave(name: string, epoch: number): Promise<void> {
-    await this.postgres.transaction(async (sql) => {
-      if ((await lockEpoch(sql, name)) !== epoch) return;
-      await freeGrants(sql, name);
-      await sql`UPDATE nodes SET open = FALSE, lease_until = clock_timestamp() WHERE name = ${name}`;
+    const found = await this.postgres.transaction(async (sql) => {
+      const [row] = await sql<{ epoch: string; has_journal: boolean }[]>`
+        SELECT epoch, has_journal FROM nodes WHERE name = ${name} FOR UPDATE`;
+      if (Number(row?.epoch) !== epoch) return "closed";
+      await sql`UPDATE nodes SET lease_until = clock_timestamp() WHERE name = ${name}`;
+      if (!row!.has_journal) return fence(sql, name);
+      await free(sql, name);
+      return "closed";
     });
+    if (found === "fenced") await this.bury(name);
+  }
+
+  /** Of a node that can commit nothing any more. Two may be at it at once, and one may go on where another died. */
+  private async bury(name: string): Promise<"closed"> {
+    while (await this.holds.endSome(name, this.recovered));
+    await this.postgres.transaction(async (sql) => {
+      await sql`SELECT name FROM nodes WHERE name = ${name} FOR UPDATE`;
+      await free(sql, name);
+    });
+    return "closed";
   }
 }
 
@@ -126,6 +168,9 @@ export async function noteChanges(
 
 const MAX_CHANGES = 1_000;
 const MAX_NODES = 10_000;
+/** Beyond its lease: a node that is paused or cut off for less goes on as the same one. */
+const GONE_MS = 10_000;
+const MAX_GONE = 16;
 
 interface NodeRow {
   readonly name: string;
@@ -160,6 +205,17 @@ async function lockEpoch(sql: TransactionSQL, name: string): Promise<number> {
     VALUES (${name}, 0, FALSE, clock_timestamp(), 0) ON CONFLICT (name) DO NOTHING`;
   const [row] = await sql<{ epoch: string }[]>`SELECT epoch FROM nodes WHERE name = ${name} FOR UPDATE`;
   return Number(row!.epoch);
+}
+
+/** From here on the node can commit nothing: whatever it sends, it sends in an epoch that is over. */
+async function fence(sql: TransactionSQL, name: string): Promise<"fenced"> {
+  await sql`UPDATE nodes SET epoch = epoch + 1 WHERE name = ${name}`;
+  return "fenced";
+}
+
+async function free(sql: TransactionSQL, name: string): Promise<void> {
+  await freeGrants(sql, name);
+  await sql`UPDATE nodes SET open = FALSE WHERE name = ${name}`;
 }
 
 async function freeGrants(sql: TransactionSQL, name: string): Promise<void> {

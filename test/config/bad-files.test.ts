@@ -12,7 +12,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, routing, receipts, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, workers, log, durability, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, routing, receipts, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
@@ -146,6 +146,16 @@ const CASES: [what: string, text: string, message: string][] = [
     "a first token later than the whole",
     `${GOOD}generation: { first_token_ms: 5000, total_ms: 1000 }\n`,
     "gateway.yaml:14:31: generation.first_token_ms: found 5000, expected not above total_ms, 1000",
+  ],
+  [
+    "a journal in PostgreSQL without a PostgreSQL",
+    `${GOOD}journal: postgres\n`,
+    'gateway.yaml:14:10: journal: found "postgres", expected disk, or a store that is postgres://…',
+  ],
+  [
+    "a journal in PostgreSQL that need not be committed",
+    `${GOOD}store: postgres://db/gateway\njournal: postgres\ndurability: relaxed\n`,
+    'gateway.yaml:16:13: durability: found "relaxed", expected strict: with journal: postgres, what is acknowledged is committed',
   ],
   [
     "a store of an unknown kind",

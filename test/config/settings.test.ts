@@ -229,3 +229,9 @@ test("workers, durability and a mail server are taken over", () => {
   expect([config.workers, config.durability]).toEqual([4, "relaxed"]);
   expect(config.smtp).toEqual({ host: "mail", port: 587, user: "u", password: "p", from: "a@b.c" });
 });
+
+test("a gateway on PostgreSQL keeps its journal on disk unless told otherwise", () => {
+  const url = "postgres://db/gateway";
+  expect(goodConfig(`store: ${url}\n`).store).toEqual({ kind: "postgres", url, journal: "disk" });
+  expect(goodConfig(`store: ${url}\njournal: postgres\n`).store).toMatchObject({ journal: "postgres" });
+});

@@ -33,7 +33,9 @@ describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
   }
 
   async function join(name: string): Promise<{ epoch: number }> {
-    const registry = new PostgresRegistry(postgres);
+    const registry = new PostgresRegistry(postgres, () => {
+      throw new Error("nobody here leaves a stream open");
+    });
     const life = await registry.join(name);
     await registry.renew(name, life.epoch, life.seen);
     return life;

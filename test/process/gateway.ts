@@ -37,6 +37,11 @@ export class GatewayProcess {
     this.child.kill(signal);
   }
 
+  /** Resolves with its exit code when it ends by itself. */
+  ended(): Promise<number> {
+    return this.child.exited;
+  }
+
   /** Ends it as the worst moment would. */
   async kill(): Promise<void> {
     this.child.kill("SIGKILL");

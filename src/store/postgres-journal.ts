@@ -1,0 +1,272 @@
+import type { Journal } from "../ledger/ledger.ts";
+import { EpochOver } from "../ledger/membership.ts";
+import type { LedgerRecord, TerminalRecord } from "../ledger/record.ts";
+import type { Clock } from "../units/clock.ts";
+import type { ReceiptId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+
+/**
+ * The journal of a node that keeps nothing on disk: what happened is durable once PostgreSQL has committed it. One
+ * transaction is under way at a time, and takes along everything that came while the one before it was. What begins and
+ * ends within one is written as its end alone, and the hold of a request that is not streamed is not written at all: its
+ * client sees nothing before its end, so there is nothing to bill should the process die.
+ *
+ * A commit that fails is tried again with all that has come since. Whoever waits is told `false` only once PostgreSQL has been
+ * away for as long as a lease lasts; then `healthy` is false, until a commit succeeds.
+ */
+export class PostgresJournal implements Journal {
+  private appended = 0;
+  private durableThrough = 0;
+  private pending: Line[] = [];
+  private waiting: Waiter[] = [];
+  /** Holds that are in PostgreSQL, or may be. */
+  private readonly placed = new Set<ReceiptId>();
+  /** Up to here a commit was sent and its answer lost: these records can no longer be taken back. */
+  private doubtfulThrough = 0;
+  private sentThrough = 0;
+  private state: "idle" | "scheduled" | "committing" | "retrying" | "closed" = "idle";
+  private failingSinceMs: number | null = null;
+  /** PostgreSQL's last refusal, until it commits again. */
+  failure: string | null = null;
+  /** Transactions since start. */
+  syncs = 0;
+  /** Ends that were committed since start. */
+  ends = 0;
+
+  constructor(private readonly options: PostgresJournalOptions) {}
+
+  append(text: string, record: LedgerRecord): number {
+    this.pending.push({ text, record, sequence: ++this.appended });
+    return this.appended;
+  }
+
+  /** True once the record is committed; false when PostgreSQL has been away for too long, or this node is closed. */
+  durable(sequence: number): true | Promise<boolean> {
+    if (sequence <= this.durableThrough) return true;
+    this.schedule();
+    if (!this.waitable) return Promise.resolve(false);
+    const waiter = this.waiting.at(-1);
+    if (waiter !== undefined && waiter.sequence >= sequence) return waiter.promise;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.waiting.push({ sequence, promise, resolve });
+    return promise;
+  }
+
+  /** Only what was never sent, or was surely refused. */
+  withdraw(sequence: number): boolean {
+    if (sequence <= this.sentThrough) return false;
+    const at = this.pending.findIndex((line) => line.sequence === sequence);
+    if (at === -1) return false;
+    this.pending.splice(at, 1);
+    return true;
+  }
+
+  get healthy(): boolean {
+    return this.waitable && this.pending.length < MAX_PENDING;
+  }
+
+  /** Commits what was appended although nobody waits for it. */
+  schedule(): void {
+    if (this.state !== "idle" || this.pending.length === 0) return;
+    this.state = "scheduled";
+    this.options.defer(() => void this.commit());
+  }
+
+  /** Resolves true when everything appended so far is committed. */
+  async flushed(): Promise<boolean> {
+    return this.durable(this.appended);
+  }
+
+  get undurable(): number {
+    return this.appended - this.durableThrough;
+  }
+
+  get durableNow(): number {
+    return this.durableThrough;
+  }
+
+  /** What is durable is in PostgreSQL. */
+  readonly unappliedCount = 0;
+
+  /** Commits no more; whoever waits is told so. */
+  close(): void {
+    this.state = "closed";
+    this.answer(false, Number.POSITIVE_INFINITY);
+  }
+
+  private get waitable(): boolean {
+    return this.state !== "closed" && !this.givenUp;
+  }
+
+  private get givenUp(): boolean {
+    const { failingSinceMs } = this;
+    return failingSinceMs !== null && this.options.clock.elapsedMs() - failingSinceMs >= PATIENCE_MS;
+  }
+
+  private async commit(): Promise<void> {
+    if (this.state === "closed") return;
+    this.state = "committing";
+    const lines = this.pending.slice(0, MAX_BATCH);
+    const batch = batchOf(lines, this.placed);
+    const last = lines.at(-1)?.sequence ?? this.durableThrough;
+    const startedMs = this.options.clock.elapsedMs();
+    this.sentThrough = last;
+    for (const { receipt } of batch.holds) this.placed.add(receipt);
+    try {
+      if (!isEmpty(batch)) {
+        await this.options.commit(batch);
+        this.syncs += 1;
+      }
+    } catch (error) {
+      return this.refuse(error, last, startedMs);
+    }
+    for (const receipt of batch.closed) this.placed.delete(receipt);
+    this.ends += batch.ends.length;
+    this.accept(lines.length, last);
+  }
+
+  private accept(count: number, last: number): void {
+    this.failure = null;
+    this.failingSinceMs = null;
+    this.pending.splice(0, count);
+    this.durableThrough = last;
+    this.answer(true, last);
+    if (this.state === "closed") return;
+    this.state = "idle";
+    this.schedule();
+  }
+
+  private refuse(error: unknown, last: number, startedMs: number): void {
+    this.failure = error instanceof Error ? error.message : String(error);
+    this.failingSinceMs ??= startedMs;
+    if (error instanceof CommitUnknown) this.doubtfulThrough = last;
+    this.sentThrough = this.doubtfulThrough;
+    this.options.onFault(error);
+    // Nobody must be told to take back what the retry sends: so the waiting are answered while nothing is under way.
+    if (error instanceof EpochOver) return this.close();
+    if (this.givenUp) this.answer(false, Number.POSITIVE_INFINITY);
+    this.state = "retrying";
+    this.options.clock.after(RETRY_MS, () => {
+      if (this.state !== "retrying") return;
+      this.state = "idle";
+      this.schedule();
+    });
+  }
+
+  private answer(durable: boolean, through: number): void {
+    let count = 0;
+    for (const waiter of this.waiting) {
+      if (waiter.sequence > through) break;
+      waiter.resolve(durable);
+      count += 1;
+    }
+    this.waiting.splice(0, count);
+  }
+}
+
+export interface PostgresJournalOptions {
+  /**
+   * Commits the batch in the node's epoch; committing it again, or a later one that repeats it, changes nothing. Rejects with
+   * `EpochOver` once the node was closed, and with `CommitUnknown` when it may have been committed all the same.
+   */
+  commit(batch: CommitBatch): Promise<void>;
+  readonly clock: Pick<Clock, "after" | "elapsedMs">;
+  /** Runs once everything of this turn of the loop has been appended. */
+  readonly defer: (run: () => void) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** The transaction's end was asked for, and no answer came. */
+export class CommitUnknown extends Error {
+  override name = "CommitUnknown";
+}
+
+/** What some records come to, each receipt once. */
+export interface CommitBatch {
+  readonly holds: readonly OpenHold[];
+  /** Holds that are there, and what became of them; null is what did not change. */
+  readonly moved: readonly MovedHold[];
+  readonly ends: readonly TerminalRecord[];
+  /** Holds that may be there, and are over. */
+  readonly closed: readonly ReceiptId[];
+}
+
+export interface OpenHold {
+  readonly receipt: ReceiptId;
+  /** The record, as ledger/record formats it. */
+  readonly text: string;
+  readonly held: NanoUsd;
+  readonly delivered: number;
+}
+
+export interface MovedHold {
+  readonly receipt: ReceiptId;
+  readonly held: NanoUsd | null;
+  readonly delivered: number | null;
+}
+
+interface Line {
+  readonly text: string;
+  readonly record: LedgerRecord;
+  readonly sequence: number;
+}
+
+interface Waiter {
+  readonly sequence: number;
+  readonly promise: Promise<boolean>;
+  readonly resolve: (durable: boolean) => void;
+}
+
+/** Records in one transaction: some 50 ms of PostgreSQL. */
+const MAX_BATCH = 1_000;
+/** About ten seconds of a busy gateway. */
+const MAX_PENDING = 100_000;
+const RETRY_MS = 100;
+/** As long as a lease: after that, nothing may be admitted anyway. */
+const PATIENCE_MS = 10_000;
+
+interface Fate {
+  hold: { readonly text: string; readonly amount: NanoUsd } | null;
+  held: NanoUsd | null;
+  delivered: number | null;
+  end: TerminalRecord | null;
+}
+
+function batchOf(lines: readonly Line[], placed: ReadonlySet<ReceiptId>): CommitBatch {
+  const fates = new Map<ReceiptId, Fate>();
+  const fateOf = (receipt: ReceiptId): Fate => {
+    const known = fates.get(receipt);
+    if (known !== undefined) return known;
+    const fate: Fate = { hold: null, held: null, delivered: null, end: null };
+    fates.set(receipt, fate);
+    return fate;
+  };
+  for (const { text, record } of lines) {
+    if (record.kind === "hold") {
+      if (record.about.stream) fateOf(record.receipt).hold = { text, amount: record.amount };
+    } else if (record.kind === "extend") fateOf(record.receipt).held = record.held;
+    else if (record.kind === "delivered") {
+      for (const [receipt, tokens] of record.tokens) fateOf(receipt).delivered = tokens;
+    } else fateOf(record.receipt).end = record;
+  }
+  const holds: OpenHold[] = [];
+  const moved: MovedHold[] = [];
+  const ends: TerminalRecord[] = [];
+  const closed: ReceiptId[] = [];
+  for (const [receipt, { hold, held, delivered, end }] of fates) {
+    const isPlaced = placed.has(receipt);
+    // Placed, and to be placed again: the transaction that was not answered may still be under way, and only who inserts the
+    // same waits for it. Who only deletes would not see it, and it would stay behind.
+    if (hold !== null && (end === null || isPlaced)) {
+      holds.push({ receipt, text: hold.text, held: held ?? hold.amount, delivered: delivered ?? 0 });
+    }
+    if (end !== null) {
+      ends.push(end);
+      if (isPlaced) closed.push(receipt);
+    } else if (hold === null && isPlaced) moved.push({ receipt, held, delivered });
+  }
+  return { holds, moved, ends, closed };
+}
+
+const isEmpty = ({ holds, moved, ends, closed }: CommitBatch): boolean =>
+  holds.length + moved.length + ends.length + closed.length === 0;

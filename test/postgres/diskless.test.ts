@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+/**
+ * Gateways with `journal: postgres` on one PostgreSQL, killed, paused and left without it under load. A request holds $0.001 and
+ * costs $0.0006. Half of the requests are streams of 60 words.
+ */
+describe.skipIf(!hasPostgres())("gateways that keep nothing on disk", () => {
+  let cluster: Cluster;
+  let host: FakeHost;
+  let folders: Folder[];
+  let gateways: GatewayProcess[];
+  /** Streams whose prompt says "wait" wait for it after their first word. */
+  let held: Gate<void>;
+
+  beforeAll(async () => {
+    const answer = chatText(Array(60).fill("word "), { input: 10, output: 60 });
+    held = gate();
+    host = await startFakeHost((request) => {
+      const { stream, messages } = request.json();
+      if (stream !== true) return json(answer.whole);
+      const waits = messages[0].content === "wait";
+      return sse(answer.events, {
+        before: (n) => (n === 20 ? (waits ? held.passed : Bun.sleep(5)) : undefined),
+      });
+    });
+    cluster = await Cluster.start();
+    const store = await cluster.database();
+    folders = [0, 1].map(() => new Folder(config(host.url, store)));
+    gateways = await Promise.all(folders.map(start));
+  });
+  afterAll(async () => {
+    for (const gateway of gateways ?? []) await gateway.kill();
+    for (const folder of folders ?? []) folder.remove();
+    await host.close();
+    await cluster.stop();
+  });
+
+  const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);
+  const body = (stream: boolean, content: string) => ({
+    model: "test/model",
+    max_tokens: 100,
+    stream,
+    messages: [{ role: "user", content }],
+  });
+  const ask = async (
+    at: number,
+    key: string,
+    stream: boolean,
+    content = "Hello",
+    began = () => {},
+  ): Promise<Seen> => {
+    const seen: Seen = { status: 0, receipt: null, bytes: 0, ended: false };
+    try {
+      const response = await fetch(`${gateways[at]!.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(body(stream, content)),
+      });
+      seen.status = response.status;
+      seen.receipt = response.headers.get("x-gateway-receipt");
+      let text = "";
+      const decoder = new TextDecoder();
+      for await (const chunk of response.body!) {
+        if (seen.bytes === 0) began();
+        seen.bytes += chunk.length;
+        text += decoder.decode(chunk, { stream: true });
+      }
+      seen.ended = stream ? text.endsWith("data: [DONE]\n\n") : response.status === 200;
+    } catch {
+      // The connection broke, or there was nobody: what became of the request, the books will say.
+    }
+    return seen;
+  };
+
+  /** Asks both kinds of both gateways until told to stop. */
+  function load(key: string): { stop(): Promise<Seen[]> } {
+    const all: Seen[] = [];
+    let loading = true;
+    const clients = Array.from({ length: 8 }, async (_, client) => {
+      while (loading) {
+        const seen = await ask(client % 2, key, client % 4 < 2);
+        all.push(seen);
+        if (seen.status !== 200) await Bun.sleep(20);
+      }
+    });
+    return {
+      async stop() {
+        loading = false;
+        await Promise.all(clients);
+        return all;
+      },
+    };
+  }
+
+  async function until(what: () => Promise<boolean>): Promise<void> {
+    for (let round = 0; round < 450; round++) {
+      if (await what().catch(() => false)) return;
+      await Bun.sleep(100);
+    }
+    throw new Error("it never came about");
+  }
+  const nodes = async (): Promise<{ id: string; state: string }[]> =>
+    (await gateways[0]!.get("/admin/nodes", ADMIN)).json.data;
+  const inOrder = async () => {
+    for (const gateway of gateways) {
+      await until(async () => (await gateway.get("/readyz")).status === 200);
+      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    }
+  };
+  /** Everything that was answered whole is charged; everything that was begun has a receipt. */
+  async function judge(key: string, all: readonly Seen[]): Promise<void> {
+    for (const { receipt, ended, bytes, status } of all) {
+      if (status !== 200 || (!ended && bytes === 0)) continue;
+      const found = await gateways[0]!.get(`/v1/receipts/${receipt}`, key);
+      expect(found.status).toBe(200);
+      if (ended) expect(found.json).toMatchObject({ state: "settled", cost_usd: 0.0006 });
+    }
+  }
+  /** Spends what is left, until no worst case fits: wherever it was granted, it comes back. */
+  async function drain(key: string): Promise<void> {
+    const spend = async () => {
+      for (;;) {
+        const { status } = await ask(0, key, false);
+        if (status === 402) return;
+        expect(status).toBe(200);
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, spend));
+    await spend();
+    const me = (await gateways[0]!.get("/v1/me", key)).json;
+    expect(me.balance_usd).toBeGreaterThanOrEqual(0);
+    expect(me.balance_usd).toBeLessThan(0.001);
+  }
+
+  test("one is killed under load: the other closes it, nothing answered is lost, and all of the credit can be spent", async () => {
+    const { key } = await gateways[0]!.keyWith(4);
+    const clients = load(key);
+    for (let kill = 0; kill < 3; kill++) {
+      await Bun.sleep(700);
+      await gateways[1]!.kill();
+      gateways[1] = await start(folders[1]!);
+    }
+    await Bun.sleep(500);
+    const seen = await clients.stop();
+    expect(seen.filter(({ ended }) => ended).length).toBeGreaterThan(100);
+    await until(async () => (await nodes()).filter(({ state }) => state === "left").length === 3);
+    expect((await nodes()).filter(({ state }) => state === "alive")).toHaveLength(2);
+    await judge(key, seen);
+    await inOrder();
+
+    await drain(key);
+    await inOrder();
+  }, 120_000);
+
+  test("nothing is written to a data folder", () => {
+    for (const folder of folders) expect(existsSync(join(folder.path, "data"))).toBe(false);
+  });
+
+  test("PostgreSQL restarts under load: clients wait and see no error", async () => {
+    const { key } = await gateways[0]!.keyWith(50);
+    const clients = load(key);
+    for (const mode of ["fast", "immediate"] as const) {
+      await Bun.sleep(500);
+      await cluster.end(mode);
+      await Bun.sleep(300);
+      await cluster.begin();
+    }
+    await Bun.sleep(1_000);
+    const seen = await clients.stop();
+    expect(seen.filter(({ ended }) => !ended)).toEqual([]);
+    await judge(key, seen);
+    await inOrder();
+  }, 60_000);
+
+  test("one that is paused, and closed meanwhile, can neither settle nor admit when it goes on", async () => {
+    const { key } = await gateways[1]!.keyWith(0.01);
+    const began = gate();
+    const answer = ask(1, key, true, "wait", began.open);
+    await began.passed;
+    const before = await nodes();
+    gateways[1]!.signal("SIGSTOP");
+    await until(async () => (await nodes()).some(({ state }) => state === "silent"));
+    const silent = (await nodes()).find(({ state }) => state === "silent")!;
+    expect(before.find(({ id }) => id === silent.id)!.state).toBe("alive");
+    const closed = await gateways[0]!.post(`/admin/nodes/${silent.id}/close`, {}, ADMIN);
+    expect(closed.json).toEqual({ id: silent.id, state: "left" });
+    const late = ask(1, key, false);
+    held.open();
+    gateways[1]!.signal("SIGCONT");
+    const seen = await answer;
+    expect(seen.status).toBe(200);
+    expect(seen.bytes).toBeGreaterThan(0);
+    expect(seen.ended).toBe(false);
+    expect((await late).status).not.toBe(200);
+    expect(await gateways[1]!.ended()).toBe(1);
+    const receipt = (await gateways[0]!.get(`/v1/receipts/${seen.receipt}`, key)).json;
+    expect(receipt).toMatchObject({ state: "recovered", cost_usd: 0 });
+    gateways[1] = await start(folders[1]!);
+    await drain(key);
+    await inOrder();
+  }, 90_000);
+
+  test("one that drains leaves nothing behind, and comes back as another", async () => {
+    const alive = async () => (await nodes()).filter(({ state }) => state === "alive").map(({ id }) => id);
+    const before = await alive();
+    expect(await gateways[1]!.stop()).toBe(0);
+    expect(await alive()).toHaveLength(1);
+    gateways[1] = await start(folders[1]!);
+    const after = await alive();
+    expect(after).toHaveLength(2);
+    expect(after.filter((id) => before.includes(id))).toHaveLength(1);
+    await inOrder();
+  }, 30_000);
+});
+
+interface Seen {
+  status: number;
+  receipt: string | null;
+  bytes: number;
+  /** As an answer should. */
+  ended: boolean;
+}
+
+const config = (hostUrl: string, store: string): string => `
+hosts:
+  - { id: h, base_url: "${hostUrl}/v1", speaks: [chat.completions] }
+models:
+  - id: test/model
+    name: Test
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 0, output: 10 }
+    routes: [{ host: h, model: host-model }]
+defaults:
+  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+setup: { accountless_keys_per_address_per_hour: 1000 }
+store: ${store}
+journal: postgres
+`;
