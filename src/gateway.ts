@@ -349,7 +349,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     bodies,
     async countTokens(body) {
       const request = SURFACES.messages.readRequest(withCeiling(body));
-      return refused(request) ? request : counting.count(request.body, request.promptEstimate);
+      return refused(request) ? request : (await counting.count(request.body, request.promptEstimate)).text;
     },
     catalog: () => config.catalog,
     roads,

@@ -38,6 +38,7 @@ const PURE_PACKAGES = new Set([
   "viem/siwe",
   "viem/utils",
   "gpt-tokenizer",
+  "node:zlib",
 ]);
 const FIRST_FLOOR_WITH_IO = 6;
 const ELYSIA_FLOOR = 8;

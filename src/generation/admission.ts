@@ -21,14 +21,16 @@ import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
  * only loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
 export async function admit(ask: Ask, desk: Desk): Promise<Admitted | Refusal> {
-  const sized = size(ask, desk.defaultMaxOutputTokens, ask.request.promptBound);
+  const { promptBound, promptHasFiles, mediaTokens } = ask.request;
+  const sized = size(ask, desk.defaultMaxOutputTokens, promptHasFiles ? null : promptBound);
   const first = await take(ask, sized, desk);
   if (first instanceof Reservation) return { reservation: first, ...sized };
   if (!isMoney(first)) return explain(first, ask, sized, desk);
-  // Bytes bound tokens from above by a factor of three or four: count before refusing for money.
-  const text = Math.ceil((await desk.countPrompt(ask.request)) * COUNT_MARGIN);
-  const tokens = text + ask.request.mediaTokens;
-  const counted = size(ask, desk.defaultMaxOutputTokens, Math.min(ask.request.promptBound, tokens));
+  // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing for money.
+  const { text, files } = await desk.countPrompt(ask.request);
+  const tokens = Math.min(promptBound, Math.ceil(text * COUNT_MARGIN) + mediaTokens);
+  const isKnown = !promptHasFiles || files !== null;
+  const counted = size(ask, desk.defaultMaxOutputTokens, isKnown ? tokens + (files ?? 0) : null);
   const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
   return second instanceof Reservation
     ? { reservation: second, ...counted }
@@ -55,8 +57,15 @@ export interface Desk {
   readonly dashboardUrl: string;
   readonly defaultMaxOutputTokens: number;
   readonly openTierRpm: number | null;
-  /** A count of the prompt's tokens by a common vocabulary; may take a while. */
-  countPrompt(request: GenerationRequest): Promise<number>;
+  /** May take a while. */
+  countPrompt(request: GenerationRequest): Promise<PromptCount>;
+}
+
+export interface PromptCount {
+  /** Tokens by a common vocabulary. */
+  readonly text: number;
+  /** The most that the embedded files come to; null when that cannot be told. */
+  readonly files: number | null;
 }
 
 export interface Admitted {
@@ -72,13 +81,14 @@ interface Sized {
   readonly promptBound: number;
 }
 
-function size({ plan, request }: Ask, defaultCeiling: number, promptBound: number): Sized {
+/** A prompt whose bound is null is held at all that the model reads at once, which bounds every prompt. */
+function size({ plan, request }: Ask, defaultCeiling: number, promptBound: number | null): Sized {
   const longest = Math.max(...plan.stops.map(({ model }) => model.maxOutputTokens));
   const ceiling = Math.min(request.maxOutputTokens ?? defaultCeiling, longest);
   const outputCeiling = ceiling * request.choices;
-  if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, promptBound };
   const widest = Math.max(...plan.stops.map(({ model }) => model.contextLength));
-  const bound = request.promptUnseen ? widest : Math.min(promptBound, widest);
+  const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
+  if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, promptBound: bound };
   return { amount: worstCase(bound, outputCeiling, dearestOf(plan)), outputCeiling, promptBound: bound };
 }
 
@@ -240,7 +250,7 @@ export async function checkContext(
     .map(({ model }) => model)
     .reduce((a, b) => (b.contextLength > a.contextLength ? b : a));
   if (ask.request.promptBound <= widest) return null;
-  const tokens = await count(ask.request);
+  const { text: tokens } = await count(ask.request);
   if (tokens <= widest) return null;
   return refuse(
     "context_too_long",

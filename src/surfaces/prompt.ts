@@ -4,37 +4,49 @@ import { asObject } from "./json.ts";
 
 /**
  * How large a prompt is, without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens than
- * UTF-8 bytes; the JSON around it only adds. Images, files and audio are not text: each counts at its own bound.
+ * UTF-8 bytes; the JSON around it only adds. Images and audio are not text: each counts at its own bound. Embedded files have
+ * none before they are read.
  */
 export function sizePrompt(body: Buffer, json: Readonly<Record<string, unknown>>): PromptSize {
   const unseen = isServedMore(json);
   if (!MEDIA_MARKS.some((mark) => body.includes(mark))) {
-    return { bound: body.length, estimate: estimatePrompt(body.length), mediaTokens: 0, unseen };
+    return {
+      bound: body.length,
+      estimate: estimatePrompt(body.length),
+      mediaTokens: 0,
+      hasFiles: false,
+      unseen,
+    };
   }
-  const all = { characters: 0, tokens: 0, unseen };
+  const all = { characters: 0, tokens: 0, mediaTokens: 0, hasFiles: false, unseen };
   walkPrompt(json, {
     text() {},
-    media({ characters, tokens, unseen }) {
+    media({ characters, tokens, files, unseen }) {
       all.characters += characters;
       all.tokens += tokens;
+      if (files.length === 0) all.mediaTokens += tokens;
+      else all.hasFiles = true;
       all.unseen ||= unseen;
     },
   });
   const textBytes = Math.max(0, body.length - all.characters);
   return {
-    bound: textBytes + all.tokens,
+    bound: textBytes + all.mediaTokens,
     estimate: estimatePrompt(textBytes) + all.tokens,
-    mediaTokens: all.tokens,
+    mediaTokens: all.mediaTokens,
+    hasFiles: all.hasFiles,
     unseen: all.unseen,
   };
 }
 
 export interface PromptSize {
-  /** Never below the tokens of the text for any byte-level vocabulary. */
+  /** Never below the tokens of the text for any byte-level vocabulary; without embedded files. */
   readonly bound: number;
   readonly estimate: number;
   /** Of the bound, what is not text. */
   readonly mediaTokens: number;
+  /** Files are embedded. */
+  readonly hasFiles: boolean;
   /** The host adds to the prompt what only it knows, up to all that the model reads at once. */
   readonly unseen: boolean;
 }

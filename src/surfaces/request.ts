@@ -44,7 +44,7 @@ export interface Body {
 /** The request as the rest of the gateway sees it. */
 export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): PassedRequest {
   const { models, provider, route, fallbacks } = read.json;
-  const { bound, estimate, mediaTokens, unseen } = sizePrompt(read.body, read.json);
+  const { bound, estimate, mediaTokens, hasFiles, unseen } = sizePrompt(read.body, read.json);
   return {
     ...read,
     maxOutputTokens,
@@ -52,6 +52,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     promptBound: bound,
     promptEstimate: estimate,
     mediaTokens,
+    promptHasFiles: hasFiles,
     promptUnseen: unseen,
     overrides: { models, provider, route, fallbacks },
   };
@@ -69,6 +70,7 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   promptBound: request.promptBound,
   promptEstimate: request.promptEstimate,
   mediaTokens: request.mediaTokens,
+  promptHasFiles: request.promptHasFiles,
   promptUnseen: request.promptUnseen,
   overrides: {},
 });

@@ -29,12 +29,14 @@ export interface GenerationRequest {
   readonly maxOutputTokens: number | null;
   /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
   readonly choices: number;
-  /** Never below the prompt's tokens for any byte-level BPE vocabulary; images and files at a stated bound. */
+  /** Never below the prompt's tokens for any byte-level BPE vocabulary; images at a stated bound, embedded files left out. */
   readonly promptBound: number;
   /** A fair guess of the prompt's tokens, for rate limits. */
   readonly promptEstimate: number;
   /** Of `promptBound`, what is not text and a count of the text does not find. */
   readonly mediaTokens: number;
+  /** Files are embedded, of which only reading them tells how many tokens they come to. */
+  readonly promptHasFiles: boolean;
   /** The host adds what nobody here knows the size of: files that it fetches, its own searches. */
   readonly promptUnseen: boolean;
   /** Routing overrides as they came, unjudged; absent members are absent. */

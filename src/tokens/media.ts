@@ -15,7 +15,10 @@ export interface PromptVisitor {
 export interface Media {
   /** Base64, which is no text. */
   readonly characters: number;
+  /** At most; of a file, a fair guess. */
   readonly tokens: number;
+  /** Embedded, as base64 or data URLs: how many tokens they come to, only reading them tells (see tokens/files). */
+  readonly files: readonly string[];
   /** A file that the host fetches by itself: nobody here knows its size. */
   readonly unseen: boolean;
 }
@@ -61,18 +64,23 @@ function kindOf({ type }: Record<string, unknown>): "image" | "file" | null {
 }
 
 function mediaOf(part: Record<string, unknown>, kind: "image" | "file"): Media {
-  let characters = 0;
+  const embedded: string[] = [];
   let unseen = false;
   for (const carrier of [part, ...[...CARRIERS].map((name) => part[name])]) {
     if (typeof carrier !== "object" || carrier === null) continue;
     const members = carrier as Record<string, unknown>;
-    for (const name of EMBEDDING)
-      if (isEmbedded(members, name)) characters += (members[name] as string).length;
+    for (const name of EMBEDDING) if (isEmbedded(members, name)) embedded.push(members[name] as string);
     if (kind === "file") unseen ||= REFERRING.some((name) => isReference(members, name));
   }
+  const characters = embedded.reduce((sum, { length }) => sum + length, 0);
   const tokens = kind === "image" ? IMAGE_TOKENS : Math.ceil(characters / EMBEDDED_CHARACTERS_PER_TOKEN);
-  return { characters, tokens, unseen };
+  const files =
+    kind === "image" ? [] : embedded.filter((data) => part.type !== "input_audio" || !AUDIO.test(data));
+  return { characters, tokens, files, unseen };
 }
+
+/** WAV and MP3, as they begin in base64: a quarter of a token a character is far above what hosts count for their seconds. */
+const AUDIO = /^(data:[^,]*,)?(UklGR|SUQz|\/[/+])/;
 
 const EMBEDDING = ["data", "file_data", "url", "image_url"];
 const REFERRING = ["url", "file_url", "file_id", "file_data"];
@@ -94,7 +102,10 @@ const isReference = (part: Record<string, unknown>, name: string): boolean =>
  * Tokens that one image may cost at most: the highest figure that the providers document for a single image at full
  * detail, rounded up.
  */
-const IMAGE_TOKENS = 5_000;
+export const IMAGE_TOKENS = 5_000;
 
-/** Files and audio embedded as base64: so many characters to a token. A page of a PDF is some 3,000 tokens and seldom below 20 kB. */
+/**
+ * Files and audio embedded as base64: so many characters to a token, for rate limits and where a host reports no usage. A
+ * page of a PDF is some 3,000 tokens and seldom below 20 kB; a dense one exceeds this many times.
+ */
 const EMBEDDED_CHARACTERS_PER_TOKEN = 4;

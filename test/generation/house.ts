@@ -84,7 +84,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     charged: (stop) => void charged.push(stop.route.host.id),
     openTrace: () => null,
     finished() {},
-    countPrompt: async (request) => request.promptBound,
+    countPrompt: async (request) => ({ text: request.promptBound, files: null }),
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),
   };

@@ -364,7 +364,7 @@ function openHouse(parts: {
     charged() {},
     openTrace: () => null,
     finished() {},
-    countPrompt: async (request) => request.promptBound,
+    countPrompt: async (request) => ({ text: request.promptBound, files: null }),
     keepRefused() {},
     onFault: rethrow,
   };

@@ -21,7 +21,16 @@ test("base64 of images and files is no text", () => {
   expect(image).toMatchObject({ mediaTokens: 5_000, promptUnseen: false });
   expect(image.promptBound).toBeLessThan(5_300);
   const file = size("messages", said({ type: "document", source }));
-  expect(file).toMatchObject({ mediaTokens: LONG.length / 4, promptUnseen: false });
+  expect(file).toMatchObject({ mediaTokens: 0, promptHasFiles: true, promptUnseen: false });
+  expect(file.promptBound).toBeLessThan(300);
+  const audio = (data: string) => said({ type: "input_audio", input_audio: { data, format: "wav" } });
+  const sound = `UklGR${LONG}`;
+  expect(size("chat.completions", audio(sound))).toMatchObject({
+    mediaTokens: Math.ceil(sound.length / 4),
+    promptHasFiles: false,
+  });
+  // Packed silence, whatever it is called.
+  expect(size("chat.completions", audio(`ZkxhQ${LONG}`)).promptHasFiles).toBe(true);
 });
 
 test.each<[string, object]>([
