@@ -1,0 +1,96 @@
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+/**
+ * One PostgreSQL server: a folder of data, and the programs that make, run and end it. PostgreSQL refuses to run as root,
+ * so there it runs as Debian's `postgres`, which has to own the folder above.
+ */
+export class PostgresServer {
+  constructor(
+    private readonly data: string,
+    private readonly place: ServerPlace,
+  ) {}
+
+  create(): Promise<void> {
+    return this.run("initdb", ["-D", this.data, "-A", "trust", "-U", "gateway", "-E", "UTF8", "--no-sync"]);
+  }
+
+  /** Becomes a replica of the server there, which it follows once it is started. */
+  follow(host: string, port: number): Promise<void> {
+    const from = ["-h", host, "-p", String(port), "-U", "gateway"];
+    return this.run("pg_basebackup", [...from, "-D", this.data, "-R", "-X", "stream", "-c", "fast"]);
+  }
+
+  start(): Promise<void> {
+    const { port, listen, settings } = this.place;
+    // Processes are killed in these tests, never the machine: nothing needs to reach the disk.
+    const all = ["fsync=off", `listen_addresses=${listen}`, "max_connections=200", ...settings];
+    const options = `-p ${port} -k ${dirname(this.data)} ${all.map((setting) => `-c ${setting}`).join(" ")}`;
+    return this.control(["-l", `${this.data}.log`, "-o", options, "start"]);
+  }
+
+  /** `immediate` ends it as a crash would. */
+  end(mode: "fast" | "immediate"): Promise<void> {
+    return this.control(["-m", mode, "stop"]);
+  }
+
+  promote(): Promise<void> {
+    return this.control(["promote"]);
+  }
+
+  /** Of its first process. */
+  get pid(): number {
+    return Number(readFileSync(join(this.data, "postmaster.pid"), "utf8").split("\n")[0]);
+  }
+
+  private control(command: string[]): Promise<void> {
+    return this.run("pg_ctl", ["-D", this.data, "-w", ...command]);
+  }
+
+  private run(name: string, options: string[]): Promise<void> {
+    const command = [join(toolFolder()!, name), ...options];
+    return run([
+      ...this.place.inside,
+      ...(IS_ROOT ? ["runuser", "-u", "postgres", "--", ...command] : command),
+    ]);
+  }
+}
+
+export interface ServerPlace {
+  /** A command that runs others where the server is to be, such as in a network namespace. */
+  readonly inside: readonly string[];
+  readonly listen: string;
+  readonly port: number;
+  /** `name=value` */
+  readonly settings: readonly string[];
+}
+
+/** Makes a folder one that PostgreSQL can use. */
+export async function giveToPostgres(folder: string): Promise<void> {
+  if (IS_ROOT) await run(["chown", "postgres", folder]);
+}
+
+const IS_ROOT = process.getuid?.() === 0;
+
+export async function run(command: readonly string[], stdin = ""): Promise<void> {
+  const child = Bun.spawn([...command], {
+    cwd: tmpdir(),
+    stdin: new Blob([stdin]),
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  if ((await child.exited) !== 0)
+    throw new Error(`${command.join(" ")}: ${await new Response(child.stderr).text()}`);
+}
+
+/** Debian keeps the server's programs out of the PATH; elsewhere they are on it. Null where there are none. */
+export function toolFolder(): string | null {
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
+  const folders = versions.map((version) => join(DEBIAN, version, "bin"));
+  const onPath = Bun.which("pg_basebackup");
+  if (onPath !== null) folders.push(dirname(realpathSync(onPath)));
+  return folders.find((folder) => existsSync(join(folder, "initdb"))) ?? null;
+}
+
+const DEBIAN = "/usr/lib/postgresql";
