@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Network, networkMissing } from "./network.ts";
+
+const missing = networkMissing();
+if (missing !== null) console.warn(`skipped: networks of namespaces (${missing})`);
+
+describe.skipIf(missing !== null)("a network of namespaces", () => {
+  let network: Network;
+  beforeAll(async () => {
+    network = await Network.make(["a", "b", "c"], ["b", "c"]);
+  });
+  afterAll(() => network.remove());
+
+  /** Nobody listens, so a machine that is reached refuses; one that is cut off says nothing. */
+  async function reaches(from: string, address: string): Promise<boolean> {
+    const command = ["timeout", "0.5", "bash", "-c", `echo > /dev/tcp/${address}/9`];
+    const child = Bun.spawn([...network.on(from), ...command], { stderr: "pipe" });
+    const error = await new Response(child.stderr).text();
+    expect([1, 124]).toContain(await child.exited);
+    return error.includes("Connection refused");
+  }
+
+  test("every machine reaches every other one", async () => {
+    expect(await reaches("a", network.address("b"))).toBe(true);
+    expect(await reaches("b", network.address("c"))).toBe(true);
+  });
+
+  test("a machine that is deaf to another one hears the third, and all again when it is healed", async () => {
+    await network.deafen("a", "b");
+    expect(await reaches("a", network.address("b"))).toBe(false);
+    expect(await reaches("a", network.address("c"))).toBe(true);
+    await network.heal("a");
+    expect(await reaches("a", network.address("b"))).toBe(true);
+  });
+
+  test("of what a machine sends and hears some is lost, and nothing when it is healed", async () => {
+    const tries = () => Promise.all(Array.from({ length: 40 }, () => reaches("a", network.address("b"))));
+    await network.lose("a", 50);
+    expect(new Set(await tries())).toEqual(new Set([true, false]));
+    await network.heal("a");
+    expect(new Set(await tries())).toEqual(new Set([true]));
+  });
+
+  test("a slow link still delivers", async () => {
+    await network.slow("a", 100);
+    expect(await reaches("a", network.address("b"))).toBe(true);
+    await network.heal("a");
+  });
+
+  test("the shared address is nobody's, then the one's, then at once the other's", async () => {
+    expect(await reaches("a", network.sharedAddress)).toBe(false);
+    await network.takeShared("b");
+    expect(await reaches("a", network.sharedAddress)).toBe(true);
+    await network.deafen("a", "b");
+    expect(await reaches("a", network.sharedAddress)).toBe(false);
+    await network.heal("a");
+    await network.leaveShared("b");
+    expect(await reaches("a", network.sharedAddress)).toBe(false);
+    await network.takeShared("c");
+    expect(await reaches("a", network.sharedAddress)).toBe(true);
+  });
+
+  test("this machine has no route into it", async () => {
+    const routes = Bun.spawnSync(["ip", "route", "show", "table", "all"]).stdout.toString();
+    expect(routes).not.toContain(network.sharedAddress.replace(/\.\d+$/, "."));
+  });
+
+  test("when it is removed, nothing is left of it, not even what still ran there", async () => {
+    const other = await Network.make(["alone"]);
+    const child = Bun.spawn([...other.on("alone"), "sleep", "1000"]);
+    expect(namespaces()).toContain(other.name);
+    await other.remove();
+    await child.exited;
+    expect(child.signalCode).toBe("SIGKILL");
+    expect(namespaces()).not.toContain(other.name);
+  });
+
+  const namespaces = () => Bun.spawnSync(["ip", "netns", "list"]).stdout.toString();
+});
