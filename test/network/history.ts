@@ -26,7 +26,7 @@ export interface KeyFacts {
   readonly limits: readonly string[];
 }
 
-interface Attempt {
+export interface Attempt {
   readonly askedMs: number;
   /** Null when no answer came, or one that says nothing of what became of it. */
   readonly answeredMs: number | null;

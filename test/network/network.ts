@@ -52,6 +52,25 @@ export class Network {
     return this.rule(to, `add element inet faults lost { ${this.addressesOf(from)} }`);
   }
 
+  /** Nothing that `from` sends to `to` leaves it any more. */
+  mute(from: string, to: string): Promise<void> {
+    return this.rule(from, `add element inet faults unsent { ${this.addressesOf(to)} }`);
+  }
+
+  /** Neither hears of the other any more. */
+  async cut(machine: string, other: string): Promise<void> {
+    await this.deafen(machine, other);
+    await this.mute(machine, other);
+  }
+
+  /** Nothing reaches the machine or leaves it any more. */
+  isolate(machine: string): Promise<void> {
+    return this.rule(
+      machine,
+      'add rule inet faults in iifname != "lo" drop\nadd rule inet faults out oifname != "lo" drop',
+    );
+  }
+
   /** Of what reaches the machine or leaves it, so many percent do not arrive. */
   lose(machine: string, percent: number): Promise<void> {
     return this.rule(
@@ -74,12 +93,21 @@ export class Network {
     await run([...this.on(machine), "tc", "qdisc", "del", "dev", "eth0", "root"]).catch(() => {});
   }
 
-  takeShared(machine: string): Promise<void> {
-    return run(["ip", "-n", this.namespace(machine), "link", "set", "eth1", "up"]);
+  async takeShared(machine: string): Promise<void> {
+    const inside = this.namespace(machine);
+    await run(["ip", "-n", inside, "address", "add", `${this.sharedAddress}/32`, "dev", "eth1"]);
+    await run(["ip", "-n", inside, "link", "set", "eth1", "up"]);
   }
 
-  leaveShared(machine: string): Promise<void> {
-    return run(["ip", "-n", this.namespace(machine), "link", "set", "eth1", "down"]);
+  async leaveShared(machine: string): Promise<void> {
+    const inside = this.namespace(machine);
+    await run(["ip", "-n", inside, "link", "set", "eth1", "down"]);
+    await run(["ip", "-n", inside, "address", "flush", "dev", "eth1"]);
+  }
+
+  /** To all that runs on the machine. */
+  signal(machine: string, signal: NodeJS.Signals): void {
+    for (const pid of processesIn(this.namespace(machine))) send(pid, signal);
   }
 
   /** Ends whatever still runs in it. */
@@ -107,9 +135,14 @@ export class Network {
     const inside = this.namespace(machine);
     await this.plug(machine, "eth1", `${machine}-shared`);
     await run(["ip", "-n", inside, "link", "set", "eth1", "address", SHARED_MAC]);
-    await run(["ip", "-n", inside, "address", "add", `${this.sharedAddress}/32`, "dev", "eth1"]);
-    // Each address answers for itself alone, and says so when it comes up.
-    const settings = { "all/arp_ignore": 1, "all/rp_filter": 0, "eth1/rp_filter": 0, "eth1/arp_notify": 1 };
+    // Only the hardware address of the shared one is ever told for it, and that when it comes up.
+    const settings = {
+      "all/arp_ignore": 1,
+      "all/arp_announce": 2,
+      "all/rp_filter": 0,
+      "eth1/rp_filter": 0,
+      "eth1/arp_notify": 1,
+    };
     const lines = Object.entries(settings).map(
       ([key, value]) => `echo ${value} > /proc/sys/net/ipv4/conf/${key}`,
     );
@@ -165,8 +198,9 @@ add table inet faults
 delete table inet faults
 table inet faults {
   set lost { type ipv4_addr; }
+  set unsent { type ipv4_addr; }
   chain in { type filter hook input priority 0; ip saddr @lost drop; }
-  chain out { type filter hook output priority 0; }
+  chain out { type filter hook output priority 0; ip daddr @unsent drop; }
 }`;
 
 /** What runs left behind that were killed themselves. */
@@ -177,8 +211,7 @@ async function sweep(): Promise<void> {
 
 async function removeAll(network: string): Promise<void> {
   for (const name of namespaces().filter((name) => name.startsWith(`${network}-`))) {
-    const pids = Bun.spawnSync(["ip", "netns", "pids", name]).stdout.toString().split("\n").filter(Boolean);
-    for (const pid of pids) end(Number(pid));
+    for (const pid of processesIn(name)) send(pid, "SIGKILL");
     await run(["ip", "netns", "del", name]);
   }
 }
@@ -191,9 +224,14 @@ function namespaces(): string[] {
   }
 }
 
-function end(pid: number): void {
+function processesIn(namespace: string): number[] {
+  const { stdout } = Bun.spawnSync(["ip", "netns", "pids", namespace]);
+  return stdout.toString().split("\n").filter(Boolean).map(Number);
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, "SIGKILL");
+    process.kill(pid, signal);
   } catch {
     // It has ended by itself.
   }

@@ -25,8 +25,13 @@ export class PostgresServer {
   start(): Promise<void> {
     const { port, listen, settings } = this.place;
     // Processes are killed in these tests, never the machine: nothing needs to reach the disk.
-    const all = ["fsync=off", `listen_addresses=${listen}`, "max_connections=200", ...settings];
-    const options = `-p ${port} -k ${dirname(this.data)} ${all.map((setting) => `-c ${setting}`).join(" ")}`;
+    const own = [
+      "fsync=off",
+      "max_connections=200",
+      `listen_addresses=${listen}`,
+      "unix_socket_directories=",
+    ];
+    const options = `-p ${port} ${[...own, ...settings].map((setting) => `-c ${setting}`).join(" ")}`;
     return this.control(["-l", `${this.data}.log`, "-o", options, "start"]);
   }
 

@@ -15,8 +15,10 @@ export class GatewayProcess {
     folder: Folder,
     env: Record<string, string> = {},
     command: readonly string[] = ["run", "start"],
+    /** A command that runs others where it is to be, such as in a network namespace. */
+    inside: readonly string[] = [],
   ): Promise<GatewayProcess> {
-    const child = Bun.spawn([process.execPath, ...command], {
+    const child = Bun.spawn([...inside, process.execPath, ...command], {
       cwd: join(import.meta.dir, "../.."),
       env: { ...cleanEnvironment(), ...folder.env, ...env },
       stdin: "ignore",
@@ -31,6 +33,11 @@ export class GatewayProcess {
 
   get pid(): number {
     return this.child.pid;
+  }
+
+  /** Its exit code, once it has ended. */
+  get exited(): Promise<number> {
+    return this.child.exited;
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -1,0 +1,70 @@
+import type { Request } from "./history.ts";
+
+/** Those who ask, and write down what they saw. */
+export class Clients {
+  readonly requests: Request[] = [];
+
+  constructor(
+    private readonly urlOf: (gateway: string) => string,
+    private readonly nowMs: () => number,
+  ) {}
+
+  /** Asks for so many tokens, and resolves with what became of it: an answer to its end, or the client gives up. */
+  async ask(gateway: string, key: Secret, tokens: number, stream: boolean): Promise<Request> {
+    const askedMs = this.nowMs();
+    const heard = await this.send(gateway, key, tokens, stream);
+    const request = { key: key.id, gateway, askedMs, endedMs: this.nowMs(), ...heard };
+    this.requests.push(request);
+    return request;
+  }
+
+  private async send(gateway: string, { key }: Secret, tokens: number, stream: boolean): Promise<Heard> {
+    const messages = [{ role: "user", content: `tokens: ${tokens}` }];
+    const options = stream ? { stream, stream_options: { include_usage: true } } : {};
+    let heard = NOTHING;
+    try {
+      const response = await fetch(`${this.urlOf(gateway)}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ model: "test/model", max_tokens: MOST_TOKENS, messages, ...options }),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      heard = { ...heard, status: response.status, receipt: response.headers.get("x-gateway-receipt") };
+      const text = await response.text();
+      if (response.status !== 200) return { ...heard, code: /"code":"(\w+)"/.exec(text)?.[1] ?? null };
+      const whole = stream ? text.endsWith("data: [DONE]\n\n") : isJson(text);
+      return { ...heard, costNano: whole ? costOf(text) : null };
+    } catch {
+      // The connection broke, or there was nobody, or nobody said anything: what became of it, the books will say.
+      return heard.status === 200 ? heard : NOTHING;
+    }
+  }
+}
+
+export interface Secret {
+  readonly id: string;
+  readonly key: string;
+}
+
+export const MOST_TOKENS = 100;
+export const TOKEN_NANO = 10_000;
+/** What every request holds: prompts cost nothing here. */
+export const WORST_CASE_NANO = MOST_TOKENS * TOKEN_NANO;
+
+const PATIENCE_MS = 5_000;
+
+type Heard = Pick<Request, "status" | "code" | "receipt" | "costNano">;
+
+const NOTHING: Heard = { status: null, code: null, receipt: null, costNano: null };
+
+/** By the usage that it told. */
+const costOf = (text: string): number => Number(/"completion_tokens": ?(\d+)/.exec(text)?.[1]) * TOKEN_NANO;
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

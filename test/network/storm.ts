@@ -1,0 +1,272 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { option } from "../../bench/option.ts";
+import { Random } from "../sim/random.ts";
+import { judge } from "./checker.ts";
+import { Clients, MOST_TOKENS, WORST_CASE_NANO } from "./clients.ts";
+import { Databases } from "./databases.ts";
+import { plan, type Round, run, type World } from "./faults.ts";
+import { Fleet } from "./fleet.ts";
+import type { History } from "./history.ts";
+import { Network, networkMissing } from "./network.ts";
+import { Operator } from "./operator.ts";
+
+/**
+ * Three gateways, PostgreSQL and its synchronous replica, a host and clients, each on a machine of a network of its own; all
+ * of them are cut off, slowed down, paused, killed, restarted and failed over under load. What clients saw is judged.
+ *
+ *     bun run storm --seed 1 --seeds 20 --rounds 11
+ */
+export async function storm(seed: number, rounds: number): Promise<Report> {
+  const network = await Network.make(MACHINES, DATABASES);
+  const folder = mkdtempSync(join(tmpdir(), "storm-"));
+  try {
+    const file = join(folder, "report.json");
+    // Whoever asks has to be on the network as well.
+    const inside = [
+      process.execPath,
+      import.meta.path,
+      INSIDE,
+      network.name,
+      folder,
+      String(seed),
+      String(rounds),
+    ];
+    // A file and no pipe: what it starts may outlive it, and would hold that open.
+    const said = Bun.file(join(folder, "said"));
+    const child = Bun.spawn([...network.on(CLIENTS), ...inside], {
+      env: { ...process.env, TMPDIR: folder },
+      stdout: "ignore",
+      stderr: said,
+      timeout: MOST_MS + rounds * MOST_ROUND_MS,
+    });
+    if ((await child.exited) !== 0 || !existsSync(file))
+      throw new Error(`storm ${seed} broke off: ${await said.text()}`);
+    return await Bun.file(file).json();
+  } finally {
+    await network.remove();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export interface Report {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly rounds: readonly Round[];
+  readonly requests: number;
+  readonly answered: number;
+  /** By status; `none` for those that nobody answered. */
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly revokes: number;
+  readonly slowestRevokeMs: number;
+  readonly slowestStartMs: number;
+  /** From the last fault to the moment when every gateway was ready. */
+  readonly healedMs: number;
+  /** What was not as it was promised. */
+  readonly findings: readonly string[];
+}
+
+const CLIENTS = "clients";
+const HOST = "host";
+const GATEWAYS = ["g1", "g2", "g3"];
+const DATABASES = ["db1", "db2"] as const;
+const MACHINES = [CLIENTS, HOST, ...GATEWAYS, ...DATABASES];
+const HOST_PORT = 9000;
+const INSIDE = "--inside";
+
+async function insideStorm(network: Network, folder: string, seed: number, rounds: number): Promise<Report> {
+  const nowMs = () => performance.now();
+  const random = new Random(seed);
+  const host = Bun.spawn(
+    [...network.on(HOST), process.execPath, join(import.meta.dir, "host.ts"), String(HOST_PORT)],
+    { stdout: "ignore", stderr: "ignore" },
+  );
+  const databases = await Databases.start(network, folder, DATABASES);
+  const config = configOf(`http://${network.address(HOST)}:${HOST_PORT}`, databases.url);
+  const fleet = new Fleet(network, GATEWAYS, config);
+  try {
+    await Promise.all(GATEWAYS.map((gateway) => fleet.start(gateway)));
+    const urlOf = (gateway: string) => fleet.url(gateway);
+    const clients = new Clients(urlOf, nowMs);
+    const operator = new Operator(GATEWAYS, urlOf, nowMs, new Random(random.below(2 ** 31)));
+    await operator.prepare();
+
+    const beganMs = nowMs();
+    const load = new Load(clients, operator, new Random(random.below(2 ** 31)));
+    const rest = plan(random, rounds, GATEWAYS);
+    const world: World = { network, fleet, databases, databaseMachines: DATABASES };
+    for (const round of rest) {
+      console.error(`${Math.round(nowMs() - beganMs)} ms: ${JSON.stringify(round)}`);
+      await run(round, world);
+      await Bun.sleep(BETWEEN_MS);
+    }
+    const overMs = nowMs();
+    console.error(`${Math.round(overMs - beganMs)} ms: healed`);
+    await allReady(fleet);
+    const calmMs = nowMs();
+    console.error(`${Math.round(calmMs - beganMs)} ms: all are ready`);
+    await Bun.sleep(BETWEEN_MS);
+    await load.stop();
+    console.error(`${Math.round(nowMs() - beganMs)} ms: nobody asks any more`);
+    await spend(clients, operator, random);
+    console.error(`${Math.round(nowMs() - beganMs)} ms: all is spent`);
+    const history: History = {
+      worstCaseNano: WORST_CASE_NANO,
+      keys: operator.keys,
+      requests: clients.requests,
+      revokes: operator.revokes,
+      credits: operator.credits,
+      limits: operator.limits,
+      calmMs,
+      unexpectedEnds: fleet.unexpectedEnds,
+      end: await operator.look(),
+    };
+    return {
+      seed,
+      seconds: Math.round((nowMs() - beganMs) / 1_000),
+      rounds: rest,
+      ...counts(history),
+      slowestStartMs: Math.round(fleet.slowestStartMs),
+      healedMs: Math.round(calmMs - overMs),
+      findings: judge(history),
+    };
+  } finally {
+    await fleet.close();
+    await databases.stop();
+    host.kill();
+  }
+}
+
+/** Clients at every gateway, and an operator, until they are stopped. */
+class Load {
+  private isOver = false;
+  private readonly all: Promise<unknown>;
+
+  constructor(
+    private readonly clients: Clients,
+    private readonly operator: Operator,
+    private readonly random: Random,
+  ) {
+    const streams = GATEWAYS.flatMap((gateway) =>
+      Array.from({ length: CLIENTS_EACH }, () => this.askOn(gateway)),
+    );
+    const acts = [() => operator.spreadMoney(), () => operator.replaceLeaked()];
+    this.all = Promise.all([...streams, ...acts.map((act) => this.operate(act))]);
+    // Whoever stops it hears of it.
+    this.all.catch(() => {});
+  }
+
+  async stop(): Promise<void> {
+    this.isOver = true;
+    await this.all;
+  }
+
+  private async askOn(gateway: string): Promise<void> {
+    const { clients, operator, random } = this;
+    while (!this.isOver) {
+      await clients.ask(gateway, random.pick(operator.inUse), 20 + random.below(81), random.chance(0.5));
+      await Bun.sleep(random.below(2 * PAUSE_MS));
+    }
+  }
+
+  private async operate(act: () => Promise<void>): Promise<void> {
+    while (!this.isOver) {
+      await act();
+      await Bun.sleep(OPERATOR_PAUSE_MS);
+    }
+  }
+}
+
+/** Spends what is left: many at once while there is much, and then one by one, until no worst case fits any more. */
+async function spend(clients: Clients, operator: Operator, random: Random): Promise<void> {
+  for (const key of operator.spenders) {
+    const untilRefused = async () => {
+      for (let request = 0; request < MOST_LEFT; request++) {
+        const { status } = await clients.ask(random.pick(GATEWAYS), key, MOST_TOKENS, false);
+        if (status !== 200) return;
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, untilRefused));
+    await untilRefused();
+  }
+}
+
+async function allReady(fleet: Fleet): Promise<void> {
+  for (const gateway of GATEWAYS) {
+    for (let look = 0; ; look++) {
+      const signal = AbortSignal.timeout(READY_PATIENCE_MS);
+      const ready = await fetch(`${fleet.url(gateway)}/readyz`, { signal }).catch(() => null);
+      if (ready?.status === 200) break;
+      if (look > MOST_LOOKS) throw new Error(`${gateway} did not become ready again`);
+      await Bun.sleep(READY_PAUSE_MS);
+    }
+  }
+}
+
+function counts({ requests, revokes }: History) {
+  const statuses: Record<string, number> = {};
+  for (const { status } of requests) statuses[status ?? "none"] = (statuses[status ?? "none"] ?? 0) + 1;
+  const waits = revokes.flatMap(({ askedMs, answeredMs }) =>
+    answeredMs === null ? [] : [answeredMs - askedMs],
+  );
+  return {
+    requests: requests.length,
+    answered: requests.filter(({ costNano }) => costNano !== null).length,
+    statuses,
+    revokes: waits.length,
+    slowestRevokeMs: Math.round(Math.max(0, ...waits)),
+  };
+}
+
+/** After which a storm is given up, and for each of its rounds so much more. */
+const MOST_MS = 150_000;
+const MOST_ROUND_MS = 40_000;
+const CLIENTS_EACH = 4;
+const PAUSE_MS = 30;
+const OPERATOR_PAUSE_MS = 300;
+const BETWEEN_MS = 1_000;
+const MOST_LEFT = 5_000;
+const AT_ONCE = 6;
+const READY_PATIENCE_MS = 1_000;
+const READY_PAUSE_MS = 100;
+const MOST_LOOKS = 300;
+
+const configOf = (host: string, store: string): string => `
+hosts:
+  - { id: h, base_url: "${host}/v1", speaks: [chat.completions] }
+models:
+  - id: test/model
+    name: Test
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 0, output: 10 }
+    routes: [{ host: h, model: host-model }]
+defaults:
+  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+generation: { first_token_ms: 3000 }
+drain_ms: 5000
+store: ${store}
+`;
+
+if (import.meta.main) {
+  const at = process.argv.indexOf(INSIDE);
+  if (at !== -1) {
+    const [name, folder, seed, rounds] = process.argv.slice(at + 1);
+    const network = new Network(name!, MACHINES, DATABASES);
+    const report = await insideStorm(network, folder!, Number(seed), Number(rounds));
+    await Bun.write(join(folder!, "report.json"), JSON.stringify(report));
+    process.exit(0);
+  }
+  const missing = networkMissing();
+  if (missing !== null) throw new Error(`no storm can be made here: ${missing}`);
+  const first = Number(option("seed", "1"));
+  const past = first + Number(option("seeds", "1"));
+  let findings = 0;
+  for (let seed = first; seed < past; seed++) {
+    const report = await storm(seed, Number(option("rounds", "11")));
+    findings += report.findings.length;
+    console.log(JSON.stringify(report));
+  }
+  process.exit(findings === 0 ? 0 : 1);
+}
