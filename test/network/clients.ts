@@ -47,7 +47,7 @@ export interface Secret {
 }
 
 export const MOST_TOKENS = 100;
-export const TOKEN_NANO = 10_000;
+const TOKEN_NANO = 10_000;
 /** What every request holds: prompts cost nothing here. */
 export const WORST_CASE_NANO = MOST_TOKENS * TOKEN_NANO;
 
