@@ -54,6 +54,8 @@ export interface Quirks {
   readonly adaptiveThinking?: boolean;
   /** Refuses to show summaries of thoughts. */
   readonly noReasoningSummary?: boolean;
+  /** Its own tools may be used: what it charges for them is not counted. */
+  readonly ownTools?: boolean;
 }
 
 export interface Price {

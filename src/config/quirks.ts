@@ -13,6 +13,7 @@ const NAMES = {
   signs_calls: "signsCalls",
   adaptive_thinking: "adaptiveThinking",
   no_reasoning_summary: "noReasoningSummary",
+  own_tools: "ownTools",
 } as const satisfies Record<string, keyof Quirks>;
 
 type QuirkName = keyof typeof NAMES;

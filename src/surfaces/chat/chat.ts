@@ -4,6 +4,7 @@ import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { findMember, rebuild, replaceSpan, withoutMember } from "../json-members.ts";
 import { type Collector, encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
   checkMessages,
@@ -60,9 +61,11 @@ function checkStreamOptions(options: unknown): Refusal | null {
   return fine ? null : invalid("stream_options.include_usage", "must be true or false");
 }
 
-function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
+function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const { body, members, json } = request as PassedRequest;
   const changes = passedChanges(request, target);
+  const tools = leaveOutOwnTools(request, target, changes);
+  if (refused(tools)) return tools;
   if (target.stream && target.quirks.noStreamOptions !== true) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
     changes.set("stream_options", JSON.stringify({ ...asObject(json.stream_options), include_usage: true }));
@@ -71,8 +74,8 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
     const field = target.quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens";
     changes.set(field, String(target.maxOutputTokens));
   }
-  const omitted = leaveOutSeals(request as PassedRequest, "messages", changes);
-  return { bytes: rebuild(body, members, changes), omitted };
+  const seals = leaveOutSeals(request as PassedRequest, "messages", changes);
+  return { bytes: rebuild(body, members, changes), omitted: [...tools, ...seals] };
 }
 
 const wantsUsage = ({ json }: GenerationRequest): boolean =>

@@ -1,4 +1,5 @@
 import { asObject } from "../json.ts";
+import { SEARCHES } from "../own-tools.ts";
 import {
   type AnswerFormat,
   type AssistantPart,
@@ -221,8 +222,6 @@ function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
   }
 }
 
-/** Searches that Codex offers by itself; a model does without them. */
-const SEARCHES = new Set(["web_search", "web_search_2025_08_26", "web_search_preview"]);
 const TOOL_HINTS = ["defer_loading", "allowed_callers", "async", "output_schema"];
 
 function readTool(tool: Json, path: string, saying: Saying, namespace: string | null = null): Tool[] {
@@ -258,7 +257,7 @@ function readTool(tool: Json, path: string, saying: Saying, namespace: string | 
       return [];
     }
     default:
-      if (SEARCHES.has(tool.type as string)) saying.omit("tools[].web_search");
+      if (SEARCHES.has(tool.type)) saying.omit("tools[].web_search");
       else saying.cannot(`${path}.type`, "this tool is run by OpenAI's hosts only");
       return [];
   }

@@ -4,6 +4,7 @@ import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { findMember, rebuild, replaceSpan } from "../json-members.ts";
 import { encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
   invalid,
@@ -73,14 +74,16 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
   return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
 }
 
-function hostBody(request: GenerationRequest, target: HostTarget): HostBody {
+function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const { body, members } = request as PassedRequest;
   const changes = passedChanges(request, target);
+  const tools = leaveOutOwnTools(request, target, changes);
+  if (refused(tools)) return tools;
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
-  const omitted = leaveOutSeals(request as PassedRequest, "input", changes);
-  return { bytes: rebuild(body, members, changes), omitted };
+  const seals = leaveOutSeals(request as PassedRequest, "input", changes);
+  return { bytes: rebuild(body, members, changes), omitted: [...tools, ...seals] };
 }
 
 function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {

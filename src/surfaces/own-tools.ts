@@ -1,0 +1,43 @@
+import type { Refusal } from "../errors/refusal.ts";
+import { asObject } from "./json.ts";
+import { invalid } from "./request.ts";
+import type { GenerationRequest, HostTarget } from "./surface.ts";
+
+/**
+ * Tools that hosts run themselves and charge for by the call, the session or the image, beside the tokens: holds and charges
+ * know tokens only. They reach a host whose operator has said that its fees need not be counted (`quirks.own_tools`), and no
+ * other. Codex offers a search by itself in every request, so that one is left out: the model answers without it.
+ */
+export function leaveOutOwnTools(
+  { json, surface }: Pick<GenerationRequest, "json" | "surface">,
+  { quirks }: Pick<HostTarget, "quirks">,
+  changes: Map<string, string | null>,
+): readonly string[] | Refusal {
+  if (quirks.ownTools === true) return [];
+  const member = FEE_MEMBERS.find((name) => json[name] !== undefined && json[name] !== null);
+  if (member !== undefined) return invalid(member, FEE);
+  if (!Array.isArray(json.tools) || !json.tools.some(hasFee)) return [];
+  const canDoWithout = (tool: unknown) => surface === "responses" && SEARCHES.has(asObject(tool)?.type);
+  const needed = json.tools.findIndex((tool) => hasFee(tool) && !canDoWithout(tool));
+  if (needed !== -1) return invalid(`tools[${needed}].type`, FEE);
+  const left = json.tools.filter((tool) => !hasFee(tool));
+  changes.set("tools", left.length === 0 ? null : JSON.stringify(left));
+  return ["tools[].web_search"];
+}
+
+const FEE = "asks for a tool of the host's own, which costs more than the model's price here: leave it out";
+
+/** Searches that Codex offers by itself; a model does without them. */
+export const SEARCHES = new Set<unknown>(["web_search", "web_search_2025_08_26", "web_search_preview"]);
+
+const FEE_MEMBERS = ["web_search_options", "search_parameters", "plugins"];
+const FEE_TOOLS =
+  /^(web_search|file_search|code_interpreter|code_execution|image_generation|browser_search|x_search|collections_search|attachment_search|google_|openrouter:)/;
+
+function hasFee(tool: unknown): boolean {
+  const { type, environment } = asObject(tool) ?? {};
+  if (typeof type !== "string") return false;
+  // A shell runs where the client says: at the host, it takes a container.
+  const place = asObject(environment)?.type;
+  return FEE_TOOLS.test(type) || (typeof place === "string" && place.startsWith("container"));
+}
