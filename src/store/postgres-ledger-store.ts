@@ -121,13 +121,14 @@ export class PostgresLedgerStore {
 
   /**
    * Deletes some of the receipts of requests that were admitted before `before`, and keeps what they come to. Returns how
-   * many; none, when there are no more, or others are at them.
+   * many; none, when there are no more, or others are at them. An end whose hold is still there stays: when its node is
+   * closed, nothing else says that the hold was ended.
    */
   async fold(before: EpochMs): Promise<number> {
     return this.postgres.transaction(async (sql) => {
       const rows = await sql<Record<keyof SummedEnd, string>[]>`
         SELECT receipt, at, balance_id, charged, written_off, lost, counters, allowances FROM ends
-        WHERE at < ${before} ORDER BY at LIMIT ${FOLD_SLICE} FOR UPDATE SKIP LOCKED`;
+        WHERE at < ${before} AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.receipt = ends.receipt) ORDER BY at LIMIT ${FOLD_SLICE} FOR UPDATE SKIP LOCKED`;
       if (rows.length === 0) return 0;
       await keepFold(sql, foldEnds(rows.map(summedEnd)));
       const receipts = JSON.stringify(rows.map(({ receipt }) => receipt));

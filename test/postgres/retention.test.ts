@@ -111,6 +111,18 @@ describe.skipIf(!hasPostgres())("receipts that are deleted from PostgreSQL", () 
     expect(audit.drifts).toEqual([]);
   });
 
+  test("stay while a hold of theirs is left, which would be ended a second time", async () => {
+    const { postgres, store } = await booked();
+    const { receipt } = RECORDS[7]!;
+    await postgres.query(
+      (sql) =>
+        sql`INSERT INTO holds (receipt, node, held, delivered, record) VALUES (${receipt}, 'n', 1, 0, '{}')`,
+    );
+    while ((await store.fold(OLD)) > 0);
+    expect(await left(postgres)).toBe(COUNT - OLD_COUNT + 1);
+    expect(await store.receipt(receipt)).not.toBeNull();
+  });
+
   test("are deleted once, by several nodes at the same time, while ends arrive and a node is killed", async () => {
     const { url, postgres, store } = await booked();
     const audit = await store.audit();
