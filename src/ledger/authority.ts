@@ -108,6 +108,11 @@ export class MemoryAuthority implements Authority {
     return sum;
   }
 
+  /** To one epoch; what it has spent, once that is closed. */
+  grantedTo(counter: CounterId, ledger: string, epoch: number): number {
+    return this.standings(counter).get(epochName(ledger, epoch))?.granted ?? 0;
+  }
+
   private standings(counter: CounterId): Map<string, Standing & { readonly closed: boolean }> {
     const known = this.counters.get(counter);
     if (known !== undefined) return known;

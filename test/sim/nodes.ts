@@ -1,23 +1,28 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
 import { budgetCounter, type CounterId } from "../../src/ledger/counter.ts";
-import { Grants } from "../../src/ledger/grants.ts";
-import { type Ending, Ledger, Reservation, type Want } from "../../src/ledger/ledger.ts";
+import { Grants, onceDurable } from "../../src/ledger/grants.ts";
+import { type Ending, type Journal, Ledger, Reservation, type Want } from "../../src/ledger/ledger.ts";
+import { EpochOver } from "../../src/ledger/membership.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay } from "../../src/ledger/recovery.ts";
-import { epochMs } from "../../src/units/clock.ts";
+import { type CommitBatch, PostgresJournal } from "../../src/store/postgres-journal.ts";
+import { type Clock, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
+import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
 import { Random } from "./random.ts";
 
 /**
  * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with partitions, pauses and
- * crashes. The auditor adds up what every life of every ledger has really spent and holds, and after every step none of the
+ * crashes. Some keep a journal that outlives them, and come back; others keep nothing, commit to a PostgreSQL beyond that
+ * network, and are closed by somebody else, sooner or later, dead or not. The auditor adds up what every life of every ledger has really spent and holds, and after every step none of the
  * limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them. When the network has
- * healed, what is left of the credit can be spent from anywhere, down to less than one request's worst case.
+ * healed, what is left of the credit can be spent from anywhere, down to less than one request's worst case, and what clients were
+ * told by ledgers without a journal is in the books.
  */
 export async function simulateNodes(seed: number, steps: number): Promise<NodesSummary> {
   const fleet = new Fleet(seed);
@@ -30,6 +35,10 @@ export interface NodesSummary {
   readonly admitted: number;
   readonly refused: number;
   readonly crashes: number;
+  /** Of nodes without a journal that were not dead. */
+  readonly closed: number;
+  /** Answers that such nodes gave to their end. */
+  readonly committed: number;
   /** Spent, as a share of the credit. */
   readonly drained: number;
 }
@@ -44,7 +53,8 @@ const BUDGET: Budget = {
   cap: 700_000 as NanoUsd,
   window: "day",
 };
-const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
+/** A nano-dollar for each token of an answer. */
+const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as Want["price"];
 
 const RPM = 40;
 const WORST_CASE = 8_000 as NanoUsd;
@@ -64,7 +74,11 @@ class Fleet {
   private readonly random: Random;
   private readonly time = new VirtualClock(START);
   private readonly authority = new MemoryAuthority((counter, asker) => this.recall(counter, asker));
+  private readonly postgres: SimulatedPostgres;
+  private readonly promises = new Promises();
   private readonly nodes: Node[];
+  /** Lives without a journal that are over, and that nobody has closed yet. */
+  private readonly gone: DisklessNode[] = [];
   private readonly limits: Map<CounterId, NanoUsd>;
   /** What lives that are over have spent, by counter. */
   private readonly buried = new Map<CounterId, number>();
@@ -72,10 +86,12 @@ class Fleet {
   /** When the key with a rate was admitted, since the last crash: a life's rates end with it. */
   private taken: number[] = [];
   private receipts = 0;
-  private counts = { admitted: 0, refused: 0, crashes: 0 };
+  private lives = 0;
+  private counts = { admitted: 0, refused: 0, crashes: 0, closed: 0 };
 
   constructor(seed: number) {
     this.random = new Random(seed);
+    this.postgres = new SimulatedPostgres(this.random);
     this.limits = new Map<CounterId, NanoUsd>([
       [`balance:${BALANCE}` as CounterId, CREDIT],
       [budgetCounter(BUDGET.id, BUDGET.window, START), BUDGET.cap],
@@ -86,7 +102,9 @@ class Fleet {
       if (monthlyLimit !== null)
         this.limits.set(`month:${lineage}:${Date.UTC(2026, 10, 1)}` as CounterId, monthlyLimit);
     }
-    this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) => this.birth(`n${index}`, 1));
+    this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) =>
+      this.random.chance(0.5) ? this.diskless() : this.birth(`n${index}`, 1),
+    );
   }
 
   async step(): Promise<void> {
@@ -94,12 +112,16 @@ class Fleet {
     const node = random.pick(this.nodes);
     const dice = random.next();
     if (dice < 0.3) void this.request(node, random.pick(KEYS), (1 + random.below(WORST_CASE)) as NanoUsd);
-    else if (dice < 0.6) this.settleOne(node);
+    else if (dice < 0.5) void this.settleOne(node);
+    else if (dice < 0.56) node.deliver(random);
+    else if (dice < 0.59) node.checkpoint();
+    else if (dice < 0.596) this.closeOne(random.chance(0.3) ? node : (random.pick(this.gone) ?? node));
     else if (dice < 0.63) node.cut = random.chance(0.3);
     else if (dice < 0.66) node.giveBack(this.limits);
-    else if (dice < 0.665) this.crash(node);
+    else if (dice < 0.667) this.crash(node);
     else if (dice < 0.8) node.grants.tend();
     else if (dice < 0.81) node.grants.returnIdle();
+    else if (dice < 0.82) this.postgres.resolve();
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
     const untilMs = this.time.elapsedMs() + random.below(100);
     while (this.time.step(untilMs));
@@ -109,21 +131,39 @@ class Fleet {
 
   summary(): NodesSummary {
     const balance = `balance:${BALANCE}` as CounterId;
-    return { ...this.counts, drained: this.spent(balance).spent / CREDIT };
+    const committed = this.promises.count;
+    return { ...this.counts, committed, drained: this.spent(balance).spent / CREDIT };
   }
 
   /** The network heals, everybody is there again, and one key without caps spends what is left. */
   async drain(): Promise<void> {
     for (const node of this.nodes) node.cut = false;
+    this.postgres.slowMs = 0;
+    for (const node of [...this.gone]) this.closeOne(node);
+    for (const node of [...this.nodes]) if (this.postgres.isClosed(node.name)) this.crash(node);
+    await this.flushed();
     for (let refusedInARow = 0; refusedInARow < 2 * this.nodes.length; ) {
       const node = this.random.pick(this.nodes);
       const admitted = await this.during(this.request(node, KEYS[3]!, WORST_CASE));
       refusedInARow = admitted ? 0 : refusedInARow + 1;
-      for (const one of this.nodes) while (one.open.length > 0) this.settleOne(one);
+      for (const one of this.nodes) while (one.open.length > 0) void this.settleOne(one);
     }
+    // Streams begin once their holds are committed.
+    await this.flushed();
+    for (const one of this.nodes) while (one.open.length > 0) void this.settleOne(one);
+    await this.flushed();
+    this.postgres.resolve();
+    this.promises.judge(this.postgres);
     const balance = `balance:${BALANCE}` as CounterId;
     const left = CREDIT - this.spent(balance).spent;
     check(left < WORST_CASE, `${left} of the credit are left, and every ledger refuses ${WORST_CASE}`);
+  }
+
+  private async flushed(): Promise<void> {
+    for (const node of [...this.nodes]) {
+      // One that had given up says so at once, and tries again.
+      while (node instanceof DisklessNode && !node.dead && !(await this.during(node.journal.flushed())));
+    }
   }
 
   /** Lets time pass and messages arrive until something has come about. */
@@ -156,8 +196,8 @@ class Fleet {
       amount,
       rateTokens: 0,
       promptTokens: 0,
-      price: FREE,
-      about: { surface: "messages", model: "a/b", stream: false },
+      price: PRICE,
+      about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },
     };
     for (let round = 0; round < 4; round++) {
       const lane = await node.ledger.lane(key, want.budgets, [], want.at);
@@ -165,8 +205,8 @@ class Fleet {
       const outcome = node.ledger.admit(lane, want);
       if (outcome instanceof Reservation) {
         this.counts.admitted += 1;
-        node.open.push(outcome);
         if (key.rpmLimit !== null) this.taken.push(this.time.elapsedMs());
+        void this.begin(node, outcome);
         return true;
       }
       if ((await node.ledger.replenish(lane, want)) !== "room" || node.dead) break;
@@ -175,12 +215,31 @@ class Fleet {
     return false;
   }
 
-  private settleOne(node: Node): void {
+  /** As generation/generate does it: the first byte of a stream leaves once its hold is durable. */
+  private async begin(node: Node, reservation: Reservation): Promise<void> {
+    const { receipt, about } = reservation.want;
+    if (about.stream) {
+      const durable = await node.durable(reservation.sequence);
+      if (node.dead) return;
+      if (!durable) {
+        node.ledger.settle(reservation, { ...WHOLE, state: "failed", cost: ZERO_USD }, () => "{}");
+        return;
+      }
+      if (node instanceof DisklessNode) this.promises.begin(receipt);
+    }
+    node.open.push(reservation);
+  }
+
+  private async settleOne(node: Node): Promise<void> {
     const reservation = node.open.splice(this.random.below(node.open.length), 1)[0];
     if (reservation === undefined) return;
+    const { receipt, about } = reservation.want;
     const cost = this.random.below(reservation.held + 1) as NanoUsd;
-    const end: Ending = { state: "settled", cost, writeOff: false, rateTokens: 0, allowanceUsed: false };
-    node.ledger.settle(reservation, end, () => "{}");
+    const settled = node.ledger.settle(reservation, { ...WHOLE, cost }, () => "{}");
+    const durable = await node.durable(settled.sequence);
+    if (node.dead || !(node instanceof DisklessNode)) return;
+    if (durable) this.promises.end(receipt, settled.charged);
+    else if (!about.stream) node.ledger.takeBack(reservation, settled, "{}");
   }
 
   private deliver(): void {
@@ -192,28 +251,79 @@ class Fleet {
     if (this.random.chance(0.85)) message();
   }
 
-  /** A ledger's process ends; its next life reads the journal, and only then closes the epoch. */
+  /** A ledger's process ends. With a journal, its next life reads that, and only then closes the epoch. */
   private crash(node: Node): void {
     this.counts.crashes += 1;
-    this.taken = [];
-    node.dead = true;
-    const spent = node.recover();
-    for (const [counter, amount] of spent) this.buried.set(counter, (this.buried.get(counter) ?? 0) + amount);
-    this.authority.close(node.name, node.epoch, spent);
-    this.nodes[this.nodes.indexOf(node)] = this.birth(node.name, node.epoch + 1);
+    node.die();
+    if (node instanceof JournalNode) {
+      this.bury(node, node.recover());
+      this.nodes[this.nodes.indexOf(node)] = this.birth(node.name, node.epoch + 1);
+      return;
+    }
+    if (!this.postgres.isClosed(node.name)) this.gone.push(node as DisklessNode);
+    this.nodes[this.nodes.indexOf(node)] = this.diskless();
   }
 
-  private birth(name: string, epoch: number): Node {
-    const node: Node = new Node(name, epoch, this.random.below(120_000) - 60_000, this.time, (statement) =>
-      this.network.push(() => {
-        if (node.cut || node.dead) return;
-        const grant = this.authority.settle(statement);
-        this.network.push(() => {
-          if (!node.cut && !node.dead) node.grants.receive(grant);
-        });
-      }),
-    );
+  /** Somebody thinks that it is gone, rightly or not. */
+  private closeOne(node: Node): void {
+    if (!(node instanceof DisklessNode) || this.postgres.isClosed(node.name)) return;
+    if (!node.dead) this.counts.closed += 1;
+    const spent = this.postgres.close(node.name);
+    for (const [counter, amount] of spent) {
+      const granted = this.authority.grantedTo(counter, node.name, node.epoch);
+      check(
+        amount <= granted,
+        `${node.name} was closed with ${amount} of ${counter}, and granted ${granted}`,
+      );
+    }
+    this.bury(node, spent);
+    const at = this.gone.indexOf(node);
+    if (at !== -1) this.gone.splice(at, 1);
+  }
+
+  private bury({ name, epoch }: Node, spent: ReadonlyMap<CounterId, NanoUsd>): void {
+    this.taken = [];
+    for (const [counter, amount] of spent) this.buried.set(counter, (this.buried.get(counter) ?? 0) + amount);
+    this.authority.close(name, epoch, spent);
+  }
+
+  private birth(name: string, epoch: number): JournalNode {
+    const node: JournalNode = new JournalNode({ name, epoch, ...this.surroundings(() => node) });
     return node;
+  }
+
+  private diskless(): DisklessNode {
+    const name = `d${this.lives++}`;
+    const { clock, ...rest } = this.surroundings(() => node);
+    const commit = commitsOver(this.network, this.postgres, {
+      life: name,
+      cut: () => node.cut || node.dead,
+      random: this.random,
+      after: (ms, run) => void clock.after(ms, run),
+    });
+    const node: DisklessNode = new DisklessNode({ name, epoch: 1, clock, ...rest }, commit, () => {
+      // It finds itself closed, and ends.
+      if (!node.dead) this.crash(node);
+    });
+    return node;
+  }
+
+  private surroundings(of: () => Node): Omit<NodeParts, "name" | "epoch"> {
+    const { clock, end } = this.time.life();
+    return {
+      skewMs: this.random.below(120_000) - 60_000,
+      clock,
+      end,
+      send: (statement) =>
+        this.network.push(() => {
+          const node = of();
+          if (node.cut || node.dead || this.postgres.isClosed(node.name)) return;
+          const grant = this.authority.settle(statement);
+          this.network.push(() => {
+            if (!node.cut && !node.dead) node.grants.receive(grant);
+          });
+        }),
+    };
   }
 
   /** Lost, doubled and late like every other message. */
@@ -246,7 +356,13 @@ class Fleet {
   /** By every life of every ledger, from their own counters. */
   private spent(id: CounterId): { spent: number; held: number } {
     let [spent, held] = [this.buried.get(id) ?? 0, 0];
-    for (const { ledger } of this.nodes) {
+    for (const { name } of this.gone) {
+      spent += this.postgres.spent(name).get(id) ?? 0;
+      held += this.postgres.held(name, id);
+    }
+    for (const { name, ledger } of this.nodes) {
+      // What it counts in its memory, nobody will be told of.
+      if (this.postgres.isClosed(name)) continue;
       for (const counter of ledger.booked()) {
         if (counter.id !== id) continue;
         spent += counter.spent;
@@ -258,29 +374,42 @@ class Fleet {
 }
 
 /** One life of one ledger. */
-class Node {
+abstract class Node {
   readonly ledger: Ledger;
   readonly grants: Grants;
   readonly open: Reservation[] = [];
-  private readonly records: LedgerRecord[] = [];
   /** On the wrong side of a partition, or paused: neither says nor hears anything. */
   cut = false;
   dead = false;
 
   constructor(
-    readonly name: string,
-    readonly epoch: number,
-    readonly skewMs: number,
-    time: VirtualClock,
-    send: (statement: Statement) => void,
+    private readonly parts: NodeParts,
+    private readonly pages: Pages,
   ) {
-    const { clock } = time.life();
-    this.grants = new Grants(name, epoch, clock, send);
-    const journal = {
-      append: (_: string, record: LedgerRecord) => this.records.push(record),
-      withdraw: () => false,
-    };
-    this.ledger = new Ledger(clock, journal, { spent: () => ZERO_USD, credited: () => CREDIT }, this.grants);
+    const { name, epoch, clock, send } = parts;
+    this.grants = new Grants(name, epoch, clock, onceDurable(pages, send));
+    this.ledger = new Ledger(clock, pages, { spent: () => ZERO_USD, credited: () => CREDIT }, this.grants);
+  }
+
+  get name(): string {
+    return this.parts.name;
+  }
+
+  get epoch(): number {
+    return this.parts.epoch;
+  }
+
+  get skewMs(): number {
+    return this.parts.skewMs;
+  }
+
+  durable(sequence: number): true | Promise<boolean> {
+    return this.pages.durable(sequence);
+  }
+
+  die(): void {
+    this.dead = true;
+    this.parts.end();
   }
 
   giveBack(limits: ReadonlyMap<CounterId, NanoUsd>): void {
@@ -288,6 +417,50 @@ class Node {
       const limit = limits.get(counter.id);
       if (limit !== undefined) this.grants.giveBack(counter, limit);
     }
+  }
+
+  /** Some of a stream reaches its client. */
+  deliver(random: Random): void {
+    const streams = this.open.filter(({ want }) => want.about.stream);
+    const reservation = random.pick(streams);
+    if (reservation === undefined) return;
+    const left = reservation.held - reservation.delivered;
+    this.ledger.delivered(reservation, reservation.delivered + random.below(left + 1));
+  }
+
+  checkpoint(): void {
+    this.ledger.checkpoint();
+  }
+}
+
+interface NodeParts {
+  readonly name: string;
+  readonly epoch: number;
+  readonly skewMs: number;
+  readonly clock: Clock;
+  readonly send: (statement: Statement) => void;
+  /** Silences its timers. */
+  end(): void;
+}
+
+/** What a ledger writes into. */
+interface Pages extends Journal {
+  durable(sequence: number): true | Promise<boolean>;
+  flushed(): Promise<boolean>;
+}
+
+/** Its journal takes everything at once, and outlives it. */
+class JournalNode extends Node {
+  constructor(
+    parts: NodeParts,
+    private readonly records: LedgerRecord[] = [],
+  ) {
+    super(parts, {
+      append: (_, record) => records.push(record),
+      withdraw: () => false,
+      durable: () => true,
+      flushed: async () => true,
+    });
   }
 
   /** What the journal says was spent, with what was open billed whole, as the worst recovery would. */
@@ -305,3 +478,34 @@ class Node {
     return spent;
   }
 }
+
+/** It keeps nothing. */
+class DisklessNode extends Node {
+  constructor(
+    parts: NodeParts,
+    commit: (batch: CommitBatch) => Promise<void>,
+    onClosed: () => void,
+    readonly journal = new PostgresJournal({
+      commit,
+      clock: parts.clock,
+      defer: queueMicrotask,
+      onFault: (error) => {
+        if (error instanceof EpochOver) onClosed();
+      },
+    }),
+  ) {
+    super(parts, journal);
+  }
+
+  override checkpoint(): void {
+    super.checkpoint();
+    this.journal.schedule();
+  }
+}
+
+const WHOLE: Omit<Ending, "cost"> = {
+  state: "settled",
+  writeOff: false,
+  rateTokens: 0,
+  allowanceUsed: false,
+};

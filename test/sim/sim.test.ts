@@ -24,8 +24,8 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, not
   expect(totals.crashes).toBeGreaterThanOrEqual(SEEDS);
 });
 
-test("ledgers share one Authority: in every step, no limit is crossed, and the credit can be used to the end", async () => {
-  const totals = { admitted: 0, refused: 0, crashes: 0, drained: 0 };
+test("ledgers share one Authority, with journals or without: no limit is crossed, no promise lost, all credit used", async () => {
+  const totals = { admitted: 0, refused: 0, crashes: 0, closed: 0, committed: 0, drained: 0 };
   for (let seed = 1; seed <= NODE_SEEDS; seed++) {
     const summary = await simulateNodes(seed, NODE_STEPS).catch((error: Error) => {
       throw new Error(`replay it with: simulateNodes(${seed}, ${NODE_STEPS})\n${error.stack}`);
@@ -34,6 +34,8 @@ test("ledgers share one Authority: in every step, no limit is crossed, and the c
   }
   expect(totals.admitted).toBeGreaterThan(NODE_SEEDS * 20);
   expect(totals.crashes).toBeGreaterThan(NODE_SEEDS / 10);
+  expect(totals.closed).toBeGreaterThan(NODE_SEEDS / 10);
+  expect(totals.committed).toBeGreaterThan(NODE_SEEDS * 10);
   // Limits are near enough to be reached, or the test would prove nothing.
   expect(totals.refused).toBeGreaterThan(NODE_SEEDS);
   expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);
