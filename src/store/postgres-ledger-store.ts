@@ -32,12 +32,13 @@ export class PostgresLedgerStore {
     });
   }
 
-  /** How far each of the node's journal files was shipped, in bytes. */
+  /** How far each of the node's journal files was shipped, in bytes: what is below may be forgotten. */
   async reached(node: string): Promise<Map<number, number>> {
-    const rows = await this.postgres.query<{ file: string; bytes: string }>(
-      (sql) => sql`SELECT file, bytes FROM shipped WHERE node = ${node}`,
-    );
-    return new Map(rows.map(({ file, bytes }) => [Number(file), Number(bytes)]));
+    return this.postgres.transaction(async (sql) => {
+      const rows = await sql<{ file: string; bytes: string }[]>`
+        SELECT file, bytes FROM shipped WHERE node = ${node} ${andReplicated(sql)}`;
+      return new Map(rows.map(({ file, bytes }) => [Number(file), Number(bytes)]));
+    });
   }
 
   async forgetReachedBefore(node: string, file: number): Promise<void> {
@@ -70,7 +71,9 @@ export class PostgresLedgerStore {
         VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
         ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;
       if (inserted.length === 0) {
-        const [row] = await sql<CreditRow[]>`SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey}`;
+        const [row] = await sql<
+          CreditRow[]
+        >`SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} ${andReplicated(sql)}`;
         return creditOf(row!);
       }
       await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
@@ -187,6 +190,12 @@ export class PostgresLedgerStore {
 
 /** Some 20 ms of PostgreSQL. */
 const FOLD_SLICE = 500;
+/**
+ * Ends a SELECT whose rows are acted upon as if they could not be lost. A commit that still waits for the replica becomes
+ * visible when PostgreSQL restarts, and a transaction that only reads it waits for nothing; one that locks it does.
+ */
+const andReplicated = (sql: TransactionSQL) => sql`FOR UPDATE`;
+
 /** Receipts that one page looks at. */
 const MAX_SCANNED = 2_000;
 /** An audit reads everything. */

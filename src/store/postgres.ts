@@ -1,5 +1,5 @@
 import { SQL, type TransactionSQL } from "bun";
-import type { Clock } from "../units/clock.ts";
+import type { Clock, Timer } from "../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-migrations.ts";
 
 /** PostgreSQL cannot be reached, or did not answer in time. Whatever was asked may have happened. */
@@ -16,6 +16,7 @@ export class Postgres {
   private client: SQL;
   private listener: SQL | null = null;
   private channels: Channels | null = null;
+  private feeling: Timer | null = null;
 
   constructor(
     private readonly options: PostgresOptions,
@@ -53,17 +54,40 @@ export class Postgres {
     this.listener = listener;
     this.channels = channels;
     const hear = Object.entries(channels).map(([channel, heard]) => listener.listen(channel, heard));
-    Promise.all(hear).catch(() => {
-      // Only a connection that once stood comes back by itself.
-      this.clock.after(LISTEN_AGAIN_MS, () => {
-        if (this.listener === listener) this.listen(channels);
-      });
+    // Only a connection that once stood comes back by itself.
+    Promise.all(hear).then(
+      () => this.feel(listener),
+      () => this.listenAgain(listener, LISTEN_AGAIN_MS),
+    );
+  }
+
+  /** Nothing may be said for days: whether the connection still stands is only known by asking over it. */
+  private feel(listener: SQL): void {
+    this.feeling = this.clock.after(FEEL_MS, async () => {
+      if (this.listener !== listener) return;
+      const late = this.clock.after(ANSWER_MS, () => this.listenAgain(listener, 0));
+      try {
+        const asked = await listener.listen(NOTHING_SAID, () => {});
+        await asked.unlisten();
+        this.feel(listener);
+      } catch {
+        this.listenAgain(listener, LISTEN_AGAIN_MS);
+      } finally {
+        late.cancel();
+      }
+    });
+  }
+
+  private listenAgain(listener: SQL, afterMs: number): void {
+    this.clock.after(afterMs, () => {
+      if (this.listener === listener) this.listen(this.channels!);
     });
   }
 
   async close(): Promise<void> {
     void this.listener?.close({ timeout: 0 }).catch(() => {});
     this.listener = null;
+    this.feeling?.cancel();
     await this.client.close({ timeout: CLOSE_S });
   }
 
@@ -77,6 +101,8 @@ export class Postgres {
     try {
       return await Promise.race([work(client), late.promise]);
     } catch (error) {
+      // A server that follows another one answers reads for ever: only new connections find the one that leads.
+      if (sqlState(error) === READ_ONLY) this.replace(client);
       throw sqlState(error) === null || GOING_DOWN.test(sqlState(error)!) ? unreachable(error) : error;
     } finally {
       timer.cancel();
@@ -92,7 +118,14 @@ export class Postgres {
   }
 
   private connect(max: number): SQL {
-    return new SQL(this.options.url, { max, connectionTimeout: CONNECT_S, idleTimeout: 0 });
+    return new SQL(this.options.url, {
+      max,
+      connectionTimeout: CONNECT_S,
+      idleTimeout: 0,
+      // A node that is cut off within a transaction must not keep others from the rows that it has locked. `statement_timeout`
+      // would also end the wait for a replica, and call the commit a success.
+      connection: { idle_in_transaction_session_timeout: this.options.deadlineMs },
+    });
   }
 }
 
@@ -109,8 +142,12 @@ const CLOSE_S = 2;
 const MAX_ATTEMPTS = 10;
 /** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
 const LOST_TO_OTHERS = new Set(["40001", "40P01", "23505"]);
-/** Connection lost, resources exhausted, operator intervention: nothing that the statement did. */
-const GOING_DOWN = /^(08|53|57P)/;
+/**
+ * Connection lost, resources exhausted, operator intervention, a server that follows another, a transaction that was idle for
+ * too long: nothing that the statement did.
+ */
+const GOING_DOWN = /^(08|53|57P|25006|25P03)/;
+const READ_ONLY = "25006";
 
 /** The five characters by which PostgreSQL names an error; null when the error did not come from a server. */
 function sqlState(error: unknown): string | null {
@@ -128,6 +165,10 @@ function unreachable(error: unknown): unknown {
 
 const CONNECT_S = 5;
 const LISTEN_AGAIN_MS = 2_000;
+const FEEL_MS = 5_000;
+const ANSWER_MS = 5_000;
+/** A channel on which nobody says anything. */
+const NOTHING_SAID = "gateway_nothing";
 
 /** Brings the schema up to date; nodes that start together wait for each other. */
 export async function migratePostgres(postgres: Postgres): Promise<void> {

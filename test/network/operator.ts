@@ -75,21 +75,9 @@ export class Operator {
 
   /** Asks every gateway for the books, and one for what it knows of each key. */
   async look(): Promise<Outcome> {
-    const audits: Audit[] = [];
-    for (const gateway of this.gateways) {
-      const { json } = await this.send(gateway, {
-        method: "GET",
-        path: "/admin/ledger/audit",
-        bearer: ADMIN,
-      });
-      audits.push({
-        gateway,
-        ok: json.ok,
-        driftNano: Number(json.drift_nano),
-        creditsNano: Number(json.credits_nano),
-        chargesNano: Number(json.charges_nano),
-      });
-    }
+    // Each gateway ships what it has when it is asked, so only the second time all of them have shipped everything.
+    await this.audits();
+    const audits = await this.audits();
     const { purse, capped, team } = this.owners;
     const gateway = this.random.pick(this.gateways);
     const read = async (path: string, bearer: string) =>
@@ -108,6 +96,25 @@ export class Operator {
         { limit: "team", usedNano: nano(drawn) },
       ],
     };
+  }
+
+  private async audits(): Promise<Audit[]> {
+    const audits: Audit[] = [];
+    for (const gateway of this.gateways) {
+      const { json } = await this.send(gateway, {
+        method: "GET",
+        path: "/admin/ledger/audit",
+        bearer: ADMIN,
+      });
+      audits.push({
+        gateway,
+        ok: json.ok,
+        driftNano: Number(json.drift_nano),
+        creditsNano: Number(json.credits_nano),
+        chargesNano: Number(json.charges_nano),
+      });
+    }
+    return audits;
   }
 
   private async receiptsOf(gateway: string, owner: Owner): Promise<Receipt[]> {

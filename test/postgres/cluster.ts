@@ -8,6 +8,7 @@ import { giveToPostgres, PostgresServer, toolFolder } from "./server.ts";
 export class Cluster {
   private server: PostgresServer;
   private replica: PostgresServer | null = null;
+  replicaPort = 0;
 
   private constructor(
     private readonly folder: string,
@@ -62,13 +63,23 @@ export class Cluster {
 
   /** From now on, a commit is only answered once a second server has it as well. */
   async replicate(): Promise<void> {
-    this.replica = this.on("replica", freePort());
+    this.replicaPort = freePort();
+    this.replica = this.on("replica", this.replicaPort);
     await this.replica.follow("127.0.0.1", this.port);
     await this.replica.start();
     const sql = new Bun.SQL(this.url(), { max: 1 });
     await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'").simple();
     await sql`SELECT pg_reload_conf()`;
     await sql.close();
+  }
+
+  beginReplica(): Promise<void> {
+    return this.replica!.start();
+  }
+
+  /** Commits are no longer answered. */
+  endReplica(): Promise<void> {
+    return this.replica!.end("fast");
   }
 
   /** The first server is lost, and the second takes its place and its address. */

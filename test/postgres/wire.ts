@@ -10,7 +10,7 @@ export class PostgresWire {
 
   private constructor(
     private readonly server: net.Server,
-    private readonly to: number,
+    private to: number,
   ) {}
 
   static async start(to: number): Promise<PostgresWire> {
@@ -33,6 +33,11 @@ export class PostgresWire {
 
   heal(): void {
     this.isCut = false;
+  }
+
+  /** Where connections lead that are made from now on; those that stand stay where they are. */
+  leadTo(port: number): void {
+    this.to = port;
   }
 
   close(): void {

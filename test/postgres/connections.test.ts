@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Postgres, StoreUnreachable } from "../../src/store/postgres.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+import { PostgresWire } from "./wire.ts";
+
+/** A network that swallows packets tells nobody that a connection is gone: neither the node nor PostgreSQL. */
+describe.skipIf(!hasPostgres())("a connection that is gone without a word", () => {
+  let cluster: Cluster;
+  let wire: PostgresWire;
+  let cutOff: Postgres;
+  let other: Postgres;
+  beforeAll(async () => {
+    cluster = await Cluster.start();
+    wire = await PostgresWire.start(cluster.port);
+    const options = { connections: 2, deadlineMs: 1_000 };
+    const url = cluster.url();
+    cutOff = new Postgres({ ...options, url: url.replace(`:${cluster.port}/`, `:${wire.port}/`) }, hasty);
+    other = new Postgres({ ...options, url, deadlineMs: 10_000 }, systemClock);
+    await other.query((sql) => sql`CREATE TABLE counted (one INT PRIMARY KEY, many INT)`);
+    await other.query((sql) => sql`INSERT INTO counted VALUES (1, 0)`);
+  });
+  afterAll(async () => {
+    await other.close();
+    await cutOff.close();
+    wire.close();
+    await cluster.stop();
+  });
+
+  /** A fiftieth of every wait, and real answers. */
+  const hasty = { after: (ms: number, run: () => void) => systemClock.after(ms / 50, run) };
+
+  test("keeps nothing locked that a transaction had locked when it was lost", async () => {
+    const lost = cutOff.transaction(async (sql) => {
+      await sql`SELECT many FROM counted WHERE one = 1 FOR UPDATE`;
+      wire.cut();
+      await sql`UPDATE counted SET many = 1 WHERE one = 1`;
+    }, 50_000);
+    await expect(lost).rejects.toBeInstanceOf(StoreUnreachable);
+    await other.query((sql) => sql`UPDATE counted SET many = many + 2 WHERE one = 1`);
+    expect(await other.query((sql) => sql`SELECT many FROM counted`)).toEqual([{ many: 2 }]);
+    wire.heal();
+  }, 30_000);
+
+  test("is heard of no longer, and another one listens in its place", async () => {
+    const heard = Promise.withResolvers<string>();
+    let listening = 0;
+    cutOff.listen({ said: (word) => (word === "again" ? heard.resolve(word) : void (listening += 1)) });
+    const say = (word: string) => other.query((sql) => sql`SELECT pg_notify('said', ${word})`);
+    while (listening === 0) {
+      await say("listening?");
+      await Bun.sleep(5);
+    }
+    wire.cut();
+    wire.heal();
+    const saying = setInterval(() => void say("again"), 50);
+    expect(await heard.promise).toBe("again");
+    clearInterval(saying);
+  }, 30_000);
+});
