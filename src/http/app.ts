@@ -16,6 +16,7 @@ import { generationEndpoints } from "./generation.ts";
 import { keyEndpoints } from "./keys.ts";
 import { meEndpoints } from "./me.ts";
 import { pageEndpoints } from "./pages.ts";
+import { Patience } from "./patience.ts";
 import { receiptEndpoints } from "./receipts.ts";
 import { internalError, refusalResponse } from "./reply.ts";
 import { unknownPath } from "./unknown-path.ts";
@@ -28,7 +29,8 @@ export type { HttpDeps } from "./deps.ts";
  * http/body, and responses are built whole, because touching `set.headers` beside a streamed response makes Elysia
  * re-encode the stream and break characters that are split across chunks.
  */
-export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
+export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
+  const patience = new Patience(silenceSeconds, deps.desk.clock);
   const served = [
     ...generationEndpoints(deps),
     ...keyEndpoints(deps),
@@ -49,12 +51,12 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
   const endpoints = [...served, ...apiDocEndpoints(served, deps)].flatMap(withAlias);
   const app = new Elysia({
     strictPath: true,
-    serve: { development: false, error: (failure) => lastResort(failure, deps) },
+    serve: { development: false, idleTimeout: silenceSeconds, error: (failure) => lastResort(failure, deps) },
   });
   // Before the endpoints: Elysia's hooks hold for what is added after them.
   app.onError(({ request, code, error }) => {
     try {
-      const exchange = new Exchange(request, {}, app.server, deps.desk.random, untakenSeconds);
+      const exchange = new Exchange(request, {}, app.server, deps.desk.random, patience);
       if (code !== "NOT_FOUND") throw error;
       const { why, headers } = unknownPath(request, endpoints);
       return refusal(why, exchange, deps, headers);
@@ -67,7 +69,7 @@ export function httpApp(deps: HttpDeps, untakenSeconds = UNTAKEN_SECONDS) {
       endpoint.method,
       endpoint.path,
       ({ request, params, server }) =>
-        answer(endpoint, new Exchange(request, params, server, deps.desk.random, untakenSeconds), deps),
+        answer(endpoint, new Exchange(request, params, server, deps.desk.random, patience), deps),
       { parse: "none" },
     );
   }
@@ -85,11 +87,11 @@ function lastResort(failure: unknown, deps: HttpDeps): Response {
 }
 
 /**
- * How long a client may leave bytes of a generation untaken. A stream that nobody reads holds credit, a host's connection
- * and memory. Any progress starts the time anew, but Bun notices it only by the third of a socket buffer, which a slow
- * line takes many seconds for.
+ * How long a client may be silent while it sends its request, or leave bytes of an answer untaken. A stream that nobody reads holds
+ * credit, a host's connection and memory. Any progress starts the time anew, but Bun notices what is taken only by the third
+ * of a socket buffer, which a slow line takes many seconds for.
  */
-const UNTAKEN_SECONDS = 60;
+const SILENCE_SECONDS = 60;
 
 /** Clients whose base address must not hold `/v1` put one more before the path. */
 const withAlias = (endpoint: Endpoint): Endpoint[] =>
@@ -108,7 +110,6 @@ export function listen(
     hostname,
     port,
     reusePort: shared,
-    idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   });
   return app.server!;
@@ -119,6 +120,3 @@ export interface Address {
   readonly port: number;
   readonly shared?: boolean;
 }
-
-/** Longest silence of a client while it sends its request. */
-const IDLE_SECONDS = 30;

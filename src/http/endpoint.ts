@@ -3,6 +3,7 @@ import { newId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
+import type { Connection, Patience } from "./patience.ts";
 import { internalError, type Reply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
 
@@ -16,7 +17,8 @@ export interface Endpoint {
 }
 
 /** A request under way. */
-export class Exchange {
+export class Exchange implements Connection {
+  patient = false;
   private id: ReceiptId | null = null;
 
   constructor(
@@ -24,7 +26,7 @@ export class Exchange {
     readonly params: Readonly<Record<string, string>>,
     private readonly server: Bun.Server<unknown> | null,
     private readonly random: RandomBytes,
-    private readonly untakenSeconds: number,
+    private readonly patience: Patience,
   ) {}
 
   /** Made when first asked for: a generation request has one of its own. */
@@ -38,17 +40,18 @@ export class Exchange {
     return this.server?.requestIP(this.request)?.address ?? null;
   }
 
-  /** No limit to the client's silence: it waits for the gateway, which has deadlines of its own. */
+  /** The client waits for the gateway; see Patience. */
   gatewaysTurn(): void {
-    this.server?.timeout(this.request, 0);
+    this.patience.begin(this);
   }
 
-  /**
-   * Now the client has to do something: take bytes, or send its next request. Bun keeps what `gatewaysTurn` set for as long
-   * as the connection is open, so whoever calls that must call this when it is done.
-   */
+  /** The client has to take bytes, or to send its next request. Whoever calls `gatewaysTurn` must call this when it is done. */
   clientsTurn(): void {
-    this.server?.timeout(this.request, this.untakenSeconds);
+    this.patience.end(this);
+  }
+
+  limit(seconds: number): void {
+    this.server?.timeout(this.request, seconds);
   }
 }
 

@@ -18,14 +18,7 @@ import {
   rateCounter,
 } from "./counter.ts";
 import type { Answer, Grants, Shared } from "./grants.ts";
-import {
-  formatRecord,
-  type HoldRecord,
-  type HoldSubject,
-  type LedgerRecord,
-  type TerminalRecord,
-  type TerminalState,
-} from "./record.ts";
+import type { HoldRecord, HoldSubject, LedgerRecord, TerminalRecord, TerminalState } from "./record.ts";
 
 /**
  * The ledger of one process. Balances, caps and rates live in memory; `admit` checks all of them and takes from all of
@@ -431,7 +424,7 @@ export class Ledger {
   }
 
   private append(record: LedgerRecord): number {
-    return this.journal.append(formatRecord(record), record);
+    return this.journal.append(record);
   }
 
   private counted(budgets: readonly Budget[], allowances: readonly Allowance[], at: EpochMs): boolean {
@@ -493,7 +486,7 @@ export class Ledger {
 
 /** Appends records in order. `durable` in store/journal says when one may be acknowledged. */
 export interface Journal {
-  append(text: string, record: LedgerRecord): number;
+  append(record: LedgerRecord): number;
   /** Forgets a record that the disk has refused so far; false when it is written or being written. */
   withdraw(sequence: number): boolean;
 }

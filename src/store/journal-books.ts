@@ -1,6 +1,5 @@
 import type { CounterId } from "../ledger/counter.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { formatRecord } from "../ledger/record.ts";
 import { type Recovered, Replay, recoveredEnd } from "../ledger/recovery.ts";
 import type { Clock } from "../units/clock.ts";
 import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
@@ -53,7 +52,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     const { writeOffTokens, recoveredBody } = this.options;
     for (const orphan of replay.orphans.values()) {
       const record = recoveredEnd(orphan, writeOffTokens, recoveredBody);
-      this.journal.append(formatRecord(record), record);
+      this.journal.append(record);
     }
     if (!(await this.journal.flushed())) {
       throw new Error(

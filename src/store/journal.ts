@@ -1,6 +1,7 @@
 import type { Journal } from "../ledger/ledger.ts";
-import { formatRecord, type LedgerRecord, parseRecord, type TerminalRecord } from "../ledger/record.ts";
+import type { LedgerRecord, TerminalRecord } from "../ledger/record.ts";
 import type { Disk, DiskFile } from "./disk.ts";
+import { JournalLines, readLines } from "./journal-lines.ts";
 
 /**
  * The ledger's write-ahead journal: lines of `crc32 json`, appended to numbered files. It exists because a request must
@@ -16,11 +17,11 @@ export class DurableJournal implements Journal {
   private file: DiskFile;
   private number: number;
   private bytes = 0;
-  private headBytes = 0;
+  private headWaits = false;
+  private readonly lines = new JournalLines();
   private appended = 0;
   private durableThrough = 0;
-  private pending: Line[] = [];
-  private pendingBytes = 0;
+  private pending: Appended[] = [];
   private waiting: Waiter[] = [];
   private state: "idle" | "scheduled" | "writing" | "retrying" | "closed" = "idle";
   private readonly queue: Unapplied[] = [];
@@ -34,10 +35,8 @@ export class DurableJournal implements Journal {
     this.file = options.disk.open(fileName(this.number));
   }
 
-  append(text: string, record: LedgerRecord): number {
-    const line = `${crc(text)} ${text}\n`;
-    this.pending.push({ line, record, sequence: ++this.appended });
-    this.pendingBytes += line.length;
+  append(record: LedgerRecord): number {
+    this.pending.push({ record, sequence: ++this.appended });
     return this.appended;
   }
 
@@ -65,7 +64,7 @@ export class DurableJournal implements Journal {
 
   /** Paid work may start: the disk accepts, and memory for what it has not accepted yet is not running out. */
   get healthy(): boolean {
-    return this.failure === null && this.pendingBytes < MAX_PENDING_BYTES;
+    return this.failure === null && this.pending.length < MAX_PENDING;
   }
 
   /** Writes what was appended although nobody waits for it. */
@@ -107,7 +106,7 @@ export class DurableJournal implements Journal {
 
   /** The open holds that a new file begins with are on the disk: the files before it are no longer needed for them. */
   get headWritten(): boolean {
-    return this.bytes >= this.headBytes && this.state === "idle";
+    return !this.headWaits && this.state === "idle";
   }
 
   /** The file being written. */
@@ -130,12 +129,8 @@ export class DurableJournal implements Journal {
     this.file = next;
     this.number += 1;
     this.bytes = 0;
-    const head = open.map((record) => {
-      const text = formatRecord(record);
-      return { line: `${crc(text)} ${text}\n`, record, sequence: 0 };
-    });
-    this.headBytes = head.reduce((sum, { line }) => sum + Buffer.byteLength(line), 0);
-    this.pending.unshift(...head);
+    this.headWaits = open.length > 0;
+    this.pending = [...open.map((record) => ({ record, sequence: 0 })), ...this.pending];
     this.schedule();
     return true;
   }
@@ -163,7 +158,6 @@ export class DurableJournal implements Journal {
     this.state = "writing";
     const batch = this.pending;
     this.pending = [];
-    this.pendingBytes = 0;
     try {
       const ends = await this.write(batch);
       this.accept(batch, ends);
@@ -172,12 +166,9 @@ export class DurableJournal implements Journal {
     }
   }
 
-  /** Returns each line's end within the file. */
-  private async write(batch: readonly Line[]): Promise<number[]> {
-    const ends: number[] = [];
-    const bytes = Buffer.from(batch.map(({ line }) => line).join(""));
-    let end = this.bytes;
-    for (const { line } of batch) ends.push((end += Buffer.byteLength(line)));
+  /** Each line's end within the file. */
+  private async write(batch: readonly Appended[]): Promise<number[]> {
+    const { bytes, ends } = this.lines.of(batch, this.bytes);
     this.file.write(bytes, this.bytes);
     const synced = this.file.sync();
     if (synced !== undefined) await synced;
@@ -185,8 +176,9 @@ export class DurableJournal implements Journal {
     return ends;
   }
 
-  private accept(batch: readonly Line[], ends: readonly number[]): void {
+  private accept(batch: readonly Appended[], ends: readonly number[]): void {
     this.failure = null;
+    this.headWaits = false;
     for (const [index, { record, sequence }] of batch.entries()) {
       if (sequence > this.durableThrough) this.durableThrough = sequence;
       if (record.kind === "terminal") {
@@ -201,10 +193,9 @@ export class DurableJournal implements Journal {
   }
 
   /** Nothing of the batch is taken for written: its bytes are cut off, and it goes first in the next try. */
-  private refuse(batch: readonly Line[], error: unknown): void {
+  private refuse(batch: readonly Appended[], error: unknown): void {
     this.failure = error instanceof Error ? error.message : String(error);
     this.pending = [...batch, ...this.pending];
-    this.pendingBytes = this.pending.reduce((sum, { line }) => sum + line.length, 0);
     this.state = "retrying";
     try {
       this.file.truncate(this.bytes);
@@ -257,8 +248,7 @@ export function places(batch: readonly Unapplied[]): ReadonlyMap<number, number>
   return new Map(batch.map(({ file, bytes }) => [file, bytes]));
 }
 
-interface Line {
-  readonly line: string;
+interface Appended {
   readonly record: LedgerRecord;
   readonly sequence: number;
 }
@@ -269,23 +259,15 @@ interface Waiter {
   readonly resolve: (durable: boolean) => void;
 }
 
-/** About a hundred thousand records: several seconds of a busy gateway. */
-const MAX_PENDING_BYTES = 64 * 1024 * 1024;
+/** Several seconds of a busy gateway. */
+const MAX_PENDING = 100_000;
 const RETRY_MS = 250;
 
 /** Every record in the journal's files, in order, with the place where it ends; stops at the first torn line of a file. */
 export function* readJournal(disk: Disk): Generator<{ record: LedgerRecord; file: number; bytes: number }> {
   for (const file of journalFiles(disk)) {
     const content = Buffer.from(disk.read(fileName(file)));
-    let start = 0;
-    for (;;) {
-      const end = content.indexOf(0x0a, start);
-      if (end === -1) break;
-      const text = content.toString("utf8", start + CRC_LENGTH + 1, end);
-      if (content.toString("latin1", start, start + CRC_LENGTH) !== crc(text)) break;
-      start = end + 1;
-      yield { record: parseRecord(text), file, bytes: start };
-    }
+    for (const { record, end } of readLines(content)) yield { record, file, bytes: end };
   }
 }
 
@@ -301,6 +283,3 @@ export function journalFiles(disk: Disk): number[] {
 }
 
 const fileName = (number: number): string => `journal-${String(number).padStart(8, "0")}.log`;
-
-const CRC_LENGTH = 8;
-const crc = (text: string): string => Bun.hash.crc32(text).toString(16).padStart(CRC_LENGTH, "0");

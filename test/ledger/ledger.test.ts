@@ -17,7 +17,7 @@ function open(credited = 1_000) {
   const clock = { now: () => time.now, elapsedMs: () => time.elapsedMs, after: () => ({ cancel() {} }) };
   const records: LedgerRecord[] = [];
   const journal = {
-    append: (_text: string, record: LedgerRecord) => records.push(record),
+    append: (record: LedgerRecord) => records.push(record),
     withdraw: (sequence: number) => records.splice(sequence - 1, 1).length === 1,
   };
   const sums = { spent: () => ZERO_USD, credited: () => credited as NanoUsd };

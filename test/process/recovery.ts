@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { balanceCounter, keyCounter } from "../../src/ledger/counter.ts";
-import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { folderDisk } from "../../src/store/disk.ts";
 import { DurableJournal } from "../../src/store/journal.ts";
 import { systemClock } from "../../src/units/clock.ts";
@@ -73,7 +73,7 @@ async function writeJournal(
   });
   const at = systemClock.now();
   const counters = [balanceCounter(balance), keyCounter("day", key, at), keyCounter("month", key, at)];
-  const append = (record: LedgerRecord) => journal.append(formatRecord(record), record);
+  const append = (record: LedgerRecord) => journal.append(record);
   const price = {
     input: 1_000_000,
     output: 10_000_000,

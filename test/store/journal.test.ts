@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { DurableJournal, journalFiles, readJournal } from "../../src/store/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
@@ -40,8 +40,6 @@ const end = (name: string) =>
     allowances: [],
     body: "{}",
   }) as unknown as LedgerRecord;
-const append = (journal: DurableJournal, record: LedgerRecord) =>
-  journal.append(formatRecord(record), record);
 const receiptsOn = (disk: SimulatedDisk) =>
   [...readJournal(disk)].map(({ record }) => (record.kind === "terminal" ? record.receipt : record.kind));
 
@@ -49,8 +47,8 @@ describe("durable", () => {
   test("nobody hears yes before the sync, and everybody of a turn hears it after one", async () => {
     const disk = new SimulatedDisk();
     const { journal, turn } = journalOn(disk);
-    const first = journal.durable(append(journal, end("a")));
-    const second = journal.durable(append(journal, end("b")));
+    const first = journal.durable(journal.append(end("a")));
+    const second = journal.durable(journal.append(end("b")));
     expect(first).toBeInstanceOf(Promise);
     await turn();
     expect(await first).toBe(true);
@@ -67,7 +65,7 @@ describe("durable", () => {
       const acknowledged: string[] = [];
       for (let index = 0; index < 20; index++) {
         const name = `r${index}`;
-        const durable = journal.durable(append(journal, end(name)));
+        const durable = journal.durable(journal.append(end(name)));
         if (durable !== true) void durable.then((yes) => yes && acknowledged.push(`rcpt_${name}`));
         if (random.chance(0.3)) await turn();
       }
@@ -88,16 +86,16 @@ describe("a disk that refuses", () => {
     async (mood) => {
       const disk = new SimulatedDisk();
       const { journal, turn, retry } = journalOn(disk);
-      const before = journal.durable(append(journal, end("before")));
+      const before = journal.durable(journal.append(end("before")));
       await turn();
       expect(await before).toBe(true);
 
       disk.mood = mood;
-      const refused = journal.durable(append(journal, end("refused")));
+      const refused = journal.durable(journal.append(end("refused")));
       await turn();
       expect(await refused).toBe(false);
       expect(journal.healthy).toBe(false);
-      expect(await journal.durable(append(journal, end("meanwhile")))).toBe(false);
+      expect(await journal.durable(journal.append(end("meanwhile")))).toBe(false);
 
       disk.mood = "fine";
       retry();
@@ -116,13 +114,13 @@ describe("a disk that refuses", () => {
 test("a new file begins with the open holds, and the old one can then be forgotten", async () => {
   const disk = new SimulatedDisk();
   const { journal, written } = journalOn(disk, 7, 10);
-  append(journal, end("old"));
+  journal.append(end("old"));
   await written();
   expect(journal.full).toBe(true);
   const hold = { kind: "hold", receipt: "rcpt_open" } as unknown as LedgerRecord;
   expect(journal.rotate([hold])).toBe(true);
   expect(journal.headWritten).toBe(false);
-  append(journal, end("new"));
+  journal.append(end("new"));
   await written();
   expect(journal.headWritten).toBe(true);
   journal.forgetBefore(journal.currentFile);
@@ -133,12 +131,12 @@ test("a new file begins with the open holds, and the old one can then be forgott
 test("a disk that refuses a new file leaves the old one in use", async () => {
   const disk = new SimulatedDisk();
   const { journal, written } = journalOn(disk);
-  append(journal, end("a"));
+  journal.append(end("a"));
   await written();
   disk.mood = "read-only";
   expect(() => journal.rotate([])).toThrow("EROFS");
   disk.mood = "fine";
-  append(journal, end("b"));
+  journal.append(end("b"));
   await written();
   expect(journalFiles(disk)).toEqual([1]);
   expect(receiptsOn(disk)).toEqual(["rcpt_a", "rcpt_b"]);
@@ -147,7 +145,7 @@ test("a disk that refuses a new file leaves the old one in use", async () => {
 test("a line that was altered on the disk is not believed, and neither is what follows it in that file", async () => {
   const disk = new SimulatedDisk();
   const { journal, written } = journalOn(disk);
-  for (const name of ["a", "b", "c"]) append(journal, end(name));
+  for (const name of ["a", "b", "c"]) journal.append(end(name));
   await written();
   const file = disk.open("journal-00000001.log");
   const text = Buffer.from(disk.read("journal-00000001.log"));
@@ -155,4 +153,19 @@ test("a line that was altered on the disk is not believed, and neither is what f
   file.write(Buffer.from("rcpt_X"), at);
   file.sync();
   expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
+});
+
+test("records are read back with the places where they end, in any script and of any size", async () => {
+  const disk = new SimulatedDisk();
+  const { journal, written } = journalOn(disk);
+  const names = ["żółć", "模型", "😀", "x".repeat(200_000), "a"];
+  for (const name of names) {
+    journal.append(end(name));
+    await written();
+  }
+  const read = [...readJournal(disk)];
+  expect(read.map(({ record }) => record.kind === "terminal" && record.receipt)).toEqual(
+    names.map((name) => `rcpt_${name}`) as never,
+  );
+  expect(read.map(({ bytes }) => bytes)).toEqual(journal.unapplied(names.length).map(({ bytes }) => bytes));
 });

@@ -1,0 +1,55 @@
+import type { Clock } from "../units/clock.ts";
+
+/**
+ * Who is waited for. A client that is silent for `seconds`, while it should send its request or take its answer, is let go by
+ * the server; while it waits for the gateway, which has deadlines of its own, it may be silent for as long as that takes. Most
+ * answers come long before it matters, so the server is told only of those that do not.
+ */
+export class Patience {
+  private readonly waiting = new Set<Connection>();
+  private looking = false;
+
+  constructor(
+    readonly seconds: number,
+    private readonly clock: Pick<Clock, "after">,
+  ) {}
+
+  /** The gateway works for it. */
+  begin(connection: Connection): void {
+    if (connection.patient) return;
+    this.waiting.add(connection);
+    if (!this.looking) this.lookAgain();
+  }
+
+  /** Now the client has to do something; any sign of life starts its time anew. */
+  end(connection: Connection): void {
+    this.waiting.delete(connection);
+    if (!connection.patient) return;
+    connection.patient = false;
+    connection.limit(this.seconds);
+  }
+
+  private lookAgain(): void {
+    this.looking = true;
+    this.clock.after((this.seconds * 1_000) / LOOKS, () => this.look());
+  }
+
+  private look(): void {
+    this.looking = false;
+    for (const connection of this.waiting) {
+      connection.patient = true;
+      connection.limit(0);
+    }
+    this.waiting.clear();
+  }
+}
+
+export interface Connection {
+  /** Its client's silence is not limited. */
+  patient: boolean;
+  /** Bun keeps what is set here for as long as the connection is open; 0 is no limit. */
+  limit(seconds: number): void;
+}
+
+/** Within a client's time, so that none runs out while the gateway works. */
+const LOOKS = 4;
