@@ -39,7 +39,7 @@ import type { RandomBytes } from "../units/random.ts";
 import { newSpanId, type Trace } from "../units/trace-context.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type Admitted, admit, bookkeepingDown, checkContext, type Desk, rateRefusal } from "./admission.ts";
-import type { Answer, Call, Sink, StreamedAnswer, WholeAnswer } from "./answer.ts";
+import type { Answer, Call, Sink, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { deliveredTokens, meter, usedTokens } from "./metering.ts";
 import { type Finished, formatReceipt, type Receipt } from "./receipt.ts";
@@ -326,7 +326,7 @@ class Run {
 
   /** A stream may last for minutes, and no host will be sent the prompt any more, which may be megabytes. */
   private letGo(request: GenerationRequest): GenerationRequest {
-    this.call = { ...this.call, body: NO_BYTES };
+    this.call = { ...this.call, body: NO_BYTES, blocks: noBlocks };
     this.request = withoutPrompt(request);
     return this.request;
   }
@@ -339,31 +339,31 @@ class Run {
       opened.cancel();
       return this.failed(bookkeepingDown(), "failed");
     }
-    let begun = false;
-    const answer: StreamedAnswer = {
-      kind: "stream",
-      status: 200,
-      headers: {
-        ...this.headers("text/event-stream"),
-        ...omission(opened.omitted),
-        "cache-control": "no-cache",
-        "x-accel-buffering": "no",
-      },
-      run: async (sink) => {
-        // Pulled after the client had left.
-        if (begun) return sink.close();
-        begun = true;
-        return this.stream(opened, request, admitted, firstTokenMs, sink);
-      },
+    const headers = {
+      ...this.headers("text/event-stream"),
+      ...omission(opened.omitted),
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
     };
-    // A client that leaves before the response is pulled: nobody will run it, and its hold must still be settled.
+    const run = this.onceRun((sink) => this.stream(opened, request, admitted, firstTokenMs, sink));
+    return { kind: "stream", status: 200, headers, run };
+  }
+
+  /** A client may leave before the response is pulled: then nobody will run the stream, and its hold must still be settled. */
+  private onceRun(stream: (sink: Sink) => Promise<void>): (sink: Sink) => Promise<void> {
     const { signal } = this.call;
-    const leave = () => {
-      if (!begun) void answer.run(DEAD_SINK);
+    let begun = false;
+    const run = async (sink: Sink): Promise<void> => {
+      // Pulled after the client had left.
+      if (begun) return sink.close();
+      begun = true;
+      signal.removeEventListener("abort", leave);
+      return stream(sink);
     };
+    const leave = () => void run(DEAD_SINK);
     if (signal.aborted) leave();
-    else signal.addEventListener("abort", leave, { once: true });
-    return answer;
+    else signal.addEventListener("abort", leave);
+    return run;
   }
 
   private async stream(
@@ -376,18 +376,18 @@ class Run {
     const { house, settings, call } = this;
     const { judge, stop } = opened;
     try {
-      const end = await relay({
+      const line = {
         source: opened.source,
         judge,
-        first: opened.first,
         sink,
         signal: call.signal,
         onDisconnect: stop.route.host.onDisconnect,
         limits: { chunkGapMs: settings.chunkGapMs, deadlineMs: this.startedMs + settings.totalMs },
         clock: house.clock,
         meter: meter(house.ledger, reservation, request, stop, outputCeiling),
-        cancel: () => opened.cancel(),
-      });
+        host: opened,
+      };
+      const end = await relay(line, opened.takeFirst());
       house.ended(stop, {
         kind: end.kind,
         tokens: judge.countedTokens,
@@ -687,6 +687,7 @@ const MOST_RETRY_S = 5;
 const MAX_KEPT_MODEL = 200;
 
 const NO_BYTES = new Uint8Array();
+const noBlocks = (): readonly string[] => [];
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 

@@ -275,7 +275,7 @@ class Walk {
 
   private end(outcome: Final): Outcome {
     this.leave(outcome.kind === "abandoned" ? "abandoned" : "outrun");
-    return { ...outcome, tries: this.tries };
+    return Object.assign(outcome, { tries: this.tries });
   }
 
   /** Leaves whatever host is still being asked. */
@@ -339,14 +339,8 @@ async function occupying(slot: Slot, trying: Promise<TryOutcome>): Promise<TryOu
       if (overloads(outcome)) slot.overloaded();
       return outcome;
     }
-    const { cancel } = outcome;
-    return {
-      ...outcome,
-      cancel() {
-        cancel();
-        slot.release();
-      },
-    };
+    outcome.occupy(slot);
+    return outcome;
   } finally {
     if (outcome?.kind !== "opened") slot.release();
   }

@@ -1,9 +1,7 @@
 import type { Transform } from "node:stream";
 import zlib from "node:zlib";
 import { malformed } from "./http1-head.ts";
-import { HostFault, type HostReply } from "./transport.ts";
-
-type Read = Uint8Array | null | HostFault;
+import { type HostBytes, HostFault, type HostReply, type Read } from "./transport.ts";
 
 /** What a compressed reply is made from: an exchange and its head. */
 export interface CompressedBody extends HostReply {
@@ -42,6 +40,10 @@ class InflatedReply implements HostReply {
     this.headers = source.headers;
     this.#source = source;
     this.#coding = coding;
+  }
+
+  takeBody(): HostBytes {
+    return this;
   }
 
   /** Each turn takes output if there is some, waits for the codec if it is busy, and else gives it more input. */

@@ -5,19 +5,16 @@ import type { ResponseHead } from "./http1-head.ts";
 import type { Pool } from "./http1-pool.ts";
 import { ResponseReader } from "./http1-reader.ts";
 import type { RequestBytes } from "./http1-request.ts";
-import { type Exchange, HostFault, type HostReply } from "./transport.ts";
-
-/** What `HostReply.read` answers with. */
-type Read = Uint8Array | null | HostFault;
+import { type Exchange, type HostBytes, HostFault, type HostReply, type Read } from "./transport.ts";
 
 /**
  * One POST and its answer. The socket pushes, the caller pulls: what has arrived and was not read waits here up to a
  * high-water mark, the rest in the socket. The socket is given back as soon as the answer has arrived whole, read or not.
  */
-export class Http1Exchange implements Exchange, Tenant {
+export class Http1Exchange implements Exchange, Tenant, HostBytes {
   readonly reply: Promise<HostReply | HostFault>;
-  #settleReply!: (reply: HostReply | HostFault) => void;
-  #replied = false;
+  /** Null once it has been called. */
+  #settleReply: ((reply: HostReply | HostFault) => void) | null = null;
   #connection: Connection | null = null;
   readonly #reader = new ResponseReader();
 
@@ -84,7 +81,7 @@ export class Http1Exchange implements Exchange, Tenant {
   received(bytes: Uint8Array): void {
     const reader = this.#reader;
     const body = reader.push(bytes);
-    if (!this.#replied && reader.head !== null) this.#answer(reader.head);
+    if (this.#settleReply !== null && reader.head !== null) this.#answer(reader.head);
     if (body !== null) this.#deliver(body);
     if (reader.complete) this.#complete();
     else if (reader.fault !== null) {
@@ -108,8 +105,16 @@ export class Http1Exchange implements Exchange, Tenant {
   }
 
   #answer(head: ResponseHead): void {
-    this.#replied = true;
-    this.#settleReply(decompressed(new Http1Reply(head, this)));
+    const reply = new Http1Reply(head, this);
+    // The reply has them now.
+    head.headers = NO_HEADERS;
+    this.#settle(decompressed(reply));
+  }
+
+  #settle(reply: HostReply | HostFault): void {
+    const settle = this.#settleReply!;
+    this.#settleReply = null;
+    settle(reply);
   }
 
   #deliver(body: Uint8Array): void {
@@ -139,10 +144,7 @@ export class Http1Exchange implements Exchange, Tenant {
 
   #finish(end: null | HostFault): void {
     this.#end = end;
-    if (!this.#replied && end !== null) {
-      this.#replied = true;
-      this.#settleReply(end);
-    }
+    if (this.#settleReply !== null && end !== null) this.#settle(end);
     if (this.#waiting !== null) this.#wake(end);
   }
 
@@ -155,7 +157,7 @@ export class Http1Exchange implements Exchange, Tenant {
 
 class Http1Reply implements CompressedBody {
   readonly status: number;
-  readonly headers: Map<string, string>;
+  headers: Map<string, string>;
   readonly #exchange: Http1Exchange;
 
   constructor(head: ResponseHead, exchange: Http1Exchange) {
@@ -171,7 +173,14 @@ class Http1Reply implements CompressedBody {
   read(): Read | Promise<Read> {
     return this.#exchange.read();
   }
+
+  takeBody(): HostBytes {
+    this.headers = NO_HEADERS;
+    return this.#exchange;
+  }
 }
+
+const NO_HEADERS = new Map<string, string>();
 
 /** Unread bytes above this stop the socket; one read of the socket (half a MiB) may come on top. */
 const HIGH_WATER_BYTES = 64 * 1024;

@@ -3,7 +3,7 @@ import { HostFault } from "./transport.ts";
 /** A final or interim response head (RFC 9112 §4, §5), with what its framing says about the body. */
 export interface ResponseHead {
   readonly status: number;
-  readonly headers: Map<string, string>;
+  headers: Map<string, string>;
   readonly framing: Framing;
   /** The host will read another request on this socket. */
   readonly keepAlive: boolean;

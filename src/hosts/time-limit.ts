@@ -10,7 +10,6 @@ export class TimeLimit {
   private why: Why | null = null;
   private timer: Timer;
   private begun = false;
-  private readonly onAbort = () => this.end("abandoned");
 
   constructor(
     private readonly clock: Clock,
@@ -20,7 +19,7 @@ export class TimeLimit {
     private early = false,
   ) {
     this.timer = clock.after(ms, () => this.end("silent"));
-    signal.addEventListener("abort", this.onAbort);
+    signal.addEventListener("abort", this);
   }
 
   get over(): boolean {
@@ -54,9 +53,14 @@ export class TimeLimit {
     this.exchange?.cancel();
   }
 
+  /** @internal The client leaves. */
+  handleEvent(): void {
+    this.end("abandoned");
+  }
+
   stop(): void {
     this.timer.cancel();
-    this.signal.removeEventListener("abort", this.onAbort);
+    this.signal.removeEventListener("abort", this);
   }
 }
 

@@ -37,8 +37,17 @@ export interface HostReply {
    * The next bytes of the body, unchunked and decompressed; null at its proper end; a fault when it ended otherwise.
    * Answers at once when bytes are waiting. Call again only after the last answer. What is not read stays in the socket.
    */
-  read(): Uint8Array | null | HostFault | Promise<Uint8Array | null | HostFault>;
+  read(): Read | Promise<Read>;
+  /** What `read` reads, without the head: a stream goes on for minutes when nobody looks at that any more. */
+  takeBody(): HostBytes;
 }
+
+export interface HostBytes {
+  read(): Read | Promise<Read>;
+}
+
+/** Bytes, their proper end, or what broke. */
+export type Read = Uint8Array | null | HostFault;
 
 export type HostFaultKind =
   | "dns"

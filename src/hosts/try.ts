@@ -1,5 +1,6 @@
 import type { Host, Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Slot } from "../limits/host-slots.ts";
 import type { Stop } from "../routing/stop.ts";
 import type {
   Asked,
@@ -14,7 +15,7 @@ import type {
 } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 import type { TimeLimit } from "./time-limit.ts";
-import { type Exchange, HostFault, type HostReply, type Transport } from "./transport.ts";
+import { type Exchange, type HostBytes, HostFault, type HostReply, type Transport } from "./transport.ts";
 
 /** Asks one host, until its first token is here (or its whole answer), it fails, or the limit is over. */
 export async function tryStop(
@@ -114,16 +115,38 @@ interface HostFailure {
   readonly lateMs?: number;
 }
 
-/** A stream whose first token is here. */
-export interface Opened {
-  readonly kind: "opened";
-  readonly stop: Stop;
-  /** Fields of the request that the host was not sent: see Pairing. */
-  readonly omitted: readonly string[];
-  readonly source: HostReply;
-  readonly judge: StreamJudge;
-  readonly first: Uint8Array;
-  cancel(): void;
+/** A stream whose first token is here. It may last for minutes, so it holds on to nothing that it was opened with. */
+export class Opened {
+  readonly kind = "opened";
+  private slot: Slot | null = null;
+
+  constructor(
+    readonly stop: Stop,
+    /** Fields of the request that the host was not sent: see Pairing. */
+    readonly omitted: readonly string[],
+    readonly source: HostBytes,
+    readonly judge: StreamJudge,
+    private first: Uint8Array,
+    private readonly exchange: Exchange,
+  ) {}
+
+  /** The place at the host, given back when the stream is over. */
+  occupy(slot: Slot): void {
+    this.slot = slot;
+  }
+
+  /** What has come so far, for the client. */
+  takeFirst(): Uint8Array {
+    const { first } = this;
+    this.first = NO_BYTES;
+    return first;
+  }
+
+  /** Stops the host, wherever it is; nothing is left to stop in a stream that has ended. */
+  cancel(): void {
+    this.exchange.cancel();
+    this.slot?.release();
+  }
 }
 
 export interface Answered {
@@ -139,6 +162,8 @@ export interface Rejected {
   readonly status: number;
   readonly error: HostError;
 }
+
+const NO_BYTES = new Uint8Array();
 
 /** Unstreamed answers and error bodies are read whole, up to this. */
 const MAX_REPLY_BYTES = 64 * 1024 * 1024;
@@ -273,7 +298,7 @@ async function awaitFirstToken(
     if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
       limit.stop();
       const first = held.length === 1 ? bytes : Buffer.concat(held);
-      return { kind: "opened", stop, omitted, source, judge, first, cancel: () => exchange.cancel() };
+      return new Opened(stop, omitted, source.takeBody(), judge, first, exchange);
     }
     if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
     if (next === null || judge.terminal !== null)

@@ -17,10 +17,10 @@ export interface Turns {
   clientsTurn(): void;
 }
 
-const streamOf = (answer: StreamedAnswer, turns: Turns): ReadableStream =>
+const streamOf = ({ run }: StreamedAnswer, turns: Turns): ReadableStream =>
   directStream((controller) => {
     turns.gatewaysTurn();
-    return answer.run(new ClientSink(controller, turns));
+    return run(new ClientSink(controller, turns));
   });
 
 class ClientSink implements Sink {

@@ -104,16 +104,34 @@ class HostLine {
   private occupy(): Slot | null {
     if (this.inFlight >= this.places) return null;
     this.inFlight += 1;
-    const startedMs = this.clock.elapsedMs();
-    let open = true;
-    return {
-      overloaded: () => this.limit.overloaded(this.inFlight, startedMs, this.clock.elapsedMs()),
-      release: () => {
-        if (!open) return;
-        open = false;
-        this.inFlight -= 1;
-        this.invite();
-      },
-    };
+    return new Place(this, this.clock.elapsedMs());
+  }
+
+  overloaded(startedMs: number): void {
+    this.limit.overloaded(this.inFlight, startedMs, this.clock.elapsedMs());
+  }
+
+  vacate(): void {
+    this.inFlight -= 1;
+    this.invite();
+  }
+}
+
+class Place implements Slot {
+  private open = true;
+
+  constructor(
+    private readonly line: HostLine,
+    private readonly startedMs: number,
+  ) {}
+
+  overloaded(): void {
+    this.line.overloaded(this.startedMs);
+  }
+
+  release(): void {
+    if (!this.open) return;
+    this.open = false;
+    this.line.vacate();
   }
 }

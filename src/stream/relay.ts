@@ -2,14 +2,14 @@ import type { StreamJudge } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 
 /**
- * Host to client, after the first token: read, judge, write, and no way back. It ends for one reason, which it returns;
- * the end mark is not its to send, because that waits for the settlement.
+ * Host to client, from the bytes that came with the first token on: read, judge, write, and no way back. It ends for one
+ * reason, which it returns; the end mark is not its to send, because that waits for the settlement.
  */
-export async function relay(line: Line): Promise<RelayEnd> {
-  const { source, judge, sink, limits, clock, meter } = line;
-  const watch = new Watch(line, clock, limits);
+export async function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
+  const { source, judge, sink, meter } = line;
+  const watch = new Watch(line);
   try {
-    let bytes = line.first;
+    let bytes = first;
     for (;;) {
       if (bytes.length > 0 && !watch.left) {
         const taken = sink.write(bytes);
@@ -29,15 +29,13 @@ export async function relay(line: Line): Promise<RelayEnd> {
   } finally {
     watch.stop();
     // Complete streams have nothing left to cancel, and then this changes nothing.
-    line.cancel();
+    line.host.cancel();
   }
 }
 
 export interface Line {
   readonly source: ByteSource;
   readonly judge: StreamJudge;
-  /** Bytes for the client that came with the first token. */
-  readonly first: Uint8Array;
   readonly sink: { write(bytes: Uint8Array): boolean | Promise<boolean> };
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
@@ -47,7 +45,7 @@ export interface Line {
   readonly clock: Clock;
   /** Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover more. */
   readonly meter: (deliveredTokens: number) => boolean;
-  readonly cancel: () => void;
+  readonly host: { cancel(): void };
 }
 
 export interface RelayLimits {
@@ -87,21 +85,21 @@ class Watch {
   private because: string | null = null;
   private touchedMs: number;
   private timer;
-  private readonly onAbort = () => this.leave();
 
-  constructor(
-    private readonly line: Line,
-    private readonly clock: Clock,
-    private readonly limits: RelayLimits,
-  ) {
-    this.touchedMs = clock.elapsedMs();
-    this.timer = clock.after(this.remainingMs(), () => this.check());
+  constructor(private readonly line: Line) {
+    this.touchedMs = line.clock.elapsedMs();
+    this.timer = line.clock.after(this.remainingMs(), () => this.check());
     if (line.signal.aborted) this.leave();
-    else line.signal.addEventListener("abort", this.onAbort);
+    else line.signal.addEventListener("abort", this);
   }
 
   touch(): void {
-    this.touchedMs = this.clock.elapsedMs();
+    this.touchedMs = this.line.clock.elapsedMs();
+  }
+
+  /** @internal The client leaves. */
+  handleEvent(): void {
+    this.leave();
   }
 
   leave(): void {
@@ -118,29 +116,31 @@ class Watch {
 
   stop(): void {
     this.timer.cancel();
-    this.line.signal.removeEventListener("abort", this.onAbort);
+    this.line.signal.removeEventListener("abort", this);
   }
 
   private halt(): void {
     this.stopped = true;
-    this.line.cancel();
+    this.line.host.cancel();
   }
 
   private remainingMs(): number {
-    const silenceEndsMs = this.touchedMs + this.limits.chunkGapMs;
-    return Math.max(0, Math.min(silenceEndsMs, this.limits.deadlineMs) - this.clock.elapsedMs());
+    const { clock, limits } = this.line;
+    const silenceEndsMs = this.touchedMs + limits.chunkGapMs;
+    return Math.max(0, Math.min(silenceEndsMs, limits.deadlineMs) - clock.elapsedMs());
   }
 
   private check(): void {
     const remaining = this.remainingMs();
+    const { clock, limits } = this.line;
     if (remaining > 0) {
-      this.timer = this.clock.after(remaining, () => this.check());
+      this.timer = clock.after(remaining, () => this.check());
       return;
     }
-    const late = this.clock.elapsedMs() >= this.limits.deadlineMs;
+    const late = clock.elapsedMs() >= limits.deadlineMs;
     this.because = late
       ? "the answer took longer than allowed"
-      : `nothing arrived for ${this.limits.chunkGapMs} ms`;
+      : `nothing arrived for ${limits.chunkGapMs} ms`;
     this.halt();
   }
 }

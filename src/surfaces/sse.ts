@@ -5,7 +5,7 @@
  */
 export class EventCutter {
   /** The unfinished event, in memory that is reused. */
-  private pending = Buffer.alloc(0);
+  private pending = NO_BYTES;
   private length = 0;
   private released = false;
 
@@ -113,6 +113,7 @@ function lastEventEnd(bytes: Buffer, from: number): number {
   return from === 0 && bytes[0] === LF ? 1 : 0;
 }
 
+const NO_BYTES = Buffer.alloc(0);
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;

@@ -21,11 +21,16 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now() as EpochMs,
   elapsedMs: () => performance.now(),
-  after(ms, fire) {
-    const handle = setTimeout(fire, ms);
-    return { cancel: () => clearTimeout(handle) };
-  },
+  after: (ms, fire) => new SystemTimer(setTimeout(fire, ms)),
 };
+
+class SystemTimer implements Timer {
+  constructor(private readonly handle: ReturnType<typeof setTimeout>) {}
+
+  cancel(): void {
+    clearTimeout(this.handle);
+  }
+}
 
 /** ISO 8601 in UTC, as receipts and listings show times. */
 export const isoTime = (at: EpochMs): string => new Date(at).toISOString();

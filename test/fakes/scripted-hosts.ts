@@ -65,6 +65,10 @@ class ScriptedExchange implements Exchange, HostReply {
     else clock.after(deed.ms, () => this.answer(this));
   }
 
+  takeBody(): this {
+    return this;
+  }
+
   read(): Uint8Array | null | HostFault {
     return this.chunks.shift() ?? null;
   }

@@ -162,6 +162,10 @@ abstract class SimulatedExchange implements Exchange, HostReply {
     });
   }
 
+  takeBody(): this {
+    return this;
+  }
+
   cancel(): void {
     if (this.cancelled) return;
     this.cancelled = true;
@@ -169,7 +173,7 @@ abstract class SimulatedExchange implements Exchange, HostReply {
     this.push(new HostFault("cancelled", "cancelled"));
   }
 
-  protected abstract body(): void;
+  protected abstract write(): void;
 
   protected push(next: Uint8Array | null | HostFault): void {
     if (this.reader === null) this.queue.push(next);
@@ -202,7 +206,7 @@ abstract class SimulatedExchange implements Exchange, HostReply {
       this.push(encode({ error: { message: "overloaded" } }));
       return this.push(null);
     }
-    if (start === "answers") this.body();
+    if (start === "answers") this.write();
   }
 }
 
@@ -211,7 +215,7 @@ class StreamedExchange extends SimulatedExchange {
     super(clock, random, served, "text/event-stream");
   }
 
-  protected body(): void {
+  protected write(): void {
     this.push(encode(chunk({ role: "assistant", content: "" })));
     this.later(this.random.below(200), () => this.words());
   }
@@ -253,7 +257,7 @@ class WholeExchange extends SimulatedExchange {
     super(clock, random, served, "application/json");
   }
 
-  protected body(): void {
+  protected write(): void {
     const { script } = this.served;
     if (script.death === "stalls") return;
     this.later(script.words * 5, () => {
