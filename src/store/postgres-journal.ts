@@ -1,6 +1,6 @@
 import type { Journal } from "../ledger/ledger.ts";
 import { EpochOver } from "../ledger/membership.ts";
-import type { LedgerRecord, TerminalRecord } from "../ledger/record.ts";
+import { formatRecord, type HoldRecord, type LedgerRecord, type TerminalRecord } from "../ledger/record.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
@@ -35,8 +35,8 @@ export class PostgresJournal implements Journal {
 
   constructor(private readonly options: PostgresJournalOptions) {}
 
-  append(text: string, record: LedgerRecord): number {
-    this.pending.push({ text, record, sequence: ++this.appended });
+  append(record: LedgerRecord): number {
+    this.pending.push({ record, sequence: ++this.appended });
     return this.appended;
   }
 
@@ -206,7 +206,6 @@ export interface MovedHold {
 }
 
 interface Line {
-  readonly text: string;
   readonly record: LedgerRecord;
   readonly sequence: number;
 }
@@ -226,7 +225,7 @@ const RETRY_MS = 100;
 const PATIENCE_MS = 10_000;
 
 interface Fate {
-  hold: { readonly text: string; readonly amount: NanoUsd } | null;
+  hold: HoldRecord | null;
   held: NanoUsd | null;
   delivered: number | null;
   end: TerminalRecord | null;
@@ -241,9 +240,9 @@ function batchOf(lines: readonly Line[], placed: ReadonlySet<ReceiptId>): Commit
     fates.set(receipt, fate);
     return fate;
   };
-  for (const { text, record } of lines) {
+  for (const { record } of lines) {
     if (record.kind === "hold") {
-      if (record.about.stream) fateOf(record.receipt).hold = { text, amount: record.amount };
+      if (record.about.stream) fateOf(record.receipt).hold = record;
     } else if (record.kind === "extend") fateOf(record.receipt).held = record.held;
     else if (record.kind === "delivered") {
       for (const [receipt, tokens] of record.tokens) fateOf(receipt).delivered = tokens;
@@ -258,7 +257,7 @@ function batchOf(lines: readonly Line[], placed: ReadonlySet<ReceiptId>): Commit
     // Placed, and to be placed again: the transaction that was not answered may still be under way, and only who inserts the
     // same waits for it. Who only deletes would not see it, and it would stay behind.
     if (hold !== null && (end === null || isPlaced)) {
-      holds.push({ receipt, text: hold.text, held: held ?? hold.amount, delivered: delivered ?? 0 });
+      holds.push({ receipt, text: formatRecord(hold), held: held ?? hold.amount, delivered: delivered ?? 0 });
     }
     if (end !== null) {
       ends.push(end);

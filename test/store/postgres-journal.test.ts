@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { EpochOver } from "../../src/ledger/membership.ts";
-import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { type CommitBatch, CommitUnknown, PostgresJournal } from "../../src/store/postgres-journal.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -35,7 +35,7 @@ function house() {
     asked,
     journal,
     turn,
-    append: (record: LedgerRecord) => journal.append(formatRecord(record), record),
+    append: (record: LedgerRecord) => journal.append(record),
     async commits() {
       await turn();
       asked.at(-1)!.answer.resolve();
