@@ -456,7 +456,7 @@ class JournalNode extends Node {
     private readonly records: LedgerRecord[] = [],
   ) {
     super(parts, {
-      append: (_, record) => records.push(record),
+      append: (record) => records.push(record),
       withdraw: () => false,
       durable: () => true,
       flushed: async () => true,
