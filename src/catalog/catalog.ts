@@ -63,6 +63,8 @@ export interface Price {
   readonly output: NanoPerMillion;
   readonly cacheRead: NanoPerMillion;
   readonly cacheWrite: NanoPerMillion;
+  /** Of what is kept for an hour; absent: as `cacheWrite`. */
+  readonly cacheWrite1h?: NanoPerMillion;
 }
 
 /** One way to reach a model: a host, and the model's name there. */

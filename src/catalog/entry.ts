@@ -29,6 +29,7 @@ export interface PriceEntry {
   readonly output: number;
   readonly cache_read: number;
   readonly cache_write: number;
+  readonly cache_write_1h: number;
 }
 
 /** What is known of the hosts right now; routing's `Roads` has this shape. */
@@ -73,6 +74,7 @@ const priceEntry = (price: Price): PriceEntry => ({
   output: usdPerMillion(price.output),
   cache_read: usdPerMillion(price.cacheRead),
   cache_write: usdPerMillion(price.cacheWrite),
+  cache_write_1h: usdPerMillion(price.cacheWrite1h ?? price.cacheWrite),
 });
 
 const usdPerMillion = (price: NanoPerMillion): number => price / NANO_PER_USD;

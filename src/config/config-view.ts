@@ -101,6 +101,7 @@ const priceRow = (price: Price | null) =>
         output: price.output / NANO_PER_USD,
         cache_read: price.cacheRead / NANO_PER_USD,
         cache_write: price.cacheWrite / NANO_PER_USD,
+        cache_write_1h: (price.cacheWrite1h ?? price.cacheWrite) / NANO_PER_USD,
       };
 
 const limits = ({ rpmLimit, tpmLimit, dailyLimit, monthlyLimit }: DefaultLimits) => ({

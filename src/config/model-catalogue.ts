@@ -161,13 +161,14 @@ function priceAt(prices: ModelInfo["prices"], at: EpochMs): Priced | null {
   const known = today.flatMap((price) => flatPrice(price) ?? []);
   if (known.length === 0) return null;
   const dearest = (line: keyof Price): NanoPerMillion =>
-    Math.max(...known.map(({ price }) => price[line])) as NanoPerMillion;
+    Math.max(...known.map(({ price }) => price[line] ?? 0)) as NanoPerMillion;
   return {
     price: {
       input: dearest("input"),
       output: dearest("output"),
       cacheRead: dearest("cacheRead"),
       cacheWrite: dearest("cacheWrite"),
+      cacheWrite1h: dearest("cacheWrite1h"),
     },
     upToTokens: Math.min(...known.map(({ upToTokens }) => upToTokens)),
   };
@@ -182,13 +183,15 @@ function flatPrice(price: ModelPrice): Priced | null {
   const steps = [input_mtok, output_mtok, cache_read_mtok, cache_write_mtok].flatMap((line) =>
     typeof line === "object" ? line.tiers.map(({ start }) => start) : [],
   );
+  // Some lists name only what the cache adds to the input's price.
+  const cacheWrite = Math.max(base(cache_write_mtok) ?? 0, input) as NanoPerMillion;
   return {
     price: {
       input,
       output,
       cacheRead: base(cache_read_mtok) ?? input,
-      // Some lists name only what the cache adds to the input's price.
-      cacheWrite: Math.max(base(cache_write_mtok) ?? 0, input) as NanoPerMillion,
+      cacheWrite,
+      cacheWrite1h: Math.max(2 * input, cacheWrite) as NanoPerMillion,
     },
     upToTokens: Math.min(...steps),
   };

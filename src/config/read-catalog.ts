@@ -235,5 +235,7 @@ function readPrice(row: PriceRow, path: Path, report: Report): Price {
     // A host that says nothing about its cache bills such tokens as any others.
     cacheRead: line("cache_read", row.input),
     cacheWrite: line("cache_write", row.input),
+    // What Anthropic documents, the one that has such a cache ("Prompt caching", pricing).
+    cacheWrite1h: line("cache_write_1h", Math.max(2 * row.input, row.cache_write ?? 0)),
   };
 }

@@ -61,8 +61,9 @@ const Price = Type.Object(
     output: usdPerMillion(),
     cache_read: Type.Optional(usdPerMillion()),
     cache_write: Type.Optional(usdPerMillion()),
+    cache_write_1h: Type.Optional(usdPerMillion()),
   },
-  { ...strict, expected: "a price: { input, output, cache_read, cache_write }" },
+  { ...strict, expected: "a price: { input, output, cache_read, cache_write, cache_write_1h }" },
 );
 
 const Host = Type.Object(

@@ -81,6 +81,7 @@ export interface PriceAnswer {
   readonly output: number;
   readonly cache_read: number;
   readonly cache_write: number;
+  readonly cache_write_1h?: number;
 }
 
 export interface ModelAnswer {
@@ -129,6 +130,8 @@ export interface TokensAnswer {
   readonly input: number;
   readonly cache_read: number;
   readonly cache_write: number;
+  /** Of `cache_write`. */
+  readonly cache_write_1h?: number;
   readonly output: number;
   readonly reasoning: number;
   readonly source: "host" | "counted";

@@ -1,6 +1,6 @@
 import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
-import { affordableOutput, dearest, worstCase } from "../ledger/charge.ts";
+import { affordableOutput, dearest, type PromptSize, worstCase } from "../ledger/charge.ts";
 import {
   type Allowance,
   BOOKS_AWAY,
@@ -78,7 +78,7 @@ export interface Admitted {
 interface Sized {
   readonly amount: NanoUsd;
   readonly outputCeiling: number;
-  readonly promptBound: number;
+  readonly prompt: PromptSize;
 }
 
 /** A prompt whose bound is null is held at all that the model reads at once, which bounds every prompt. */
@@ -88,8 +88,9 @@ function size({ plan, request }: Ask, defaultCeiling: number, promptBound: numbe
   const outputCeiling = ceiling * request.choices;
   const widest = Math.max(...plan.stops.map(({ model }) => model.contextLength));
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
-  if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, promptBound: bound };
-  return { amount: worstCase(bound, outputCeiling, dearestOf(plan)), outputCeiling, promptBound: bound };
+  const prompt = { bound, cachedFor1h: request.promptCachedFor1h };
+  if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, prompt };
+  return { amount: worstCase(prompt, outputCeiling, dearestOf(plan)), outputCeiling, prompt };
 }
 
 async function take(
@@ -214,8 +215,8 @@ function sharers(owner: string): string {
   return "all keys of the balance";
 }
 
-function balanceMessage(available: NanoUsd, { plan, request }: Ask, { amount, promptBound }: Sized): string {
-  const fits = affordableOutput(available, promptBound, request.choices, dearestOf(plan));
+function balanceMessage(available: NanoUsd, { plan, request }: Ask, { amount, prompt }: Sized): string {
+  const fits = affordableOutput(available, prompt, request.choices, dearestOf(plan));
   const advice =
     fits >= 1
       ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`

@@ -13,7 +13,7 @@ import { type AttemptLimits, attempt, type HealthDesk, type Outcome, type Try } 
 import type { Transport } from "../hosts/transport.ts";
 import type { Opened, Rejected } from "../hosts/try.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
-import { costOf, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
+import { costOf, NO_PROMPT, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Allowance, Ending, Ledger, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { Affinity, Home } from "../routing/affinity.ts";
@@ -285,7 +285,7 @@ class Run {
   ): number | null {
     if (request.stream || request.maxOutputTokens !== null || plan.tier === "open") return null;
     const longest = Math.max(...plan.stops.map(({ model }) => model.maxOutputTokens)) * request.choices;
-    const beyond = worstCase(0, Math.max(0, longest - outputCeiling), reservation.want.price);
+    const beyond = worstCase(NO_PROMPT, Math.max(0, longest - outputCeiling), reservation.want.price);
     const { ledger } = this.house;
     if (beyond === 0) return null;
     const plenty = ledger.coversMore(reservation, (beyond * PLENTY) as NanoUsd);

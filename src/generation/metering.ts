@@ -1,4 +1,4 @@
-import { type Tokens, worstCase } from "../ledger/charge.ts";
+import { NO_PROMPT, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Ledger, Reservation } from "../ledger/ledger.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
@@ -28,7 +28,7 @@ export function meter(
   return (deliveredTokens) => {
     ledger.delivered(reservation, deliveredTokens);
     while (grows && deliveredTokens + AHEAD_TOKENS > covered) {
-      if (ledger.extend(reservation, worstCase(0, step, stop.price))) {
+      if (ledger.extend(reservation, worstCase(NO_PROMPT, step, stop.price))) {
         covered += step;
         step = Math.min(STEP_TOKENS, step * 2);
       } else if (step > LEAST_STEP_TOKENS) step /= 2;
@@ -47,7 +47,9 @@ export function usedTokens(
   countedOutput: number,
   request: GenerationRequest,
 ): { tokens: Tokens; from: "host" | "counted" } {
-  if (usage !== null && (usage.output > 0 || countedOutput === 0)) return { tokens: usage, from: "host" };
+  if (usage !== null && (usage.output > 0 || countedOutput === 0)) {
+    return { tokens: withCacheTime(usage, request), from: "host" };
+  }
   return { tokens: deliveredTokens(usage, countedOutput, request), from: "counted" };
 }
 
@@ -57,7 +59,14 @@ export function deliveredTokens(
   countedOutput: number,
   request: GenerationRequest,
 ): Tokens {
-  const prompt = usage ?? { input: request.promptEstimate, cacheRead: 0, cacheWrite: 0 };
-  const { input, cacheRead, cacheWrite } = prompt;
-  return { input, cacheRead, cacheWrite, output: countedOutput, reasoning: 0 };
+  const reported = usage === null ? null : withCacheTime(usage, request);
+  const prompt = reported ?? { input: request.promptEstimate, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0 };
+  const { input, cacheRead, cacheWrite, cacheWrite1h = 0 } = prompt;
+  return { input, cacheRead, cacheWrite, cacheWrite1h, output: countedOutput, reasoning: 0 };
+}
+
+/** Where a host does not say how much is kept for an hour, and the request asked for that, all is. */
+function withCacheTime(usage: Usage, { promptCachedFor1h }: GenerationRequest): Usage {
+  const isUntold = promptCachedFor1h && usage.cacheWrite1h === undefined;
+  return isUntold ? { ...usage, cacheWrite1h: usage.cacheWrite } : usage;
 }

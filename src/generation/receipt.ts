@@ -69,11 +69,12 @@ export function formatReceipt(receipt: Receipt): string {
       input: tokens.input,
       cache_read: tokens.cacheRead,
       cache_write: tokens.cacheWrite,
+      ...(tokens.cacheWrite1h ? { cache_write_1h: tokens.cacheWrite1h } : {}),
       output: tokens.output,
       reasoning: tokens.reasoning,
       source: receipt.tokensFrom,
     },
-    price: price === null ? null : publicPrice(price),
+    price: price === null ? null : publicPrice(price, tokens),
     cost_usd: usdFromNano(receipt.cost),
     held_usd: usdFromNano(receipt.held),
     write_off: receipt.writeOff > 0 || receipt.state === "written_off",
@@ -108,11 +109,12 @@ export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writte
     errorCode: null,
   });
 
-const publicPrice = ({ input, output, cacheRead, cacheWrite }: Price) => ({
+const publicPrice = ({ input, output, cacheRead, cacheWrite, cacheWrite1h }: Price, tokens: Tokens) => ({
   input: perMillion(input),
   output: perMillion(output),
   cache_read: perMillion(cacheRead),
   cache_write: perMillion(cacheWrite),
+  ...(tokens.cacheWrite1h ? { cache_write_1h: perMillion(cacheWrite1h ?? cacheWrite) } : {}),
 });
 
 const perMillion = (price: NanoPerMillion): number => price / 1_000_000_000;

@@ -4,7 +4,13 @@ import type { About } from "./about.ts";
 import { answerOf, count, listOf, oneOf, orNone } from "./answers.ts";
 
 export const PriceAnswer = answerOf(
-  { input: Type.Number(), output: Type.Number(), cache_read: Type.Number(), cache_write: Type.Number() },
+  {
+    input: Type.Number(),
+    output: Type.Number(),
+    cache_read: Type.Number(),
+    cache_write: Type.Number(),
+    cache_write_1h: Type.Optional(Type.Number({ description: "of what is kept for an hour" })),
+  },
   "Price",
 );
 

@@ -30,6 +30,9 @@ const ReceiptAnswer = answerOf(
       input: count,
       cache_read: count,
       cache_write: count,
+      cache_write_1h: Type.Optional(
+        Type.Integer({ minimum: 1, description: "of `cache_write`, what is kept for an hour" }),
+      ),
       output: count,
       reasoning: count,
       source: oneOf(["host", "counted"]),

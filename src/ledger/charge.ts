@@ -1,11 +1,15 @@
 import type { Price } from "../catalog/catalog.ts";
 import { lineFemto, type NanoUsd, sumLines } from "../units/usd.ts";
 
-/** Tokens by kind, as priced: disjoint but for `reasoning`, which is a part of `output`. */
+/**
+ * Tokens by kind, as priced: disjoint but for `reasoning`, which is a part of `output`, and `cacheWrite1h`, the part of
+ * `cacheWrite` that is kept for an hour.
+ */
 export interface Tokens {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  readonly cacheWrite1h?: number;
   readonly output: number;
   readonly reasoning: number;
 }
@@ -14,17 +18,27 @@ export const NO_TOKENS: Tokens = { input: 0, cacheRead: 0, cacheWrite: 0, output
 
 /** What the tokens cost: exact products, one rounding, up to the next nano-dollar. */
 export function costOf(tokens: Tokens, price: Price): NanoUsd {
+  const { cacheWrite1h = 0 } = tokens;
   return sumLines(
     lineFemto(tokens.input, price.input),
     lineFemto(tokens.cacheRead, price.cacheRead),
-    lineFemto(tokens.cacheWrite, price.cacheWrite),
+    lineFemto(tokens.cacheWrite - cacheWrite1h, price.cacheWrite),
+    lineFemto(cacheWrite1h, price.cacheWrite1h ?? price.cacheWrite),
     lineFemto(tokens.output, price.output),
   );
 }
 
-/** The most that a prompt of at most `promptBound` tokens and `outputCeiling` tokens of answer can cost at this price. */
-export function worstCase(promptBound: number, outputCeiling: number, price: Price): NanoUsd {
-  return sumLines(lineFemto(promptBound, dearestPrompt(price)), lineFemto(outputCeiling, price.output));
+/** A prompt as far as its price goes: at most so many tokens, and whether some may be kept in the cache for an hour. */
+export interface PromptSize {
+  readonly bound: number;
+  readonly cachedFor1h: boolean;
+}
+
+export const NO_PROMPT: PromptSize = { bound: 0, cachedFor1h: false };
+
+/** The most that such a prompt and `outputCeiling` tokens of answer can cost at this price. */
+export function worstCase(prompt: PromptSize, outputCeiling: number, price: Price): NanoUsd {
+  return sumLines(promptFemto(prompt, price), lineFemto(outputCeiling, price.output));
 }
 
 /** The price that bounds all of them, kind by kind: holds are taken before it is known which host will serve. */
@@ -34,21 +48,29 @@ export function dearest(prices: readonly Price[]): Price {
     output: max(bound.output, price.output),
     cacheRead: max(bound.cacheRead, price.cacheRead),
     cacheWrite: max(bound.cacheWrite, price.cacheWrite),
+    cacheWrite1h: max(bound.cacheWrite1h ?? bound.cacheWrite, price.cacheWrite1h ?? price.cacheWrite),
   }));
 }
 
 /** The largest output ceiling whose worst case stays within `available`; 0 when not even the prompt does. */
 export function affordableOutput(
   available: NanoUsd,
-  promptBound: number,
+  prompt: PromptSize,
   choices: number,
   price: Price,
 ): number {
-  const left = available - sumLines(lineFemto(promptBound, dearestPrompt(price)));
+  const left = available - sumLines(promptFemto(prompt, price));
   if (left <= 0) return 0;
   if (price.output === 0) return Number.MAX_SAFE_INTEGER;
   return Math.floor(Math.floor((left / price.output) * 1_000_000) / choices);
 }
 
-const dearestPrompt = (price: Price) => max(max(price.input, price.cacheRead), price.cacheWrite);
+function promptFemto({ bound, cachedFor1h }: PromptSize, price: Price): number | bigint {
+  const { input, cacheRead, cacheWrite, cacheWrite1h = cacheWrite } = price;
+  return lineFemto(
+    bound,
+    max(max(input, cacheRead), max(cacheWrite, cachedFor1h ? cacheWrite1h : cacheWrite)),
+  );
+}
+
 const max = <N extends number>(a: N, b: N): N => (a > b ? a : b);

@@ -1,5 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { isCachedFor1h } from "./cache-time.ts";
 import { asObject } from "./json.ts";
 import { MAX_DEPTH, type Member, readMembers } from "./json-members.ts";
 import { sizePrompt } from "./prompt.ts";
@@ -53,6 +54,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     promptEstimate: estimate,
     mediaTokens,
     promptHasFiles: hasFiles,
+    promptCachedFor1h: isCachedFor1h(read.body, read.json),
     promptUnseen: unseen,
     overrides: { models, provider, route, fallbacks },
   };
@@ -71,6 +73,7 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   promptEstimate: request.promptEstimate,
   mediaTokens: request.mediaTokens,
   promptHasFiles: request.promptHasFiles,
+  promptCachedFor1h: request.promptCachedFor1h,
   promptUnseen: request.promptUnseen,
   overrides: {},
 });

@@ -37,6 +37,8 @@ export interface GenerationRequest {
   readonly mediaTokens: number;
   /** Files are embedded, of which only reading them tells how many tokens they come to. */
   readonly promptHasFiles: boolean;
+  /** Some of it may be kept in a cache for an hour, which costs more. */
+  readonly promptCachedFor1h: boolean;
   /** The host adds what nobody here knows the size of: files that it fetches, its own searches. */
   readonly promptUnseen: boolean;
   /** Routing overrides as they came, unjudged; absent members are absent. */
@@ -56,6 +58,8 @@ export interface Usage {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** The part of it that is kept for an hour; absent where the host does not say. */
+  readonly cacheWrite1h?: number;
   readonly output: number;
   readonly reasoning: number;
   /** What the host says that it charged, in USD; absent where it says nothing. */

@@ -43,7 +43,15 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
   const reasoning = optional(asObject(usage.output_tokens_details)?.thinking_tokens ?? before?.reasoning);
   if (input === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
     return null;
-  const used: Usage = { input, cacheRead, cacheWrite, output, reasoning: Math.min(reasoning, output) };
+  const kept1h = tokens(asObject(usage.cache_creation)?.ephemeral_1h_input_tokens ?? before?.cacheWrite1h);
+  const used: Usage = {
+    input,
+    cacheRead,
+    cacheWrite,
+    ...(kept1h === null ? {} : { cacheWrite1h: Math.min(kept1h, cacheWrite) }),
+    output,
+    reasoning: Math.min(reasoning, output),
+  };
   return withCost(used, usage.cost ?? before?.costUsd);
 }
 

@@ -55,12 +55,14 @@ test("prices are those of the provider's page, the cache's among them", () => {
     output: 600_000_000,
     cacheRead: 75_000_000,
     cacheWrite: 150_000_000,
+    cacheWrite1h: 300_000_000,
   } as never);
   expect(model("anthropic", "anthropic/claude-haiku-4-5")?.price).toEqual({
     input: 1_000_000_000,
     output: 5_000_000_000,
     cacheRead: 100_000_000,
     cacheWrite: 1_250_000_000,
+    cacheWrite1h: 2_000_000_000,
   } as never);
 });
 

@@ -67,7 +67,11 @@ test("a model's price is per million tokens, and its cache costs what its input 
     output: 600_000_000,
     cacheRead: 75_000_000,
     cacheWrite: 150_000_000,
+    cacheWrite1h: 300_000_000,
   } as never);
+  const named = GOOD.replace("cache_read: 0.075", "cache_write: 0.4, cache_write_1h: 0.35");
+  const { cacheWrite1h } = goodConfig(named, GOOD_ENV).catalog.models.get("openai/gpt-4o-mini")!.price!;
+  expect(cacheWrite1h).toBe(350_000_000 as never);
 });
 
 test("a route's own price comes before the model's; a free route has none", () => {

@@ -218,7 +218,7 @@ describe("the catalog", () => {
       name: "Model test/one",
       context_length: 1_000,
       max_output_tokens: 100,
-      price: { input: 1, output: 2, cache_read: 1, cache_write: 1 },
+      price: { input: 1, output: 2, cache_read: 1, cache_write: 1, cache_write_1h: 1 },
       surfaces: ["chat.completions"],
       free: false,
       available: true,

@@ -69,11 +69,13 @@ export function ReceiptPage({ id }: { id: string }) {
 /** The bill, line by line. Reasoning is a part of the output and is no line of its own. */
 function Cost({ of }: { of: ReceiptAnswer }) {
   const { tokens, price } = of;
+  const { cache_write_1h: kept1h = 0 } = tokens;
   const lines = (
     [
       ["Input", tokens.input, price?.input],
       ["Read from cache", tokens.cache_read, price?.cache_read],
-      ["Written to cache", tokens.cache_write, price?.cache_write],
+      ["Written to cache", tokens.cache_write - kept1h, price?.cache_write],
+      ["Written to cache for an hour", kept1h, price?.cache_write_1h],
       ["Output", tokens.output, price?.output],
     ] as const
   ).filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output");
