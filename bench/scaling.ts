@@ -1,9 +1,9 @@
 /**
- * Several gateways on one PostgreSQL: what a request costs there beside SQLite in the same run, what one worker costs beside
- * two, how much is asked of PostgreSQL, and how long a revoke takes over three nodes. The load generator, the host and
+ * Several gateways on one PostgreSQL: what a request costs there beside SQLite in the same run, with a journal on disk and
+ * without, what one worker costs beside two, how much is asked of PostgreSQL, and how long a revoke takes over three nodes. The load generator, the host and
  * PostgreSQL share the machine with what is measured.
  *
- *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100]
+ *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100] [--stream yes]
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,18 +19,26 @@ export interface ScalingSize {
   /** Of all arrangements alike: on cores that are full, CPU times say how full they are. */
   readonly perSecond: number;
   readonly revokes: number;
+  /** Streamed answers. */
+  readonly stream: boolean;
 }
 
+/** Medians over the rounds, by arrangement. */
+type Each = Readonly<Record<string, number>>;
+
 export interface ScalingRun {
-  /** Median CPU µs a request of the gateway's processes, by arrangement. */
-  readonly cpuUs: Readonly<Record<string, number>>;
-  readonly requestsPerSecond: Readonly<Record<string, number>>;
-  /** Of PostgreSQL's processes, a request served by one node. */
-  readonly postgresCpuUs: number;
-  readonly statementsPer1000: number;
-  /** Batches of ends that were shipped. */
-  readonly transactionsPer1000: number;
-  readonly writtenBytesPerRequest: number;
+  /** CPU µs a request of the gateway's processes. */
+  readonly cpuUs: Each;
+  readonly requestsPerSecond: Each;
+  readonly firstByteP50Ms: Each;
+  readonly totalP50Ms: Each;
+  readonly totalP99Ms: Each;
+  /** Of PostgreSQL's processes, a request. */
+  readonly postgresCpuUs: Each;
+  readonly statementsPer1000: Each;
+  /** Batches of ends that were shipped, or what was committed. */
+  readonly transactionsPer1000: Each;
+  readonly writtenBytesPerRequest: Each;
   /** Sorted. */
   readonly revokeMs: readonly number[];
   readonly revokeOneStoppedMs: number;
@@ -51,6 +59,7 @@ export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
     const arrangements = [
       await open("sqlite", ""),
       await open("postgres", store),
+      await open("diskless", `store: ${await cluster.database()}\njournal: postgres`),
       await open("2 workers", `store: ${await cluster.database()}\nworkers: 2`),
     ];
     const samples = new Map<string, Sample[]>(arrangements.map(({ name }) => [name, []]));
@@ -65,16 +74,18 @@ export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
     for (const one of running.splice(0)) await one.stop();
     const nodes = await Promise.all(["a", "b", "c"].map((name) => open(name, store)));
     const revokes = await revoke(nodes, size.revokes);
-    const of = (name: string, what: keyof Sample) => median(samples.get(name)!.map((one) => one[what]));
     const each = (what: keyof Sample) =>
-      Object.fromEntries([...samples.keys()].map((name) => [name, of(name, what)]));
+      Object.fromEntries([...samples].map(([name, all]) => [name, median(all.map((one) => one[what]))]));
     return {
       cpuUs: each("cpuUs"),
       requestsPerSecond: each("perSecond"),
-      postgresCpuUs: of("postgres", "postgresCpuUs"),
-      statementsPer1000: of("postgres", "statementsPer1000"),
-      transactionsPer1000: of("postgres", "transactionsPer1000"),
-      writtenBytesPerRequest: of("postgres", "writtenBytes"),
+      firstByteP50Ms: each("firstByteP50Ms"),
+      totalP50Ms: each("totalP50Ms"),
+      totalP99Ms: each("totalP99Ms"),
+      postgresCpuUs: each("postgresCpuUs"),
+      statementsPer1000: each("statementsPer1000"),
+      transactionsPer1000: each("transactionsPer1000"),
+      writtenBytesPerRequest: each("writtenBytes"),
       ...revokes,
     };
   } finally {
@@ -99,6 +110,9 @@ interface Key {
 interface Sample {
   readonly cpuUs: number;
   readonly perSecond: number;
+  readonly firstByteP50Ms: number;
+  readonly totalP50Ms: number;
+  readonly totalP99Ms: number;
   readonly postgresCpuUs: number;
   readonly statementsPer1000: number;
   readonly transactionsPer1000: number;
@@ -108,11 +122,13 @@ interface Sample {
 const ADMIN = "bench-admin";
 const KEYS = 16;
 const CONNECTIONS_EACH = 4;
-const BODY = JSON.stringify({
-  model: "bench/model",
-  max_tokens: 100,
-  messages: [{ role: "user", content: "Hello" }],
-});
+const body = (stream: boolean): string =>
+  JSON.stringify({
+    model: "bench/model",
+    max_tokens: 100,
+    stream,
+    messages: [{ role: "user", content: "Hello" }],
+  });
 
 async function sample(
   { process: gateway, keys }: Arrangement,
@@ -121,11 +137,14 @@ async function sample(
 ): Promise<Sample> {
   const [cpuBefore, postgresBefore, before] = [gateway.cpuUs(), cluster.cpuUs(), await figures(gateway.port)];
   const writtenBefore = await cluster.written();
-  const { count, perSecond } = await storm(gateway.port, keys, size);
+  const { count, perSecond, firstByteMs, totalMs } = await storm(gateway.port, keys, size);
   const after = await figures(gateway.port);
   return {
     cpuUs: (gateway.cpuUs() - cpuBefore) / count,
     perSecond,
+    firstByteP50Ms: percentile(firstByteMs, 0.5),
+    totalP50Ms: percentile(totalMs, 0.5),
+    totalP99Ms: percentile(totalMs, 0.99),
     postgresCpuUs: (cluster.cpuUs() - postgresBefore) / count,
     statementsPer1000: ((after.statements - before.statements) / count) * 1_000,
     transactionsPer1000: ((after.batches - before.batches) / count) * 1_000,
@@ -137,8 +156,8 @@ async function sample(
 async function storm(
   port: number,
   keys: readonly Key[],
-  { seconds, perSecond }: ScalingSize,
-): Promise<{ count: number; perSecond: number }> {
+  { seconds, perSecond, stream }: ScalingSize,
+): Promise<{ count: number; perSecond: number; firstByteMs: number[]; totalMs: number[] }> {
   const target = (key: string) => ({
     port,
     path: "/v1/chat/completions",
@@ -147,7 +166,7 @@ async function storm(
   const runs = await Promise.all(
     keys.map(({ key }) =>
       load(target(key), {
-        body: BODY,
+        body: body(stream),
         connections: CONNECTIONS_EACH,
         seconds,
         perSecond: perSecond / keys.length,
@@ -158,7 +177,12 @@ async function storm(
     if (failures > 0) throw new Error(`answers were refused: ${JSON.stringify(statuses)}`);
   }
   const count = runs.reduce((sum, run) => sum + run.count, 0);
-  return { count, perSecond: count / Math.max(...runs.map((run) => run.seconds)) };
+  return {
+    count,
+    perSecond: count / Math.max(...runs.map((run) => run.seconds)),
+    firstByteMs: runs.flatMap((run) => run.firstByteMs).sort((a, b) => a - b),
+    totalMs: runs.flatMap((run) => run.totalMs).sort((a, b) => a - b),
+  };
 }
 
 async function revoke(
@@ -251,6 +275,7 @@ if (import.meta.main) {
     seconds: Number(option("seconds", "2")),
     perSecond: Number(option("per-second", "1000")),
     revokes: Number(option("revokes", "100")),
+    stream: option("stream", "no") === "yes",
   });
   const { revokeMs, ...rest } = run;
   console.log(rest);
