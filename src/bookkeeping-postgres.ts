@@ -11,6 +11,7 @@ import { Ledger } from "./ledger/ledger.ts";
 import { type Change, EpochOver, Membership } from "./ledger/membership.ts";
 import { recoveredEnd } from "./ledger/recovery.ts";
 import { DisklessBooks } from "./store/diskless-books.ts";
+import { closeGoneNodes } from "./store/gone-nodes.ts";
 import type { StoreAudit } from "./store/ledger-store.ts";
 import { migratePostgres, Postgres } from "./store/postgres.ts";
 import { PostgresAccountStore } from "./store/postgres-account-store.ts";
@@ -81,7 +82,7 @@ export async function openPostgresBooks(
   });
   await node.follow();
   const stopTending = tend(grants, clock);
-  const stopBurying = bury(registry, clock, log);
+  const stopClosing = closeGoneNodes({ registry, usable: () => node.usable(), clock, log });
   postgres.listen({
     [CHANGES]: () => void node.hurry(),
     [RECALLS]: (payload) => {
@@ -134,7 +135,7 @@ export async function openPostgresBooks(
     figures: () => figures(grants, books, node),
     async close() {
       stopTending();
-      stopBurying();
+      stopClosing();
       // The epoch of a node that could not ship everything stays open: its next life ships the rest and closes it.
       if (await books.close()) await node.leave().catch((error) => log("lease", { error: String(error) }));
       else await node.stop();
@@ -173,7 +174,6 @@ function disklessBooks({ clock, log }: BookkeepingParts, store: PostgresHolds, n
 
 const CONNECTIONS = 8;
 const DEADLINE_MS = 5_000;
-const BURY_MS = 5_000;
 const TEND_MS = 250;
 /** Of `TEND_MS`. */
 const IDLE_EVERY = 40;
@@ -183,26 +183,6 @@ function forget(keyring: Keyring, changes: readonly Change[]): void {
     if (key !== null) keyring.forgetKey({ hash: key });
     keyring.forgetEstate(balance);
   }
-}
-
-/** Closes nodes that had no journal and are gone for good; returns what ends it. */
-function bury(registry: PostgresRegistry, clock: Clock, log: BookkeepingParts["log"]): () => void {
-  let timer = clock.after(0, look);
-  let stopped = false;
-  async function look(): Promise<void> {
-    try {
-      for (const name of await registry.gone()) {
-        log("node closed", { name, found: await registry.close(name) });
-      }
-    } catch (error) {
-      log("nodes", { error: String(error) });
-    }
-    if (!stopped) timer = clock.after(BURY_MS, look);
-  }
-  return () => {
-    stopped = true;
-    timer.cancel();
-  };
 }
 
 /** Keeps the grants' correspondence going; returns what ends it. */

@@ -180,7 +180,7 @@ function houseMetrics(house: MeasuredHouse): Metric[] {
       usdFromNano(ledger.lost),
       COUNTER,
     ),
-    one("gateway_journal_healthy", "1 while the disk accepts records.", journal.healthy ? 1 : 0, {
+    one("gateway_journal_healthy", "1 while records become durable.", journal.healthy ? 1 : 0, {
       together: "least",
     }),
     one("gateway_journal_syncs", "Syncs of the journal since start.", journal.syncs, COUNTER),

@@ -180,6 +180,28 @@ describe.skipIf(!hasPostgres())("gateways that keep nothing on disk", () => {
     await inOrder();
   }, 60_000);
 
+  test("PostgreSQL is away for longer than a node may be: all go on as they were, and a stream ends as it should", async () => {
+    const { key } = await gateways[1]!.keyWith(1);
+    const before = (await nodes()).filter(({ state }) => state === "alive").map(({ id }) => id);
+    const began = gate();
+    const answer = ask(1, key, true, "wait", began.open);
+    await began.passed;
+    await cluster.end("immediate");
+    await until(async () => (await ask(0, key, false)).status === 500);
+    await Bun.sleep(23_000);
+    await cluster.begin();
+    await inOrder();
+    // By now they have looked for nodes that are gone.
+    await Bun.sleep(16_000);
+    const after = (await nodes()).filter(({ state }) => state === "alive").map(({ id }) => id);
+    expect(after.toSorted()).toEqual(before.toSorted());
+    held.open();
+    held = gate();
+    expect(await answer).toMatchObject({ status: 200, ended: true });
+    await judge(key, [await answer]);
+    await inOrder();
+  }, 90_000);
+
   test("one that is paused, and closed meanwhile, can neither settle nor admit when it goes on", async () => {
     const { key } = await gateways[1]!.keyWith(0.01);
     const began = gate();

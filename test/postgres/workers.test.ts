@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
 
 describe.skipIf(!hasPostgres())("workers on one port", () => {
@@ -19,8 +21,11 @@ describe.skipIf(!hasPostgres())("workers on one port", () => {
     await cluster.stop();
   });
 
-  async function withGateway(run: (gateway: GatewayProcess, folder: Folder) => Promise<void>): Promise<void> {
-    const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n`));
+  async function withGateway(
+    run: (gateway: GatewayProcess, folder: Folder) => Promise<void>,
+    more = "",
+  ): Promise<void> {
+    const folder = new Folder(simpleConfig([host.port], `store: ${store}\nworkers: 2\n${more}`));
     const gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
     try {
       await run(gateway, folder);
@@ -75,6 +80,27 @@ describe.skipIf(!hasPostgres())("workers on one port", () => {
       await until(async () => (await gateway.post("/v1/chat/completions", CHAT, key)).status === 200);
       expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
     });
+  }, 30_000);
+
+  test("workers without a disk need no folder, and one that is killed is replaced by another node", async () => {
+    await withGateway(async (gateway, folder) => {
+      const { key } = await gateway.keyWith(1);
+      const nodes = async (): Promise<string[]> =>
+        (await gateway.get("/admin/nodes", ADMIN)).json.data.map(({ id }: { id: string }) => id);
+      const before = await nodes();
+      const [first] = pids(gateway.pid);
+      process.kill(first!, "SIGKILL");
+      await until(async () => {
+        const ready = await gateway.get("/readyz").catch(() => null);
+        return ready?.status === 200 && (await nodes()).length === before.length + 1;
+      });
+      for (let request = 0; request < 20; request++) {
+        expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
+      }
+      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+      expect(await gateway.stop()).toBe(0);
+      expect(existsSync(join(folder.path, "data"))).toBe(false);
+    }, "journal: postgres\n");
   }, 30_000);
 
   test("when the supervisor is killed, its workers end, and the next one finds everything free", async () => {
