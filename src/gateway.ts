@@ -180,7 +180,9 @@ async function assemble(parts: Parts): Promise<Gateway> {
   });
   const transport = http1Transport({ clock });
   const health = new Health(clock);
-  const slots = new HostSlots(clock);
+  const ownParts = { metrics: () => metrics, slots: () => slots };
+  const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, ownParts);
+  const slots = new HostSlots(clock, colleagues?.places);
   const bodies = new ByteBudget(config.bodyMemoryBytes, clock);
   const roads = {
     usable: health.usable.bind(health),
@@ -212,7 +214,6 @@ async function assemble(parts: Parts): Promise<Gateway> {
       ...(tracing === null ? {} : { trace: tracing.dropped }),
     }),
   });
-  const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, () => metrics.read());
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
   const settings = (): Settings => ({
@@ -373,6 +374,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const hostname = env.HOST || "127.0.0.1";
   // Links are only read by requests, and none arrives before the port is known.
   links = linksOf(config, "");
+  slots.prepare(config.catalog.hosts.values());
   const app = httpApp(deps);
   const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);
@@ -385,6 +387,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       links = linksOf(config, url);
       bodies.resize(config.bodyMemoryBytes);
       health.keep(config.catalog);
+      slots.prepare(config.catalog.hosts.values());
       void freeRoutes.verify();
       log("reloaded", { models: config.catalog.models.size, hosts: config.catalog.hosts.size });
       return null;

@@ -34,10 +34,14 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => vo
 
 // `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process. When that is
 // killed, this one must not live on unseen, holding the port and the data folder; being crash-safe, it may end as abruptly.
-if (env.npm_lifecycle_event !== undefined || worker !== undefined) {
+const endAbruptly = () => process.kill(process.pid, "SIGKILL");
+if (worker !== undefined) {
+  process.on("disconnect", endAbruptly);
+  if (!process.connected) endAbruptly();
+} else if (env.npm_lifecycle_event !== undefined) {
   const parent = process.ppid;
   setInterval(() => {
-    if (process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+    if (process.ppid !== parent) endAbruptly();
   }, PARENT_CHECK_MS).unref();
 }
 

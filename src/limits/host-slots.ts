@@ -1,6 +1,7 @@
 import type { Clock } from "../units/clock.ts";
 import { AdaptiveLimit } from "./adaptive-limit.ts";
 import { FairLine } from "./fair-line.ts";
+import { PlaceShare, type ShareTeller } from "./place-share.ts";
 
 /**
  * Places at the hosts. A request takes one for as long as the host works on it; while none is free, a bounded number of
@@ -9,7 +10,16 @@ import { FairLine } from "./fair-line.ts";
 export class HostSlots {
   private readonly hosts = new Map<string, HostLine>();
 
-  constructor(private readonly clock: Clock) {}
+  /** `sharing`: to those that the operator's limits are shared with. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly sharing: Sharing | null = null,
+  ) {}
+
+  /** Asks for a first place at each, so that the first request need not wait for it. */
+  prepare(hosts: Iterable<Limited>): void {
+    if (this.sharing !== null) for (const host of hosts) this.line(host);
+  }
 
   /** A place at once, or null. */
   take(host: Limited): Slot | null {
@@ -26,21 +36,42 @@ export class HostSlots {
     return this.hosts.get(id)?.full === true;
   }
 
+  /** Of this limit, others have left so many places to this process. */
+  given(id: string, most: number, count: number): void {
+    const line = this.hosts.get(id);
+    if (line?.most === most) line.given(count);
+    // A reload has changed the limit meanwhile.
+    else this.sharing?.(id, most).giveBack(count);
+  }
+
+  /** Others want so many places of this limit. */
+  recalled(id: string, most: number, count: number): void {
+    const line = this.hosts.get(id);
+    if (line?.most === most) line.recalled(count);
+  }
+
   /** For the metrics: every host that has something to tell. */
   *lines(): Generator<{ host: string; inFlight: number; limit: number; waiting: number }> {
     for (const [host, { inFlight, places, waiting }] of this.hosts)
       yield { host, inFlight, limit: places, waiting };
   }
 
-  private line({ id, maxConcurrent = DEFAULT_CONCURRENT }: Limited): HostLine {
+  private line({ id, maxConcurrent }: Limited): HostLine {
     const known = this.hosts.get(id);
-    if (known?.most === maxConcurrent) return known;
+    const most = maxConcurrent ?? DEFAULT_CONCURRENT;
+    if (known?.most === most) return known;
     // A reload changed the limit: what is in flight gives back its place to the old line.
-    const line = new HostLine(maxConcurrent, this.clock);
+    known?.retire();
+    // The default is what one process can carry, and each has that.
+    const share = maxConcurrent === undefined ? null : (this.sharing?.(id, most) ?? null);
+    const line = new HostLine(most, this.clock, share);
     this.hosts.set(id, line);
     return line;
   }
 }
+
+/** Tells the others what this process wants of a host's limit, and leaves to them. */
+export type Sharing = (host: string, most: number) => ShareTeller;
 
 /** A host, of which only this matters here; `maxConcurrent` is the operator's limit. */
 export interface Limited {
@@ -66,17 +97,22 @@ class HostLine {
   inFlight = 0;
   private readonly limit: AdaptiveLimit;
   private readonly line: FairLine<Slot>;
+  private readonly share: PlaceShare | null;
 
   constructor(
     readonly most: number,
     private readonly clock: Clock,
+    sharedWith: ShareTeller | null,
   ) {
     this.limit = new AdaptiveLimit(most);
     this.line = new FairLine(MAX_WAITING, clock);
+    this.share = sharedWith === null ? null : new PlaceShare(sharedWith);
+    this.share?.need(1);
   }
 
   get places(): number {
-    return this.limit.now(this.clock);
+    const places = this.limit.now(this.clock);
+    return this.share === null ? places : Math.min(places, this.share.held);
   }
 
   get waiting(): number {
@@ -94,7 +130,31 @@ class HostLine {
   }
 
   async wait(key: string, ms: number, signal: AbortSignal): Promise<Slot | null> {
-    return this.take() ?? this.line.wait(key, 1, ms, signal);
+    const slot = this.take();
+    if (slot !== null) return slot;
+    const place = this.line.wait(key, 1, ms, signal);
+    this.askForMore();
+    return place;
+  }
+
+  given(count: number): void {
+    this.share?.given(count);
+    this.invite();
+    // What came to spare may be what others lack.
+    this.share?.settle(this.inFlight);
+  }
+
+  recalled(count: number): void {
+    this.share?.recalled(count, this.inFlight);
+  }
+
+  retire(): void {
+    this.share?.retire(this.inFlight);
+  }
+
+  /** A place for everybody who is in or waits, and one for whoever comes next. */
+  private askForMore(): void {
+    this.share?.need(Math.min(this.inFlight + this.waiting + 1, this.limit.now(this.clock)));
   }
 
   private invite(): void {
@@ -102,8 +162,12 @@ class HostLine {
   }
 
   private occupy(): Slot | null {
-    if (this.inFlight >= this.places) return null;
+    if (this.inFlight >= this.places) {
+      this.askForMore();
+      return null;
+    }
     this.inFlight += 1;
+    if (this.inFlight === this.share?.held) this.askForMore();
     return new Place(this, this.clock.elapsedMs());
   }
 
@@ -113,6 +177,7 @@ class HostLine {
 
   vacate(): void {
     this.inFlight -= 1;
+    this.share?.settle(this.inFlight);
     this.invite();
   }
 }

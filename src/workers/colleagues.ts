@@ -1,7 +1,8 @@
 import { type Throttles, throttlesOf } from "../http/address.ts";
+import type { HostSlots, Sharing } from "../limits/host-slots.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";
-import type { Answers, Line, Question } from "./messages.ts";
+import type { Answers, Line, Question, ToWorker } from "./messages.ts";
 
 /** What one worker shares with the others, through the supervisor. */
 export class Colleagues {
@@ -10,23 +11,41 @@ export class Colleagues {
     take: (block, limit) => this.ask({ about: "throttle", throttled, block, limit }),
     giveBack: (block) => this.line.send({ kind: "given_back", throttled, block }),
   }));
+  readonly places: Sharing = (host, most) => ({
+    ask: (count) => this.line.send({ kind: "places_wanted", host, most, count }),
+    giveBack: (count) => this.line.send({ kind: "places_returned", host, most, count }),
+  });
   private asked = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
 
   constructor(
     private readonly line: Line,
     private readonly clock: Clock,
-    readOwn: () => readonly Metric[],
+    private readonly own: OwnParts,
   ) {
-    line.listen((message) => {
-      if (message.kind === "answer") this.open.get(message.id)?.(message.answer);
-      else line.send({ kind: "metrics_read", round: message.round, metrics: readOwn() });
-    });
+    line.listen((message) => this.hear(message));
   }
 
   /** Of all workers. */
   metrics(): Promise<readonly Metric[]> {
     return this.ask({ about: "metrics" });
+  }
+
+  private hear(message: ToWorker): void {
+    switch (message.kind) {
+      case "answer":
+        return this.open.get(message.id)?.(message.answer);
+      case "read_metrics":
+        return this.line.send({
+          kind: "metrics_read",
+          round: message.round,
+          metrics: this.own.metrics().read(),
+        });
+      case "places_given":
+        return this.own.slots().given(message.host, message.most, message.count);
+      case "places_recalled":
+        return this.own.slots().recalled(message.host, message.most, message.count);
+    }
   }
 
   /** Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong. */
@@ -44,6 +63,12 @@ export class Colleagues {
       timer.cancel();
     }
   }
+}
+
+/** What the others ask this worker about. */
+export interface OwnParts {
+  metrics(): { read(): readonly Metric[] };
+  slots(): Pick<HostSlots, "given" | "recalled">;
 }
 
 /** The supervisor itself waits half a second for the slowest worker. */

@@ -5,7 +5,16 @@ import type { Metric } from "../telemetry/metric.ts";
 export type FromWorker =
   | { readonly kind: "question"; readonly id: number; readonly ask: Question }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
-  | { readonly kind: "metrics_read"; readonly round: number; readonly metrics: readonly Metric[] };
+  | { readonly kind: "metrics_read"; readonly round: number; readonly metrics: readonly Metric[] }
+  | PlacesMessage;
+
+/** About a host's limit of so many requests at once. */
+export interface PlacesMessage {
+  readonly kind: "places_wanted" | "places_returned";
+  readonly host: string;
+  readonly most: number;
+  readonly count: number;
+}
 
 export type Question =
   | { readonly about: "metrics" }
@@ -26,6 +35,12 @@ export interface Answers {
 /** What the supervisor tells a worker. */
 export type ToWorker =
   | { readonly kind: "read_metrics"; readonly round: number }
+  | {
+      readonly kind: "places_given" | "places_recalled";
+      readonly host: string;
+      readonly most: number;
+      readonly count: number;
+    }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] };
 
 /** A worker's end of the line to its supervisor. */

@@ -3,6 +3,7 @@ import type { Log } from "../gateway.ts";
 import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
 import type { Clock } from "../units/clock.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
+import { Places } from "./places.ts";
 import { RollCall } from "./roll-call.ts";
 
 /**
@@ -13,6 +14,7 @@ import { RollCall } from "./roll-call.ts";
 export class Supervisor {
   private readonly workers: Worker[];
   private readonly rollCall: RollCall;
+  private readonly places: Places;
   private readonly throttles: Record<Throttled, AddressThrottle>;
   private stopping = false;
 
@@ -25,6 +27,10 @@ export class Supervisor {
       failures: 0,
       serving: false,
     }));
+    this.places = new Places(options.workers, (number, message) => {
+      const worker = this.workers[number - 1];
+      if (worker !== undefined) send(worker, message);
+    });
     this.throttles = throttlesOf(() => new AddressThrottle(options.clock));
     this.rollCall = new RollCall(options.clock, () =>
       this.workers.map((worker) => ({
@@ -91,6 +97,9 @@ export class Supervisor {
         return this.throttles[message.throttled].giveBack(message.block);
       case "question":
         return void this.answer(worker, message);
+      case "places_wanted":
+      case "places_returned":
+        return this.places.hear(worker.number, message);
     }
   }
 
@@ -109,6 +118,7 @@ export class Supervisor {
     worker.serving = false;
     if (this.stopping) return;
     this.rollCall.ended(worker.number);
+    this.places.ended(worker.number);
     const { clock, log } = this.options;
     const lived = served && clock.elapsedMs() - startedMs > STEADY_MS;
     worker.failures = lived ? 0 : worker.failures + 1;

@@ -13,14 +13,26 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
   let folder: Folder;
   let gateway: GatewayProcess;
   let key: string;
+  let [atHost, mostAtHost, hostTakesMs] = [0, 0, 0];
 
   beforeAll(async () => {
-    host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+    const answer = json(chatText(["ok"], { input: 10, output: 1 }).whole);
+    host = await startFakeHost(() => async (wire, request) => {
+      atHost += 1;
+      mostAtHost = Math.max(mostAtHost, atHost);
+      await Bun.sleep(hostTakesMs);
+      atHost -= 1;
+      await answer(wire, request);
+    });
     cluster = await Cluster.start();
     const store = await cluster.database();
     const free = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }";
     const config = simpleConfig([host.port], `store: ${store}\nworkers: 2\n${free}\n`);
-    folder = new Folder(config.replace("per_hour: 100000", `per_hour: ${SET_UPS}`));
+    folder = new Folder(
+      config
+        .replace("per_hour: 100000", `per_hour: ${SET_UPS}`)
+        .replace("speaks: [chat.completions]", `speaks: [chat.completions], max_concurrent: ${PLACES}`),
+    );
     gateway = await GatewayProcess.start(folder, {}, ["src/main.ts"]);
     key = (await gateway.keyWith(10)).key;
   }, 30_000);
@@ -34,6 +46,8 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
   /** An hour, from one network. */
   const SET_UPS = 8;
   const WRONG_SECRETS = 60;
+  /** At the host, for all workers together: an odd number, and few. */
+  const PLACES = 3;
 
   const workers = (): number[] =>
     Bun.spawnSync(["pgrep", "-P", String(gateway.pid)])
@@ -43,14 +57,14 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
       .map(Number);
 
   /** On a connection of its own, so that the kernel picks a worker anew; again where that worker is stopped or gone. */
-  async function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  async function ask(path: string, init: RequestInit = {}, patienceMs = 20_000): Promise<Response> {
     for (let attempt = 0; attempt < 200; attempt++) {
       try {
         const headers = { ...init.headers, connection: "close" };
         const answer = await fetch(gateway.url + path, {
           ...init,
           headers,
-          signal: AbortSignal.timeout(3_000),
+          signal: AbortSignal.timeout(patienceMs),
         });
         if (answer.status < 500) return answer;
         await answer.body?.cancel();
@@ -78,7 +92,7 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
   }
 
   async function scrape(): Promise<Map<string, number>> {
-    const text = await (await ask("/metrics")).text();
+    const text = await (await ask("/metrics", {}, 1_000)).text();
     const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
     return new Map(
       samples.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.split(" ").at(-1))]),
@@ -119,13 +133,22 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     expect(guessed.filter((status) => status === 429)).toHaveLength(90 - WRONG_SECRETS);
   }, 30_000);
 
+  test("a host is never given more at once than its limit, and everybody has a turn", async () => {
+    hostTakesMs = 20;
+    await Promise.all(Array.from({ length: 20 }, () => chat(2)));
+    hostTakesMs = 0;
+    expect(mostAtHost).toBe(PLACES);
+  }, 30_000);
+
   test("a worker that is stopped is said to be silent, and no sum falls", async () => {
+    // What it did since it was last heard is not known once it is silent.
+    await scrape();
     const [stopped] = workers();
     process.kill(stopped!, "SIGSTOP");
     try {
       const samples = await scrape();
       expect(samples.get('gateway_workers{state="silent"}')).toBe(1);
-      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([40, 40]);
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([80, 80]);
       const memory = [...samples.keys()].filter((name) => name.startsWith("process_resident_memory_bytes"));
       expect(memory).toHaveLength(1);
     } finally {
@@ -138,12 +161,13 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     process.kill(dying!, "SIGKILL");
     for (;;) {
       const samples = await scrape();
-      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([40, 40]);
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([80, 80]);
       if (samples.get('gateway_workers{state="answered"}') === 2) break;
     }
     await chat(20);
     const samples = await scrape();
-    expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([60, 60]);
+    expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([100, 100]);
     expect(samples.get("gateway_worker_restarts_total")).toBe(1);
+    expect(mostAtHost).toBe(PLACES);
   }, 30_000);
 });
