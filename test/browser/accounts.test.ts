@@ -80,7 +80,10 @@ describe.skipIf(browserMissing)("with an account", () => {
       await answered.passed;
       await route.continue();
     });
+    // The page may be loaded before its script asks: a link that is pasted by then is all that it finds.
+    const asking = visitor.page.waitForRequest("**/v1/me");
     await visitor.goto("/dashboard");
+    await asking;
     await visitor.goto(`/dashboard${link}`);
     await visitor.button("Sign in here").waitFor();
     const asked = visitor.page.waitForResponse("**/v1/me");
