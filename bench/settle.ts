@@ -15,7 +15,7 @@ import { folderDisk, probeSync } from "../src/store/disk.ts";
 import { LedgerStore } from "../src/store/ledger-store.ts";
 import { openDatabase } from "../src/store/sqlite.ts";
 import { systemClock } from "../src/units/clock.ts";
-import { type BalanceId, newId } from "../src/units/id.ts";
+import { type BalanceId, newReceiptId } from "../src/units/id.ts";
 import { systemRandom } from "../src/units/random.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../src/units/usd.ts";
 import { keyOf } from "../test/fakes/key.ts";
@@ -101,7 +101,7 @@ const BODY = JSON.stringify({ filler: "x".repeat(600) });
 async function oneRequest(ledger: Ledger, books: Books, waits: number[]): Promise<void> {
   const at = systemClock.now();
   const lane = await ledger.lane(KEY, [], [], at);
-  const want: Want = { ...WANT, receipt: newId("rcpt", systemRandom), at };
+  const want: Want = { ...WANT, receipt: newReceiptId(at, systemRandom), at };
   const reservation = ledger.admit(lane, want);
   if (!(reservation instanceof Reservation)) throw new Error(`refused for ${reservation.what}`);
   await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { newId } from "../units/id.ts";
+import { newReceiptId } from "../units/id.ts";
 import { accountEndpoints } from "./accounts.ts";
 import { adminEndpoints } from "./admin.ts";
 import { adminAccountEndpoints } from "./admin-accounts.ts";
@@ -56,7 +56,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   // Before the endpoints: Elysia's hooks hold for what is added after them.
   app.onError(({ request, code, error }) => {
     try {
-      const exchange = new Exchange(request, {}, app.server, deps.desk.random, patience);
+      const exchange = new Exchange(request, {}, app.server, deps.desk, patience);
       if (code !== "NOT_FOUND") throw error;
       const { why, headers } = unknownPath(request, endpoints);
       return refusal(why, exchange, deps, headers);
@@ -69,7 +69,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
       endpoint.method,
       endpoint.path,
       ({ request, params, server }) =>
-        answer(endpoint, new Exchange(request, params, server, deps.desk.random, patience), deps),
+        answer(endpoint, new Exchange(request, params, server, deps.desk, patience), deps),
       { parse: "none" },
     );
   }
@@ -81,7 +81,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
  * Bun with a page that shows our source; so nothing may get that far, and nothing that could fail is used here.
  */
 function lastResort(failure: unknown, deps: HttpDeps): Response {
-  const receipt = newId("rcpt", deps.desk.random);
+  const receipt = newReceiptId(deps.desk.clock.now(), deps.desk.random);
   deps.onFault(failure, receipt);
   return refusalResponse(internalError(), receipt, { baseUrl: "", language: "plain", headers: {} });
 }

@@ -1,6 +1,5 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { newId, type ReceiptId } from "../units/id.ts";
-import type { RandomBytes } from "../units/random.ts";
+import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Connection, Patience } from "./patience.ts";
@@ -25,13 +24,13 @@ export class Exchange implements Connection {
     readonly request: Request,
     readonly params: Readonly<Record<string, string>>,
     private readonly server: Bun.Server<unknown> | null,
-    private readonly random: RandomBytes,
+    private readonly desk: Pick<HttpDeps["desk"], "clock" | "random">,
     private readonly patience: Patience,
   ) {}
 
   /** Made when first asked for: a generation request has one of its own. */
   get receipt(): ReceiptId {
-    this.id ??= newId("rcpt", this.random);
+    this.id ??= newReceiptId(this.desk.clock.now(), this.desk.random);
     return this.id;
   }
 

@@ -13,7 +13,6 @@ interface IdByPrefix {
   acct: AccountId;
   bal: BalanceId;
   bud: BudgetId;
-  rcpt: ReceiptId;
 }
 
 /** 22 base58 characters are 128 random bits, 14 are 82: ids are unguessable and never collide. */

@@ -5,7 +5,7 @@ import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { folderDisk } from "../../src/store/disk.ts";
 import { DurableJournal } from "../../src/store/journal.ts";
 import { systemClock } from "../../src/units/clock.ts";
-import { type BalanceId, type KeyId, newId } from "../../src/units/id.ts";
+import { type BalanceId, type KeyId, newReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
@@ -82,7 +82,7 @@ async function writeJournal(
   } as never;
   const about = { surface: "chat.completions", model: "test/model", stream: true };
   for (let index = 0; index < receipts; index++) {
-    const receipt = newId("rcpt", systemRandom);
+    const receipt = newReceiptId(at, systemRandom);
     append({
       kind: "hold",
       receipt,
@@ -114,7 +114,7 @@ async function writeJournal(
   }
   const tokens: (readonly [`rcpt_${string}`, number])[] = [];
   for (let index = 0; index < holds; index++) {
-    const receipt = newId("rcpt", systemRandom);
+    const receipt = newReceiptId(at, systemRandom);
     append({
       kind: "hold",
       receipt,
