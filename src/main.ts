@@ -93,6 +93,7 @@ async function serve(): Promise<Serving> {
     config: gateway.config,
     found: gateway.found,
     listening: gateway.url,
+    hostname: env.HOST || "127.0.0.1",
     adminTokenPath: gateway.folder.adminTokenPath,
     dataPath: resolve(gateway.folder.path),
   }).join("\n");

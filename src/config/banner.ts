@@ -1,11 +1,13 @@
-import { type Config, isDiskless, type Links, linksOf } from "./config.ts";
+import { type Config, isDiskless, isWildcard, type Links, linksOf } from "./config.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 
 /** What the start prints: where it listens, what it serves, and the two commands of a first request. */
-export function banner({ config, found, listening, adminTokenPath, dataPath }: BannerFacts): string[] {
+export function banner(facts: BannerFacts): string[] {
+  const { config, found, listening, adminTokenPath, dataPath } = facts;
   const links = linksOf(config, listening);
   return [
     `listening on ${listening}`,
+    ...everywhere(facts),
     "",
     ...table([
       ["config", config.file ?? "built-in defaults (write a gateway.yaml, or set GATEWAY_CONFIG)"],
@@ -32,9 +34,19 @@ export interface BannerFacts {
   readonly found: FoundHosts;
   /** `http://HOST:PORT` of the server. */
   readonly listening: string;
+  /** As the operator named it. */
+  readonly hostname: string;
   /** Null when the environment names the token. */
   readonly adminTokenPath: string | null;
   readonly dataPath: string;
+}
+
+/** `localhost` is the operator's way in: others come by addresses that the gateway cannot know. */
+function everywhere({ config, hostname }: BannerFacts): string[] {
+  if (!isWildcard(hostname)) return [];
+  const told = "  and on every other address of this machine";
+  if (config.baseUrl !== null) return [`${told}.`];
+  return [`${told}. Messages and links name localhost: set base_url to what clients call the gateway.`];
 }
 
 /** Shows the answer, the recovery secret in it, and sets KEY in the reader's shell, so that the next line can be pasted as it is. */

@@ -112,8 +112,12 @@ export function linksOf(config: Config, listening: string): Links {
   };
 }
 
+/** Every address of this machine. */
+export const isWildcard = (hostname: string): boolean =>
+  hostname === "0.0.0.0" || hostname === "::" || hostname === "";
+
 /** The address for a person to open: a wildcard address is none. */
 export function listeningUrl(hostname: string, port: number): string {
-  const reachable = hostname === "0.0.0.0" || hostname === "::" || hostname === "" ? "localhost" : hostname;
+  const reachable = isWildcard(hostname) ? "localhost" : hostname;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

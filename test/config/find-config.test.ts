@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { banner } from "../../src/config/banner.ts";
+import { listeningUrl } from "../../src/config/config.ts";
 import { type FoundConfig, findConfig } from "../../src/config/find-config.ts";
 import { formatProblems } from "../../src/config/problem.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -145,11 +146,12 @@ describe("Ollama is asked what it serves", () => {
 });
 
 describe("the start's message", () => {
-  const lines = async (env: Env) => {
+  const lines = async (env: Env, hostname = "127.0.0.1") => {
     const facts = await found(env);
     return banner({
       ...facts,
-      listening: "http://127.0.0.1:8080",
+      listening: listeningUrl(hostname, 8080),
+      hostname,
       adminTokenPath: "data/admin-token",
       dataPath: "data",
     }).join("\n");
@@ -163,6 +165,17 @@ describe("the start's message", () => {
     expect(text).toContain("-X POST http://127.0.0.1:8080/v1/keys");
     expect(text).toContain('"model":"gateway/auto:free","stream":true');
     expect(text).not.toContain("sk-secret");
+  });
+
+  test("says that it listens everywhere, and that others cannot follow links to localhost", async () => {
+    expect(await lines({})).not.toContain("every other address");
+    for (const hostname of ["0.0.0.0", "::"]) {
+      const [first, second] = (await lines({}, hostname)).split("\n");
+      expect(first).toBe("listening on http://localhost:8080");
+      expect(second).toContain("on every other address of this machine. Messages and links name localhost");
+    }
+    writeFileSync(join(cwd, "gateway.yaml"), "base_url: https://gateway.test\n");
+    expect((await lines({}, "0.0.0.0")).split("\n")[1]).toBe("  and on every other address of this machine.");
   });
 
   test("names a host whose models nobody knows", async () => {
