@@ -203,8 +203,15 @@ class Run {
   /** An unhandled failure: what was held is given back, and nothing of the cause is told. */
   crashed(): WholeAnswer {
     this.opened?.cancel();
-    if (this.admitted?.reservation.isOpen === true)
-      this.settle({ state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" });
+    if (this.admitted?.reservation.isOpen === true) {
+      const { receipt } = this.settle({
+        state: "failed",
+        cost: ZERO_USD,
+        tokens: NO_TOKENS,
+        errorCode: "internal_error",
+      });
+      this.finished(receipt);
+    }
     return this.errorAnswer(internalError());
   }
 
@@ -310,17 +317,16 @@ class Run {
     });
     const { durable } = settlement;
     if (durable === true || (await durable)) {
+      this.finished(settlement.receipt);
       const headers = { ...this.headers("application/json"), ...omission(omitted) };
       return { kind: "whole", status: 200, headers, body: reply.body };
     }
     // The answer is not given, so it must not cost anything either.
     const failed: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };
     const nothing = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held: settlement.held };
-    this.house.ledger.takeBack(
-      reservation,
-      settlement,
-      formatReceipt(this.receipt(failed, nothing, reservation)),
-    );
+    const receipt = this.receipt(failed, nothing, reservation);
+    const isBack = this.house.ledger.takeBack(reservation, settlement, formatReceipt(receipt));
+    this.finished(isBack ? receipt : unrecorded(settlement.receipt));
     return this.errorAnswer(bookkeepingDown());
   }
 
@@ -396,6 +402,7 @@ class Run {
       this.doubtFree(stop, judge.usage);
       const settled = this.settle(this.streamEnd(end, opened, request, firstTokenMs));
       const durable = settled.durable === true || (await settled.durable);
+      this.finished(durable ? settled.receipt : unrecorded(settled.receipt));
       const last = this.lastFrames(end, opened, settled, durable);
       if (last !== null) await sink.write(last);
     } catch (error) {
@@ -537,12 +544,14 @@ class Run {
   private async failed(refusal: Refusal, state: "failed" | "cancelled"): Promise<WholeAnswer> {
     // A client that leaves made no mistake, and no error is told to anybody.
     const code = state === "cancelled" ? {} : { errorCode: refusal.code };
-    const { durable } = this.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, ...code });
-    if (!(durable === true || (await durable))) return this.errorAnswer(bookkeepingDown());
-    return this.errorAnswer(refusal);
+    const { durable, receipt } = this.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, ...code });
+    const isDurable = durable === true || (await durable);
+    this.finished(isDurable ? receipt : unrecorded(receipt));
+    return this.errorAnswer(isDurable ? refusal : bookkeepingDown());
   }
 
-  private settle(end: End): Settlement & { durable: true | Promise<boolean> } {
+  /** Who calls it says what became of the request, once it is known whether its end could be recorded. */
+  private settle(end: End): Settlement & { durable: true | Promise<boolean>; receipt: Receipt } {
     const { house, admitted } = this;
     const { reservation } = admitted!;
     const served = end.tokens.output > 0 || end.state === "settled";
@@ -553,12 +562,12 @@ class Run {
       rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
       allowanceUsed: served,
     };
+    let receipt: Receipt;
     const settlement = house.ledger.settle(reservation, ending, (settled) => {
-      const receipt = this.receipt(end, settled, reservation);
-      this.finished(receipt);
+      receipt = this.receipt(end, settled, reservation);
       return formatReceipt(receipt);
     });
-    return { ...settlement, durable: house.journal.durable(settlement.sequence) };
+    return { ...settlement, durable: house.journal.durable(settlement.sequence), receipt: receipt! };
   }
 
   private receipt(end: End, settled: Settled, { want }: Reservation): Receipt {
@@ -687,6 +696,9 @@ const MOST_RETRY_S = 5;
 const MAX_KEPT_MODEL = 200;
 
 const NO_BYTES = new Uint8Array();
+
+/** What the client saw of it: an error in place of the answer, or of its end. */
+const unrecorded = (receipt: Receipt): Receipt => ({ ...receipt, errorCode: "internal_error" });
 const noBlocks = (): readonly string[] => [];
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };

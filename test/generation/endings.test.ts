@@ -302,6 +302,27 @@ describe("money", () => {
     while ((await house.send("chat.completions", ask("chat.completions"))).status !== 200)
       await Bun.sleep(20);
     expect(house.receipt(first)).toMatchObject({ state: "failed", cost_usd: 0 });
+    // Nor is it counted as served.
+    expect(house.told[0]).toBe("failed internal_error");
+    expect(house.told.filter((one) => one === "settled")).toHaveLength(1);
+  });
+
+  test("a stream whose end cannot be recorded ends with an error, and is counted as one", async () => {
+    const { house } = await serving("chat.completions", sse(chatText().events));
+    const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+    if (answer.kind !== "stream") throw new Error("not a stream");
+    house.disk.mood = "full";
+    let text = "";
+    await answer.run({
+      write(bytes) {
+        text += new TextDecoder().decode(bytes);
+        return true;
+      },
+      close() {},
+    });
+    house.disk.mood = "fine";
+    expect(text).toContain("cannot record requests");
+    expect(house.told).toEqual(["settled internal_error"]);
   });
 });
 

@@ -31,6 +31,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const faults: unknown[] = [];
   const refusals: Receipt[] = [];
   const charged: string[] = [];
+  const told: string[] = [];
   const books = await Books.open({
     disk,
     store,
@@ -83,7 +84,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     allowances: () => [{ owner: BALANCE, limit: 3 }],
     charged: (stop) => void charged.push(stop.route.host.id),
     openTrace: () => null,
-    finished() {},
+    finished: ({ state, errorCode }) => void told.push(errorCode === null ? state : `${state} ${errorCode}`),
     countPrompt: async (request) => ({ text: request.promptBound, files: null }),
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),
@@ -95,6 +96,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     faults,
     refusals,
     charged,
+    told,
     slots,
     send: (surface, body, signal = new AbortController().signal, headers = new Headers()) =>
       generate(surface, {
@@ -144,6 +146,8 @@ export interface TestHouse {
   readonly refusals: Receipt[];
   /** Hosts of free routes that reported a charge. */
   readonly charged: string[];
+  /** What the operator's figures hear of each request. */
+  readonly told: string[];
   readonly slots: HostSlots;
   send(surface: SurfaceName, body: object, signal?: AbortSignal, headers?: Headers): Promise<Answer>;
   sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;
