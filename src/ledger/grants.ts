@@ -47,7 +47,8 @@ export class Grants {
         if (room(counter, limit) >= amount) return "room";
         if (this.clock.elapsedMs() >= untilMs) break;
       }
-      return "short";
+      // Who was asked to give back and has not answered may have enough.
+      return desk.recalled ? "unanswered" : "short";
     } finally {
       desk.asked -= amount;
     }
@@ -87,6 +88,9 @@ export class Grants {
     this.recalls += 1;
     this.markScarce(desk);
     this.returnSlack(desk);
+    // What it was granted for one request is not known to be used: until it is said, the others wait for it.
+    const used = desk.counter.used();
+    if (desk.stated < used) this.state(desk, used, Math.max(desk.wanted, used));
   }
 
   /** An answer of the Authority. */
@@ -180,6 +184,7 @@ export class Grants {
     }
     desk.needed = needed;
     desk.wanted = wanted;
+    desk.stated = counter.used();
     desk.number = number;
     desk.statedMs = this.clock.elapsedMs();
     this.watched.add(desk);
@@ -281,6 +286,8 @@ class Desk {
   isAnswered = false;
   needed = 0;
   wanted = 0;
+  /** As used. */
+  stated = 0;
   statedMs = 0;
   free = 0;
   recalled = false;

@@ -52,7 +52,8 @@ export class Operator {
     const limit = this.random.pick(["capped", "team"] as const);
     const kind = this.random.below(3);
     if (kind === 0) return this.credit(this.owners.purse, STEP_NANO);
-    await this.setLimit(limit, this.caps[limit] + (kind === 1 ? STEP_NANO : -STEP_NANO / 4));
+    const change = kind === 1 || this.caps[limit] < FIRST_NANO ? STEP_NANO : -STEP_NANO / 4;
+    await this.setLimit(limit, this.caps[limit] + change);
   }
 
   /** Revokes the key that leaked, and makes another one, which clients use as well. */
