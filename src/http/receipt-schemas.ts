@@ -56,7 +56,7 @@ export const RECEIPTS = {
   list: {
     summary: "Lists receipts, newest first",
     details:
-      "A key reads its own, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id, for as long as the gateway remembers them.",
+      "A key reads its own, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id, for as long as the gateway remembers them. The operator may have receipts deleted after so many days; whoever asks for one is then told after how many.",
     who: ["key", "owner"],
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
