@@ -1,9 +1,9 @@
 /**
- * `bun run bench [micro|translation|failover|macro|neighbour|transport|scaling|peers|regression]`: one suite, or all but the
- * last three, which are asked for by name. Each is described at the top of its file.
+ * `bun run bench [micro|translation|failover|macro|neighbour|transport|scaling|workers|peers|regression]`: one suite, or all
+ * but the last four, which are asked for by name. Each is described at the top of its file.
  */
 const SUITES = ["micro", "translation", "failover", "macro", "neighbour", "transport"] as const;
-const BY_NAME = ["scaling", "peers", "regression"] as const;
+const BY_NAME = ["scaling", "workers", "peers", "regression"] as const;
 
 const [wanted] = process.argv.slice(2);
 const chosen = wanted === undefined ? SUITES : [...SUITES, ...BY_NAME].filter((suite) => suite === wanted);

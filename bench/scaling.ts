@@ -1,7 +1,7 @@
 /**
  * Several gateways on one PostgreSQL: what a request costs there beside SQLite in the same run, with a journal on disk and
- * without, what one worker costs beside two, how much is asked of PostgreSQL, and how long a revoke takes over three nodes. The load generator, the host and
- * PostgreSQL share the machine with what is measured.
+ * without, how much is asked of PostgreSQL, and how long a revoke takes over three nodes. The load generator, the host and
+ * PostgreSQL share the machine with what is measured. (Two workers beside one: workers.ts.)
  *
  *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100] [--stream yes]
  */
@@ -60,7 +60,6 @@ export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
       await open("sqlite", ""),
       await open("postgres", store),
       await open("diskless", `store: ${await cluster.database()}\njournal: postgres`),
-      await open("2 workers", `store: ${await cluster.database()}\nworkers: 2`),
     ];
     const samples = new Map<string, Sample[]>(arrangements.map(({ name }) => [name, []]));
     for (const {
@@ -102,7 +101,7 @@ interface Arrangement {
   readonly keys: readonly Key[];
 }
 
-interface Key {
+export interface Key {
   readonly id: string;
   readonly key: string;
 }
@@ -152,11 +151,16 @@ async function sample(
   };
 }
 
+export interface Storm extends Pick<ScalingSize, "seconds" | "stream"> {
+  /** Null: each connection sends its next request once the last was answered. */
+  readonly perSecond: number | null;
+}
+
 /** All keys at once, and every answer a 200. */
-async function storm(
+export async function storm(
   port: number,
   keys: readonly Key[],
-  { seconds, perSecond, stream }: ScalingSize,
+  { seconds, perSecond, stream }: Storm,
 ): Promise<{ count: number; perSecond: number; firstByteMs: number[]; totalMs: number[] }> {
   const target = (key: string) => ({
     port,
@@ -169,7 +173,7 @@ async function storm(
         body: body(stream),
         connections: CONNECTIONS_EACH,
         seconds,
-        perSecond: perSecond / keys.length,
+        ...(perSecond === null ? {} : { perSecond: perSecond / keys.length }),
       }),
     ),
   );
@@ -211,7 +215,7 @@ async function revoke(
   return { revokeMs: revokeMs.sort((a, b) => a - b), revokeOneStoppedMs };
 }
 
-function startGateway(folder: string, hostPort: number, more: string): Promise<Measured> {
+export function startGateway(folder: string, hostPort: number, more: string): Promise<Measured> {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, "gateway.yaml");
   writeFileSync(config, configuration(hostPort, more));
@@ -223,7 +227,7 @@ function startGateway(folder: string, hostPort: number, more: string): Promise<M
   });
 }
 
-async function fundedKeys(port: number, count = KEYS): Promise<Key[]> {
+export async function fundedKeys(port: number, count = KEYS): Promise<Key[]> {
   const url = `http://127.0.0.1:${port}`;
   return Promise.all(
     Array.from({ length: count }, async () => {
@@ -263,7 +267,7 @@ setup: { accountless_keys_per_address_per_hour: 100000 }
 ${more}
 `;
 
-const median = (values: number[]): number =>
+export const median = (values: number[]): number =>
   percentile(
     values.sort((a, b) => a - b),
     0.5,
