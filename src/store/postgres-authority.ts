@@ -2,7 +2,7 @@ import type { TransactionSQL } from "bun";
 import { type Authority, type Grant, grant, NOTHING_GRANTED, type Statement } from "../ledger/authority.ts";
 import type { CounterId } from "../ledger/counter.ts";
 import { EpochOver } from "../ledger/membership.ts";
-import type { NanoUsd } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
@@ -76,7 +76,12 @@ async function settleAll(sql: TransactionSQL, statements: readonly Statement[]):
   await holdEpoch(sql, ledger, epoch);
   const ids = [...new Set(statements.map(({ counter }) => counter))].sort();
   const books = await lockBooks(sql, ledger, ids);
-  const grants = statements.map((statement) => decide(books.get(statement.counter)!, statement));
+  const limits = await limitsOf(sql, ids);
+  const grants = statements.map((statement) => {
+    const { counter, limit } = statement;
+    const set = Math.min(limit, limits.get(counter) ?? limit) as NanoUsd;
+    return decide(books.get(counter)!, { ...statement, limit: set });
+  });
   await write(sql, ledger, [...books.values()]);
   await recall(sql, ledger, statements, grants);
   return grants.map(({ grant }) => grant);
@@ -139,6 +144,26 @@ async function lockBooks(
       return [id, book];
     }),
   );
+}
+
+/**
+ * What owners last set, of keys and budgets. A node may state what it knew before: a request that it admits may have waited
+ * since, and what was granted to that would be spent by others, above the limit.
+ */
+async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Map<string, number>> {
+  const list = JSON.stringify(ids);
+  const rows = await sql<{ id: string; set: string }[]>`
+    WITH asked AS (
+      SELECT value AS id, split_part(value, ':', 1) AS kind, split_part(value, ':', 2) AS subject
+      FROM json_array_elements_text(${list}::text::json)
+    )
+    SELECT asked.id, max(coalesce(CASE kind WHEN 'day' THEN daily_limit WHEN 'month' THEN monthly_limit
+        WHEN 'rpm' THEN rpm_limit ELSE tpm_limit END, ${MAX_NANO_USD})) AS set
+      FROM asked JOIN keys ON keys.lineage = asked.subject
+      WHERE kind IN ('day', 'month', 'rpm', 'tpm') AND state <> 'revoked' GROUP BY asked.id
+    UNION ALL
+    SELECT asked.id, cap FROM asked JOIN budgets ON budgets.id = asked.subject WHERE kind = 'budget'`;
+  return new Map(rows.map(({ id, set }) => [id, Number(set)]));
 }
 
 function decide(book: Book, statement: Statement): { grant: Grant; short: boolean } {

@@ -217,4 +217,8 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX holds_by_node ON holds (node);
   `,
+  // 7: the limits of a chain of keys, which grants are held against
+  `
+  CREATE INDEX keys_by_lineage ON keys (lineage);
+  `,
 ];

@@ -120,6 +120,38 @@ describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
     const grant = await authority.settle(statement("n0", { counter, wanted: 80, limit: 1_000 }));
     expect({ ...grant }).toMatchObject({ granted: 50, free: 0 });
   });
+
+  // A request that waited while the limit was lowered still states the old one.
+  const lowered: [what: string, counter: string][] = [
+    ["daily limit", "day:key_1:0"],
+    ["monthly limit", "month:key_1:0"],
+    ["budget", "budget:bud_1:0"],
+  ];
+  for (const [what, counter] of lowered) {
+    test(`a ${what} is what its owner last set, whatever a node says that has not heard of it`, async () => {
+      const authority = await fresh();
+      await join("n0");
+      await postgres.query((sql) => sql`INSERT INTO balances (id, created_at) VALUES ('bal_1', 0)`);
+      await postgres.query((sql) => sql`INSERT INTO budgets VALUES ('bud_1', 'bal_1', 'team', 50, 'total')`);
+      // Of a chain the last key counts, not the one that was revoked.
+      for (const [id, state, limit] of [
+        ["key_1", "revoked", 900],
+        ["key_2", "active", 50],
+      ]) {
+        await postgres.query(
+          (sql) => sql`INSERT INTO keys
+            (id, hash, prefix, balance_id, lineage, state, created_at, daily_limit, monthly_limit, budgets)
+            VALUES (${id}, ${id}, 'or-live-', 'bal_1', 'key_1', ${state}, 0, ${limit}, ${limit}, '[]')`,
+        );
+      }
+      const grant = await authority.settle(statement("n0", { counter, wanted: 80, limit: 1_000 }));
+      expect({ ...grant }).toMatchObject({ granted: 50, free: 0 });
+      const lower = await authority.settle(
+        statement("n0", { number: 2, counter, used: 30, needed: 40, wanted: 40, limit: 40 }),
+      );
+      expect({ ...lower }).toMatchObject({ granted: 40, free: 0 });
+    });
+  }
 });
 
 function statement(ledger: string, more: Partial<Record<keyof Statement, unknown>>): Statement {
