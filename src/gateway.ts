@@ -33,6 +33,7 @@ import { Mailer } from "./mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health, type Lesson } from "./routing/health.ts";
+import { routeReports } from "./routing/route-report.ts";
 import type { Stop } from "./routing/stop.ts";
 import { type DataFolder, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
@@ -180,7 +181,8 @@ async function assemble(parts: Parts): Promise<Gateway> {
   });
   const transport = http1Transport({ clock });
   const health = new Health(clock);
-  const ownParts = { metrics: () => metrics, slots: () => slots };
+  const hostsHere = () => ({ routes: routeReports(health, config.catalog), lines: [...slots.lines()] });
+  const ownParts = { state: () => ({ metrics: metrics.read(), hosts: hostsHere() }), slots: () => slots };
   const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, ownParts);
   const slots = new HostSlots(clock, colleagues?.places);
   const bodies = new ByteBudget(config.bodyMemoryBytes, clock);
@@ -354,6 +356,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     },
     catalog: () => config.catalog,
     roads,
+    hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),
     hostReports: () => health.report(config.catalog),
     ledger: ledgerDesk,
     receipts,

@@ -1,7 +1,8 @@
 import type { Catalog, Host, Route } from "../catalog/catalog.ts";
+import { type RouteReport, routeKey } from "../routing/route-report.ts";
 import { ADMIN } from "./admin-schemas.ts";
 import { guarded } from "./admin-token.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { HostsNow, HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { ok, type Reply } from "./reply.ts";
 
@@ -13,11 +14,13 @@ export function adminHostEndpoints(deps: HttpDeps): Endpoint[] {
   ];
 }
 
-async function listHosts(_: Exchange, { catalog, roads }: HttpDeps): Promise<Reply> {
+async function listHosts(_: Exchange, { catalog, hostsNow }: HttpDeps): Promise<Reply> {
   const present = catalog();
+  const { routes, lines } = await hostsNow();
+  const known = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
   return ok({
     object: "list",
-    data: [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), roads)),
+    data: [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, lines)),
   });
 }
 
@@ -34,9 +37,16 @@ function routesTo(host: Host, { models }: Catalog): RouteTo[] {
   return found;
 }
 
-function hostView(host: Host, routes: readonly RouteTo[], roads: HttpDeps["roads"]) {
-  const views = routes.map((to) => routeView(to, roads));
+function hostView(
+  host: Host,
+  routes: readonly RouteTo[],
+  known: ReadonlyMap<string, RouteReport>,
+  lines: HostsNow["lines"],
+) {
+  const views = routes.map((to) => routeView(to, known.get(routeKey(host.id, to.route.model))));
   const usable = views.filter((view) => view.usable).length;
+  const resting = views.some((view) => view.resting_workers > 0);
+  const line = lines.find((one) => one.host === host.id);
   return {
     id: host.id,
     object: "host" as const,
@@ -46,23 +56,25 @@ function hostView(host: Host, routes: readonly RouteTo[], roads: HttpDeps["roads
     auth: host.auth,
     has_api_key: host.apiKey !== null,
     // A host that no model uses is not known to fail.
-    state: usable === views.length ? "available" : usable === 0 ? "resting" : "degraded",
+    state: !resting ? "available" : usable === 0 ? "resting" : "degraded",
+    in_flight: line?.inFlight ?? 0,
+    waiting: line?.waiting ?? 0,
     routes: views,
   };
 }
 
-/** Times and rates are moving averages; null before the first stream. */
-function routeView({ modelId, route }: RouteTo, roads: HttpDeps["roads"]) {
-  const speed = roads.speed(route);
+/** Times and rates are moving averages; null before the first stream. A route that a reload has just added is not known yet. */
+function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined) {
   return {
     model: modelId,
     host_model: route.model,
     priced: route.price !== null,
     free: route.free,
-    verified_free: route.free && roads.verifiedFree(route),
-    usable: roads.usable(route),
-    first_token_ms: rounded(speed?.firstTokenMs),
-    tokens_per_second: rounded(speed?.tokensPerSecond),
+    verified_free: known?.verifiedFree ?? false,
+    usable: known === undefined || known.usable > 0,
+    resting_workers: known?.resting ?? 0,
+    first_token_ms: rounded(known?.firstTokenMs),
+    tokens_per_second: rounded(known?.tokensPerSecond),
   };
 }
 

@@ -87,6 +87,8 @@ const HostAnswer = answerOf(
     auth: oneOf(["bearer", "x-api-key"]),
     has_api_key: Type.Boolean(),
     state: oneOf(["available", "degraded", "resting"]),
+    in_flight: Type.Integer({ description: "requests that it has now" }),
+    waiting: Type.Integer({ description: "requests in line before it" }),
     routes: Type.Array(
       answerOf({
         model: Type.String(),
@@ -94,7 +96,8 @@ const HostAnswer = answerOf(
         priced: Type.Boolean(),
         free: Type.Boolean(),
         verified_free: Type.Boolean(),
-        usable: Type.Boolean({ description: "not resting after failures" }),
+        usable: Type.Boolean({ description: "not resting after failures, at one worker at least" }),
+        resting_workers: Type.Integer({ description: "workers at which it rests" }),
         first_token_ms: average,
         tokens_per_second: average,
       }),
@@ -214,7 +217,7 @@ export const ADMIN = {
   },
   hosts: {
     ...admin,
-    summary: "Lists hosts with their health and routes",
+    summary: "Lists hosts with their health and routes, at all workers of the machine",
     answers: { 200: listOf(HostAnswer) },
   },
   config: {

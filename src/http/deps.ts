@@ -9,7 +9,9 @@ import type { Balance, Budget, Key } from "../keys/key.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
+import type { HostLoad } from "../limits/host-slots.ts";
 import type { HostReport } from "../routing/health.ts";
+import type { RouteReport } from "../routing/route-report.ts";
 import type { Roads } from "../routing/stop.ts";
 import type { Credit, ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
 import type { UsageScope } from "../store/usage.ts";
@@ -40,7 +42,9 @@ export interface HttpDeps {
   countTokens(body: Uint8Array, holder: Pick<Holder, "key" | "balance">): Promise<number | Refusal>;
   catalog(): Catalog;
   readonly roads: RoadConditions & Pick<Roads, "speed">;
-  /** Of every host of the catalog. */
+  /** Of all workers. */
+  hostsNow(): Promise<HostsNow>;
+  /** Of every host of the catalog, as this process knows them. */
   hostReports(): readonly HostReport[];
   readonly ledger: LedgerDesk;
   readonly receipts: ReceiptReader;
@@ -58,6 +62,12 @@ export interface HttpDeps {
   metrics(): Promise<string>;
   /** Told of every unhandled failure. What it is told holds no secret, hash or body. */
   onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+/** What routing knows of routes, and what hosts have to do. */
+export interface HostsNow {
+  readonly routes: readonly RouteReport[];
+  readonly lines: readonly HostLoad[];
 }
 
 export interface HttpSettings {

@@ -51,7 +51,7 @@ export class HostSlots {
   }
 
   /** For the metrics: every host that has something to tell. */
-  *lines(): Generator<{ host: string; inFlight: number; limit: number; waiting: number }> {
+  *lines(): Generator<HostLoad> {
     for (const [host, { inFlight, places, waiting }] of this.hosts)
       yield { host, inFlight, limit: places, waiting };
   }
@@ -72,6 +72,14 @@ export class HostSlots {
 
 /** Tells the others what this process wants of a host's limit, and leaves to them. */
 export type Sharing = (host: string, most: number) => ShareTeller;
+
+/** Requests that a host has, may have and has before it. */
+export interface HostLoad {
+  readonly host: string;
+  readonly inFlight: number;
+  readonly limit: number;
+  readonly waiting: number;
+}
 
 /** A host, of which only this matters here; `maxConcurrent` is the operator's limit. */
 export interface Limited {

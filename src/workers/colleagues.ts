@@ -1,8 +1,9 @@
 import { type Throttles, throttlesOf } from "../http/address.ts";
+import type { HostsNow } from "../http/deps.ts";
 import type { HostSlots, Sharing } from "../limits/host-slots.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";
-import type { Answers, Line, Question, ToWorker } from "./messages.ts";
+import type { Answers, Line, Question, ToWorker, WorkerState } from "./messages.ts";
 
 /** What one worker shares with the others, through the supervisor. */
 export class Colleagues {
@@ -31,16 +32,17 @@ export class Colleagues {
     return this.ask({ about: "metrics" });
   }
 
+  /** At all workers that answer. */
+  hosts(): Promise<HostsNow> {
+    return this.ask({ about: "hosts" });
+  }
+
   private hear(message: ToWorker): void {
     switch (message.kind) {
       case "answer":
         return this.open.get(message.id)?.(message.answer);
-      case "read_metrics":
-        return this.line.send({
-          kind: "metrics_read",
-          round: message.round,
-          metrics: this.own.metrics().read(),
-        });
+      case "tell":
+        return this.line.send({ kind: "told", round: message.round, state: this.own.state() });
       case "places_given":
         return this.own.slots().given(message.host, message.most, message.count);
       case "places_recalled":
@@ -67,7 +69,7 @@ export class Colleagues {
 
 /** What the others ask this worker about. */
 export interface OwnParts {
-  metrics(): { read(): readonly Metric[] };
+  state(): WorkerState;
   slots(): Pick<HostSlots, "given" | "recalled">;
 }
 

@@ -1,12 +1,19 @@
 import type { Throttled } from "../http/address.ts";
+import type { HostsNow } from "../http/deps.ts";
 import type { Metric } from "../telemetry/metric.ts";
 
 /** What a worker tells its supervisor. Both are of one build, so that nothing here is ever read by another version. */
 export type FromWorker =
   | { readonly kind: "question"; readonly id: number; readonly ask: Question }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
-  | { readonly kind: "metrics_read"; readonly round: number; readonly metrics: readonly Metric[] }
+  | { readonly kind: "told"; readonly round: number; readonly state: WorkerState }
   | PlacesMessage;
+
+/** What a worker says of itself. */
+export interface WorkerState {
+  readonly metrics: readonly Metric[];
+  readonly hosts: HostsNow;
+}
 
 /** About a host's limit of so many requests at once. */
 export interface PlacesMessage {
@@ -18,6 +25,7 @@ export interface PlacesMessage {
 
 export type Question =
   | { readonly about: "metrics" }
+  | { readonly about: "hosts" }
   | {
       readonly about: "throttle";
       readonly throttled: Throttled;
@@ -28,13 +36,14 @@ export type Question =
 /** What is answered to each question. */
 export interface Answers {
   readonly metrics: readonly Metric[];
+  readonly hosts: HostsNow;
   /** Null: it was taken; or seconds until one is free. */
   readonly throttle: number | null;
 }
 
 /** What the supervisor tells a worker. */
 export type ToWorker =
-  | { readonly kind: "read_metrics"; readonly round: number }
+  | { readonly kind: "tell"; readonly round: number }
   | {
       readonly kind: "places_given" | "places_recalled";
       readonly host: string;

@@ -1,20 +1,25 @@
+import type { HostsNow } from "../http/deps.ts";
+import type { HostLoad } from "../limits/host-slots.ts";
+import { routesTogether } from "../routing/route-report.ts";
 import { lasting, type Metric, togetherOf } from "../telemetry/metric.ts";
 import { labels, looked } from "../telemetry/series.ts";
 import type { Clock } from "../units/clock.ts";
+import type { WorkerState } from "./messages.ts";
 
 /**
- * The metrics of all workers as one answer, whichever of them was asked. Each is asked anew, for as long as a scraper
- * hardly notices; of one that keeps silent, what only grows stands as it was last heard, and its gauges are left out. So
- * is what an ended worker had counted: a sum that fell and came back would be read as that many new requests.
+ * What all workers say of themselves as one answer, whichever of them was asked. Each is asked anew, for as long as a
+ * scraper hardly notices; one that keeps silent is left out. But what only grows stands as it was last heard, also of a
+ * worker that has ended: a sum that fell and came back would be read as that many new requests.
  */
 export class RollCall {
-  private round = 0;
-  private running: Promise<Metric[]> | null = null;
+  private rounds = 0;
+  /** Resolves with who kept silent. */
+  private running: Promise<ReadonlySet<number>> | null = null;
   /** Whose answer the present round waits for. */
   private readonly missing = new Set<number>();
   private complete: () => void = () => {};
   /** By worker: what its present process said last. */
-  private readonly heard = new Map<number, readonly Metric[]>();
+  private readonly heard = new Map<number, WorkerState>();
   /** Of processes that have ended. */
   private past: readonly Metric[] = [];
   private restarts = 0;
@@ -24,23 +29,33 @@ export class RollCall {
     private readonly workers: () => readonly Member[],
   ) {}
 
-  /** Who asks while a round is running shares its answer. */
-  metrics(): Promise<Metric[]> {
-    this.running ??= this.ask().finally(() => {
-      this.running = null;
-    });
-    return this.running;
+  async metrics(): Promise<Metric[]> {
+    const silent = await this.round();
+    const reports = [...this.heard].map(([worker, { metrics }]) => ({
+      worker,
+      metrics: silent.has(worker) ? lasting(metrics) : metrics,
+    }));
+    return [...togetherOf([...reports, { worker: 0, metrics: this.past }]), ...this.own(silent.size)];
   }
 
-  told(worker: number, round: number, metrics: readonly Metric[]): void {
+  async hosts(): Promise<HostsNow> {
+    const silent = await this.round();
+    const told = [...this.heard].flatMap(([worker, { hosts }]) => (silent.has(worker) ? [] : [hosts]));
+    return {
+      routes: routesTogether(told.map(({ routes }) => routes)),
+      lines: loadsTogether(told.flatMap(({ lines }) => lines)),
+    };
+  }
+
+  told(worker: number, round: number, state: WorkerState): void {
     // An answer that comes too late for its round is still the newest that is known.
-    this.heard.set(worker, metrics);
-    if (round === this.round) this.answered(worker);
+    this.heard.set(worker, state);
+    if (round === this.rounds) this.answered(worker);
   }
 
   /** The worker's process has ended; another is begun in its place. */
   ended(worker: number): void {
-    const said = lasting(this.heard.get(worker) ?? []);
+    const said = lasting(this.heard.get(worker)?.metrics ?? []);
     this.heard.delete(worker);
     this.past = togetherOf([
       { worker, metrics: this.past },
@@ -50,15 +65,23 @@ export class RollCall {
     this.answered(worker);
   }
 
-  private async ask(): Promise<Metric[]> {
-    this.round += 1;
+  /** Who asks while a round is running shares it. */
+  private round(): Promise<ReadonlySet<number>> {
+    this.running ??= this.ask().finally(() => {
+      this.running = null;
+    });
+    return this.running;
+  }
+
+  private async ask(): Promise<ReadonlySet<number>> {
+    this.rounds += 1;
     const serving = this.workers().filter((worker) => worker.tell !== null);
     for (const { number } of serving) this.missing.add(number);
-    for (const { tell } of serving) tell!(this.round);
+    for (const { tell } of serving) tell!(this.rounds);
     await this.allAnswered();
     const silent = new Set(this.missing);
     this.missing.clear();
-    return this.sum(silent);
+    return silent;
   }
 
   private async allAnswered(): Promise<void> {
@@ -73,14 +96,6 @@ export class RollCall {
   private answered(worker: number): void {
     this.missing.delete(worker);
     if (this.missing.size === 0) this.complete();
-  }
-
-  private sum(silent: ReadonlySet<number>): Metric[] {
-    const reports = [...this.heard].map(([worker, said]) => ({
-      worker,
-      metrics: silent.has(worker) ? lasting(said) : said,
-    }));
-    return [...togetherOf([...reports, { worker: 0, metrics: this.past }]), ...this.own(silent.size)];
   }
 
   private own(silent: number): Metric[] {
@@ -109,7 +124,7 @@ export class RollCall {
 
 export interface Member {
   readonly number: number;
-  /** Asks it for its metrics; null while it does not serve. */
+  /** Asks it to tell of itself; null while it does not serve. */
   readonly tell: ((round: number) => void) | null;
 }
 
@@ -117,3 +132,17 @@ export interface Member {
 const DEADLINE_MS = 500;
 /** Of one metric: the labels of models that were configured once and of hosts that are gone add up. */
 const MAX_PAST_SAMPLES = 100_000;
+
+function loadsTogether(loads: readonly HostLoad[]): HostLoad[] {
+  const found = new Map<string, HostLoad>();
+  for (const load of loads) {
+    const sum = found.get(load.host) ?? { host: load.host, inFlight: 0, limit: 0, waiting: 0 };
+    found.set(load.host, {
+      host: load.host,
+      inFlight: sum.inFlight + load.inFlight,
+      limit: sum.limit + load.limit,
+      waiting: sum.waiting + load.waiting,
+    });
+  }
+  return [...found.values()];
+}

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Log } from "../gateway.ts";
 import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
 import type { Clock } from "../units/clock.ts";
-import type { FromWorker, ToWorker } from "./messages.ts";
+import type { Answers, FromWorker, Question, ToWorker } from "./messages.ts";
 import { Places } from "./places.ts";
 import { RollCall } from "./roll-call.ts";
 
@@ -35,7 +35,7 @@ export class Supervisor {
     this.rollCall = new RollCall(options.clock, () =>
       this.workers.map((worker) => ({
         number: worker.number,
-        tell: worker.serving ? (round) => send(worker, { kind: "read_metrics", round }) : null,
+        tell: worker.serving ? (round) => send(worker, { kind: "tell", round }) : null,
       })),
     );
   }
@@ -91,8 +91,8 @@ export class Supervisor {
 
   private hear(worker: Worker, message: FromWorker): void {
     switch (message.kind) {
-      case "metrics_read":
-        return this.rollCall.told(worker.number, message.round, message.metrics);
+      case "told":
+        return this.rollCall.told(worker.number, message.round, message.state);
       case "given_back":
         return this.throttles[message.throttled].giveBack(message.block);
       case "question":
@@ -105,12 +105,20 @@ export class Supervisor {
 
   private async answer(worker: Worker, { id, ask }: FromWorker & { kind: "question" }): Promise<void> {
     const { child } = worker;
-    const answer =
-      ask.about === "metrics"
-        ? await this.rollCall.metrics()
-        : this.throttles[ask.throttled].take(ask.block, ask.limit);
+    const answer = await this.answerTo(ask);
     // Another process in its place has asked nothing.
     if (worker.child === child) send(worker, { kind: "answer", id, answer });
+  }
+
+  private answerTo(question: Question): Answers[keyof Answers] | Promise<Answers[keyof Answers]> {
+    switch (question.about) {
+      case "metrics":
+        return this.rollCall.metrics();
+      case "hosts":
+        return this.rollCall.hosts();
+      case "throttle":
+        return this.throttles[question.throttled].take(question.block, question.limit);
+    }
   }
 
   private ended(worker: Worker, served: boolean, startedMs: number): void {

@@ -103,6 +103,8 @@ test("the operator sees each host with its routes and whether they answer", asyn
       auth: "bearer",
       has_api_key: false,
       state: "available",
+      in_flight: 0,
+      waiting: 0,
       routes: ["test/one", "test/two"].map((model) => ({
         model,
         host_model: "m",
@@ -110,6 +112,7 @@ test("the operator sees each host with its routes and whether they answer", asyn
         free: false,
         verified_free: false,
         usable: true,
+        resting_workers: 0,
         first_token_ms: null,
         tokens_per_second: null,
       })),

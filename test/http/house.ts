@@ -127,6 +127,7 @@ export class TestHouse {
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
       roads: { usable: () => true, verifiedFree: () => true, joins: () => false, speed: () => null },
+      hostsNow: async () => ({ routes: [], lines: [] }),
       hostReports: () => this.hostReports,
       ledger: {
         balance: async (id) => {

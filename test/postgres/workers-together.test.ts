@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newRecoverySecret } from "../../src/keys/secret.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { json } from "../fakes/behaviours.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
-import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
+import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
 
 describe.skipIf(!hasPostgres())("what several workers show as one", () => {
@@ -14,6 +15,8 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
   let gateway: GatewayProcess;
   let key: string;
   let [atHost, mostAtHost, hostTakesMs] = [0, 0, 0];
+  /** Requests stay at the host until it is opened. */
+  let held: Gate<void> | null = null;
 
   beforeAll(async () => {
     const answer = json(chatText(["ok"], { input: 10, output: 1 }).whole);
@@ -21,6 +24,7 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
       atHost += 1;
       mostAtHost = Math.max(mostAtHost, atHost);
       await Bun.sleep(hostTakesMs);
+      await held?.passed;
       atHost -= 1;
       await answer(wire, request);
     });
@@ -140,6 +144,21 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     expect(mostAtHost).toBe(PLACES);
   }, 30_000);
 
+  test("whichever worker is asked tells what the host has from all of them", async () => {
+    held = gate();
+    const served = Promise.all(Array.from({ length: PLACES }, () => chat(1)));
+    while (atHost < PLACES) await Bun.sleep(5);
+    for (let time = 0; time < 6; time++) {
+      const { data } = await (
+        await ask("/admin/hosts", { headers: { authorization: `Bearer ${ADMIN}` } })
+      ).json();
+      expect(data).toMatchObject([{ id: "h0", state: "available", in_flight: PLACES, waiting: 0 }]);
+    }
+    held.open();
+    await served;
+    held = null;
+  }, 30_000);
+
   test("a worker that is stopped is said to be silent, and no sum falls", async () => {
     // What it did since it was last heard is not known once it is silent.
     await scrape();
@@ -148,7 +167,7 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     try {
       const samples = await scrape();
       expect(samples.get('gateway_workers{state="silent"}')).toBe(1);
-      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([80, 80]);
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([83, 83]);
       const memory = [...samples.keys()].filter((name) => name.startsWith("process_resident_memory_bytes"));
       expect(memory).toHaveLength(1);
     } finally {
@@ -161,12 +180,12 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     process.kill(dying!, "SIGKILL");
     for (;;) {
       const samples = await scrape();
-      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([80, 80]);
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([83, 83]);
       if (samples.get('gateway_workers{state="answered"}') === 2) break;
     }
     await chat(20);
     const samples = await scrape();
-    expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([100, 100]);
+    expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([103, 103]);
     expect(samples.get("gateway_worker_restarts_total")).toBe(1);
     expect(mostAtHost).toBe(PLACES);
   }, 30_000);

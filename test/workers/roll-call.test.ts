@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Metric, prometheusText } from "../../src/telemetry/metric.ts";
+import type { WorkerState } from "../../src/workers/messages.ts";
 import { type Member, RollCall } from "../../src/workers/roll-call.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
@@ -12,13 +13,25 @@ class House {
   readonly call = new RollCall(this.clock, () => [this.member(0), this.member(1)]);
 
   answer(index: number): void {
-    for (const round of this.asked[index]!.splice(0)) this.call.told(index + 1, round, this.read(index));
+    for (const round of this.asked[index]!.splice(0)) this.call.told(index + 1, round, this.state(index));
   }
 
   async lines(): Promise<string[]> {
     return prometheusText(await this.call.metrics())
       .split("\n")
       .filter((line) => line !== "" && !line.startsWith("#"));
+  }
+
+  private state(index: number): WorkerState {
+    const route = { host: "h", model: "m", verifiedFree: false, tokensPerSecond: null };
+    const usable = index === 0 ? 1 : 0;
+    return {
+      metrics: this.read(index),
+      hosts: {
+        routes: [{ ...route, usable, resting: 1 - usable, firstTokenMs: index === 0 ? null : 20 }],
+        lines: [{ host: "h", inFlight: 2, limit: 5, waiting: index }],
+      },
+    };
   }
 
   private read(index: number): Metric[] {
@@ -101,4 +114,24 @@ test("a worker that does not serve yet is not asked", async () => {
   const lines = await heard(house);
   expect(house.asked[1]).toEqual([]);
   expect(lines).toContain('gateway_workers{state="starting"} 1');
+});
+
+test("of hosts, it is said at how many workers a route rests, and what all workers have there", async () => {
+  const house = new House();
+  const hosts = house.call.hosts();
+  for (const index of [0, 1]) house.answer(index);
+  expect(await hosts).toEqual({
+    routes: [
+      {
+        host: "h",
+        model: "m",
+        usable: 1,
+        resting: 1,
+        verifiedFree: false,
+        firstTokenMs: 20,
+        tokensPerSecond: null,
+      },
+    ],
+    lines: [{ host: "h", inFlight: 4, limit: 10, waiting: 1 }],
+  });
 });

@@ -1,0 +1,69 @@
+import type { Catalog, Route } from "../catalog/catalog.ts";
+import type { Health } from "./health.ts";
+
+/** What past attempts say about a route, as one process may tell another. */
+export interface RouteReport {
+  readonly host: string;
+  /** By the name that the host has for it. */
+  readonly model: string;
+  /** Processes that would send it a request now, and those that let it rest. */
+  readonly usable: number;
+  readonly resting: number;
+  /** In every one of them. */
+  readonly verifiedFree: boolean;
+  /** Moving averages; null before the first stream. */
+  readonly firstTokenMs: number | null;
+  readonly tokensPerSecond: number | null;
+}
+
+/** Of each route once, however many models it serves. */
+export function routeReports(health: Health, { models }: Catalog): RouteReport[] {
+  const found = new Map<string, RouteReport>();
+  for (const { routes } of models.values()) {
+    for (const route of routes) found.set(routeKey(route.host.id, route.model), reportOf(health, route));
+  }
+  return [...found.values()];
+}
+
+/** What several processes, which each learn by themselves, know together. */
+export function routesTogether(reports: Iterable<readonly RouteReport[]>): RouteReport[] {
+  const found = new Map<string, RouteReport[]>();
+  for (const routes of reports) {
+    for (const route of routes) {
+      const key = routeKey(route.host, route.model);
+      const same = found.get(key);
+      if (same === undefined) found.set(key, [route]);
+      else same.push(route);
+    }
+  }
+  return [...found.values()].map((same) => ({
+    host: same[0]!.host,
+    model: same[0]!.model,
+    usable: same.reduce((sum, { usable }) => sum + usable, 0),
+    resting: same.reduce((sum, { resting }) => sum + resting, 0),
+    verifiedFree: same.every(({ verifiedFree }) => verifiedFree),
+    firstTokenMs: mean(same.map(({ firstTokenMs }) => firstTokenMs)),
+    tokensPerSecond: mean(same.map(({ tokensPerSecond }) => tokensPerSecond)),
+  }));
+}
+
+export const routeKey = (host: string, model: string): string => `${host}\n${model}`;
+
+function reportOf(health: Health, route: Route): RouteReport {
+  const usable = health.usable(route);
+  const speed = health.speed(route);
+  return {
+    host: route.host.id,
+    model: route.model,
+    usable: usable ? 1 : 0,
+    resting: usable ? 0 : 1,
+    verifiedFree: route.free && health.verifiedFree(route),
+    firstTokenMs: speed?.firstTokenMs ?? null,
+    tokensPerSecond: speed?.tokensPerSecond ?? null,
+  };
+}
+
+function mean(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+}
