@@ -46,7 +46,7 @@ export interface ScalingRun {
 
 export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
   const folder = mkdtempSync(join(tmpdir(), "scaling-"));
-  const cluster = await Cluster.start(["synchronous_commit=on"]);
+  const cluster = await Cluster.start(["synchronous_commit=on", "fsync=on"]);
   const host = await start([process.execPath, join(import.meta.dir, "mock-host.ts")]);
   const running: Measured[] = [];
   const open = async (name: string, more: string): Promise<Arrangement> => {

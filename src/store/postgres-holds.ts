@@ -70,7 +70,8 @@ export class PostgresHolds {
 const END_AT_ONCE = 500;
 
 async function book(sql: TransactionSQL, node: string, epoch: number, batch: CommitBatch): Promise<void> {
-  // In one go: each waits for the network once.
+  // In one go: each waits for the network once. The lock is the fence; and by it this commit waits for a synchronous replica
+  // even where everything else is there already, by a commit that was not answered.
   const [life, fresh] = await Promise.all([
     sql<{ epoch: string; open: boolean }[]>`SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`,
     insertEnds(

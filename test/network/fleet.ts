@@ -13,9 +13,9 @@ export class Fleet {
   constructor(
     private readonly network: Network,
     readonly machines: readonly string[],
-    config: string,
+    config: (machine: string) => string,
   ) {
-    this.folders = new Map(machines.map((machine) => [machine, new Folder(config)]));
+    this.folders = new Map(machines.map((machine) => [machine, new Folder(config(machine))]));
   }
 
   url(machine: string): string {

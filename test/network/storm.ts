@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { option } from "../../bench/option.ts";
+import { ADMIN } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 import { judge } from "./checker.ts";
 import { Clients, MOST_TOKENS, WORST_CASE_NANO } from "./clients.ts";
@@ -16,9 +17,9 @@ import { Operator } from "./operator.ts";
  * Three gateways, PostgreSQL and its synchronous replica, a host and clients, each on a machine of a network of its own; all
  * of them are cut off, slowed down, paused, killed, restarted and failed over under load. What clients saw is judged.
  *
- *     bun run storm --seed 1 --seeds 20 --rounds 11
+ *     bun run storm --seed 1 --seeds 20 --rounds 11 [--diskless 1]
  */
-export async function storm(seed: number, rounds: number): Promise<Report> {
+export async function storm(seed: number, rounds: number, diskless = 0): Promise<Report> {
   const network = await Network.make(MACHINES, DATABASES);
   const folder = mkdtempSync(join(tmpdir(), "storm-"));
   try {
@@ -32,6 +33,7 @@ export async function storm(seed: number, rounds: number): Promise<Report> {
       folder,
       String(seed),
       String(rounds),
+      String(diskless),
     ];
     // A file and no pipe: what it starts may outlive it, and would hold that open.
     const said = Bun.file(join(folder, "said"));
@@ -75,7 +77,13 @@ const MACHINES = [CLIENTS, HOST, ...GATEWAYS, ...DATABASES];
 const HOST_PORT = 9000;
 const INSIDE = "--inside";
 
-async function insideStorm(network: Network, folder: string, seed: number, rounds: number): Promise<Report> {
+async function insideStorm(
+  network: Network,
+  folder: string,
+  seed: number,
+  rounds: number,
+  diskless: number,
+): Promise<Report> {
   const nowMs = () => performance.now();
   const random = new Random(seed);
   const host = Bun.spawn(
@@ -84,7 +92,10 @@ async function insideStorm(network: Network, folder: string, seed: number, round
   );
   const databases = await Databases.start(network, folder, DATABASES);
   const config = configOf(`http://${network.address(HOST)}:${HOST_PORT}`, databases.url);
-  const fleet = new Fleet(network, GATEWAYS, config);
+  // So many keep nothing on disk, and come back as others.
+  const fleet = new Fleet(network, GATEWAYS, (gateway) =>
+    GATEWAYS.indexOf(gateway) < diskless ? `${config}journal: postgres\n` : config,
+  );
   try {
     await Promise.all(GATEWAYS.map((gateway) => fleet.start(gateway)));
     const urlOf = (gateway: string) => fleet.url(gateway);
@@ -104,6 +115,7 @@ async function insideStorm(network: Network, folder: string, seed: number, round
     const overMs = nowMs();
     console.error(`${Math.round(overMs - beganMs)} ms: healed`);
     await allReady(fleet);
+    await allClosed(fleet);
     const calmMs = nowMs();
     console.error(`${Math.round(calmMs - beganMs)} ms: all are ready`);
     await Bun.sleep(BETWEEN_MS);
@@ -204,6 +216,22 @@ async function allReady(fleet: Fleet): Promise<void> {
   }
 }
 
+/** What nodes without a disk left behind is taken care of by the others. */
+async function allClosed(fleet: Fleet): Promise<void> {
+  for (let look = 0; look < MOST_LOOKS; look++) {
+    const headers = { authorization: `Bearer ${ADMIN}` };
+    const signal = AbortSignal.timeout(READY_PATIENCE_MS);
+    const answer = await fetch(`${fleet.url(GATEWAYS[0]!)}/admin/nodes`, { headers, signal }).catch(
+      () => null,
+    );
+    const nodes =
+      answer?.status === 200 ? ((await answer.json()) as { data: { state: string }[] }).data : null;
+    if (nodes?.some(({ state }) => state === "silent") === false) return;
+    await Bun.sleep(READY_PAUSE_MS);
+  }
+  throw new Error("a node that is gone was not closed");
+}
+
 function counts({ requests, revokes }: History) {
   const statuses: Record<string, number> = {};
   for (const { status } of requests) statuses[status ?? "none"] = (statuses[status ?? "none"] ?? 0) + 1;
@@ -230,7 +258,7 @@ const MOST_LEFT = 5_000;
 const AT_ONCE = 6;
 const READY_PATIENCE_MS = 1_000;
 const READY_PAUSE_MS = 100;
-const MOST_LOOKS = 300;
+const MOST_LOOKS = 400;
 
 const configOf = (host: string, store: string): string => `
 hosts:
@@ -252,9 +280,10 @@ store: ${store}
 if (import.meta.main) {
   const at = process.argv.indexOf(INSIDE);
   if (at !== -1) {
-    const [name, folder, seed, rounds] = process.argv.slice(at + 1);
+    const [name, folder, ...numbers] = process.argv.slice(at + 1);
+    const [seed, rounds, diskless] = numbers.map(Number) as [number, number, number];
     const network = new Network(name!, MACHINES, DATABASES);
-    const report = await insideStorm(network, folder!, Number(seed), Number(rounds));
+    const report = await insideStorm(network, folder!, seed, rounds, diskless);
     await Bun.write(join(folder!, "report.json"), JSON.stringify(report));
     process.exit(0);
   }
@@ -264,7 +293,7 @@ if (import.meta.main) {
   const past = first + Number(option("seeds", "1"));
   let findings = 0;
   for (let seed = first; seed < past; seed++) {
-    const report = await storm(seed, Number(option("rounds", "11")));
+    const report = await storm(seed, Number(option("rounds", "11")), Number(option("diskless", "0")));
     findings += report.findings.length;
     console.log(JSON.stringify(report));
   }
