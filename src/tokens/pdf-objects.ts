@@ -9,6 +9,7 @@ import { inflateSync } from "node:zlib";
 export class PdfObjects {
   private readonly objects = new Map<number, PdfObject>();
   private inflated = 0;
+  private looked = 0;
   /** The catalog that every trailer names. */
   root = 0;
 
@@ -27,24 +28,34 @@ export class PdfObjects {
     }
   }
 
-  /** Every dictionary, array or value, as it is written; of a stream, its dictionary. */
+  /** Every dictionary, array or value, as it is written, for a look at each; of a stream, its dictionary. */
   texts(): string[] {
     return [...this.objects.values()].map(({ text }) => text);
   }
 
   text(number: number): string {
-    return this.object(number).text;
+    const { text } = this.object(number);
+    this.look(text.length);
+    return text;
   }
 
   /** What is in a stream, as Latin-1; throws `Unreadable` where it cannot be told. */
   stream(number: number): string {
     const { text, data } = this.object(number);
     if (data === null) throw new Unreadable();
-    return this.decoded(text, data);
+    const content = this.decoded(text, data);
+    this.look(content.length);
+    return content;
   }
 
   isStream(number: number): boolean {
     return this.object(number).data !== null;
+  }
+
+  /** One that is large may be named many thousand times, and be read each time. */
+  private look(characters: number): void {
+    this.looked += characters;
+    if (this.looked > MAX_LOOKED) throw new Unreadable();
   }
 
   private object(number: number): PdfObject {
@@ -56,9 +67,11 @@ export class PdfObjects {
   private findPlain(): void {
     const text = this.file.toString("latin1");
     if (/\/Encrypt\b/.test(text)) throw new Unreadable();
-    const roots = new Set([...text.matchAll(ROOT)].map(([, number]) => Number(number)));
-    if (roots.size !== 1) throw new Unreadable();
-    [this.root] = roots as Set<number> & [number];
+    for (const [, number] of text.matchAll(ROOT)) {
+      if (this.root !== 0 && this.root !== Number(number)) throw new Unreadable();
+      this.root = Number(number);
+    }
+    if (this.root === 0) throw new Unreadable();
     let end = 0;
     for (const mark of text.matchAll(OBJECT)) {
       // One within another is what one reader finds there and another does not.
@@ -88,7 +101,11 @@ export class PdfObjects {
       if (data === null || !/\/ObjStm\b/.test(text)) continue;
       const first = Number(/\/First\s+(\d+)/.exec(text)?.[1]);
       const content = this.decoded(text, data);
-      const numbers = content.slice(0, first).trim().split(/\s+/).map(Number);
+      const numbers = content
+        .slice(0, first)
+        .trim()
+        .split(/\s+/, 2 * MAX_OBJECTS + 1)
+        .map(Number);
       if (numbers.length % 2 !== 0 || numbers.some((number) => !Number.isInteger(number)))
         throw new Unreadable();
       const places = numbers.filter((_, index) => index % 2 === 1);
@@ -138,6 +155,8 @@ const ESCAPED_NAME = /\/[^\s/<>[\](){}%]*#/;
 /** Of a 7 MB file. */
 const MAX_OBJECTS = 200_000;
 const MAX_INFLATED = 32 * 1024 * 1024;
+/** Characters, each counted as often as somebody looks at it; an honest file has a look at each a few times at most. */
+const MAX_LOOKED = 4 * MAX_INFLATED;
 
 function placeOf(word: string, text: string, from: number): number {
   const at = text.indexOf(word, from);

@@ -42,6 +42,7 @@ class Pages {
       for (const [, name, number] of text.matchAll(NAMED)) {
         const meant = this.named.get(name!) ?? new Set();
         this.named.set(name!, meant.add(Number(number)));
+        if (this.named.size > MAX_NAMES) throw new Unreadable();
       }
     }
   }
@@ -88,10 +89,13 @@ class Pages {
     let bytes = own;
     // Within a comment or the data of an image, what looks like a string is none.
     if (/%|\bID\s/.test(rest)) throw new Unreadable();
-    const drawn = [...rest.matchAll(DRAWN)];
+    let drawn = 0;
+    for (const [, name] of rest.matchAll(DRAWN)) {
+      bytes += this.form(name!);
+      drawn += 1;
+    }
     // A name that this does not find, another reader might.
-    if (drawn.length !== [...rest.matchAll(/\bDo\b/g)].length) throw new Unreadable();
-    for (const [, name] of drawn) bytes += this.form(name!);
+    if (drawn !== countOf(/\bDo\b/g, rest)) throw new Unreadable();
     this.depth -= 1;
     this.contents.set(number, bytes);
     return bytes;
@@ -112,7 +116,7 @@ class Pages {
   /** The member is a reference, a list of them, or a reference to such a list. */
   private references(text: string, member: string): number[] {
     const mark = new RegExp(`/${member}\\b`, "g");
-    if ([...text.matchAll(mark)].length !== 1) throw new Unreadable();
+    if (countOf(mark, text) !== 1) throw new Unreadable();
     const list = new RegExp(`/${member}\\s*\\[([^\\]]*)\\]`).exec(text);
     if (list !== null) return referencesIn(list[1]!);
     const number = only(text, new RegExp(`/${member}\\s+(\\d{1,9})\\s+\\d{1,5}\\s+R\\b`, "g"), mark);
@@ -125,13 +129,15 @@ class Pages {
 
 /** Deep enough for any tree of pages; a content within contents is seldom deeper than three. */
 const MAX_DEPTH = 64;
+const MAX_NAMES = 50_000;
 /** Forms to fill in, and texts that stand in the place of others, are shown in ways of their own. */
 const UNSURE = /\/(AP|XFA|AcroForm|ActualText|usecmap|UseCMap)\b/;
 const NAMED = /\/([^\s/<>[\](){}%]+)\s+(\d{1,9})\s+\d{1,5}\s+R\b/g;
 const DRAWN = /\/([^\s/<>[\](){}%#]+)\s+Do\b/g;
 
 function referencesIn(list: string): number[] {
-  const found = [...list.matchAll(REFERENCE)].map(([, number]) => Number(number));
+  const found: number[] = [];
+  for (const [, number] of list.matchAll(REFERENCE)) found.push(Number(number));
   if (list.replaceAll(REFERENCE, "").trim() !== "") throw new Unreadable();
   return found;
 }
@@ -139,9 +145,15 @@ function referencesIn(list: string): number[] {
 const REFERENCE = /(?<!\d)(\d{1,9})\s+\d{1,5}\s+R\b/g;
 
 function only(text: string, pattern: RegExp, mark: RegExp): number {
-  const found = [...text.matchAll(pattern)];
-  if (found.length !== 1 || [...text.matchAll(mark)].length !== 1) throw new Unreadable();
-  return Number(found[0]![1]);
+  if (countOf(pattern, text) !== 1 || countOf(mark, text) !== 1) throw new Unreadable();
+  return Number(pattern.exec(text)![1]);
+}
+
+/** Without keeping them: there may be millions. */
+function countOf(pattern: RegExp, text: string): number {
+  let count = 0;
+  for (const _ of text.matchAll(pattern)) count += 1;
+  return count;
 }
 
 /** Bytes within strings, their escapes counted as they are written, and what is not within strings. ISO 32000-1, 7.3.4. */
@@ -218,12 +230,15 @@ function expansionOf(table: string): number {
 
 /** Hexadecimal strings in the sections of this name. */
 function* stringsIn(table: string, section: string): Generator<Buffer> {
-  const sections = [...table.matchAll(new RegExp(`begin${section}([\\s\\S]*?)end${section}`, "g"))];
-  if (sections.length !== table.split(`begin${section}`).length - 1) throw new Unreadable();
-  for (const [, rows] of sections) {
-    for (const [, hex] of rows!.matchAll(/<([0-9A-Fa-f\s]*)>/g)) {
+  const [begin, end] = [`begin${section}`, `end${section}`];
+  for (let at = table.indexOf(begin); at !== -1; ) {
+    const close = table.indexOf(end, at);
+    const next = table.indexOf(begin, at + begin.length);
+    if (close === -1 || (next !== -1 && next < close)) throw new Unreadable();
+    for (const [, hex] of table.slice(at, close).matchAll(/<([0-9A-Fa-f\s]*)>/g)) {
       yield Buffer.from(hex!.replaceAll(/\s/g, ""), "hex");
     }
+    at = next;
   }
 }
 

@@ -196,6 +196,31 @@ describe("nobody can tell what a PDF costs", () => {
       "that unpacks to more than there is memory for",
       file({ 4: { stream: Buffer.alloc(40_000_000, " "), deflate: true } }),
     ],
+    // Whoever reads these to their ends is busy for hours.
+    [
+      "whose tables begin and never end",
+      file({
+        6: "<< /Subtype /Type1 /ToUnicode 8 0 R >>",
+        8: { stream: "beginbfchar ".repeat(2_500_000), deflate: true },
+      }),
+    ],
+    [
+      "that names a large table again and again",
+      file({
+        6: `<< /Subtype /Type1 ${"/ToUnicode 8 0 R ".repeat(150_000)}>>`,
+        8: { stream: "<0041>\n".repeat(400_000) },
+      }),
+    ],
+    [
+      "with many pages of the same many contents",
+      () => {
+        const pages = Array.from({ length: 50_000 }, (_, at) => [100 + at, page("8 0 R")] as const);
+        const kids = tree(...pages.map(([number]) => number));
+        return pdf(
+          letter(text, { 2: kids, 8: `[${"4 0 R ".repeat(500_000)}]`, ...Object.fromEntries(pages) }),
+        );
+      },
+    ],
     ["that is cut off", () => pdf(letter(text)).subarray(0, 300)],
     ["that is empty", () => Buffer.from("%PDF-1.7\n")],
   ])("%s", (_, make) => expect(bound(make())).toBeNull());
