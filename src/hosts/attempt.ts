@@ -124,7 +124,8 @@ class Walk {
   private async askAll(): Promise<Outcome> {
     for (;;) {
       if (this.signal.aborted) return this.end({ kind: "abandoned" });
-      if (this.running.length === 0 && !(await this.start())) return this.exhausted();
+      if (this.running.length === 0 && !(await this.start()))
+        return this.signal.aborted ? this.end({ kind: "abandoned" }) : this.exhausted();
       const ended = await this.firstEnd();
       if (ended === null) {
         this.hedged = true;
@@ -138,9 +139,11 @@ class Walk {
 
   /** Asks the next host; false when there is none to ask. */
   private async start(): Promise<boolean> {
-    const { ways, request, plan, stops } = this;
+    const { ways, request, plan, stops, signal } = this;
     const { clock, limits, health, slots } = ways;
     while (this.next < stops.length && this.begun < limits.maxHosts && clock.elapsedMs() < this.deadlineMs) {
+      // It may have left while it stood in a line.
+      if (signal.aborted) return false;
       const at = this.next++;
       const stop = stops[at]!;
       if (this.isJudged(stop)) continue;
@@ -294,8 +297,7 @@ class Walk {
   private exhausted(): Outcome {
     const { tries, unsayable, verdicts, ways } = this;
     if (tries.at(-1)?.outcome === "rejected") return { ...verdicts.at(-1)!, tries };
-    if (tries.length === 0 && this.crowded)
-      return { kind: this.signal.aborted ? "abandoned" : "crowded", tries };
+    if (tries.length === 0 && this.crowded) return { kind: "crowded", tries };
     if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
     const { firstTokenMs } = ways.limits;
     const waitedMs = ways.clock.elapsedMs() - (this.deadlineMs - firstTokenMs);

@@ -35,6 +35,7 @@ interface Options {
   readonly signal?: AbortSignal;
   readonly prompt?: string;
   readonly pairing?: Ways["pairing"];
+  readonly before?: (slots: HostSlots) => void;
 }
 
 /** Starts an attempt on hosts that do as told; a host that is not named fails at once. */
@@ -49,6 +50,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
   const body = { model: "x/one", stream, messages: [{ role: "user", content: prompt }] };
   const request = SURFACES["chat.completions"].readRequest(new TextEncoder().encode(JSON.stringify(body)));
   slots = new HostSlots(clock);
+  options.before?.(slots);
   hosts = new ScriptedHosts(clock, (id) => script[id] ?? { does: "fails", status: 500, ms: 0 });
   const ways: Ways = {
     transport: hosts,
@@ -294,6 +296,27 @@ describe("a host that is just being probed", () => {
     await pass(150);
     expect((await Promise.all(both)).map(tried)).toEqual(["a opened 100", "a opened 100"]);
   });
+});
+
+test("for a client that has left a line no host is asked, although one is free by then", async () => {
+  const routes = ["a", "b"].map((id) => {
+    const one = route(id);
+    return { ...one, host: { ...one.host, maxConcurrent: 1 } };
+  });
+  const stops = paidStops(model("x/two", routes), { surface: "chat.completions" }, roadsOf());
+  const abort = new AbortController();
+  const places = (busy: HostSlots) => routes.map(({ host }) => busy.take(host)!);
+  let held: ReturnType<typeof places> = [];
+  const outcome = start(
+    { a: NOTHING, b: NOTHING },
+    { plan: { ...PLAN, stops }, signal: abort.signal, before: (busy) => (held = places(busy)) },
+  );
+  await pass(100);
+  held[0]!.release();
+  abort.abort();
+  await pass(50);
+  expect(hosts.asked).toEqual([]);
+  expect(await outcome).toEqual({ kind: "abandoned", tries: [] });
 });
 
 test("a fault of the gateway's own leaves no host working and no place taken", async () => {
