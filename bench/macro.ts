@@ -5,6 +5,7 @@
  */
 import { option } from "./option.ts";
 import { bareHost } from "./peers/bare-host.ts";
+import { bareProxy } from "./peers/bare-proxy.ts";
 import { gateway } from "./peers/gateway.ts";
 import { nginx } from "./peers/nginx.ts";
 import { tables } from "./peers/report.ts";
@@ -15,7 +16,7 @@ export const benchMacro = (
   progress: (line: string) => void,
 ): Promise<PeersRun> =>
   benchPeers(
-    [bareHost, nginx, gateway],
+    [bareHost, nginx, bareProxy, gateway],
     { ...size, passes: 1, connections: [1, 16, 64], ...ROUNDS_ALONE },
     progress,
   );

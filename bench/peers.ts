@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { option } from "./option.ts";
 import { bareHost } from "./peers/bare-host.ts";
+import { bareProxy } from "./peers/bare-proxy.ts";
 import { bifrost } from "./peers/bifrost.ts";
 import { measureFaults, verify } from "./peers/faults.ts";
 import { gateway } from "./peers/gateway.ts";
@@ -27,7 +28,16 @@ import type { PeerResult } from "./peers/result.ts";
 import { type RoundSize, Rounds } from "./peers/rounds.ts";
 import { type Measured, start } from "./processes.ts";
 
-export const PEERS: readonly Peer[] = [bareHost, nginx, haproxy, gateway, bifrost, portkey, litellm];
+export const PEERS: readonly Peer[] = [
+  bareHost,
+  nginx,
+  haproxy,
+  bareProxy,
+  gateway,
+  bifrost,
+  portkey,
+  litellm,
+];
 
 export interface PeersSize extends RoundSize {
   readonly rounds: number;
