@@ -19,6 +19,7 @@ export interface Disk {
   read(name: string): Uint8Array;
   /** Creates the file where it does not exist; its name is durable on return. */
   open(name: string): DiskFile;
+  /** It is gone for good on return: what was known of it may be forgotten. */
   remove(name: string): void;
 }
 
@@ -40,7 +41,10 @@ export function folderDisk(folder: string, syncing: "inline" | "off-loop"): Disk
       syncFolder(folder);
       return file;
     },
-    remove: (name) => unlinkSync(join(folder, name)),
+    remove(name) {
+      unlinkSync(join(folder, name));
+      syncFolder(folder);
+    },
   };
 }
 

@@ -144,6 +144,7 @@ export class PostgresJournal implements Journal {
     this.options.onFault(error);
     // Nobody must be told to take back what the retry sends: so the waiting are answered while nothing is under way.
     if (error instanceof EpochOver) return this.close();
+    if (this.state === "closed") return;
     if (this.givenUp) this.answer(false, Number.POSITIVE_INFINITY);
     this.state = "retrying";
     this.options.clock.after(RETRY_MS, () => {

@@ -196,3 +196,15 @@ test("a node that was closed acknowledges nothing any more, and asks nothing", a
   await turn();
   expect(asked).toHaveLength(1);
 });
+
+test("one that has ended does not try again what was under way", async () => {
+  const { append, journal, fails, clock, asked, turn } = house();
+  append(end("a"));
+  journal.schedule();
+  await turn();
+  journal.close();
+  await fails();
+  clock.advance(60_000);
+  await turn();
+  expect(asked).toHaveLength(1);
+});
