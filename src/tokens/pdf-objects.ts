@@ -13,7 +13,11 @@ export class PdfObjects {
   /** The catalog that every trailer names. */
   root = 0;
 
-  private constructor(private readonly file: Buffer) {}
+  private readonly mostInflated: number;
+
+  private constructor(private readonly file: Buffer) {
+    this.mostInflated = Math.min(MAX_INFLATED, INFLATED_AT_ONCE + file.length * MOST_SWELLING);
+  }
 
   /** Null when it cannot be read surely. */
   static read(file: Buffer): PdfObjects | null {
@@ -128,7 +132,7 @@ export class PdfObjects {
     if (filters === 0 && !/\/F\b/.test(dictionary)) return data.toString("latin1");
     if (filters !== 1 || !FLATE.test(dictionary)) throw new Unreadable();
     try {
-      const plain = inflateSync(data, { maxOutputLength: MAX_INFLATED - this.inflated });
+      const plain = inflateSync(data, { maxOutputLength: this.mostInflated - this.inflated });
       this.inflated += plain.length;
       return plain.toString("latin1");
     } catch {
@@ -155,6 +159,9 @@ const ESCAPED_NAME = /\/[^\s/<>[\](){}%]*#/;
 /** Of a 7 MB file. */
 const MAX_OBJECTS = 200_000;
 const MAX_INFLATED = 32 * 1024 * 1024;
+/** Text is packed to a tenth at best; what swells a thousand times is there to keep its readers busy. */
+const MOST_SWELLING = 32;
+const INFLATED_AT_ONCE = 1024 * 1024;
 /** Characters, each counted as often as somebody looks at it; an honest file has a look at each a few times at most. */
 const MAX_LOOKED = 4 * MAX_INFLATED;
 
