@@ -19,16 +19,22 @@ export function boundFiles(json: Readonly<Record<string, unknown>>): number | nu
   return sum;
 }
 
-/** Base64, or a data URL. What its sender says that it is, a host may not believe. */
+/**
+ * Base64, or a data URL. A host may believe what its sender says that it is, or look for itself: what may be read in two ways
+ * comes to the larger.
+ */
 function boundFile(embedded: string): number | null {
-  const bytes = Buffer.from(
-    embedded.slice(embedded.startsWith("data:") ? embedded.indexOf(",") + 1 : 0),
-    "base64",
-  );
-  if (bytes.subarray(0, PDF_WITHIN).includes("%PDF-")) return pdfTokenBound(bytes, IMAGE_TOKENS);
-  return isText(bytes) ? bytes.length : null;
+  const [name] = NAME.exec(embedded) ?? [""];
+  const bytes = Buffer.from(embedded.slice(name.length), "base64");
+  const asText = isText(bytes) ? bytes.length : null;
+  if (!bytes.subarray(0, PDF_WITHIN).includes("%PDF-")) return asText;
+  const asPdf = pdfTokenBound(bytes, IMAGE_TOKENS);
+  if (asPdf !== null && asText !== null) return Math.max(asPdf, asText);
+  return name === "" || PDF_NAME.test(name) ? asPdf : null;
 }
 
+const NAME = /^data:[^,]*,/;
+const PDF_NAME = /^data:application\/(x-)?pdf[;,]/i;
 /** Readers look for the mark of a PDF so far. */
 const PDF_WITHIN = 1_024;
 

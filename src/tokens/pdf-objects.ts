@@ -162,8 +162,8 @@ const MAX_INFLATED = 32 * 1024 * 1024;
 /** Text is packed to a tenth at best; what swells a thousand times is there to keep its readers busy. */
 const MOST_SWELLING = 32;
 const INFLATED_AT_ONCE = 1024 * 1024;
-/** Characters, each counted as often as somebody looks at it; an honest file has a look at each a few times at most. */
-const MAX_LOOKED = 4 * MAX_INFLATED;
+/** Characters, each counted as often as somebody looks at it; an honest file has hardly any looked at twice. */
+const MAX_LOOKED = 2 * MAX_INFLATED;
 
 function placeOf(word: string, text: string, from: number): number {
   const at = text.indexOf(word, from);

@@ -218,10 +218,10 @@ describe("nobody can tell what a PDF costs", () => {
     [
       "with many pages of the same many contents",
       () => {
-        const pages = Array.from({ length: 50_000 }, (_, at) => [100 + at, page("8 0 R")] as const);
+        const pages = Array.from({ length: 20_000 }, (_, at) => [100 + at, page("8 0 R")] as const);
         const kids = tree(...pages.map(([number]) => number));
         return pdf(
-          letter(text, { 2: kids, 8: `[${"4 0 R ".repeat(500_000)}]`, ...Object.fromEntries(pages) }),
+          letter(text, { 2: kids, 8: `[${"4 0 R ".repeat(200_000)}]`, ...Object.fromEntries(pages) }),
         );
       },
     ],
@@ -244,4 +244,27 @@ test("files of a prompt are bounded together, and not at all when one of them is
   const source = { type: "base64", media_type: "application/pdf", data: small.toString("base64") };
   const document = { type: "document", source };
   expect(boundFiles({ messages: [{ role: "user", content: [document] }] })).toBe(IMAGE + SHOWN);
+});
+
+test("what one host reads as a PDF and another as text comes to the larger", () => {
+  const file = pdf(letter(show(HUNDRED)));
+  const as = (type: string, bytes: Buffer) => {
+    const part = {
+      type: "input_file",
+      filename: "a",
+      file_data: `data:${type};base64,${bytes.toString("base64")}`,
+    };
+    return boundFiles({ input: [{ role: "user", content: [part] }] });
+  };
+  expect(as("application/pdf", file)).toBe(IMAGE + SHOWN);
+  expect(as("text/plain", file)).toBeNull();
+  const plain = letter(show(HUNDRED), { 4: { stream: show(HUNDRED) } });
+  const words = "% and so on\n".repeat(10_000);
+  const both = Buffer.from(
+    pdf(plain, words)
+      .toString("latin1")
+      .replace(/^%[^ -~]+$/m, "%"),
+    "latin1",
+  );
+  for (const type of ["application/pdf", "text/plain"]) expect(as(type, both)).toBe(both.length);
 });
