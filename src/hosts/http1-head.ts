@@ -14,6 +14,12 @@ export interface ResponseHead {
 /** Where the body ends: a number of bytes, its last chunk, or the close of the socket. */
 type Framing = number | "chunked" | "close";
 
+/**
+ * Some hosts say it unasked, of a socket that was idle. To a request that was just sent it looks like the answer, and the true
+ * one would come to the next. RFC 9110, 15.5.9.
+ */
+const REQUEST_TIMEOUT = 408;
+
 export const HEAD_BYTES_MAX = 64 * 1024;
 const FIELDS_MAX = 256;
 
@@ -36,7 +42,8 @@ export function parseHead(text: string): ResponseHead | HostFault {
     status: code,
     headers,
     framing,
-    keepAlive: http11 && framing !== "close" && !closes(headers.get("connection")),
+    keepAlive:
+      http11 && framing !== "close" && code !== REQUEST_TIMEOUT && !closes(headers.get("connection")),
     keepAliveS: keepAliveSeconds(headers.get("keep-alive")),
   };
 }

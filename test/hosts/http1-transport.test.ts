@@ -354,6 +354,7 @@ describe("sockets", () => {
     "an answer that ends by close": sse([], { end: "close" }),
     "HTTP/1.0": raw("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n"),
     "bytes after the answer": raw(`${head(200, { "content-length": "1" })}xy`),
+    "a 408, which may be no answer to it": json({}, 408),
     "a keep-alive that has no second left": json({}, 200, { "keep-alive": "timeout=1" }),
   };
   for (const [what, behaviour] of Object.entries(ONCE)) {
