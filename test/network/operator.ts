@@ -7,7 +7,7 @@ import type { Attempt, Audit, Credit, KeyFacts, LimitSet, Outcome, Receipt, Revo
  * Whoever owns the keys, and the operator: credits, changes limits, makes keys and revokes them, each at any gateway and again
  * until one has answered, and writes down every attempt.
  *
- * `purse` is a balance that is kept nearly empty; `capped` a key whose limit of the day is kept nearly used; `team` a budget
+ * `purse` is a balance that is kept nearly empty; `capped` a key whose limit of the day or month is kept nearly used; `team` a budget
  * that two keys draw on, kept nearly used as well. `leaked` is a key on the purse that is revoked and replaced all the time.
  */
 export class Operator {
@@ -26,6 +26,8 @@ export class Operator {
     private readonly urlOf: (gateway: string) => string,
     private readonly nowMs: () => number,
     private readonly random: Random,
+    /** The one that does not begin anew before the storm is over. */
+    private readonly window: "day" | "month",
   ) {}
 
   /** Everything that there is to use, before anything fails. */
@@ -86,7 +88,7 @@ export class Operator {
     const receipts: Receipt[] = [];
     for (const owner of [purse, capped, team]) receipts.push(...(await this.receiptsOf(gateway, owner)));
     const left = (await read("/v1/me", purse.key)).balance_usd;
-    const used = (await read("/v1/me", capped.key)).key.used_day_usd;
+    const used = (await read("/v1/me", capped.key)).key[`used_${this.window}_usd`];
     const drawn = (await read("/v1/budgets/team", team.recovery_secret)).used_usd;
     return {
       receipts,
@@ -155,7 +157,8 @@ export class Operator {
     this.caps[limit] = amount;
     const { id, recovery_secret: bearer } = this.owners[limit];
     const path = limit === "capped" ? `/v1/keys/${id}` : "/v1/budgets/team";
-    const body = { [limit === "capped" ? "daily_limit_usd" : "cap_usd"]: amount / 1e9 };
+    const capped = this.window === "day" ? "daily_limit_usd" : "monthly_limit_usd";
+    const body = { [limit === "capped" ? capped : "cap_usd"]: amount / 1e9 };
     await this.insist({ method: "PATCH", path, body, bearer }, () =>
       this.begin(this.limits, { limit, nano: amount }),
     );

@@ -43,8 +43,12 @@ export async function storm(seed: number, rounds: number, diskless = 0): Promise
       stderr: said,
       timeout: MOST_MS + rounds * MOST_ROUND_MS,
     });
-    if ((await child.exited) !== 0 || !existsSync(file))
-      throw new Error(`storm ${seed} broke off: ${await said.text()}`);
+    // Whoever ends this ends the storm first, and nothing of it stays.
+    const end = () => child.kill("SIGKILL");
+    for (const signal of ENDING) process.once(signal, end);
+    const code = await child.exited;
+    for (const signal of ENDING) process.off(signal, end);
+    if (code !== 0 || !existsSync(file)) throw new Error(`storm ${seed} broke off: ${await said.text()}`);
     return await Bun.file(file).json();
   } finally {
     await network.remove();
@@ -100,7 +104,7 @@ async function insideStorm(
     await Promise.all(GATEWAYS.map((gateway) => fleet.start(gateway)));
     const urlOf = (gateway: string) => fleet.url(gateway);
     const clients = new Clients(urlOf, nowMs);
-    const operator = new Operator(GATEWAYS, urlOf, nowMs, new Random(random.below(2 ** 31)));
+    const operator = new Operator(GATEWAYS, urlOf, nowMs, new Random(random.below(2 ** 31)), windowNow());
     await operator.prepare();
 
     const beganMs = nowMs();
@@ -233,6 +237,10 @@ async function allClosed(fleet: Fleet): Promise<void> {
   throw new Error("a node that is gone was not closed");
 }
 
+/** A day that ends within the storm would begin its limit anew. */
+const windowNow = (): "day" | "month" =>
+  86_400_000 - (Date.now() % 86_400_000) > LONGEST_MS ? "day" : "month";
+
 function counts({ requests, revokes }: History) {
   const statuses: Record<string, number> = {};
   for (const { status } of requests) statuses[status ?? "none"] = (statuses[status ?? "none"] ?? 0) + 1;
@@ -248,9 +256,11 @@ function counts({ requests, revokes }: History) {
   };
 }
 
+const ENDING = ["SIGINT", "SIGTERM"] as const;
 /** After which a storm is given up, and for each of its rounds so much more. */
 const MOST_MS = 150_000;
 const MOST_ROUND_MS = 40_000;
+const LONGEST_MS = 600_000;
 const CLIENTS_EACH = 4;
 const PAUSE_MS = 30;
 const OPERATOR_PAUSE_MS = 300;
