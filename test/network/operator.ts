@@ -8,7 +8,8 @@ import type { Attempt, Audit, Credit, KeyFacts, LimitSet, Outcome, Receipt, Revo
  * until one has answered, and writes down every attempt.
  *
  * `purse` is a balance that is kept nearly empty; `capped` a key whose limit of the day or month is kept nearly used; `team` a budget
- * that two keys draw on, kept nearly used as well. `leaked` is a key on the purse that is revoked and replaced all the time.
+ * that two keys draw on, kept nearly used as well. `leaked` are keys that are revoked and replaced all the time; there is plenty
+ * of credit for them, so that a gateway which is cut off could go on serving them.
  */
 export class Operator {
   readonly keys = new Map<string, KeyFacts>();
@@ -19,7 +20,7 @@ export class Operator {
   private caps = { capped: FIRST_NANO, team: FIRST_NANO };
   /** That clients use now. */
   inUse: Secret[] = [];
-  private leaked!: Secret;
+  private leaked: Secret[] = [];
 
   constructor(
     private readonly gateways: readonly string[],
@@ -45,8 +46,8 @@ export class Operator {
     this.keys.set(capped.id, { balance: capped.balance_id, limits: ["capped"] });
     this.keys.set(purse.id, { balance: purse.balance_id, limits: [] });
     const drawing = [await this.key(team, ["team"]), await this.key(team, ["team"])];
-    this.leaked = await this.key(purse, []);
-    this.inUse = [purse, capped, ...drawing, this.leaked];
+    for (let made = 0; made < LEAKED; made++) this.leaked.push(await this.key(team, []));
+    this.inUse = [purse, capped, ...drawing, ...this.leaked];
   }
 
   /** Credits the purse, or raises or lowers a limit. */
@@ -58,16 +59,17 @@ export class Operator {
     await this.setLimit(limit, this.caps[limit] + change);
   }
 
-  /** Revokes the key that leaked, and makes another one, which clients use as well. */
+  /** Revokes the oldest key that leaked, which every gateway remembers, and makes another one, which clients use as well. */
   async replaceLeaked(): Promise<void> {
-    const { purse } = this.owners;
-    const { id } = this.leaked;
-    await this.insist({ method: "DELETE", path: `/v1/keys/${id}`, bearer: purse.recovery_secret }, () =>
+    const { team } = this.owners;
+    const { id } = this.leaked.shift()!;
+    await this.insist({ method: "DELETE", path: `/v1/keys/${id}`, bearer: team.recovery_secret }, () =>
       this.begin(this.revokes, { key: id }),
     );
-    this.leaked = await this.key(purse, []);
+    const made = await this.key(team, []);
+    this.leaked.push(made);
     // The old one is tried for some time yet.
-    this.inUse = [...this.inUse.filter((key) => !this.isRevokedLongAgo(key)), this.leaked];
+    this.inUse = [...this.inUse.filter((key) => !this.isRevokedLongAgo(key)), made];
   }
 
   /** Of each balance or limit that is to be spent to its end, a key that spends it. */
@@ -228,6 +230,7 @@ interface Owner extends Secret {
 const FIRST_NANO = 100_000_000;
 const STEP_NANO = 50_000_000;
 const PLENTY_NANO = 100_000_000_000;
+const LEAKED = 4;
 const TRIED_MS = 5_000;
 /** A change of keys may wait for a lease to run out. */
 const PATIENCE_MS = 15_000;

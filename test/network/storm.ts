@@ -112,9 +112,9 @@ async function insideStorm(
     const rest = plan(random, rounds, GATEWAYS);
     const world: World = { network, fleet, databases, databaseMachines: DATABASES };
     for (const round of rest) {
+      await Bun.sleep(BETWEEN_MS);
       console.error(`${Math.round(nowMs() - beganMs)} ms: ${JSON.stringify(round)}`);
       await run(round, world);
-      await Bun.sleep(BETWEEN_MS);
     }
     const overMs = nowMs();
     console.error(`${Math.round(overMs - beganMs)} ms: healed`);
@@ -167,8 +167,11 @@ class Load {
     const streams = GATEWAYS.flatMap((gateway) =>
       Array.from({ length: CLIENTS_EACH }, () => this.askOn(gateway)),
     );
-    const acts = [() => operator.spreadMoney(), () => operator.replaceLeaked()];
-    this.all = Promise.all([...streams, ...acts.map((act) => this.operate(act))]);
+    const acts = [
+      this.operate(() => operator.spreadMoney(), MONEY_PAUSE_MS),
+      this.operate(() => operator.replaceLeaked(), LEAK_PAUSE_MS),
+    ];
+    this.all = Promise.all([...streams, ...acts]);
     // Whoever stops it hears of it.
     this.all.catch(() => {});
   }
@@ -186,10 +189,10 @@ class Load {
     }
   }
 
-  private async operate(act: () => Promise<void>): Promise<void> {
+  private async operate(act: () => Promise<void>, pauseMs: number): Promise<void> {
     while (!this.isOver) {
+      await Bun.sleep(pauseMs);
       await act();
-      await Bun.sleep(OPERATOR_PAUSE_MS);
     }
   }
 }
@@ -263,7 +266,8 @@ const MOST_ROUND_MS = 40_000;
 const LONGEST_MS = 600_000;
 const CLIENTS_EACH = 4;
 const PAUSE_MS = 30;
-const OPERATOR_PAUSE_MS = 300;
+const MONEY_PAUSE_MS = 300;
+const LEAK_PAUSE_MS = 1_000;
 const BETWEEN_MS = 1_000;
 const MOST_LEFT = 5_000;
 const AT_ONCE = 6;
