@@ -53,7 +53,10 @@ export function usedTokens(
   return { tokens: deliveredTokens(usage, countedOutput, request), from: "counted" };
 }
 
-/** What an unfinished answer delivered: the prompt, as far as the host has told its size, and the text so far. */
+/**
+ * What an unfinished answer delivered: the prompt, as far as the host has told its size, and the text so far. Counted by its
+ * text it may come to more than the host was allowed to write; the client is charged for no more than it allowed.
+ */
 export function deliveredTokens(
   usage: Usage | null,
   countedOutput: number,
@@ -62,7 +65,9 @@ export function deliveredTokens(
   const reported = usage === null ? null : withCacheTime(usage, request);
   const prompt = reported ?? { input: request.promptEstimate, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0 };
   const { input, cacheRead, cacheWrite, cacheWrite1h = 0 } = prompt;
-  return { input, cacheRead, cacheWrite, cacheWrite1h, output: countedOutput, reasoning: 0 };
+  const allowed = (request.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.choices;
+  const output = Math.min(countedOutput, allowed);
+  return { input, cacheRead, cacheWrite, cacheWrite1h, output, reasoning: 0 };
 }
 
 /** Where a host does not say how much is kept for an hour, and the request asked for that, all is. */
