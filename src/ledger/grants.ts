@@ -39,8 +39,7 @@ export class Grants {
     try {
       for (let round = 0; round < MAX_ROUNDS; round++) {
         this.need(desk, amount);
-        // What was heard in an earlier round stands: nothing is free, and whoever could give back did not within the time.
-        if (!(await this.answered(desk, untilMs))) return round === 0 ? "unanswered" : "short";
+        if (!(await this.answered(desk, untilMs))) return "unanswered";
         if (room(counter, limit) >= amount) return "room";
         // Whatever was free went to others, or to other requests of ours.
         if (desk.free <= 0 && !desk.recalled) return "short";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Statement } from "../../src/ledger/authority.ts";
+import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
 import { Counter, type CounterId } from "../../src/ledger/counter.ts";
-import { Grants } from "../../src/ledger/grants.ts";
+import { type Answer, Grants, type Shared } from "../../src/ledger/grants.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
@@ -32,7 +32,7 @@ const nothing = ({ counter, number }: Statement) => ({
   recalled: true,
 });
 
-test("who is told that others were asked to give back, and then hears no more, is short of it", async () => {
+test("who is told that others were asked to give back, and then hears no more, does not know: there may be enough", async () => {
   let told = 0;
   const { grants, counter, pass } = house((statement, to) => {
     told += 1;
@@ -40,7 +40,7 @@ test("who is told that others were asked to give back, and then hears no more, i
   });
   const answer = grants.ask(counter, AMOUNT, LIMIT);
   await pass(1_100);
-  expect(await answer).toBe("short");
+  expect(await answer).toBe("unanswered");
   expect(told).toBeGreaterThan(3);
 });
 
@@ -50,3 +50,87 @@ test("who hears nothing at all does not know", async () => {
   await pass(1_100);
   expect(await answer).toBe("unanswered");
 });
+
+test("what others have used up is not waited for, though they last said that they had not", async () => {
+  const world = new World(["one", "other"]);
+  expect(await world.ask("other", 500)).toBe("room");
+  world.use("other", 500);
+  expect(await world.ask("one", 300)).toBe("room");
+  world.use("one", 300);
+  // It is scarce by now, so no more is asked for than is needed: 200 are granted, and none of them is said to be used.
+  expect(await world.ask("other", 200)).toBe("room");
+  world.use("other", 200);
+  expect(await world.ask("one", 100)).toBe("short");
+  expect(world.clock.elapsedMs()).toBeLessThan(200);
+});
+
+test("what others have left over is given back at once", async () => {
+  const world = new World(["one", "other"]);
+  expect(await world.ask("other", 1_000)).toBe("room");
+  world.use("other", 700);
+  expect(await world.ask("one", 300)).toBe("room");
+  expect(world.clock.elapsedMs()).toBeLessThan(100);
+});
+
+test("what another one has left over that does not answer may be there still: the request can be repeated", async () => {
+  const world = new World(["one", "other"]);
+  expect(await world.ask("other", 1_000)).toBe("room");
+  world.silence("other");
+  expect(await world.ask("one", 100)).toBe("unanswered");
+});
+
+/** Ledgers that share one limit. */
+class World {
+  readonly clock = new ManualClock();
+  private readonly ledgers = new Map<string, { grants: Grants; counter: Counted }>();
+  private readonly silent = new Set<string>();
+
+  constructor(names: readonly string[]) {
+    const authority = new MemoryAuthority((counter, asker) => {
+      for (const [name, { grants }] of this.ledgers) {
+        if (name !== asker && !this.silent.has(name)) queueMicrotask(() => grants.recall(counter));
+      }
+    });
+    for (const name of names) {
+      const grants: Grants = new Grants(name, 1, this.clock, (statement) => {
+        queueMicrotask(() => grants.receive(authority.settle(statement)));
+      });
+      this.ledgers.set(name, { grants, counter: new Counted() });
+    }
+  }
+
+  /** Time passes as long as there is no answer. */
+  async ask(name: string, amount: number): Promise<Answer> {
+    const { grants, counter } = this.ledgers.get(name)!;
+    let answer: Answer | null = null;
+    void grants.ask(counter, amount as NanoUsd, LIMIT).then((given) => {
+      answer = given;
+    });
+    for (let step = 0; answer === null; step++) {
+      expect(step).toBeLessThan(1_000);
+      await Bun.sleep(0);
+      if (answer === null) this.clock.advance(5);
+    }
+    return answer;
+  }
+
+  use(name: string, amount: number): void {
+    this.ledgers.get(name)!.counter.taken += amount;
+  }
+
+  silence(name: string): void {
+    this.silent.add(name);
+  }
+}
+
+class Counted implements Shared {
+  readonly id = "day:key_1:0" as Shared["id"];
+  readonly aheadShare = 1;
+  granted = 0 as NanoUsd;
+  elsewhere = 0 as NanoUsd;
+  taken = 0;
+
+  used(): NanoUsd {
+    return this.taken as NanoUsd;
+  }
+}
