@@ -12,6 +12,7 @@ import type { Finished } from "../src/generation/receipt.ts";
 import type { Key } from "../src/keys/key.ts";
 import { Keyring } from "../src/keys/keyring.ts";
 import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
+import { formatRecord, type LedgerRecord } from "../src/ledger/record.ts";
 import { ByteBudget } from "../src/limits/byte-budget.ts";
 import { HostSlots } from "../src/limits/host-slots.ts";
 import { RateWindow } from "../src/limits/rate-window.ts";
@@ -168,7 +169,12 @@ function rateWindow(): Piece {
 }
 
 async function admission(): Promise<Piece> {
-  const journal = { append: () => 1, withdraw: () => false };
+  let written = 0;
+  // The journal formats its records when it writes them; here each at once, so that its work is in the figure.
+  const journal = {
+    append: (record: LedgerRecord) => (written += formatRecord(record).length),
+    withdraw: () => false,
+  };
   const ledger = new Ledger(systemClock, journal, { spent: () => ZERO_USD, credited: () => MAX_NANO_USD });
   const lane = await ledger.lane(key, [], [], NOW);
   const want: Want = {
