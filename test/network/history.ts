@@ -12,7 +12,7 @@ export interface History {
   readonly credits: readonly Credit[];
   /** Every attempt to set a limit. */
   readonly limits: readonly LimitSet[];
-  /** From then on everything was healed, and every gateway had said that it is ready. */
+  /** From then on everything was healed, every gateway had said that it is ready, and no connection that was cut off is waited for. */
   readonly calmMs: number;
   /** What gateways said when they ended without being told to. */
   readonly unexpectedEnds: readonly string[];
