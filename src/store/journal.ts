@@ -1,6 +1,7 @@
 import type { Journal } from "../ledger/ledger.ts";
 import type { LedgerRecord, TerminalRecord } from "../ledger/record.ts";
 import type { Disk, DiskFile } from "./disk.ts";
+import { DurableWaiters } from "./durable-waiters.ts";
 import { JournalLines, readLines } from "./journal-lines.ts";
 
 /**
@@ -22,7 +23,7 @@ export class DurableJournal implements Journal {
   private appended = 0;
   private durableThrough = 0;
   private pending: Appended[] = [];
-  private waiting: Waiter[] = [];
+  private readonly waiters = new DurableWaiters();
   private state: "idle" | "scheduled" | "writing" | "retrying" | "closed" = "idle";
   private readonly queue: Unapplied[] = [];
   /** The disk's last refusal, until it accepts again. */
@@ -47,12 +48,9 @@ export class DurableJournal implements Journal {
       return true;
     }
     if (this.failure !== null) return Promise.resolve(false);
-    const waiter = this.waiting.at(-1);
-    if (waiter !== undefined && waiter.sequence >= sequence) return waiter.promise;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.waiting.push({ sequence, promise, resolve });
+    const durable = this.waiters.wait(sequence);
     this.schedule();
-    return promise;
+    return durable;
   }
 
   withdraw(sequence: number): boolean {
@@ -187,7 +185,7 @@ export class DurableJournal implements Journal {
     }
     this.bytes = ends.at(-1) ?? this.bytes;
     this.state = "idle";
-    this.answer(true, this.durableThrough);
+    this.waiters.answer(true, this.durableThrough);
     if (this.queue.length > 0) this.options.onUnapplied?.();
     this.schedule();
   }
@@ -202,22 +200,12 @@ export class DurableJournal implements Journal {
     } catch {
       // A torn tail is found by its checksum, and overwritten by the next try.
     }
-    this.answer(false, Number.POSITIVE_INFINITY);
+    this.waiters.answer(false, Number.POSITIVE_INFINITY);
     this.options.after(RETRY_MS, () => {
       if (this.state !== "retrying") return;
       this.state = "idle";
       this.schedule();
     });
-  }
-
-  private answer(durable: boolean, through: number): void {
-    let count = 0;
-    for (const waiter of this.waiting) {
-      if (waiter.sequence > through) break;
-      waiter.resolve(durable);
-      count += 1;
-    }
-    this.waiting.splice(0, count);
   }
 }
 
@@ -251,12 +239,6 @@ export function places(batch: readonly Unapplied[]): ReadonlyMap<number, number>
 interface Appended {
   readonly record: LedgerRecord;
   readonly sequence: number;
-}
-
-interface Waiter {
-  readonly sequence: number;
-  readonly promise: Promise<boolean>;
-  readonly resolve: (durable: boolean) => void;
 }
 
 /** Several seconds of a busy gateway. */

@@ -4,6 +4,7 @@ import { formatRecord, type HoldRecord, type LedgerRecord, type TerminalRecord }
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
+import { DurableWaiters } from "./durable-waiters.ts";
 
 /**
  * The journal of a node that keeps nothing on disk: what happened is durable once PostgreSQL has committed it. One
@@ -18,7 +19,7 @@ export class PostgresJournal implements Journal {
   private appended = 0;
   private durableThrough = 0;
   private pending: Line[] = [];
-  private waiting: Waiter[] = [];
+  private readonly waiters = new DurableWaiters();
   /** Holds that are in PostgreSQL, or may be. */
   private readonly placed = new Set<ReceiptId>();
   /** Up to here a commit was sent and its answer lost: these records can no longer be taken back. */
@@ -45,11 +46,7 @@ export class PostgresJournal implements Journal {
     if (sequence <= this.durableThrough) return true;
     this.schedule();
     if (!this.waitable) return Promise.resolve(false);
-    const waiter = this.waiting.at(-1);
-    if (waiter !== undefined && waiter.sequence >= sequence) return waiter.promise;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.waiting.push({ sequence, promise, resolve });
-    return promise;
+    return this.waiters.wait(sequence);
   }
 
   /** Only what was never sent, or was surely refused. */
@@ -91,7 +88,7 @@ export class PostgresJournal implements Journal {
   /** Commits no more; whoever waits is told so. */
   close(): void {
     this.state = "closed";
-    this.answer(false, Number.POSITIVE_INFINITY);
+    this.waiters.answer(false, Number.POSITIVE_INFINITY);
   }
 
   private get waitable(): boolean {
@@ -130,7 +127,7 @@ export class PostgresJournal implements Journal {
     this.failingSinceMs = null;
     this.pending.splice(0, count);
     this.durableThrough = last;
-    this.answer(true, last);
+    this.waiters.answer(true, last);
     if (this.state === "closed") return;
     this.state = "idle";
     this.schedule();
@@ -145,23 +142,13 @@ export class PostgresJournal implements Journal {
     // Nobody must be told to take back what the retry sends: so the waiting are answered while nothing is under way.
     if (error instanceof EpochOver) return this.close();
     if (this.state === "closed") return;
-    if (this.givenUp) this.answer(false, Number.POSITIVE_INFINITY);
+    if (this.givenUp) this.waiters.answer(false, Number.POSITIVE_INFINITY);
     this.state = "retrying";
     this.options.clock.after(RETRY_MS, () => {
       if (this.state !== "retrying") return;
       this.state = "idle";
       this.schedule();
     });
-  }
-
-  private answer(durable: boolean, through: number): void {
-    let count = 0;
-    for (const waiter of this.waiting) {
-      if (waiter.sequence > through) break;
-      waiter.resolve(durable);
-      count += 1;
-    }
-    this.waiting.splice(0, count);
   }
 }
 
@@ -209,12 +196,6 @@ export interface MovedHold {
 interface Line {
   readonly record: LedgerRecord;
   readonly sequence: number;
-}
-
-interface Waiter {
-  readonly sequence: number;
-  readonly promise: Promise<boolean>;
-  readonly resolve: (durable: boolean) => void;
 }
 
 /** Records in one transaction: some 50 ms of PostgreSQL. */
