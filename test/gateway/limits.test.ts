@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type Made, type OpenGateway, open } from "./open.ts";
 
@@ -20,18 +21,7 @@ beforeAll(async () => {
     const behaviour = request.json().stream === true ? sse(events) : json(whole);
     await behaviour(wire, seen);
   });
-  gateway = await open(`
-hosts:
-  - { id: h, base_url: "${host.url}/v1", speaks: [chat.completions] }
-models:
-  - id: test/model
-    name: Test
-    context_length: 1000
-    max_output_tokens: 100
-    price: { input: 0, output: 10 }
-    routes: [{ host: h, model: host-model }]
-defaults:
-  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+  gateway = await open(`${oneHost(host.url)}
 setup: { accountless_keys_per_address_per_hour: 1000 }
 generation: { first_token_ms: 60000, max_hosts: 3 }
 `);

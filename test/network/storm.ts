@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { option } from "../../bench/option.ts";
+import { oneHost } from "../fakes/one-host.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 import { judge } from "./checker.ts";
@@ -279,18 +280,7 @@ const READY_PATIENCE_MS = 1_000;
 const READY_PAUSE_MS = 100;
 const MOST_LOOKS = 400;
 
-const configOf = (host: string, store: string): string => `
-hosts:
-  - { id: h, base_url: "${host}/v1", speaks: [chat.completions] }
-models:
-  - id: test/model
-    name: Test
-    context_length: 1000
-    max_output_tokens: 100
-    price: { input: 0, output: 10 }
-    routes: [{ host: h, model: host-model }]
-defaults:
-  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+const configOf = (host: string, store: string): string => `${oneHost(host)}
 generation: { first_token_ms: 3000 }
 drain_ms: 5000
 store: ${store}

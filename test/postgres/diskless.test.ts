@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
@@ -251,18 +252,7 @@ interface Seen {
   ended: boolean;
 }
 
-const config = (hostUrl: string, store: string): string => `
-hosts:
-  - { id: h, base_url: "${hostUrl}/v1", speaks: [chat.completions] }
-models:
-  - id: test/model
-    name: Test
-    context_length: 1000
-    max_output_tokens: 100
-    price: { input: 0, output: 10 }
-    routes: [{ host: h, model: host-model }]
-defaults:
-  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+const config = (hostUrl: string, store: string): string => `${oneHost(hostUrl)}
 setup: { accountless_keys_per_address_per_hour: 1000 }
 store: ${store}
 journal: postgres

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
@@ -244,18 +245,7 @@ async function allReceipts(
   }
 }
 
-const config = (hostUrl: string, store: string): string => `
-hosts:
-  - { id: h, base_url: "${hostUrl}/v1", speaks: [chat.completions] }
-models:
-  - id: test/model
-    name: Test
-    context_length: 1000
-    max_output_tokens: 100
-    price: { input: 0, output: 10 }
-    routes: [{ host: h, model: host-model }]
-defaults:
-  accountless: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+const config = (hostUrl: string, store: string): string => `${oneHost(hostUrl)}
 setup: { accountless_keys_per_address_per_hour: 1000 }
 store: ${store}
 `;
