@@ -2,7 +2,15 @@
  * `bun run bench [micro|translation|failover|macro|neighbour|transport|scaling|workers|peers|regression]`: one suite, or all
  * but the last four, which are asked for by name. Each is described at the top of its file.
  */
-const SUITES = ["micro", "translation", "failover", "macro", "neighbour", "transport"] as const;
+const SUITES = [
+  "micro",
+  "translation",
+  "failover",
+  "macro",
+  "neighbour",
+  "transport",
+  "allocations",
+] as const;
 const BY_NAME = ["scaling", "workers", "peers", "regression"] as const;
 
 const [wanted] = process.argv.slice(2);
