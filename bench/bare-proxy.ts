@@ -11,7 +11,7 @@ import { type HostBytes, HostFault } from "../src/hosts/transport.ts";
 import { answerResponse } from "../src/http/streaming.ts";
 import { systemClock } from "../src/units/clock.ts";
 
-const transport = http1Transport({ clock: systemClock });
+const transport = http1Transport({ clock: systemClock, onFault: console.error });
 const host = { id: "host", baseUrl: `http://127.0.0.1:${process.argv[2]}/v1` } as Host;
 const NO_TURNS = { gatewaysTurn() {}, clientsTurn() {} };
 

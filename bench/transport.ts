@@ -65,7 +65,7 @@ const BODY = new TextEncoder().encode(
 const HEADERS = { "content-type": "application/json", authorization: "Bearer bench-key-that-is-not-one" };
 
 function ours(port: number): Client {
-  const transport = http1Transport({ clock: systemClock });
+  const transport = http1Transport({ clock: systemClock, onFault: console.error });
   const host: Host = {
     id: "bench",
     baseUrl: `http://127.0.0.1:${port}`,

@@ -179,7 +179,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     smtp: () => config.smtp,
     log,
   });
-  const transport = http1Transport({ clock });
+  const transport = http1Transport({ clock, onFault: (error) => log("fault", { error: stackOf(error) }) });
   const health = new Health(clock);
   const hostsHere = () => ({ routes: routeReports(health, config.catalog), lines: [...slots.lines()] });
   const ownParts = { state: () => ({ metrics: metrics.read(), hosts: hostsHere() }), slots: () => slots };
@@ -228,8 +228,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     defaultMaxOutputTokens: config.generation.defaultMaxOutputTokens,
     openTierRpm: config.openTier.rpm,
   });
-  const onFault = (error: unknown, receipt: ReceiptId) =>
-    log("fault", { receipt, error: error instanceof Error ? error.stack : String(error) });
+  const onFault = (error: unknown, receipt: ReceiptId) => log("fault", { receipt, error: stackOf(error) });
 
   const generate = generator({
     clock,
@@ -463,6 +462,8 @@ const openBooks = (parts: Parts): Promise<Bookkeeping> => {
   const { store } = parts.config;
   return store.kind === "sqlite" ? openSqliteBooks(parts) : openPostgresBooks(parts, store);
 };
+
+const stackOf = (error: unknown) => (error instanceof Error ? error.stack : String(error));
 
 /** The recomputed books, with what is held at this moment. */
 function auditOf({ credits, charges, losses, writeOffs, drifts }: StoreAudit, ledger: Ledger): LedgerAudit {

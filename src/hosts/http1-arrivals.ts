@@ -18,16 +18,7 @@ export class Arrivals {
     const arrived = this.#waiting;
     if (arrived.length === 0) return;
     this.#waiting = [];
-    for (const [index, { connection, tenant, bytes }] of arrived.entries()) {
-      try {
-        connection.deliver(tenant, bytes);
-      } catch (error) {
-        // One tenant's fault is not the others'.
-        this.#waiting = [...arrived.slice(index + 1), ...this.#waiting];
-        if (this.#waiting.length > 0) setImmediate(() => this.deliver());
-        throw error;
-      }
-    }
+    for (const { connection, tenant, bytes } of arrived) connection.deliver(tenant, bytes);
   }
 }
 

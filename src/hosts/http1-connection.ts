@@ -118,10 +118,10 @@ export class Connection {
     else this.arrivals.add(this, this.#tenant, bytes);
   }
 
-  /** @internal Bytes that came while the tenant had the connection. */
+  /** @internal Bytes that came while the tenant had the connection. Never throws: others' bytes come after them. */
   deliver(tenant: Tenant, bytes: Uint8Array): void {
     if (this.#state !== "open") return;
-    if (this.#tenant === tenant) tenant.received(bytes);
+    if (this.#tenant === tenant) this.#hand(tenant, bytes);
     // An answer to nothing: the next request on this socket would take it for its own.
     else if (this.#tenant === null) this.#dropIdle();
     else this.#lose(true);
@@ -196,10 +196,30 @@ export class Connection {
     }
   }
 
+  #hand(tenant: Tenant, bytes: Uint8Array): void {
+    try {
+      tenant.received(bytes);
+    } catch (error) {
+      this.#breakOff(tenant, error);
+    }
+  }
+
   #lose(clean: boolean): void {
     const tenant = this.#tenant!;
     this.destroy();
-    tenant.lost(clean, this.reused);
+    try {
+      tenant.lost(clean, this.reused);
+    } catch (error) {
+      this.#breakOff(tenant, error);
+    }
+  }
+
+  /** The tenant threw, and nobody can tell what it made of the bytes: without an end it would wait out its time limit. */
+  #breakOff(tenant: Tenant, error: unknown): void {
+    this.owner.forget(this);
+    this.destroy();
+    this.owner.faulted(error);
+    tenant.failed(new HostFault("internal", "The gateway could not read the host's answer."));
   }
 
   #dropIdle(): void {
@@ -226,13 +246,16 @@ export class Connection {
   }
 }
 
-/** Who has a connection: one exchange at a time. After `failed` or `lost` the connection is no longer its own. */
+/**
+ * Who has a connection: one exchange at a time. After `failed` or `lost` the connection is no longer its own. One that
+ * throws is told `failed`, and must take it.
+ */
 export interface Tenant {
   /** Once, when it can be sent. */
   takeRequest(): RequestBytes;
   /** The bytes are the tenant's to keep and to overwrite. */
   received(bytes: Uint8Array): void;
-  /** The connection never came to be. */
+  /** The connection never came to be, or broke at a fault of ours. */
   failed(fault: HostFault): void;
   /** The peer ended it: in order, or by a reset; `reused` when it had carried other exchanges before. */
   lost(clean: boolean, reused: boolean): void;
@@ -243,6 +266,8 @@ export interface ConnectionOwner {
   idle(connection: Connection, keepAliveS: number | null): void;
   /** No longer fit to be idle. */
   forget(connection: Connection): void;
+  /** A tenant threw `error`. */
+  faulted(error: unknown): void;
   /** A socket is gone; said once for each. */
   gone(): void;
 }

@@ -24,6 +24,7 @@ export class Pool implements ConnectionOwner {
     readonly tls: TLSOptions | null,
     readonly clock: Clock,
     readonly arrivals: Arrivals,
+    readonly faulted: (error: unknown) => void,
   ) {}
 
   /** A connection for the tenant, pooled or dialled; null when the origin has as many sockets as it may. */

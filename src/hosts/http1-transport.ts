@@ -19,6 +19,8 @@ export function http1Transport(options: Http1Options): Transport {
 
 export interface Http1Options {
   readonly clock: Clock;
+  /** Told of what an exchange threw; it has ended as `internal`. */
+  readonly onFault: (error: unknown) => void;
   /** Name lookup, TCP and TLS together. */
   readonly connectTimeoutMs?: number;
   /**
@@ -34,6 +36,7 @@ export interface Http1Options {
 
 class Http1Transport implements Transport {
   readonly #clock: Clock;
+  readonly #onFault: Http1Options["onFault"];
   readonly #limits: PoolLimits;
   readonly #ca: string[] | null;
   readonly #arrivals = new Arrivals();
@@ -43,6 +46,7 @@ class Http1Transport implements Transport {
 
   constructor(options: Http1Options) {
     this.#clock = options.clock;
+    this.#onFault = options.onFault;
     this.#limits = {
       connectTimeoutMs: options.connectTimeoutMs ?? 5000,
       idleTimeoutMs: options.idleTimeoutMs ?? 4000,
@@ -77,7 +81,8 @@ class Http1Transport implements Transport {
     let pool = this.#pools.get(endpoint.origin);
     if (pool === undefined) {
       this.#dropVacantPools();
-      pool = new Pool(endpoint, this.#limits, this.#tlsOf(endpoint), this.#clock, this.#arrivals);
+      const tls = this.#tlsOf(endpoint);
+      pool = new Pool(endpoint, this.#limits, tls, this.#clock, this.#arrivals, this.#onFault);
       if (this.#closed) pool.close();
       this.#pools.set(endpoint.origin, pool);
     }

@@ -60,6 +60,8 @@ export type HostFaultKind =
   | "truncated"
   /** Not HTTP/1.1 as the standard has it, or larger than a bound. */
   | "malformed"
+  /** A fault of the gateway's own, at this answer. */
+  | "internal"
   | "cancelled";
 
 export class HostFault {

@@ -47,7 +47,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   books.follow(ledger);
   const health = new Health(clock);
   const slots = new HostSlots(clock);
-  const transport = http1Transport({ clock });
+  const transport = http1Transport({ clock, onFault: (error) => faults.push(error) });
   const catalog = catalogOf(hosts, options);
   const holder = holderOf(options.key);
   store.credit({

@@ -31,7 +31,12 @@ async function fake(tls: FakeTls, script: Script = () => json({ ok: true })): Pr
 }
 
 function transportOf(options: Partial<Http1Options> = {}): Transport {
-  const transport = http1Transport({ clock: new ManualClock(), ca: authority.ca, ...options });
+  const transport = http1Transport({
+    clock: new ManualClock(),
+    onFault: console.error,
+    ca: authority.ca,
+    ...options,
+  });
   opened.push(transport);
   return transport;
 }
@@ -48,7 +53,7 @@ describe("a host's certificate", () => {
 
   test("is refused when nobody we trust signed it, and the request is never sent", async () => {
     const host = await fake(trusted);
-    const transport = http1Transport({ clock: new ManualClock() });
+    const transport = http1Transport({ clock: new ManualClock(), onFault: console.error });
     opened.push(transport);
     expect(await faultOf(transport, post(hostRow(named(host))))).toMatchObject({ kind: "tls" });
     await host.idle();

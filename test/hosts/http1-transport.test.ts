@@ -50,7 +50,7 @@ async function fake(script: Script | Behaviour[]): Promise<FakeHost> {
 }
 
 function transportOf(options: Partial<Http1Options> = {}): Transport {
-  const transport = http1Transport({ clock: new ManualClock(), ...options });
+  const transport = http1Transport({ clock: new ManualClock(), onFault: console.error, ...options });
   opened.push(transport);
   return transport;
 }
