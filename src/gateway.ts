@@ -23,7 +23,7 @@ import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated.ts";
 import { AddressThrottle, throttlesOf } from "./http/address.ts";
 import { type Address, httpApp, listen } from "./http/app.ts";
-import type { HttpDeps, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
+import type { HttpDeps, HttpSettings, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
 import type { Balance } from "./keys/key.ts";
 import { allowanceCounter, budgetCounter, keyCounter } from "./ledger/counter.ts";
 import type { Ledger } from "./ledger/ledger.ts";
@@ -141,6 +141,38 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
+/** What the floors are told of a configuration, worked out once and not for every request. */
+interface InForce {
+  readonly links: Links;
+  readonly generation: Settings;
+  readonly http: HttpSettings;
+}
+
+function settingsOf(config: Config, url: string): InForce {
+  const links = linksOf(config, url);
+  const { generation, routing, openTier } = config;
+  return {
+    links,
+    generation: {
+      ...links,
+      attempts: { ...generation, hedgeMs: routing.hedgeMs },
+      order: routing.order,
+      chunkGapMs: generation.chunkGapMs,
+      totalMs: generation.totalMs,
+      writeOffTokens: generation.writeOffTokens,
+      defaultMaxOutputTokens: generation.defaultMaxOutputTokens,
+      openTierRpm: openTier.rpm,
+    },
+    http: {
+      ...links,
+      bodyBytes: config.bodyBytes,
+      accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
+      receiptDays: config.receipts.keepDays,
+      trustedProxies: config.trustedProxies,
+    },
+  };
+}
+
 interface Parts {
   readonly config: Config;
   readonly found: FoundHosts;
@@ -166,7 +198,7 @@ const FIRST_PROBES_MS = 5_000;
 async function assemble(parts: Parts): Promise<Gateway> {
   const { folder, clock, random, env, log, find } = parts;
   let { config, found } = parts;
-  let links: Links;
+  let inForce: InForce;
   let draining = false;
 
   const books = await openBooks(parts);
@@ -218,16 +250,6 @@ async function assemble(parts: Parts): Promise<Gateway> {
   });
   const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
-  const settings = (): Settings => ({
-    ...links,
-    attempts: { ...config.generation, hedgeMs: config.routing.hedgeMs },
-    order: config.routing.order,
-    chunkGapMs: config.generation.chunkGapMs,
-    totalMs: config.generation.totalMs,
-    writeOffTokens: config.generation.writeOffTokens,
-    defaultMaxOutputTokens: config.generation.defaultMaxOutputTokens,
-    openTierRpm: config.openTier.rpm,
-  });
   const onFault = (error: unknown, receipt: ReceiptId) => log("fault", { receipt, error: stackOf(error) });
 
   const generate = generator({
@@ -245,8 +267,8 @@ async function assemble(parts: Parts): Promise<Gateway> {
     observe,
     ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => config.catalog,
-    settings,
-    suggest: (id) => suggestion(id, nameableIds(config.catalog), links.baseUrl),
+    settings: () => inForce.generation,
+    suggest: (id) => suggestion(id, nameableIds(config.catalog), inForce.links.baseUrl),
     identify: (secret, at) => keyring.identify(secret, at),
     allowances: ({ balance }, call) => allowances(balance, call.blocks()),
     charged({ route }) {
@@ -330,23 +352,17 @@ async function assemble(parts: Parts): Promise<Gateway> {
       random,
       contracts: contractSignatures(() => config.walletRpc),
       post: (mail) => mailer.post(mail),
-      links: () => links,
+      links: () => inForce.links,
       forgetBalance: (id) => keyring.forgetEstate(id),
     },
     throttles: colleagues?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
     adminToken: folder.adminToken,
-    settings: () => ({
-      ...links,
-      bodyBytes: config.bodyBytes,
-      accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
-      receiptDays: config.receipts.keepDays,
-      trustedProxies: config.trustedProxies,
-    }),
+    settings: () => inForce.http,
     generate,
     turnedAway: (surface, code) => metrics.turnedAway(surface, code),
     overRate(key) {
       const short = ledger.overRate(key);
-      return short === null ? null : rateRefusal(short, links.dashboardUrl);
+      return short === null ? null : rateRefusal(short, inForce.links.dashboardUrl);
     },
     bodies,
     async countTokens(body) {
@@ -368,25 +384,25 @@ async function assemble(parts: Parts): Promise<Gateway> {
       if (problem === null) parts.onReloaded();
       return { problem };
     },
-    configInForce: () => configView(config, links),
+    configInForce: () => configView(config, inForce.links),
     metrics: async () => prometheusText((await colleagues?.metrics()) ?? metrics.read()),
     onFault,
   };
 
   const hostname = env.HOST || "127.0.0.1";
   // Links are only read by requests, and none arrives before the port is known.
-  links = linksOf(config, "");
+  inForce = settingsOf(config, "");
   slots.prepare(config.catalog.hosts.values());
   const app = httpApp(deps);
   const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);
-  links = linksOf(config, url);
+  inForce = settingsOf(config, url);
   await Promise.race([freeRoutes.verify(), sleep(clock, FIRST_PROBES_MS)]);
 
   async function reload(): Promise<string | null> {
     try {
       ({ config, found } = await find());
-      links = linksOf(config, url);
+      inForce = settingsOf(config, url);
       bodies.resize(config.bodyMemoryBytes);
       health.keep(config.catalog);
       slots.prepare(config.catalog.hosts.values());

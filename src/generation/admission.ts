@@ -1,3 +1,4 @@
+import type { Model } from "../catalog/catalog.ts";
 import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
 import { affordableOutput, dearest, type PromptSize, worstCase } from "../ledger/charge.ts";
@@ -83,14 +84,27 @@ interface Sized {
 
 /** A prompt whose bound is null is held at all that the model reads at once, which bounds every prompt. */
 function size({ plan, request }: Ask, defaultCeiling: number, promptBound: number | null): Sized {
-  const longest = Math.max(...plan.stops.map(({ model }) => model.maxOutputTokens));
+  const longest = longestAnswer(plan);
   const ceiling = Math.min(request.maxOutputTokens ?? defaultCeiling, longest);
   const outputCeiling = ceiling * request.choices;
-  const widest = Math.max(...plan.stops.map(({ model }) => model.contextLength));
+  const widest = widestModel(plan).contextLength;
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
   const prompt = { bound, cachedFor1h: request.promptCachedFor1h };
   if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, prompt };
   return { amount: worstCase(prompt, outputCeiling, dearestOf(plan)), outputCeiling, prompt };
+}
+
+/** Output tokens of one choice, of the plan's most talkative model. */
+export function longestAnswer({ stops }: Plan): number {
+  let longest = 0;
+  for (const { model } of stops) longest = Math.max(longest, model.maxOutputTokens);
+  return longest;
+}
+
+function widestModel({ stops }: Plan): Model {
+  let widest = stops[0]!.model;
+  for (const { model } of stops) if (model.contextLength > widest.contextLength) widest = model;
+  return widest;
 }
 
 async function take(
@@ -243,19 +257,25 @@ const BOOKKEEPING_RETRY_S = 5;
 const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));
 
 /** Refuses a prompt that cannot fit, naming its exact count; counts only where the byte bound leaves a doubt. */
-export async function checkContext(
-  ask: Pick<Ask, "request" | "plan">,
+export function checkContext(
+  request: GenerationRequest,
+  plan: Plan,
+  count: Desk["countPrompt"],
+): null | Promise<Refusal | null> {
+  const model = widestModel(plan);
+  return request.promptBound <= model.contextLength ? null : compareCount(request, model, count);
+}
+
+async function compareCount(
+  request: GenerationRequest,
+  { id, contextLength: widest }: Model,
   count: Desk["countPrompt"],
 ): Promise<Refusal | null> {
-  const { id, contextLength: widest } = ask.plan.stops
-    .map(({ model }) => model)
-    .reduce((a, b) => (b.contextLength > a.contextLength ? b : a));
-  if (ask.request.promptBound <= widest) return null;
-  const { text: tokens } = await count(ask.request);
+  const { text: tokens } = await count(request);
   if (tokens <= widest) return null;
   return refuse(
     "context_too_long",
     `The prompt has ${tokens} tokens; ${id} takes at most ${widest}. Shorten it by ${tokens - widest} tokens or use a model with a larger context.`,
-    { param: ask.request.surface === "responses" ? "input" : "messages" },
+    { param: request.surface === "responses" ? "input" : "messages" },
   );
 }

@@ -34,7 +34,7 @@ export interface Call {
   readonly headers: Headers;
   readonly body: Uint8Array;
   /** The network blocks that the client is in, the narrowest first. */
-  readonly blocks: () => readonly string[];
+  blocks(): readonly string[];
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }

@@ -38,7 +38,15 @@ import { type BalanceId, newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { newSpanId, type Trace } from "../units/trace-context.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { type Admitted, admit, bookkeepingDown, checkContext, type Desk, rateRefusal } from "./admission.ts";
+import {
+  type Admitted,
+  admit,
+  bookkeepingDown,
+  checkContext,
+  type Desk,
+  longestAnswer,
+  rateRefusal,
+} from "./admission.ts";
 import type { Answer, Call, Sink, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { deliveredTokens, meter, usedTokens } from "./metering.ts";
@@ -49,15 +57,7 @@ import { type Finished, formatReceipt, type Receipt } from "./receipt.ts";
  * order in which it reads; the rooms it calls hold the arithmetic and the I/O.
  */
 export function generator(house: House): (surface: SurfaceName, call: Call) => Promise<Answer> {
-  return async (surface, call) => {
-    const run = new Run(house, house.surfaces[surface], call);
-    try {
-      return await run.answer();
-    } catch (error) {
-      house.onFault(error, run.id);
-      return run.crashed();
-    }
-  };
+  return (surface, call) => new Run(house, house.surfaces[surface], call).answer();
 }
 
 /** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
@@ -121,7 +121,7 @@ export interface Durability {
 
 /** One request. Its fields fill in the order of the rooms. */
 class Run {
-  readonly id: ReceiptId;
+  private readonly id: ReceiptId;
   private readonly at: EpochMs;
   private readonly startedMs: number;
   private readonly settings: Settings;
@@ -149,59 +149,65 @@ class Run {
     this.catalog = house.catalog();
   }
 
+  /** Never rejects. */
   async answer(): Promise<Answer> {
     const { house, call, surface } = this;
+    try {
+      const holder = await this.identify();
+      if (refused(holder)) return this.refusal(holder);
+      this.holder = holder;
 
-    const holder = await this.identify();
-    if (refused(holder)) return this.refusal(holder);
-    this.holder = holder;
+      // Before the body is parsed: a key that sends a hundred times what it may must not cost a hundred times as much.
+      const tooOften = house.ledger.overRate(holder.key);
+      if (tooOften !== null) return this.refusal(rateRefusal(tooOften, this.settings.dashboardUrl));
 
-    // Before the body is parsed: a key that sends a hundred times what it may must not cost a hundred times as much.
-    const tooOften = house.ledger.overRate(holder.key);
-    if (tooOften !== null) return this.refusal(rateRefusal(tooOften, this.settings.dashboardUrl));
+      const request = surface.readRequest(call.body);
+      if (refused(request)) return this.refusal(request);
+      this.request = request;
 
-    const request = surface.readRequest(call.body);
-    if (refused(request)) return this.refusal(request);
-    this.request = request;
+      if (asksOpenTier(request.model, this.catalog)) {
+        this.allowances = house.allowances(holder, call);
+        // Loaded before anything is refused, so that every answer can say what remains.
+        await house.ledger.lane(holder.key, [], this.allowances, this.at);
+      }
+      const plan = this.plan(request, holder);
+      if (refused(plan)) return this.refusal(plan);
+      const fits = checkContext(request, plan, house.countPrompt);
+      const tooLong = fits instanceof Promise ? await fits : fits;
+      if (tooLong !== null) return this.refusal(tooLong);
 
-    if (asksOpenTier(request.model, this.catalog)) {
-      this.allowances = house.allowances(holder, call);
-      // Loaded before anything is refused, so that every answer can say what remains.
-      await house.ledger.lane(holder.key, [], this.allowances, this.at);
-    }
-    const plan = this.plan(request, holder);
-    if (refused(plan)) return this.refusal(plan);
-    const tooLong = await checkContext({ request, plan }, house.countPrompt);
-    if (tooLong !== null) return this.refusal(tooLong);
+      // Before anything is held: shedding must cost less than serving.
+      if (this.areAllFull(plan)) return this.refusal(this.crowded(plan));
+      if (!house.journal.healthy) return this.refusal(bookkeepingDown());
+      const { id: receipt, allowances } = this;
+      const { key, budgets } = holder;
+      const admitted = await admit({ receipt, key, budgets, request, plan, allowances }, this.desk());
+      if (refused(admitted)) return this.refusal(admitted);
+      this.admitted = admitted;
 
-    // Before anything is held: shedding must cost less than serving.
-    if (plan.stops.every(({ route }) => house.slots.full(route.host)))
-      return this.refusal(this.crowded(plan));
-    if (!house.journal.healthy) return this.refusal(bookkeepingDown());
-    const { id: receipt, allowances } = this;
-    const admitted = await admit({ receipt, ...holder, request, plan, allowances }, this.desk());
-    if (refused(admitted)) return this.refusal(admitted);
-    this.admitted = admitted;
-
-    const outcome = await this.attempt(request, plan, admitted);
-    this.tries = outcome.tries;
-    if (this.conversation !== null && (outcome.kind === "opened" || outcome.kind === "answered"))
-      house.affinity.served(this.conversation, outcome.stop);
-    switch (outcome.kind) {
-      case "opened":
-        return this.open(outcome, this.letGo(request), admitted);
-      case "answered":
-        return this.whole(outcome, request, admitted);
-      default:
-        return this.failed(
-          this.failure(outcome, plan),
-          outcome.kind === "abandoned" ? "cancelled" : "failed",
-        );
+      const outcome = await this.attempt(request, plan, admitted);
+      this.tries = outcome.tries;
+      if (this.conversation !== null && (outcome.kind === "opened" || outcome.kind === "answered"))
+        house.affinity.served(this.conversation, outcome.stop);
+      switch (outcome.kind) {
+        case "opened":
+          return await this.open(outcome, this.letGo(request), admitted);
+        case "answered":
+          return await this.whole(outcome, request, admitted);
+        default:
+          return await this.failed(
+            this.failure(outcome, plan),
+            outcome.kind === "abandoned" ? "cancelled" : "failed",
+          );
+      }
+    } catch (error) {
+      house.onFault(error, this.id);
+      return this.crashed();
     }
   }
 
   /** An unhandled failure: what was held is given back, and nothing of the cause is told. */
-  crashed(): WholeAnswer {
+  private crashed(): WholeAnswer {
     this.opened?.cancel();
     if (this.admitted?.reservation.isOpen === true) {
       const { receipt } = this.settle({
@@ -219,8 +225,12 @@ class Run {
     const { house, call, at, settings } = this;
     if (call.secret === null) return missingKey();
     const found = house.identify(call.secret, at);
-    const judge = (holder: Holder | null) => (holder === null ? invalidKey(settings) : admissible(holder));
-    return found instanceof Promise ? found.then(judge) : judge(found);
+    return found instanceof Promise ? identified(found, settings) : admissible(found, settings);
+  }
+
+  private areAllFull({ stops }: Plan): boolean {
+    for (const { route } of stops) if (!this.house.slots.full(route.host)) return false;
+    return true;
   }
 
   private plan(request: GenerationRequest, { key, balance }: Holder): Plan | Refusal {
@@ -291,7 +301,7 @@ class Run {
     { reservation, outputCeiling }: Admitted,
   ): number | null {
     if (request.stream || request.maxOutputTokens !== null || plan.tier === "open") return null;
-    const longest = Math.max(...plan.stops.map(({ model }) => model.maxOutputTokens)) * request.choices;
+    const longest = longestAnswer(plan) * request.choices;
     const beyond = worstCase(NO_PROMPT, Math.max(0, longest - outputCeiling), reservation.want.price);
     const { ledger } = this.house;
     if (beyond === 0) return null;
@@ -318,8 +328,12 @@ class Run {
     const { durable } = settlement;
     if (durable === true || (await durable)) {
       this.finished(settlement.receipt);
-      const headers = { ...this.headers("application/json"), ...omission(omitted) };
-      return { kind: "whole", status: 200, headers, body: reply.body };
+      return {
+        kind: "whole",
+        status: 200,
+        headers: this.headers("application/json", omitted),
+        body: reply.body,
+      };
     }
     // The answer is not given, so it must not cost anything either.
     const failed: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };
@@ -332,7 +346,8 @@ class Run {
 
   /** A stream may last for minutes, and no host will be sent the prompt any more, which may be megabytes. */
   private letGo(request: GenerationRequest): GenerationRequest {
-    this.call = { ...this.call, body: NO_BYTES, blocks: noBlocks };
+    const { secret, headers, signal } = this.call;
+    this.call = { secret, headers, signal, body: NO_BYTES, blocks: noBlocks };
     this.request = withoutPrompt(request);
     return this.request;
   }
@@ -346,8 +361,7 @@ class Run {
       return this.failed(bookkeepingDown(), "failed");
     }
     const headers = {
-      ...this.headers("text/event-stream"),
-      ...omission(opened.omitted),
+      ...this.headers("text/event-stream", opened.omitted),
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
@@ -645,7 +659,7 @@ class Run {
     return errorObject(refusal, this.settings.baseUrl);
   }
 
-  private headers(contentType: string): Record<string, string> {
+  private headers(contentType: string, omitted = NOTHING): Record<string, string> {
     const headers: Record<string, string> = {
       "content-type": contentType,
       "x-gateway-receipt": this.id,
@@ -656,6 +670,8 @@ class Run {
       const remaining = this.house.ledger.remaining(this.allowances, this.house.clock.now());
       if (remaining !== null) headers["x-gateway-open-tier-remaining"] = String(remaining);
     }
+    // What the host was not sent is never dropped in silence.
+    if (omitted.length > 0) headers["x-gateway-omitted"] = omitted.join(", ");
     return headers;
   }
 
@@ -683,9 +699,7 @@ interface End {
   readonly errorCode?: Refusal["code"];
 }
 
-/** What the host was not sent is never dropped in silence. */
-const omission = (omitted: readonly string[]): Record<string, string> =>
-  omitted.length === 0 ? {} : { "x-gateway-omitted": omitted.join(", ") };
+const NOTHING: readonly string[] = [];
 
 /** An answer that may become long leaves room for so many, so that those beside it are not refused. */
 const PLENTY = 4;
@@ -703,7 +717,11 @@ const noBlocks = (): readonly string[] => [];
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 
-function admissible(holder: Holder): Holder | Refusal {
+const identified = async (found: Promise<Holder | null>, settings: Settings): Promise<Holder | Refusal> =>
+  admissible(await found, settings);
+
+function admissible(holder: Holder | null, settings: Settings): Holder | Refusal {
+  if (holder === null) return invalidKey(settings);
   const { suspended } = holder.balance;
   return suspended === null ? holder : suspension(suspended);
 }

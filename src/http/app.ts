@@ -68,8 +68,9 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     app.route(
       endpoint.method,
       endpoint.path,
-      ({ request, params, server }) =>
-        answer(endpoint, new Exchange(request, params, server, deps.desk, patience), deps),
+      // `app.server` and not the context's: Elysia would define that one anew for every request.
+      ({ request, params }) =>
+        answer(endpoint, new Exchange(request, params, app.server, deps.desk, patience), deps),
       { parse: "none" },
     );
   }

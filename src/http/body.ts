@@ -12,7 +12,7 @@ export function readBody(
   if (declared !== null) {
     if (Number(declared) > limit) return tooLarge(limit);
     // The server never hands on more than was declared.
-    return request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
+    return request.bytes();
   }
   return request.body === null ? NO_BYTES : readCounting(request.body, limit);
 }

@@ -1,4 +1,5 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { Release } from "../limits/byte-budget.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -19,6 +20,7 @@ export interface Endpoint {
 export class Exchange implements Connection {
   patient = false;
   private id: ReceiptId | null = null;
+  private room: Release | null = null;
 
   constructor(
     readonly request: Request,
@@ -49,6 +51,17 @@ export class Exchange implements Connection {
     this.patience.end(this);
   }
 
+  /** Memory for its body. */
+  keepRoom(release: Release): void {
+    this.room = release;
+  }
+
+  /** The body is not needed any more; without a room, nothing is given back. */
+  giveRoomBack(): void {
+    this.room?.();
+    this.room = null;
+  }
+
   limit(seconds: number): void {
     this.server?.timeout(this.request, seconds);
   }
@@ -65,6 +78,8 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
     // Reading the body of a client that left rejects; nobody is there to be answered.
     if (!request.signal.aborted) deps.onFault(error, exchange.receipt);
     return refusal(internalError(), exchange, deps);
+  } finally {
+    exchange.giveRoomBack();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Call } from "../generation/answer.ts";
 import { blocksOf } from "./address.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
@@ -47,19 +48,37 @@ function surface(
         deps.turnedAway(name, body.code);
         return body;
       }
-      const { bytes, release } = body;
-      const { headers, signal } = request;
-      const blocks = () => blocksOf(exchange.address, headers, deps.settings().trustedProxies);
       exchange.gatewaysTurn();
       try {
-        const answer = await deps.generate(name, { secret, headers, body: bytes, blocks, signal });
-        return answerResponse(answer, exchange);
+        return answerResponse(
+          await deps.generate(name, new ClientCall(secret, body, exchange, deps)),
+          exchange,
+        );
       } finally {
-        release();
         exchange.clientsTurn();
       }
     },
   };
+}
+
+class ClientCall implements Call {
+  readonly headers: Headers;
+  readonly signal: AbortSignal;
+
+  constructor(
+    readonly secret: string | null,
+    readonly body: Uint8Array,
+    private readonly exchange: Exchange,
+    private readonly deps: HttpDeps,
+  ) {
+    const { headers, signal } = exchange.request;
+    this.headers = headers;
+    this.signal = signal;
+  }
+
+  blocks(): readonly string[] {
+    return blocksOf(this.exchange.address, this.headers, this.deps.settings().trustedProxies);
+  }
 }
 
 async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -68,6 +87,6 @@ async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | 
   if (identity.kind !== "key") return keysOnly("count tokens");
   const body = await readWanted(exchange, identity, deps);
   if (refused(body)) return body;
-  const tokens = await deps.countTokens(body.bytes, identity).finally(body.release);
+  const tokens = await deps.countTokens(body, identity);
   return refused(tokens) ? tokens : ok({ input_tokens: tokens });
 }

@@ -1,5 +1,4 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import type { Release } from "../limits/byte-budget.ts";
 import { readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
@@ -8,33 +7,22 @@ import { type Identity, identify } from "./identity.ts";
 /**
  * The body of a request that brings a prompt. A small one is read at once. A large one is worth memory only for a key that
  * is good and has not reached its rate, and only while there is room: until then it stays in the client's socket. The
- * sender is a secret that nobody has looked up yet, or who it turned out to be.
+ * sender is a secret that nobody has looked up yet, or who it turned out to be. The room is kept by the exchange until its
+ * answer has begun.
  */
-export async function readWanted(
+export function readWanted(
   exchange: Exchange,
   sender: string | Identity,
   deps: HttpDeps,
-): Promise<WantedBody | Refusal> {
+): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
   const { request } = exchange;
   const { bodyBytes } = deps.settings();
   const declared = request.headers.get("content-length");
   const length = declared === null ? bodyBytes : Number(declared);
-  if (length <= SMALL_BYTES || length > bodyBytes) return wanted(await readBody(request, bodyBytes), FREE);
-  const identity = typeof sender === "string" ? await identify(exchange, deps, () => sender) : sender;
-  if (refused(identity)) return identity;
-  const tooOften = identity.kind === "key" ? deps.overRate(identity.key) : null;
-  if (tooOften !== null) return unread(tooOften);
-  const release = await deps.bodies.take(ownerOf(identity), length, MAX_WAIT_MS, request.signal);
-  return release === null ? noRoom() : readHeld(request, length, release, deps);
+  return length <= SMALL_BYTES || length > bodyBytes
+    ? readBody(request, bodyBytes)
+    : readLarge(length, exchange, sender, deps);
 }
-
-export interface WantedBody {
-  readonly bytes: Uint8Array;
-  /** Once the answer has begun, or there is none: whoever reads the body must call it. */
-  readonly release: Release;
-}
-
-const FREE: Release = () => {};
 
 /** Bodies up to here are not counted: the number of connections bounds them. */
 const SMALL_BYTES = 65_536;
@@ -43,28 +31,35 @@ const MAX_WAIT_MS = 10_000;
 const LEAST_BYTES_PER_MS = 100;
 const READ_GRACE_MS = 20_000;
 
-async function readHeld(
+async function readLarge(
+  length: number,
+  exchange: Exchange,
+  sender: string | Identity,
+  deps: HttpDeps,
+): Promise<Uint8Array | Refusal> {
+  const { request } = exchange;
+  const identity = typeof sender === "string" ? await identify(exchange, deps, () => sender) : sender;
+  if (refused(identity)) return identity;
+  const tooOften = identity.kind === "key" ? deps.overRate(identity.key) : null;
+  if (tooOften !== null) return unread(tooOften);
+  const release = await deps.bodies.take(ownerOf(identity), length, MAX_WAIT_MS, request.signal);
+  if (release === null) return noRoom();
+  exchange.keepRoom(release);
+  return readInTime(request, length, deps);
+}
+
+async function readInTime(
   request: Request,
   length: number,
-  release: Release,
   { desk, settings }: HttpDeps,
-): Promise<WantedBody | Refusal> {
+): Promise<Uint8Array | Refusal> {
   const late = Promise.withResolvers<Refusal>();
   const timer = desk.clock.after(READ_GRACE_MS + length / LEAST_BYTES_PER_MS, () => late.resolve(tooSlow()));
   try {
-    return wanted(await Promise.race([readBody(request, settings().bodyBytes), late.promise]), release);
-  } catch (error) {
-    release();
-    throw error;
+    return await Promise.race([readBody(request, settings().bodyBytes), late.promise]);
   } finally {
     timer.cancel();
   }
-}
-
-function wanted(body: Uint8Array | Refusal, release: Release): WantedBody | Refusal {
-  if (!refused(body)) return { bytes: body, release };
-  release();
-  return body;
 }
 
 const ownerOf = (identity: Identity): string =>

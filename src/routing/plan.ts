@@ -1,6 +1,7 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
 import { AUTO_PREFIX, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { Home } from "./affinity.ts";
 import { acrossModels, preferredStops } from "./preferences.ts";
 import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.ts";
 
@@ -28,7 +29,7 @@ const FREE_AUTO_MODEL = `${AUTO_PREFIX}${FREE_VARIANT}`;
 
 export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
   if (asksOpenTier(wish.model, catalog)) return planFree(wish, catalog, roads, suggest);
-  const more = wish.overrides.moreModels.filter((id, at, ids) => id !== wish.model && ids.indexOf(id) === at);
+  const more = othersOf(wish);
   const found =
     more.length === 0
       ? stopsOf(wish.model, wish, catalog, roads, suggest)
@@ -44,6 +45,11 @@ export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Su
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto ? "too_long" : "never",
   };
+}
+
+function othersOf({ model, overrides }: Wish): readonly string[] {
+  const { moreModels } = overrides;
+  return moreModels.length === 0 ? moreModels : [...new Set(moreModels)].filter((id) => id !== model);
 }
 
 /** Open Tier: `gateway/auto:free`, or `<author>/<name>:free` where that is not itself a published id. */
@@ -163,7 +169,11 @@ export const soonestMs = (stops: readonly Stop[], roads: Roads): number =>
  * fail, the knowledge may be wrong, and the others would get all of the load. Those that stay are tried last.
  */
 function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
-  if (stops.every(({ route }) => roads.restMs(route) === 0)) return stops;
+  for (const { route } of stops) if (roads.restMs(route) > 0) return restingLast(stops, roads);
+  return stops;
+}
+
+function restingLast(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   // From here on asked once for each: meanwhile a rest may end.
   const judged = stops.map((stop) => ({ stop, restMs: roads.restMs(stop.route) }));
   const resting = judged
@@ -180,18 +190,25 @@ function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
 function homeFirst(stops: readonly Stop[], { home, overrides }: Wish, roads: Roads): readonly Stop[] {
   const { order, sort } = overrides.provider;
   if (home === null || order.length > 0 || sort !== null) return stops;
-  const at = stops.findIndex(
-    ({ model, route }) =>
-      route.host.id === home.host && route.model === home.hostModel && model.id === home.model,
-  );
+  const at = placeOf(home, stops);
   if (at <= 0 || roads.restMs(stops[at]!.route) > 0) return stops;
   return [stops[at]!, ...stops.slice(0, at), ...stops.slice(at + 1)];
 }
 
+function placeOf({ host, hostModel, model }: Home, stops: readonly Stop[]): number {
+  return stops.findIndex(
+    (stop) => stop.route.host.id === host && stop.route.model === hostModel && stop.model.id === model,
+  );
+}
+
 /** Only so many hosts are tried: each model gets one of the tries before a model gets its second. */
 function everyModelOnce(stops: readonly Stop[], { maxHosts, overrides }: Wish): readonly Stop[] {
-  const one = stops[0]!.model;
-  if (stops.every(({ model }) => model === one) || overrides.provider.sort?.acrossModels) return stops;
+  if (overrides.provider.sort?.acrossModels) return stops;
+  for (const { model } of stops) if (model !== stops[0]!.model) return spread(stops, maxHosts);
+  return stops;
+}
+
+function spread(stops: readonly Stop[], maxHosts: number): readonly Stop[] {
   const tried = new Set<Stop>();
   for (const model of new Set(stops.map(({ model }) => model))) {
     if (tried.size < maxHosts) tried.add(stops.find((stop) => stop.model === model)!);

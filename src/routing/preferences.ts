@@ -11,6 +11,15 @@ import type { Roads, Stop, Wish } from "./stop.ts";
 export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] | Refusal {
   const wishes = wish.overrides.provider;
   if (wishes === NO_WISHES) return wish.order === "price" ? drawn(stops, roads) : stops;
+  return obeying(wishes, stops, wish, roads);
+}
+
+function obeying(
+  wishes: ProviderWishes,
+  stops: readonly Stop[],
+  wish: Wish,
+  roads: Roads,
+): readonly Stop[] | Refusal {
   let left = stops;
   for (const { name, applies, keeps } of FILTERS) {
     if (!applies(wishes)) continue;
@@ -29,9 +38,19 @@ export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads)
 export function acrossModels(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] {
   const { sort, minThroughput, maxLatency } = wish.overrides.provider;
   const all = sort?.acrossModels ? sorted(stops, sort, roads) : stops;
-  if (minThroughput.length === 0 && maxLatency.length === 0) return all;
+  return minThroughput.length === 0 && maxLatency.length === 0
+    ? all
+    : fastFirst(all, minThroughput, maxLatency, roads);
+}
+
+function fastFirst(
+  stops: readonly Stop[],
+  minThroughput: readonly Cutoff[],
+  maxLatency: readonly Cutoff[],
+  roads: Roads,
+): readonly Stop[] {
   const fast = (stop: Stop) => meets(stop, minThroughput, maxLatency, roads);
-  return [...all.filter(fast), ...all.filter((stop) => !fast(stop))];
+  return [...stops.filter(fast), ...stops.filter((stop) => !fast(stop))];
 }
 
 interface Filter {

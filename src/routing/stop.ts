@@ -75,9 +75,9 @@ export function freeStops(model: Model, wish: Pick<Wish, "surface">, roads: Road
 }
 
 function speakTo({ host }: Route, client: SurfaceName, roads: Roads): SurfaceName | null {
-  return (
-    PREFERRED[client].find((spoken) => host.speaks.includes(spoken) && roads.joins(client, spoken)) ?? null
-  );
+  for (const spoken of PREFERRED[client])
+    if (host.speaks.includes(spoken) && roads.joins(client, spoken)) return spoken;
+  return null;
 }
 
 /** The languages of hosts, by how much of the client's they can say: thoughts come back sealed best on the first others. */
