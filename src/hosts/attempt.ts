@@ -13,9 +13,9 @@ import {
   type Said,
   sayTo,
   type Tools,
+  Trial,
   type TryLimits,
   type TryOutcome,
-  tryStop,
 } from "./try.ts";
 
 /**
@@ -89,7 +89,8 @@ const TIMER_SLACK_MS = 2;
 /** One request on its way along the plan; at most two hosts are asked at the same time. */
 class Walk {
   private deadlineMs: number;
-  private readonly stops: Stop[];
+  /** Those of the plan, and after them those that were passed over. */
+  private stops: readonly Stop[];
   private next = 0;
   /** Of them, the first has begun first. */
   private readonly running: Running[] = [];
@@ -99,7 +100,7 @@ class Walk {
   private crowded = false;
   private unsayable: Refusal | null = null;
   /** Verdicts on the request by hosts of models that it then moved on from. */
-  private readonly verdicts: Rejected[] = [];
+  private verdicts: readonly Rejected[] = NONE;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -108,12 +109,28 @@ class Walk {
     private readonly signal: AbortSignal,
   ) {
     this.deadlineMs = ways.clock.elapsedMs() + ways.limits.firstTokenMs;
-    this.stops = [...plan.stops];
+    this.stops = plan.stops;
   }
 
   async walk(): Promise<Outcome> {
+    const { running, signal } = this;
     try {
-      return await this.askAll();
+      for (;;) {
+        if (signal.aborted) return this.end({ kind: "abandoned" });
+        if (running.length === 0) {
+          const started = this.start();
+          if (!(started instanceof Promise ? await started : started))
+            return signal.aborted ? this.end({ kind: "abandoned" }) : this.exhausted();
+        }
+        const ended = running.length > 1 || this.mayHedge() ? await this.firstEnd() : running[0]!;
+        if (ended === null) {
+          this.hedged = true;
+          await this.start();
+          continue;
+        }
+        const outcome = this.judge(ended, await ended.ended);
+        if (outcome !== null) return this.end(outcome);
+      }
     } catch (error) {
       // A fault of our own: no host may go on working for nobody.
       this.leave("outrun");
@@ -121,31 +138,19 @@ class Walk {
     }
   }
 
-  private async askAll(): Promise<Outcome> {
-    for (;;) {
-      if (this.signal.aborted) return this.end({ kind: "abandoned" });
-      if (this.running.length === 0 && !(await this.start()))
-        return this.signal.aborted ? this.end({ kind: "abandoned" }) : this.exhausted();
-      const ended = await this.firstEnd();
-      if (ended === null) {
-        this.hedged = true;
-        await this.start();
-        continue;
-      }
-      const outcome = this.judge(ended);
-      if (outcome !== null) return this.end(outcome);
-    }
-  }
-
-  /** Asks the next host; false when there is none to ask. */
-  private async start(): Promise<boolean> {
-    const { ways, request, plan, stops, signal } = this;
+  /** Asks the next host; false when there is none to ask. At once, but where it has to stand in a line. */
+  private start(): boolean | Promise<boolean> {
+    const { ways, request, plan, signal } = this;
     const { clock, limits, health, slots } = ways;
-    while (this.next < stops.length && this.begun < limits.maxHosts && clock.elapsedMs() < this.deadlineMs) {
+    while (
+      this.next < this.stops.length &&
+      this.begun < limits.maxHosts &&
+      clock.elapsedMs() < this.deadlineMs
+    ) {
       // It may have left while it stood in a line.
       if (signal.aborted) return false;
       const at = this.next++;
-      const stop = stops[at]!;
+      const stop = this.stops[at]!;
       if (this.isJudged(stop)) continue;
       const said = sayTo(request, stop, ways);
       if (refused(said)) {
@@ -153,33 +158,38 @@ class Walk {
         continue;
       }
       const isLast = at >= plan.stops.length - 1;
-      const free = slots.take(stop.route.host);
-      if (!isLast && (free === null || !health.usable(stop.route))) {
+      const slot = slots.take(stop.route.host);
+      if (!isLast && (slot === null || !health.usable(stop.route))) {
         // It has as much to do as it takes, rests, or is just being probed by another request: after the others.
-        free?.release();
-        stops.push(stop);
+        slot?.release();
+        this.stops = [...this.stops, stop];
         continue;
       }
       if (this.begun > 0 && !health.mayRetry(stop.model)) {
-        free?.release();
+        slot?.release();
         return false;
       }
-      // Nobody stands in a line while another host is already being asked.
-      const slot = free ?? (this.running.length > 0 ? null : await this.standInLine(stop));
-      if (slot === null) {
-        this.crowded = true;
-        continue;
+      if (slot !== null) {
+        this.ask(stop, said, slot);
+        return true;
       }
-      this.ask(stop, said, slot);
-      return true;
+      // Nobody stands in a line while another host is already being asked.
+      if (this.running.length === 0) return this.startInLine(stop, said);
+      this.crowded = true;
     }
     return false;
   }
 
-  private standInLine({ route }: Stop): Promise<Slot | null> {
+  private async startInLine(stop: Stop, said: Said): Promise<boolean> {
     const { clock, slots, keyId } = this.ways;
     const leftMs = this.deadlineMs - clock.elapsedMs();
-    return slots.wait(route.host, keyId, Math.min(MAX_LINE_MS, leftMs / 2), this.signal);
+    const slot = await slots.wait(stop.route.host, keyId, Math.min(MAX_LINE_MS, leftMs / 2), this.signal);
+    if (slot === null) {
+      this.crowded = true;
+      return this.start();
+    }
+    this.ask(stop, said, slot);
+    return true;
   }
 
   private ask(stop: Stop, said: Said, slot: Slot): void {
@@ -189,7 +199,7 @@ class Walk {
     const { ms, early } = this.limitOf(stop, startedMs);
     const limit = new TimeLimit(ways.clock, ms, signal, early);
     const span = ways.openSpan();
-    const ended = occupying(slot, tryStop(request, stop, said, traced(ways, span), limit));
+    const ended = new Trial(request, stop, said, traced(ways, span), limit, slot).run();
     this.running.push({ stop, limit, at: this.begun++, startedMs, ended, span });
   }
 
@@ -216,32 +226,34 @@ class Walk {
   }
 
   private isJudged({ model }: Stop): boolean {
-    return this.verdicts.some(({ stop }) => stop.model === model);
+    return this.verdicts.length > 0 && this.verdicts.some(({ stop }) => stop.model === model);
+  }
+
+  private mayHedge(): boolean {
+    const { hedgeMs } = this.ways.limits;
+    return hedgeMs !== null && !this.hedged && this.request.stream && this.readyAfter(0) !== null;
   }
 
   /** The try that ends first; null when it is time to ask another host as well. */
-  private async firstEnd(): Promise<Ended | null> {
+  private async firstEnd(): Promise<Running | null> {
     const [first, second] = this.running;
-    const ended = async (running: Running): Promise<Ended> => ({ running, outcome: await running.ended });
-    if (second !== undefined) return Promise.race([ended(first!), ended(second)]);
-    const { hedgeMs } = this.ways.limits;
-    if (hedgeMs === null || this.hedged || !this.request.stream || this.readyAfter(0) === null)
-      return ended(first!);
-    const { clock } = this.ways;
-    const waitMs = Math.max(0, first!.startedMs + hedgeMs - clock.elapsedMs());
+    if (second !== undefined) return Promise.race([whenEnded(first!), whenEnded(second)]);
+    const { clock, limits } = this.ways;
+    const waitMs = Math.max(0, first!.startedMs + limits.hedgeMs! - clock.elapsedMs());
     const { promise, resolve } = Promise.withResolvers<null>();
     const timer = clock.after(waitMs, () => resolve(null));
     try {
-      return await Promise.race([ended(first!), promise]);
+      return await Promise.race([whenEnded(first!), promise]);
     } finally {
       timer.cancel();
     }
   }
 
   /** What the request comes to by this; null when it goes on. */
-  private judge({ running, outcome }: Ended): Final | null {
-    this.running.splice(this.running.indexOf(running), 1);
-    this.note(running, outcome);
+  private judge(ended: Running, outcome: TryOutcome): Final | null {
+    if (this.running[0] === ended) this.running.shift();
+    else this.running.pop();
+    this.note(ended, outcome);
     // What passed behind a first token was no wait for one.
     if ("lateMs" in outcome) this.deadlineMs += outcome.lateMs ?? 0;
     switch (outcome.kind) {
@@ -254,7 +266,7 @@ class Walk {
         const { movesOn } = this.plan;
         const next = movesOn === "always" || (movesOn === "too_long" && outcome.error.contextTooLong);
         if (!next) return outcome;
-        this.verdicts.push(outcome);
+        this.verdicts = [...this.verdicts, outcome];
         return null;
       }
       default:
@@ -265,14 +277,9 @@ class Walk {
   private note({ stop, at, startedMs, span }: Running, outcome: TryOutcome): void {
     const ms = this.ways.clock.elapsedMs() - startedMs;
     const { kind } = outcome;
-    this.tries[at] = {
-      host: stop.route.host.id,
-      model: stop.model.id,
-      outcome: kind,
-      ms,
-      detail: detailOf(outcome),
-      ...(span === null ? {} : { span: { id: span.spanId, startedMs } }),
-    };
+    const host = stop.route.host.id;
+    const tried: Try = { host, model: stop.model.id, outcome: kind, ms, detail: detailOf(outcome) };
+    this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
     this.ways.observe(stop, kind, lessonOf(outcome, ms, this.request.promptEstimate));
   }
 
@@ -306,6 +313,8 @@ class Walk {
   }
 }
 
+const NONE: readonly Rejected[] = [];
+
 /** Longest wait in the line before a host; a client that waits longer is better told to come back. */
 const MAX_LINE_MS = 5_000;
 
@@ -327,30 +336,10 @@ interface Running {
   readonly span: TraceContext | null;
 }
 
-interface Ended {
-  readonly running: Running;
-  readonly outcome: TryOutcome;
-}
-
-/** Gives the place back: when a stream that was opened is over, and otherwise at once. */
-async function occupying(slot: Slot, trying: Promise<TryOutcome>): Promise<TryOutcome> {
-  let outcome: TryOutcome | null = null;
-  try {
-    outcome = await trying;
-    if (outcome.kind !== "opened") {
-      if (overloads(outcome)) slot.overloaded();
-      return outcome;
-    }
-    outcome.occupy(slot);
-    return outcome;
-  } finally {
-    if (outcome?.kind !== "opened") slot.release();
-  }
-}
-
-const overloads = (outcome: TryOutcome): boolean =>
-  (outcome.kind === "silent" && outcome.early !== true) ||
-  (outcome.kind === "refused" && outcome.overloaded === true);
+const whenEnded = async (running: Running): Promise<Running> => {
+  await running.ended;
+  return running;
+};
 
 function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number): Lesson {
   switch (outcome.kind) {

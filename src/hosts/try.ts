@@ -7,6 +7,7 @@ import type {
   GenerationRequest,
   HostBody,
   HostError,
+  HostTarget,
   Pairing,
   Reply,
   StreamJudge,
@@ -15,62 +16,181 @@ import type {
 } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 import type { TimeLimit } from "./time-limit.ts";
-import { type Exchange, type HostBytes, HostFault, type HostReply, type Transport } from "./transport.ts";
+import {
+  type Exchange,
+  type HostBytes,
+  HostFault,
+  type HostReply,
+  type Read,
+  type Transport,
+} from "./transport.ts";
 
-/** Asks one host, until its first token is here (or its whole answer), it fails, or the limit is over. */
-export async function tryStop(
-  request: GenerationRequest,
-  stop: Stop,
-  said: Said,
-  tools: Tools,
-  limit: TimeLimit,
-): Promise<TryOutcome> {
-  const { host } = stop.route;
-  const { spoken, pairing, stream, body } = said;
-  const { bytes, omitted } = body;
-  const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
-  try {
-    const outcome = await once(false);
-    // A pooled connection that the host had closed meanwhile says nothing about the host: once more, on a fresh one.
-    return outcome === "stale" ? answerOf(await once(true)) : outcome;
-  } finally {
-    limit.stop();
+/** One host on its way to a first token (or its whole answer, where that is wanted). */
+export class Trial {
+  private exchange: Exchange | null = null;
+
+  constructor(
+    private readonly request: GenerationRequest,
+    private readonly stop: Stop,
+    private readonly said: Said,
+    private readonly tools: Tools,
+    private readonly limit: TimeLimit,
+    private readonly slot: Slot,
+  ) {}
+
+  /**
+   * Asks until the answer is here, the host fails, or the limit is over. Then the place at the host is given back at once,
+   * but for a stream that was opened: that has it until it is over.
+   */
+  async run(): Promise<TryOutcome> {
+    const { limit, slot } = this;
+    let outcome: TryOutcome | null = null;
+    try {
+      let reply = await this.ask(false);
+      // A pooled connection that the host had closed meanwhile says nothing about the host: once more, on a fresh one.
+      if (isStale(reply, limit)) reply = await this.ask(true);
+      const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
+      outcome = judged instanceof Promise ? await judged : judged;
+      return outcome;
+    } finally {
+      limit.stop();
+      if (outcome?.kind === "opened") {
+        outcome.occupy(slot);
+      } else {
+        this.exchange?.cancel();
+        if (outcome !== null && overloads(outcome)) slot.overloaded();
+        slot.release();
+      }
+    }
   }
 
-  async function once(fresh: boolean): Promise<TryOutcome | "stale"> {
-    const path = tools.surfaces[spoken].path;
+  private ask(fresh: boolean): Promise<HostReply | HostFault> {
+    const { request, stop, said, tools, limit } = this;
+    const { host } = stop.route;
+    const { path } = tools.surfaces[said.spoken];
+    const headers = hostHeaders(host, request, said, tools.clientHeaders);
     const exchange = tools.transport.open({
       host,
       method: "POST",
       path,
-      headers: hostHeaders(host, request, said, tools.clientHeaders),
-      body: bytes,
+      headers,
+      body: said.body.bytes,
       fresh,
     });
+    this.exchange = exchange;
     limit.guard(exchange);
-    const reply = await exchange.reply;
-    if (reply instanceof HostFault) return reply.stale && !limit.over ? "stale" : faulted(reply, limit);
-    let opened = false;
-    try {
-      const outcome = await judge(reply, exchange);
-      opened = outcome.kind === "opened";
-      return outcome;
-    } finally {
-      if (!opened) exchange.cancel();
-    }
+    return exchange.reply;
   }
 
-  async function judge(reply: HostReply, exchange: Exchange): Promise<TryOutcome> {
-    if (reply.status < 200 || reply.status > 299)
-      return judgeStatus(reply, stop, tools.surfaces[spoken], tools.clock, limit);
+  private judge(reply: HostReply): TryOutcome | Promise<TryOutcome> {
+    const { request, stop, tools } = this;
+    const { pairing, stream } = this.said;
+    if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
+    const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
     // A host that does not stream although it was asked to gives the whole answer all the same.
-    if (!stream || (!request.stream && !isEventStream(reply)))
-      return judgeReply(reply, request, stop, { pairing, asked, omitted }, limit);
-    if (!request.stream)
-      return collect(reply, pairing.openWhole(request, asked), { stop, omitted }, limit, tools);
-    return awaitFirstToken(reply, exchange, pairing.openStream(request, asked), { stop, omitted }, limit);
+    if (!stream || (!request.stream && !isEventStream(reply))) {
+      const body = readWhole(reply, MAX_REPLY_BYTES);
+      return body instanceof Promise
+        ? body.then((whole) => this.judgeWhole(whole, asked))
+        : this.judgeWhole(body, asked);
+    }
+    return request.stream
+      ? this.awaitFirstToken(reply, pairing.openStream(request, asked))
+      : this.collect(reply, pairing.openWhole(request, asked));
+  }
+
+  private judgeWhole(body: Uint8Array | HostFault, asked: Asked): TryOutcome {
+    if (body instanceof HostFault) return this.faulted(body);
+    const reply = this.said.pairing.readReply(body, this.request, asked);
+    return reply.kind === "reply" ? this.answered(reply) : { kind: "refused", message: reply.error.kept };
+  }
+
+  private answered(reply: Answered["reply"]): Answered {
+    return { kind: "answered", stop: this.stop, omitted: this.said.body.omitted, reply };
+  }
+
+  private async judgeStatus(reply: HostReply): Promise<TryOutcome> {
+    const { stop, said, limit, tools } = this;
+    const body = await readWhole(reply, MAX_ERROR_BYTES);
+    if (limit.over) return limit.outcome();
+    const { status } = reply;
+    const bytes = body instanceof Uint8Array ? body : NO_BYTES;
+    const error = tools.surfaces[said.spoken].readHostError(status, bytes);
+    if (status >= 400 && status <= 499 && !HOST_FAILURES.has(status))
+      return { kind: "rejected", stop, status, error };
+    return {
+      kind: "refused",
+      message: `status ${status}: ${error.kept}`,
+      wholeHost: WHOLE_HOST_FAILURES.has(status),
+      overloaded: OVERLOAD_STATUSES.has(status),
+      restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, tools.clock) : null,
+    };
+  }
+
+  private async awaitFirstToken(source: HostReply, judge: StreamJudge): Promise<TryOutcome> {
+    const held: Uint8Array[] = [];
+    let heldBytes = 0;
+    while (heldBytes <= MAX_PRELUDE_BYTES) {
+      const read = source.read();
+      const next = read instanceof Promise ? await read : read;
+      if (next instanceof HostFault) return this.faulted(next);
+      const bytes = next === null ? judge.end() : judge.push(next);
+      held.push(bytes);
+      heldBytes += bytes.length;
+      if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
+        this.limit.stop();
+        const first = held.length === 1 ? bytes : Buffer.concat(held);
+        return new Opened(this.stop, this.said.body.omitted, source.takeBody(), judge, first, this.exchange!);
+      }
+      if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
+      if (next === null || judge.terminal !== null)
+        return { kind: "refused", message: "the stream ended without a token" };
+    }
+    return { kind: "refused", message: `no token within ${MAX_PRELUDE_BYTES} bytes` };
+  }
+
+  /** Reads a stream to its end for a client that wants the answer whole. It has seen nothing, so any failure moves on. */
+  private async collect(source: HostReply, judge: WholeJudge): Promise<TryOutcome> {
+    const { clock, limits } = this.tools;
+    let firstMs: number | null = null;
+    const late = (failure: TryOutcome): TryOutcome =>
+      firstMs === null || failure.kind === "abandoned"
+        ? failure
+        : ({ ...failure, lateMs: clock.elapsedMs() - firstMs } as TryOutcome);
+    for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
+      const read = source.read();
+      const next = read instanceof Promise ? await read : read;
+      if (next instanceof HostFault) return late(this.faulted(next));
+      if (next === null) judge.end();
+      else judge.push(next);
+      bytes += next?.length ?? 0;
+      if (judge.fault !== null) return late({ kind: "refused", message: judge.fault.kept });
+      if (judge.terminal !== null) {
+        const reply = judge.reply();
+        return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)
+          ? this.answered(reply)
+          : { kind: "refused", message: "the stream ended without a token" };
+      }
+      if (!judge.tokenSeen) continue;
+      firstMs ??= clock.elapsedMs();
+      const leftMs = Math.max(0, limits.totalMs - (clock.elapsedMs() - firstMs));
+      this.limit.restart(Math.min(limits.chunkGapMs, leftMs));
+    }
+    return late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
+  }
+
+  private faulted(fault: HostFault): TryOutcome {
+    if (this.limit.over) return this.limit.outcome();
+    return {
+      kind: "unreachable",
+      message: fault.stale ? "the host closed two connections in a row" : `${fault.kind}: ${fault.message}`,
+      wholeHost: WHOLE_HOST_FAULTS.has(fault.kind),
+    };
   }
 }
+
+const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
+  reply instanceof HostFault && reply.stale && !limit.over;
 
 /** What a host is asked with. */
 export interface Tools {
@@ -199,14 +319,25 @@ export function sayTo(
     maxOutputTokens: tools.outputCeiling,
     defaultMaxOutputTokens: Math.min(tools.defaultMaxOutputTokens, model.maxOutputTokens),
   };
-  let first: Refusal | null = null;
-  for (const spoken of [hostSurface, ...route.host.speaks.filter((other) => other !== hostSurface)]) {
-    const pairing = tools.pairing(request.surface, spoken);
-    const body = pairing.hostBody(request, target);
-    if (!refused(body)) return { spoken, pairing, stream, body };
-    first ??= body;
+  const preferred = sayIn(hostSurface, request, target, tools);
+  if (!refused(preferred)) return preferred;
+  for (const spoken of route.host.speaks) {
+    if (spoken === hostSurface) continue;
+    const said = sayIn(spoken, request, target, tools);
+    if (!refused(said)) return said;
   }
-  return first!;
+  return preferred;
+}
+
+function sayIn(
+  spoken: SurfaceName,
+  request: GenerationRequest,
+  target: HostTarget,
+  tools: Tools,
+): Said | Refusal {
+  const pairing = tools.pairing(request.surface, spoken);
+  const body = pairing.hostBody(request, target);
+  return refused(body) ? body : { spoken, pairing, stream: target.stream, body };
 }
 
 export interface Said {
@@ -236,117 +367,22 @@ const LONG_ANSWER_TOKENS = 1_000;
 const isEventStream = ({ headers }: HostReply): boolean =>
   headers.get("content-type")?.includes("event-stream") === true;
 
-const answerOf = (outcome: TryOutcome | "stale"): TryOutcome =>
-  outcome === "stale"
-    ? { kind: "unreachable", message: "the host closed two connections in a row" }
-    : outcome;
+/** At once where all of it is here, as a small answer mostly is with its head. */
+function readWhole(reply: HostReply, most: number): Uint8Array | HostFault | Promise<Uint8Array | HostFault> {
+  const first = reply.read();
+  if (!(first instanceof Uint8Array) || first.length > most) return readOn(reply, most, [], first);
+  const next = reply.read();
+  return next === null ? first : readOn(reply, most, [first], next);
+}
 
-async function judgeStatus(
+async function readOn(
   reply: HostReply,
-  stop: Stop,
-  surface: Surface,
-  clock: Clock,
-  limit: TimeLimit,
-): Promise<TryOutcome> {
-  const body = await readWhole(reply, MAX_ERROR_BYTES);
-  if (limit.over) return limit.outcome();
-  const { status } = reply;
-  const bytes = body instanceof Uint8Array ? body : new Uint8Array();
-  const error = surface.readHostError(status, bytes);
-  if (status >= 400 && status <= 499 && !HOST_FAILURES.has(status))
-    return { kind: "rejected", stop, status, error };
-  return {
-    kind: "refused",
-    message: `status ${status}: ${error.kept}`,
-    wholeHost: WHOLE_HOST_FAILURES.has(status),
-    overloaded: OVERLOAD_STATUSES.has(status),
-    restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, clock) : null,
-  };
-}
-
-async function judgeReply(
-  reply: HostReply,
-  request: GenerationRequest,
-  stop: Stop,
-  { pairing, asked, omitted }: { pairing: Pairing; asked: Asked; omitted: readonly string[] },
-  limit: TimeLimit,
-): Promise<TryOutcome> {
-  const body = await readWhole(reply, MAX_REPLY_BYTES);
-  if (!(body instanceof Uint8Array)) return faulted(body, limit);
-  const read = pairing.readReply(body, request, asked);
-  return read.kind === "reply"
-    ? { kind: "answered", stop, omitted, reply: read }
-    : { kind: "refused", message: read.error.kept };
-}
-
-async function awaitFirstToken(
-  source: HostReply,
-  exchange: Exchange,
-  judge: StreamJudge,
-  { stop, omitted }: { stop: Stop; omitted: readonly string[] },
-  limit: TimeLimit,
-): Promise<TryOutcome> {
-  const held: Uint8Array[] = [];
-  let heldBytes = 0;
-  while (heldBytes <= MAX_PRELUDE_BYTES) {
-    const read = source.read();
-    const next = read instanceof Promise ? await read : read;
-    if (next instanceof HostFault) return faulted(next, limit);
-    const bytes = next === null ? judge.end() : judge.push(next);
-    held.push(bytes);
-    heldBytes += bytes.length;
-    if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
-      limit.stop();
-      const first = held.length === 1 ? bytes : Buffer.concat(held);
-      return new Opened(stop, omitted, source.takeBody(), judge, first, exchange);
-    }
-    if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
-    if (next === null || judge.terminal !== null)
-      return { kind: "refused", message: "the stream ended without a token" };
-  }
-  return { kind: "refused", message: `no token within ${MAX_PRELUDE_BYTES} bytes` };
-}
-
-/** Reads a stream to its end for a client that wants the answer whole. It has seen nothing, so any failure moves on. */
-async function collect(
-  source: HostReply,
-  judge: WholeJudge,
-  { stop, omitted }: { stop: Stop; omitted: readonly string[] },
-  limit: TimeLimit,
-  { clock, limits }: Tools,
-): Promise<TryOutcome> {
-  let firstMs: number | null = null;
-  const late = (failure: TryOutcome): TryOutcome =>
-    firstMs === null || failure.kind === "abandoned"
-      ? failure
-      : ({ ...failure, lateMs: clock.elapsedMs() - firstMs } as TryOutcome);
-  for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
-    const read = source.read();
-    const next = read instanceof Promise ? await read : read;
-    if (next instanceof HostFault) return late(faulted(next, limit));
-    if (next === null) judge.end();
-    else judge.push(next);
-    bytes += next?.length ?? 0;
-    if (judge.fault !== null) return late({ kind: "refused", message: judge.fault.kept });
-    if (judge.terminal !== null) {
-      const reply = judge.reply();
-      return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)
-        ? { kind: "answered", stop, omitted, reply }
-        : { kind: "refused", message: "the stream ended without a token" };
-    }
-    if (!judge.tokenSeen) continue;
-    firstMs ??= clock.elapsedMs();
-    limit.restart(Math.min(limits.chunkGapMs, Math.max(0, limits.totalMs - (clock.elapsedMs() - firstMs))));
-  }
-  return late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
-}
-
-async function readWhole(reply: HostReply, most: number): Promise<Uint8Array | HostFault> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for (;;) {
-    const read = reply.read();
-    const next = read instanceof Promise ? await read : read;
+  most: number,
+  chunks: Uint8Array[],
+  read: Read | Promise<Read>,
+): Promise<Uint8Array | HostFault> {
+  let length = chunks[0]?.length ?? 0;
+  for (let next = await read; ; next = await reply.read()) {
     if (next instanceof HostFault) return next;
     if (next === null) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
     chunks.push(next);
@@ -355,14 +391,9 @@ async function readWhole(reply: HostReply, most: number): Promise<Uint8Array | H
   }
 }
 
-const faulted = (fault: HostFault, limit: TimeLimit): TryOutcome =>
-  limit.over
-    ? limit.outcome()
-    : {
-        kind: "unreachable",
-        message: `${fault.kind}: ${fault.message}`,
-        wholeHost: WHOLE_HOST_FAULTS.has(fault.kind),
-      };
+const overloads = (outcome: TryOutcome): boolean =>
+  (outcome.kind === "silent" && outcome.early !== true) ||
+  (outcome.kind === "refused" && outcome.overloaded === true);
 
 /** Seconds or a date, as RFC 9110 has it; null when the host named neither. */
 function retryAfterMs({ headers }: HostReply, clock: Clock): number | null {
