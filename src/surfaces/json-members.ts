@@ -1,3 +1,5 @@
+import { textOf } from "./bytes.ts";
+
 /**
  * Where the members of a JSON object stand in its bytes. The gateway changes two or three members of a request and one of
  * each event; everything else must reach the other side as it came, so it is copied by these spans and never printed anew.
@@ -20,7 +22,7 @@ export type Malformed = "not_an_object" | "too_deep";
 export const MAX_DEPTH = 128;
 
 /** Members of the object that begins at `from`, in order; duplicates included. */
-export function readMembers(bytes: Buffer, from = 0, to = bytes.length): Member[] | Malformed {
+export function readMembers(bytes: Uint8Array, from = 0, to = bytes.length): Member[] | Malformed {
   const members: Member[] = [];
   let at = skipSpace(bytes, from, to);
   if (bytes[at] !== OPEN_BRACE) return "not_an_object";
@@ -42,7 +44,7 @@ export function readMembers(bytes: Buffer, from = 0, to = bytes.length): Member[
 }
 
 /** The member of that name, of an object that is known to be well-formed; stops looking as soon as it is found. */
-export function findMember(bytes: Buffer, name: string, from: number, to: number): Member | null {
+export function findMember(bytes: Uint8Array, name: string, from: number, to: number): Member | null {
   let at = skipSpace(bytes, from, to);
   if (bytes[at] !== OPEN_BRACE) return null;
   at = skipSpace(bytes, at + 1, to);
@@ -52,7 +54,7 @@ export function findMember(bytes: Buffer, name: string, from: number, to: number
     const valueStart = skipSpace(bytes, skipSpace(bytes, nameEnd, to) + 1, to);
     const end = skipValue(bytes, valueStart, to);
     if (end === TOO_DEEP) return null;
-    if (isNamed(bytes, name, start + 1, nameEnd - 1)) return { name, escaped: false, start, valueStart, end };
+    if (isSpelt(bytes, name, start + 1, nameEnd - 1)) return { name, escaped: false, start, valueStart, end };
     at = skipSpace(bytes, end, to);
     if (bytes[at] !== COMMA) return null;
     at = skipSpace(bytes, at + 1, to);
@@ -89,36 +91,41 @@ export function rebuild(
 }
 
 /** The bytes with the span replaced. */
-export const replaceSpan = (bytes: Buffer, start: number, end: number, by: string): Buffer =>
-  Buffer.concat([bytes.subarray(0, start), Buffer.from(by), bytes.subarray(end)]);
+export const replaceSpan = (bytes: Uint8Array, start: number, end: number, by: Uint8Array): Buffer =>
+  Buffer.concat([bytes.subarray(0, start), by, bytes.subarray(end)]);
 
-/** The object from `from` to `to` without the member, its comma included. */
-export function withoutMember(bytes: Buffer, name: string, from: number, to: number): Buffer {
+/** The member of that name with its comma, of an object that is known to be well-formed. */
+export function findWithComma(
+  bytes: Uint8Array,
+  name: string,
+  from: number,
+  to: number,
+): { readonly start: number; readonly end: number } | null {
   const member = findMember(bytes, name, from, to);
-  if (member === null) return bytes;
-  let start = member.start;
-  let end = skipSpace(bytes, member.end, to);
-  if (bytes[end] === COMMA) end += 1;
-  else while (start > from && bytes[start] !== COMMA && bytes[start - 1] !== OPEN_BRACE) start -= 1;
-  return Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)]);
+  if (member === null) return null;
+  let { start } = member;
+  const end = skipSpace(bytes, member.end, to);
+  if (bytes[end] === COMMA) return { start, end: end + 1 };
+  while (start > from && bytes[start] !== COMMA && bytes[start - 1] !== OPEN_BRACE) start -= 1;
+  return { start, end };
 }
 
-const QUOTE = 0x22;
+export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-const COMMA = 0x2c;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const TOO_DEEP = -1;
+export const COLON = 0x3a;
+export const COMMA = 0x2c;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+export const TOO_DEEP = -1;
 
 const BRACE = Buffer.from("{");
 const COMMA_BYTE = Buffer.from(",");
 const CLOSE = Buffer.from("}");
 const EMPTY_OBJECT = Buffer.from("{}");
 
-function skipSpace(bytes: Buffer, from: number, to: number): number {
+export function skipSpace(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
   while (at < to) {
     const byte = bytes[at]!;
@@ -129,7 +136,7 @@ function skipSpace(bytes: Buffer, from: number, to: number): number {
 }
 
 /** From the opening quote to just behind the closing one. */
-function skipString(bytes: Buffer, from: number, to: number): number {
+export function skipString(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from + 1; at < to; at++) {
     const byte = bytes[at];
     if (byte === BACKSLASH) at += 1;
@@ -142,7 +149,7 @@ function skipString(bytes: Buffer, from: number, to: number): number {
 /** Beyond this many bytes a native search for the quote is faster than looking at each. */
 const SHORT_STRING = 32;
 
-function skipLongString(bytes: Buffer, from: number, to: number): number {
+function skipLongString(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
   for (;;) {
     const quote = bytes.indexOf(QUOTE, at);
@@ -154,7 +161,7 @@ function skipLongString(bytes: Buffer, from: number, to: number): number {
   }
 }
 
-function skipValue(bytes: Buffer, from: number, to: number): number {
+export function skipValue(bytes: Uint8Array, from: number, to: number): number {
   const first = bytes[from];
   if (first === QUOTE) return skipString(bytes, from, to);
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipScalar(bytes, from, to);
@@ -173,7 +180,7 @@ function skipValue(bytes: Buffer, from: number, to: number): number {
   return to;
 }
 
-function skipScalar(bytes: Buffer, from: number, to: number): number {
+function skipScalar(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
   while (at < to) {
     const byte = bytes[at]!;
@@ -183,8 +190,8 @@ function skipScalar(bytes: Buffer, from: number, to: number): number {
   return at;
 }
 
-function nameOf(bytes: Buffer, start: number, end: number): { name: string; escaped: boolean } {
-  const spelt = bytes.toString("utf8", start + 1, end - 1);
+function nameOf(bytes: Uint8Array, start: number, end: number): { name: string; escaped: boolean } {
+  const spelt = textOf(bytes, start + 1, end - 1);
   if (!spelt.includes("\\")) return { name: spelt, escaped: false };
   try {
     return { name: JSON.parse(`"${spelt}"`) as string, escaped: true };
@@ -193,7 +200,7 @@ function nameOf(bytes: Buffer, start: number, end: number): { name: string; esca
   }
 }
 
-function isNamed(bytes: Buffer, name: string, from: number, to: number): boolean {
+export function isSpelt(bytes: Uint8Array, name: string, from: number, to: number): boolean {
   if (to - from !== name.length) return false;
   for (let index = 0; index < name.length; index++) {
     if (bytes[from + index] !== name.charCodeAt(index)) return false;

@@ -1,8 +1,11 @@
 import type { ErrorObject } from "../errors/refusal.ts";
-import { estimateTokens } from "../tokens/estimate.ts";
+import { estimateJsonText, estimateTokens } from "../tokens/estimate.ts";
+import { Edits, NOTHING } from "./edits.ts";
 import { fault } from "./host-error.ts";
 import { parseObject } from "./json.ts";
-import { EventCutter, type EventFields, eventEnd, readEvent } from "./sse.ts";
+import { JsonCursor } from "./json-cursor.ts";
+import { findMember, type Member } from "./json-members.ts";
+import { CurrentEvent, EventCutter, type EventFields, eventEnd } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
 /**
@@ -14,14 +17,22 @@ export abstract class PassingJudge implements WholeJudge {
   terminal: Uint8Array | null = null;
   fault: HostError | null = null;
   usage: Usage | null = null;
+  /** What the client gets in place of what the host sent. */
+  protected readonly edits = new Edits();
+  protected readonly cursor = new JsonCursor();
+  /** The model's name for the client, as JSON. */
+  protected readonly modelJson: Uint8Array;
   private readonly cutter = new EventCutter();
+  private readonly event = new CurrentEvent();
   private counted = 0;
 
   constructor(
     protected readonly publicModel: string,
     /** Puts the answer together for a client that wants it whole; null where it goes on as it comes. */
-    private readonly collector: Collector | null,
-  ) {}
+    protected readonly collector: Collector | null,
+  ) {
+    this.modelJson = Buffer.from(JSON.stringify(publicModel));
+  }
 
   get countedTokens(): number {
     return Math.ceil(this.counted);
@@ -53,8 +64,11 @@ export abstract class PassingJudge implements WholeJudge {
     return { kind: "reply", body: Buffer.from(JSON.stringify(whole)), usage, countedTokens };
   }
 
-  /** The event as the client gets it: itself (`SAME`), changed, or withheld (null). Facts go to the fields. */
-  protected abstract judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null;
+  /**
+   * What the event means. Facts go to the fields, and to `edits` what the client is not to get as it came; of an event that
+   * ends the stream it gets nothing.
+   */
+  protected abstract judge(event: CurrentEvent): void;
 
   /** The host's body ended properly, but without its end mark. */
   protected closed(): void {
@@ -68,11 +82,41 @@ export abstract class PassingJudge implements WholeJudge {
     this.counted += estimateTokens(text);
   }
 
+  /** The same for text that was counted where it stands. */
+  protected wroteTokens(tokens: number): void {
+    if (tokens === 0) return;
+    this.tokenSeen = true;
+    this.counted += tokens;
+  }
+
+  /** Tokens of the text at the cursor, which may be null. */
+  protected tokensAtCursor({ bytes }: CurrentEvent): number {
+    const { cursor } = this;
+    const start = cursor.at + 1;
+    if (!cursor.isText) {
+      cursor.skipNull();
+      return 0;
+    }
+    cursor.skip();
+    return estimateJsonText(bytes, start, cursor.at - 1);
+  }
+
   /** The event's data, which a collector is told of too. */
-  protected dataOf(event: EventFields): Record<string, unknown> | null {
-    const data = dataObject(event);
+  protected dataOf(text: string | null): Record<string, unknown> | null {
+    const data = text === null ? null : parseObject(text);
     if (data !== null) this.collector?.add(data);
     return data;
+  }
+
+  /** Where the event's member `outer`, which is the answer or its beginning, names the model. */
+  protected modelIn(outer: string, { bytes, dataStart, dataEnd }: CurrentEvent): Member | null {
+    const answer = findMember(bytes, outer, dataStart, dataEnd);
+    return answer === null ? null : findMember(bytes, "model", answer.valueStart, answer.end);
+  }
+
+  protected rename(outer: string, event: CurrentEvent): void {
+    const model = this.modelIn(outer, event);
+    if (model !== null) this.edits.replace(model.valueStart, model.end, this.modelJson);
   }
 
   protected breakOff(message: string): void {
@@ -83,25 +127,18 @@ export abstract class PassingJudge implements WholeJudge {
     return this.terminal !== null || this.fault !== null;
   }
 
-  private read(bytes: Buffer): Uint8Array {
-    const pieces: Uint8Array[] = [];
-    let unchangedFrom = 0;
-    let at = 0;
-    while (at < bytes.length && !this.over) {
-      const end = eventEnd(bytes, at);
-      const event = bytes.subarray(at, end);
-      const given = this.judge(readEvent(event, 0, event.length), event);
-      if (this.collector !== null) {
-        unchangedFrom = end;
-      } else if (given !== SAME || this.over) {
-        if (unchangedFrom < at) pieces.push(bytes.subarray(unchangedFrom, at));
-        if (given !== null && given !== SAME) pieces.push(given);
-        unchangedFrom = end;
-      }
-      at = end;
+  private read(bytes: Uint8Array): Uint8Array {
+    const { event, edits } = this;
+    for (let at = 0; at < bytes.length && !this.over; at = event.end) {
+      event.moveTo(bytes, at, eventEnd(bytes, at));
+      this.judge(event);
     }
-    if (!this.over && unchangedFrom < bytes.length) pieces.push(bytes.subarray(unchangedFrom));
-    return pieces.length === 0 ? NOTHING : pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    if (this.collector !== null) {
+      edits.forget();
+      return NOTHING;
+    }
+    if (this.over) edits.leaveOut(event.start, bytes.length);
+    return edits.applyTo(bytes);
   }
 }
 
@@ -112,13 +149,9 @@ export interface Collector {
   whole(): Record<string, unknown>;
 }
 
-/** The event is given on as it came. */
-export const SAME = Symbol("same");
-
 /** Larger than any image that a host sends inside an event. */
 export const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 
-export const NOTHING = new Uint8Array();
 export const BLANK_LINE = Buffer.from("\n\n");
 
 /** The event's data as an object; null where it is something else. */

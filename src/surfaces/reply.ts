@@ -6,7 +6,7 @@ export function withModel(body: Buffer, publicModel: string): Buffer {
   const member = findMember(body, "model", 0, body.length);
   return member === null
     ? body
-    : replaceSpan(body, member.valueStart, member.end, JSON.stringify(publicModel));
+    : replaceSpan(body, member.valueStart, member.end, Buffer.from(JSON.stringify(publicModel)));
 }
 
 /** Null for what is no JSON object. */

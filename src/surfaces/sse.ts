@@ -1,3 +1,5 @@
+import { copyInto, textOf } from "./bytes.ts";
+
 /**
  * Cuts a byte stream into server-sent events (WHATWG HTML, "Server-sent events"), whole ones only. Lines end in LF or
  * CRLF; a line that ends in a lone CR is legal and sent by no host, and is not recognised. Where a chunk holds whole
@@ -10,19 +12,19 @@ export class EventCutter {
   private released = false;
 
   /** Bytes in which events end, to be read with `eventEnd`; what follows the last whole event is kept for the next call. */
-  push(chunk: Uint8Array): Buffer {
-    const bytes = asBuffer(chunk);
+  push(chunk: Uint8Array): Uint8Array {
     if (this.length === 0) {
-      const end = lastEventEnd(bytes, 0);
-      if (end < bytes.length) this.append(bytes.subarray(end));
-      return this.release(bytes.subarray(0, end));
+      const end = lastEventEnd(chunk, chunk.length, 0);
+      if (end === chunk.length) return this.release(chunk);
+      this.append(chunk, end);
+      return this.release(chunk.subarray(0, end));
     }
     const seen = this.length;
-    this.append(bytes);
+    this.append(chunk, 0);
     // The blank line may have begun in what was there before.
-    const end = lastEventEnd(this.pending.subarray(0, this.length), Math.max(0, seen - 3));
+    const end = lastEventEnd(this.pending, this.length, Math.max(0, seen - 3));
     // A copy: the caller keeps what it is given, and the memory is used again.
-    const whole = Buffer.from(this.pending.subarray(0, end));
+    const whole = this.pending.slice(0, end);
     this.pending.copyWithin(0, end, this.length);
     this.length -= end;
     return this.release(whole);
@@ -34,25 +36,25 @@ export class EventCutter {
   }
 
   /** What is left when the stream ends: hosts may leave out the last blank line. */
-  rest(): Buffer {
-    const rest = Buffer.from(this.pending.subarray(0, this.length));
+  rest(): Uint8Array {
+    const rest = this.pending.slice(0, this.length);
     this.length = 0;
     return rest;
   }
 
-  private append(bytes: Buffer): void {
-    const needed = this.length + bytes.length;
+  private append(bytes: Uint8Array, from: number): void {
+    const needed = this.length + bytes.length - from;
     if (needed > this.pending.length) {
-      const grown = Buffer.allocUnsafe(Math.max(needed * 2, 1_024));
-      this.pending.copy(grown, 0, 0, this.length);
+      const grown = new Uint8Array(Math.max(needed * 2, 1_024));
+      copyInto(grown, 0, this.pending, 0, this.length);
       this.pending = grown;
     }
-    bytes.copy(this.pending, this.length);
+    copyInto(this.pending, this.length, bytes, from, bytes.length);
     this.length = needed;
   }
 
   /** A byte order mark may precede the first event. */
-  private release(bytes: Buffer): Buffer {
+  private release(bytes: Uint8Array): Uint8Array {
     if (this.released || bytes.length === 0) return bytes;
     this.released = true;
     return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
@@ -60,7 +62,7 @@ export class EventCutter {
 }
 
 /** Just behind the blank line that ends the event which begins at `from`; -1 when it does not end in these bytes. */
-export function eventEnd(bytes: Buffer, from: number): number {
+export function eventEnd(bytes: Uint8Array, from: number): number {
   let at = from;
   for (;;) {
     const newline = bytes.indexOf(LF, at);
@@ -74,60 +76,86 @@ export function eventEnd(bytes: Buffer, from: number): number {
   }
 }
 
-/** The fields of one event that are read here; `data` is null where it has none, as in a comment. */
+/** What the readers of an answer look at. */
 export interface EventFields {
-  readonly name: string | null;
-  /** Span of the data, when it is on one line: what is changed is changed in place. */
-  readonly dataStart: number;
-  readonly dataEnd: number;
+  /** Null where the event has none, as in a comment. */
   readonly data: string | null;
 }
 
-export function readEvent(bytes: Buffer, from: number, to: number): EventFields {
-  let name: string | null = null;
-  let data: string | null = null;
-  let [dataStart, dataEnd] = [0, 0];
-  for (let at = from; at < to; ) {
-    let end = bytes.indexOf(LF, at);
-    if (end === -1 || end >= to) end = to;
-    const lineEnd = end > at && bytes[end - 1] === CR ? end - 1 : end;
-    if (startsWith(bytes, at, lineEnd, DATA)) {
-      const start = valueStart(bytes, at + DATA.length, lineEnd);
-      const line = bytes.toString("utf8", start, lineEnd);
-      [dataStart, dataEnd] = data === null ? [start, lineEnd] : [0, 0];
-      data = data === null ? line : `${data}\n${line}`;
-    } else if (startsWith(bytes, at, lineEnd, EVENT)) {
-      name = bytes.toString("utf8", valueStart(bytes, at + EVENT.length, lineEnd), lineEnd);
+/** The event that a stream is at, read where it stands. What it spells is only made where somebody asks. */
+export class CurrentEvent implements EventFields {
+  bytes = NO_BYTES;
+  start = 0;
+  end = 0;
+  /** Span of the data, when it is on one line: what is changed is changed in place. Otherwise both are 0. */
+  dataStart = 0;
+  dataEnd = 0;
+  /** Data on several lines, joined. */
+  private joined: string | null = null;
+
+  moveTo(bytes: Uint8Array, start: number, end: number): void {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+    this.dataStart = 0;
+    this.dataEnd = 0;
+    this.joined = null;
+    for (let at = start; at < end; ) {
+      let lineEnd = bytes.indexOf(LF, at);
+      if (lineEnd === -1 || lineEnd > end) lineEnd = end;
+      const textEnd = lineEnd > at && bytes[lineEnd - 1] === CR ? lineEnd - 1 : lineEnd;
+      if (startsWith(bytes, at, textEnd, DATA))
+        this.addLine(valueStart(bytes, at + DATA.length, textEnd), textEnd);
+      at = lineEnd + 1;
     }
-    at = end + 1;
   }
-  return { name, dataStart, dataEnd, data };
+
+  get data(): string | null {
+    return this.dataEnd === 0 ? this.joined : textOf(this.bytes, this.dataStart, this.dataEnd);
+  }
+
+  /** A copy, which may be kept. */
+  copy(): Uint8Array {
+    return this.bytes.slice(this.start, this.end);
+  }
+
+  private addLine(start: number, end: number): void {
+    const before = this.data;
+    if (before === null) {
+      this.dataStart = start;
+      this.dataEnd = end;
+      return;
+    }
+    this.joined = `${before}\n${textOf(this.bytes, start, end)}`;
+    this.dataStart = 0;
+    this.dataEnd = 0;
+  }
 }
 
-/** The end of the last whole event; 0 when none ends behind `from`. */
-function lastEventEnd(bytes: Buffer, from: number): number {
-  for (let newline = bytes.lastIndexOf(LF); newline > from; newline = bytes.lastIndexOf(LF, newline - 1)) {
+/** The end of the last whole event in so many bytes; 0 when none ends behind `from`. */
+function lastEventEnd(bytes: Uint8Array, length: number, from: number): number {
+  for (
+    let newline = bytes.lastIndexOf(LF, length - 1);
+    newline > from;
+    newline = bytes.lastIndexOf(LF, newline - 1)
+  ) {
     const before = bytes[newline - 1] === CR ? newline - 2 : newline - 1;
     if (before >= 0 && bytes[before] === LF) return newline + 1;
   }
-  return from === 0 && bytes[0] === LF ? 1 : 0;
+  return from === 0 && length > 0 && bytes[0] === LF ? 1 : 0;
 }
 
-const NO_BYTES = Buffer.alloc(0);
+const NO_BYTES: Uint8Array = new Uint8Array();
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const DATA = Buffer.from("data:");
-const EVENT = Buffer.from("event:");
 
-const valueStart = (bytes: Buffer, at: number, end: number): number =>
+const valueStart = (bytes: Uint8Array, at: number, end: number): number =>
   at < end && bytes[at] === SPACE ? at + 1 : at;
 
-function startsWith(bytes: Buffer, at: number, end: number, prefix: Buffer): boolean {
+function startsWith(bytes: Uint8Array, at: number, end: number, prefix: Buffer): boolean {
   if (end - at < prefix.length) return false;
   for (let index = 0; index < prefix.length; index++) if (bytes[at + index] !== prefix[index]) return false;
   return true;
 }
-
-const asBuffer = (bytes: Uint8Array): Buffer =>
-  bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

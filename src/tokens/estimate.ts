@@ -10,5 +10,32 @@ export function estimateTokens(text: string): number {
   return quarters / 4;
 }
 
+/** The same count for a text that is still JSON, between its quotes: a sign that is escaped is one. */
+export function estimateJsonText(bytes: Uint8Array, from: number, to: number): number {
+  let quarters = 0;
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!;
+    if (byte === BACKSLASH) {
+      at += 1;
+      if (bytes[at] !== LETTER_U) quarters += 1;
+      else {
+        quarters += isAscii(bytes, at + 1) ? 1 : 3;
+        at += 4;
+      }
+    } else if (byte < 0x80) quarters += 1;
+    // One UTF-16 unit for a lead byte, two for one of four bytes.
+    else if (byte >= 0xc0) quarters += byte >= 0xf0 ? 6 : 3;
+  }
+  return quarters / 4;
+}
+
 /** The same for the bytes of a JSON prompt, whose punctuation tokenizes well. */
 export const estimatePrompt = (bytes: number): number => Math.ceil(bytes / 4);
+
+/** Four hexadecimal digits below 0080. */
+const isAscii = (bytes: Uint8Array, at: number): boolean =>
+  bytes[at] === ZERO && bytes[at + 1] === ZERO && bytes[at + 2]! >= ZERO && bytes[at + 2]! < ZERO + 8;
+
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+const ZERO = 0x30;

@@ -208,7 +208,7 @@ export function readChatAnswer(json: Json, events: AnswerEvents, family: string)
   if (message === null) return fault("the answer has no choices");
   const reader = new ChatReader(events, family);
   const chunk = { ...json, choices: [{ ...choice, delta: message }] };
-  const outcome = reader.read({ name: null, dataStart: 0, dataEnd: 0, data: JSON.stringify(chunk) });
+  const outcome = reader.read({ data: JSON.stringify(chunk) });
   if (typeof outcome === "object") return outcome;
   const end = reader.close();
   return end === "end" ? null : end;

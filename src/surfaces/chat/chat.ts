@@ -2,8 +2,8 @@ import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { findMember, rebuild, replaceSpan, withoutMember } from "../json-members.ts";
-import { type Collector, encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { findMember, findWithComma, rebuild } from "../json-members.ts";
+import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
@@ -18,7 +18,7 @@ import {
   readChoices,
   toRequest,
 } from "../request.ts";
-import type { EventFields } from "../sse.ts";
+import type { CurrentEvent } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown } from "./answer-reader.ts";
@@ -158,21 +158,90 @@ class ChatJudge extends PassingJudge {
     return Buffer.concat([encodeEvent(null, { error }), encodeEvent(null, last)]);
   }
 
-  protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
-    if (event.data === null) return SAME;
-    if (event.data.trim() === "[DONE]") {
-      this.terminal = bytes;
-      return null;
+  protected judge(event: CurrentEvent): void {
+    if (this.judgeText(event)) return;
+    const { data } = event;
+    if (data === null) return;
+    if (data.trim() === "[DONE]") {
+      this.terminal = event.copy();
+      return;
     }
-    const chunk = this.dataOf(event);
-    if (chunk === null) return SAME;
+    const chunk = this.dataOf(data);
+    if (chunk === null) return;
     if (chunk.error !== undefined && chunk.error !== null) {
       this.fault = errorOf(chunk, "an error without a message");
-      return null;
+      return;
     }
     this.note(chunk);
-    if (this.fault !== null) return null;
-    return this.given(chunk, event, bytes);
+    if (this.fault === null) this.give(chunk, event);
+  }
+
+  /**
+   * A chunk of text and nothing else, which is the way of nearly all, is read where it stands. False when it says more than
+   * that. The first token's is read whole, for the words of `fail`.
+   */
+  private judgeText(event: CurrentEvent): boolean {
+    if (!this.tokenSeen || this.collector !== null) return false;
+    const { cursor, edits } = this;
+    let tokens = 0;
+    let modelStart = 0;
+    let modelEnd = 0;
+    let usageStart = 0;
+    let usageEnd = 0;
+    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("choices")) tokens = this.readChoice(event);
+      else if (cursor.isNamed("model")) {
+        const renames = cursor.isText && !cursor.isTheText(this.publicModel);
+        modelStart = cursor.at;
+        cursor.skip();
+        modelEnd = renames ? cursor.at : 0;
+      } else if (cursor.isNamed("usage")) {
+        usageStart = cursor.comma;
+        cursor.skipNull();
+        usageEnd = cursor.at;
+      } else if (cursor.isNamed("error")) cursor.skipNull();
+      else cursor.skip();
+    }
+    if (!cursor.isDone || usageStart === -1) return false;
+    this.wroteTokens(tokens);
+    if (modelEnd > 0) edits.replace(modelStart, modelEnd, this.modelJson);
+    // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.
+    if (usageEnd > 0 && !this.wantsUsage) edits.leaveOut(usageStart, usageEnd);
+    return true;
+  }
+
+  /** Tokens of the only choice. */
+  private readChoice(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterArray();
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("delta")) tokens = this.readDelta(event);
+      else if (cursor.isNamed("finish_reason")) cursor.skipNull();
+      else cursor.skip();
+    }
+    cursor.leaveArray();
+    return tokens;
+  }
+
+  private readDelta(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("role")) cursor.skip();
+      else if (
+        cursor.isNamed("content") ||
+        cursor.isNamed("reasoning_content") ||
+        cursor.isNamed("reasoning")
+      )
+        tokens += this.tokensAtCursor(event);
+      else cursor.skipNull();
+    }
+    return tokens;
   }
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */
@@ -195,29 +264,26 @@ class ChatJudge extends PassingJudge {
     }
   }
 
-  private given(
-    chunk: Record<string, unknown>,
-    event: EventFields,
-    bytes: Buffer,
-  ): Buffer | typeof SAME | null {
+  private give(chunk: Record<string, unknown>, event: CurrentEvent): void {
+    const { edits } = this;
+    const { bytes, start, end, dataStart, dataEnd } = event;
     const withholds = !this.wantsUsage && "usage" in chunk;
-    if (withholds && Array.isArray(chunk.choices) && chunk.choices.length === 0) return null;
+    if (withholds && Array.isArray(chunk.choices) && chunk.choices.length === 0) {
+      edits.leaveOut(start, end);
+      return;
+    }
     const renames = typeof chunk.model === "string" && chunk.model !== this.publicModel;
-    if (!withholds && !renames) return SAME;
-    const { dataStart, dataEnd } = event;
     if (dataEnd === 0) {
+      if (!withholds && !renames) return;
       const { usage, ...rest } = chunk;
-      return encodeEvent(null, { ...rest, ...(withholds ? {} : { usage }), model: this.publicModel });
+      const given = { ...rest, ...(withholds ? {} : { usage }), model: this.publicModel };
+      edits.replace(start, end, encodeEvent(null, given));
+      return;
     }
     const model = renames ? findMember(bytes, "model", dataStart, dataEnd) : null;
-    const renamed =
-      model === null
-        ? bytes
-        : replaceSpan(bytes, model.valueStart, model.end, JSON.stringify(this.publicModel));
-    // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.
-    return withholds
-      ? withoutMember(renamed, "usage", dataStart, dataEnd + renamed.length - bytes.length)
-      : renamed;
+    if (model !== null) edits.replace(model.valueStart, model.end, this.modelJson);
+    const usage = withholds ? findWithComma(bytes, "usage", dataStart, dataEnd) : null;
+    if (usage !== null) edits.leaveOut(usage.start, usage.end);
   }
 }
 

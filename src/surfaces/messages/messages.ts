@@ -2,8 +2,8 @@ import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { findMember, rebuild, replaceSpan } from "../json-members.ts";
-import { encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { rebuild } from "../json-members.ts";
+import { encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
@@ -16,7 +16,7 @@ import {
   readCeiling,
   toRequest,
 } from "../request.ts";
-import type { EventFields } from "../sse.ts";
+import type { CurrentEvent } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { MessagesCollector } from "./collector.ts";
@@ -92,34 +92,66 @@ class MessagesJudge extends PassingJudge {
     return encodeEvent("error", { type: "error", error: { type, message, code, param } });
   }
 
-  protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
-    const data = this.dataOf(event);
+  protected judge(event: CurrentEvent): void {
+    if (this.judgeDelta(event)) return;
+    const data = this.dataOf(event.data);
     switch (data?.type) {
       case "message_start":
         this.usage = readAnthropicUsage(asObject(data.message)?.usage, null);
-        return this.renamed(event, bytes);
+        this.rename("message", event);
+        return;
       case "content_block_start":
         this.startBlock(asObject(data.content_block));
-        return SAME;
+        return;
       case "content_block_delta": {
         const delta = asObject(data.delta);
         this.wrote(delta?.text);
         this.wrote(delta?.thinking);
         this.wrote(delta?.partial_json);
-        return SAME;
+        return;
       }
       case "message_delta":
         this.usage = readAnthropicUsage(data.usage, this.usage);
-        return SAME;
+        return;
       case "message_stop":
-        this.terminal = bytes;
-        return null;
+        this.terminal = event.copy();
+        return;
       case "error":
         this.fault = errorOf(data, "an error without a message");
-        return null;
-      default:
-        return SAME;
     }
+  }
+
+  /** A delta, as nearly all events are, is read where it stands. False when it is something else. */
+  private judgeDelta(event: CurrentEvent): boolean {
+    if (this.collector !== null) return false;
+    const { cursor } = this;
+    let isDelta = false;
+    let tokens = 0;
+    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("delta")) tokens = this.readDelta(event);
+      else if (cursor.isNamed("type")) {
+        isDelta = cursor.isTheText("content_block_delta");
+        if (isDelta) cursor.skip();
+        else cursor.giveUp();
+      } else cursor.skip();
+    }
+    if (!cursor.isDone || !isDelta) return false;
+    this.wroteTokens(tokens);
+    return true;
+  }
+
+  private readDelta(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("text") || cursor.isNamed("thinking") || cursor.isNamed("partial_json"))
+        tokens += this.tokensAtCursor(event);
+      else cursor.skip();
+    }
+    return tokens;
   }
 
   /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
@@ -128,13 +160,5 @@ class MessagesJudge extends PassingJudge {
     this.wrote(block?.thinking);
     this.wrote(block?.name);
     if (block?.type === "redacted_thinking") this.tokenSeen = true;
-  }
-
-  private renamed({ dataStart, dataEnd }: EventFields, bytes: Buffer): Buffer | typeof SAME {
-    const message = findMember(bytes, "message", dataStart, dataEnd);
-    const model = message === null ? null : findMember(bytes, "model", message.valueStart, message.end);
-    return model === null
-      ? SAME
-      : replaceSpan(bytes, model.valueStart, model.end, JSON.stringify(this.publicModel));
   }
 }

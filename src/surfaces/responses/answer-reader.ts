@@ -190,8 +190,7 @@ export function readResponsesAnswer(json: Json, events: AnswerEvents, family: st
     return errorOf(json, "the response failed");
   if (!Array.isArray(json.output)) return fault("the answer has no output");
   const reader = new ResponsesReader(events, family);
-  const tell = (data: Json) =>
-    reader.read({ name: null, dataStart: 0, dataEnd: 0, data: JSON.stringify(data) });
+  const tell = (data: Json) => reader.read({ data: JSON.stringify(data) });
   tell({ type: "response.created", response: { id: json.id } });
   for (const [output_index, item] of json.output.entries())
     tell({ type: "response.output_item.done", output_index, item });

@@ -2,8 +2,8 @@ import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { findMember, rebuild, replaceSpan } from "../json-members.ts";
-import { encodeEvent, PassingJudge, SAME } from "../judge.ts";
+import { rebuild, replaceSpan } from "../json-members.ts";
+import { encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
@@ -15,7 +15,7 @@ import {
   readCeiling,
   toRequest,
 } from "../request.ts";
-import type { EventFields } from "../sse.ts";
+import type { CurrentEvent } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { ResponsesCollector } from "./collector.ts";
@@ -111,7 +111,7 @@ function countItem(item: Record<string, unknown> | null): number {
 }
 
 /** Events whose `delta` the model wrote. Audio and code of built-in tools are billed by the host's own report. */
-const WRITTEN = new Set([
+const WRITTEN: readonly string[] = [
   "response.output_text.delta",
   "response.reasoning_text.delta",
   "response.reasoning_summary_text.delta",
@@ -121,7 +121,7 @@ const WRITTEN = new Set([
   "response.audio.transcript.delta",
   "response.code_interpreter_call_code.delta",
   "response.mcp_call_arguments.delta",
-]);
+];
 
 class ResponsesJudge extends PassingJudge {
   private sequence = -1;
@@ -142,9 +142,10 @@ class ResponsesJudge extends PassingJudge {
     return encodeEvent("response.failed", event);
   }
 
-  protected judge(event: EventFields, bytes: Buffer): Buffer | typeof SAME | null {
-    const data = this.dataOf(event);
-    if (data === null) return SAME;
+  protected judge(event: CurrentEvent): void {
+    if (this.judgeDelta(event)) return;
+    const data = this.dataOf(event.data);
+    if (data === null) return;
     const { type, sequence_number: sequence } = data;
     // The host's own words of its failure are not given on, so their number is free for ours.
     const given = type !== "response.failed" && type !== "error";
@@ -154,38 +155,64 @@ class ResponsesJudge extends PassingJudge {
       case "response.in_progress":
       case "response.queued":
         this.response = asObject(data.response) ?? this.response;
-        return this.renamed(event, bytes);
+        this.rename("response", event);
+        return;
       case "response.output_item.added": {
         const item = asObject(data.item);
         this.wrote(item?.name);
         if (item?.type === "image_generation_call" || item?.type === "web_search_call") this.tokenSeen = true;
-        return SAME;
+        return;
       }
       case "response.completed":
-      case "response.incomplete": {
+      case "response.incomplete":
         this.usage = readOpenAiUsage(asObject(data.response)?.usage);
-        const renamed = this.renamed(event, bytes);
-        this.terminal = renamed === SAME ? bytes : renamed;
-        return null;
-      }
+        this.terminal = this.renamed(event);
+        return;
       case "response.failed":
         this.usage = readOpenAiUsage(asObject(data.response)?.usage) ?? this.usage;
         this.fault = errorOf(data.response, "the response failed");
-        return null;
+        return;
       case "error":
         this.fault = errorOf(data, "an error without a message");
-        return null;
+        return;
       default:
-        if (typeof type === "string" && WRITTEN.has(type)) this.wrote(data.delta);
-        return SAME;
+        if (typeof type === "string" && WRITTEN.includes(type)) this.wrote(data.delta);
     }
   }
 
-  private renamed({ dataStart, dataEnd }: EventFields, bytes: Buffer): Buffer | typeof SAME {
-    const response = findMember(bytes, "response", dataStart, dataEnd);
-    const model = response === null ? null : findMember(bytes, "model", response.valueStart, response.end);
-    return model === null
-      ? SAME
-      : replaceSpan(bytes, model.valueStart, model.end, JSON.stringify(this.publicModel));
+  /** A delta, as nearly all events are, is read where it stands. False when it is something else. */
+  private judgeDelta(event: CurrentEvent): boolean {
+    if (this.collector !== null) return false;
+    const { cursor } = this;
+    let isDelta = false;
+    let tokens = 0;
+    let sequence = -1;
+    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("delta")) tokens = this.tokensAtCursor(event);
+      else if (cursor.isNamed("sequence_number")) sequence = cursor.readCount();
+      else if (cursor.isNamed("type")) {
+        isDelta = this.isWritten();
+        if (isDelta) cursor.skip();
+        else cursor.giveUp();
+      } else cursor.skip();
+    }
+    if (!cursor.isDone || !isDelta) return false;
+    if (sequence !== -1) this.sequence = sequence;
+    this.wroteTokens(tokens);
+    return true;
+  }
+
+  private renamed(event: CurrentEvent): Uint8Array {
+    const model = this.modelIn("response", event);
+    if (model === null) return event.copy();
+    const { start } = event;
+    return replaceSpan(event.copy(), model.valueStart - start, model.end - start, this.modelJson);
+  }
+
+  private isWritten(): boolean {
+    for (const type of WRITTEN) if (this.cursor.isTheText(type)) return true;
+    return false;
   }
 }

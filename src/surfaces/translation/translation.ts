@@ -5,9 +5,10 @@ import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
 import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
+import { NOTHING } from "../edits.ts";
 import { fault } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { BLANK_LINE, MAX_EVENT_BYTES, NOTHING } from "../judge.ts";
+import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
 import { readMessagesRequest } from "../messages/request-reader.ts";
@@ -17,7 +18,7 @@ import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader
 import { ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
 import { readResponsesRequest } from "../responses/request-reader.ts";
 import { writeResponsesRequest } from "../responses/request-writer.ts";
-import { EventCutter, eventEnd, readEvent } from "../sse.ts";
+import { CurrentEvent, EventCutter, eventEnd } from "../sse.ts";
 import type {
   Asked,
   GenerationRequest,
@@ -170,6 +171,7 @@ class TranslatingJudge implements StreamJudge {
   terminal: Uint8Array | null = null;
   fault: HostError | null = null;
   private readonly cutter = new EventCutter();
+  private readonly event = new CurrentEvent();
   private readonly counter: Counter;
   private readonly reader: AnswerReader;
   /** The request itself is not kept: its prompt may be megabytes, and the answer minutes. */
@@ -223,11 +225,11 @@ class TranslatingJudge implements StreamJudge {
     return this.terminal !== null || this.fault !== null;
   }
 
-  private read(bytes: Buffer): void {
-    for (let at = 0; at < bytes.length && !this.over; ) {
-      const end = eventEnd(bytes, at);
-      this.settle(this.reader.read(readEvent(bytes, at, end)));
-      at = end;
+  private read(bytes: Uint8Array): void {
+    const { event } = this;
+    for (let at = 0; at < bytes.length && !this.over; at = event.end) {
+      event.moveTo(bytes, at, eventEnd(bytes, at));
+      this.settle(this.reader.read(event));
     }
   }
 

@@ -1,0 +1,57 @@
+import { copyInto } from "./bytes.ts";
+
+/**
+ * What is changed in bytes that are given on: spans that are replaced or left out. All of it costs one copy, and where
+ * nothing is changed, none. The lists are kept from one use to the next, because there is one for each token.
+ */
+export class Edits {
+  private readonly starts: number[] = [];
+  private readonly ends: number[] = [];
+  private readonly texts: Uint8Array[] = [];
+  private count = 0;
+  private growth = 0;
+
+  /** Spans may not overlap; they come in order but for neighbours. */
+  replace(start: number, end: number, by: Uint8Array): void {
+    let at = this.count;
+    for (; at > 0 && this.starts[at - 1]! > start; at--) {
+      this.starts[at] = this.starts[at - 1]!;
+      this.ends[at] = this.ends[at - 1]!;
+      this.texts[at] = this.texts[at - 1]!;
+    }
+    this.starts[at] = start;
+    this.ends[at] = end;
+    this.texts[at] = by;
+    this.count += 1;
+    this.growth += by.length - (end - start);
+  }
+
+  leaveOut(start: number, end: number): void {
+    this.replace(start, end, NOTHING);
+  }
+
+  /** The bytes with all of it done; it starts anew. */
+  applyTo(bytes: Uint8Array): Uint8Array {
+    if (this.count === 0) return bytes;
+    const length = bytes.length + this.growth;
+    const edited = length === 0 ? NOTHING : new Uint8Array(length);
+    let from = 0;
+    let at = 0;
+    for (let index = 0; index < this.count; index++) {
+      at += copyInto(edited, at, bytes, from, this.starts[index]!);
+      edited.set(this.texts[index]!, at);
+      at += this.texts[index]!.length;
+      from = this.ends[index]!;
+    }
+    copyInto(edited, at, bytes, from, bytes.length);
+    this.forget();
+    return edited;
+  }
+
+  forget(): void {
+    this.count = 0;
+    this.growth = 0;
+  }
+}
+
+export const NOTHING = new Uint8Array();

@@ -1,0 +1,133 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  isSpelt,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipSpace,
+  skipString,
+  skipValue,
+  TOO_DEEP,
+} from "./json-members.ts";
+
+/**
+ * Reads JSON where it stands, value after value, and makes nothing of it. An event of a stream carries one word, and what
+ * `JSON.parse` makes of all the rest costs more than everything else that is done for it. Who meets anything that it does not
+ * expect gives up, and reads the whole by `JSON.parse`: nothing that was read before then may count.
+ */
+export class JsonCursor {
+  /** Where the value begins that is to be read or skipped next. */
+  at = 0;
+  /** The name of the member, with its quotes. */
+  private nameStart = 0;
+  private nameEnd = 0;
+  /** The comma before the member; -1 at the first one. */
+  comma = -1;
+  private bytes = NO_BYTES;
+  private end = 0;
+  private givenUp = false;
+
+  begin(bytes: Uint8Array, start: number, end: number): void {
+    this.bytes = bytes;
+    this.at = skipSpace(bytes, start, end);
+    this.end = end;
+    this.givenUp = false;
+  }
+
+  giveUp(): void {
+    this.givenUp = true;
+  }
+
+  /** All was read, as was expected. */
+  get isDone(): boolean {
+    return !this.givenUp && skipSpace(this.bytes, this.at, this.end) === this.end;
+  }
+
+  enterObject(): void {
+    this.take(OPEN_BRACE);
+  }
+
+  /** Whether the object has one more member; its value must be read or skipped. */
+  nextMember(): boolean {
+    const { bytes, end } = this;
+    let at = skipSpace(bytes, this.at, end);
+    if (bytes[at] === CLOSE_BRACE) {
+      this.at = at + 1;
+      return false;
+    }
+    this.comma = -1;
+    if (bytes[at] === COMMA) {
+      this.comma = at;
+      at = skipSpace(bytes, at + 1, end);
+    }
+    const nameEnd = skipString(bytes, at, end);
+    const colon = skipSpace(bytes, nameEnd, end);
+    if (bytes[at] !== QUOTE || bytes[colon] !== COLON) this.givenUp = true;
+    this.nameStart = at;
+    this.nameEnd = nameEnd;
+    this.at = skipSpace(bytes, colon + 1, end);
+    return !this.givenUp && this.at < end;
+  }
+
+  /** A name that is spelt with an escape is not found; hosts have no reason for one. */
+  isNamed(name: string): boolean {
+    return isSpelt(this.bytes, name, this.nameStart + 1, this.nameEnd - 1);
+  }
+
+  enterArray(): void {
+    this.take(OPEN_BRACKET);
+  }
+
+  /** There may be nothing more in it. */
+  leaveArray(): void {
+    this.take(CLOSE_BRACKET);
+  }
+
+  skip(): void {
+    const end = skipValue(this.bytes, this.at, this.end);
+    if (end === TOO_DEEP) this.givenUp = true;
+    else this.at = end;
+  }
+
+  /** The value must be null. */
+  skipNull(): void {
+    if (isSpelt(this.bytes, "null", this.at, this.at + 4)) this.at += 4;
+    else this.givenUp = true;
+  }
+
+  get isText(): boolean {
+    return this.bytes[this.at] === QUOTE;
+  }
+
+  /** The value is this text, which has no signs in it that are escaped. */
+  isTheText(text: string): boolean {
+    const start = this.at + 1;
+    const end = start + text.length;
+    return this.isText && this.bytes[end] === QUOTE && isSpelt(this.bytes, text, start, end);
+  }
+
+  /** A whole number of up to 15 digits. */
+  readCount(): number {
+    let count = 0;
+    const start = this.at;
+    for (; this.at < this.end && this.at - start < 15; this.at++) {
+      const digit = this.bytes[this.at]! - ZERO;
+      if (digit < 0 || digit > 9) break;
+      count = count * 10 + digit;
+    }
+    if (this.at === start) this.givenUp = true;
+    return count;
+  }
+
+  private take(bracket: number): void {
+    const at = skipSpace(this.bytes, this.at, this.end);
+    if (this.bytes[at] !== bracket) this.givenUp = true;
+    this.at = skipSpace(this.bytes, at + 1, this.end);
+  }
+}
+
+const NO_BYTES: Uint8Array = new Uint8Array();
+const ZERO = 0x30;
