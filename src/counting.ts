@@ -1,22 +1,19 @@
-import type { PromptCount } from "./generation/admission.ts";
-
 /**
  * Exact counts of prompts, in a thread of its own: tokenizing a long prompt takes longer than any stream should wait. The
- * thread starts with the first count and is bounded: beyond so many prompts waiting, the caller falls back to the bound.
+ * thread starts with the first count and is bounded: beyond so many prompts waiting, the caller stays with the bound.
  */
 export class Counting {
   private thread: Worker | null = null;
-  private readonly waiting = new Map<number, (count: PromptCount | null) => void>();
+  private readonly waiting = new Map<number, (tokens: number | null) => void>();
   private asked = 0;
 
-  /** Of the request body; `fallback`, and files of any size, when too much is waiting or the thread fails. */
-  count(body: Uint8Array, fallback: number): Promise<PromptCount> {
-    const unknown = { text: fallback, files: null };
-    if (this.waiting.size >= MAX_WAITING) return Promise.resolve(unknown);
+  /** Of a request body; null when it cannot be told: too much is waiting, the thread fails, a file may be of any size. */
+  count(counted: Counted, body: Uint8Array): Promise<number | null> {
+    if (this.waiting.size >= MAX_WAITING) return Promise.resolve(null);
     const id = this.asked++;
     return new Promise((resolve) => {
-      this.waiting.set(id, (count) => resolve(count ?? unknown));
-      this.running().postMessage({ id, body });
+      this.waiting.set(id, resolve);
+      this.running().postMessage({ id, body, counted });
     });
   }
 
@@ -31,8 +28,8 @@ export class Counting {
     const thread = new Worker(new URL("./counting-thread.ts", import.meta.url), {
       ref: false,
     } as WorkerOptions);
-    thread.onmessage = ({ data }: MessageEvent<{ id: number; count: PromptCount }>) => {
-      this.waiting.get(data.id)?.(data.count);
+    thread.onmessage = ({ data }: MessageEvent<{ id: number; tokens: number | null }>) => {
+      this.waiting.get(data.id)?.(data.tokens);
       this.waiting.delete(data.id);
     };
     thread.onerror = () => this.stop();
@@ -45,5 +42,8 @@ export class Counting {
     this.waiting.clear();
   }
 }
+
+/** The text's tokens, or the most that the embedded files come to. */
+export type Counted = "text" | "files";
 
 const MAX_WAITING = 64;

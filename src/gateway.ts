@@ -28,6 +28,7 @@ import type { Balance } from "./keys/key.ts";
 import { allowanceCounter, budgetCounter, keyCounter } from "./ledger/counter.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
+import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
 import { Mailer } from "./mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
@@ -232,6 +233,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const allowances = (balance: Balance, blocks: readonly string[]) =>
     allowancesOf(balance, blocks, config.openTier, pseudonym);
   const counting = new Counting();
+  const countsAsked = new CountAllowance(clock);
   const knows = (model: string) => isNameable(model, config.catalog);
   const requestLog = parts.writeLog === null ? null : new RequestLog(parts.writeLog, clock, knows);
   const tracing = openTracing(parts, { model: knows, server: (host) => serverOf(host, config) });
@@ -275,7 +277,11 @@ async function assemble(parts: Parts): Promise<Gateway> {
       log("free route charges", { host: route.host.id, model: route.model });
       freeRoutes.doubt(route);
     },
-    countPrompt: (request) => counting.count(request.body, request.promptBound),
+    counting: {
+      countText: ({ body }) => counting.count("text", body),
+      boundFiles: ({ body }) => counting.count("files", body),
+      allowance: new CountAllowance(clock),
+    },
     openTrace: (headers) => tracing?.open(headers) ?? null,
     finished(done) {
       metrics.finished(done);
@@ -365,9 +371,11 @@ async function assemble(parts: Parts): Promise<Gateway> {
       return short === null ? null : rateRefusal(short, inForce.links.dashboardUrl);
     },
     bodies,
-    async countTokens(body) {
+    async countTokens(body, { balance }) {
       const request = SURFACES.messages.readRequest(withCeiling(body));
-      return refused(request) ? request : (await counting.count(request.body, request.promptEstimate)).text;
+      if (refused(request)) return request;
+      const counts = countsAsked.take(balance.id, request.body.length) !== null;
+      return (counts ? await counting.count("text", request.body) : null) ?? request.promptEstimate;
     },
     catalog: () => config.catalog,
     roads,

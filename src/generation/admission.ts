@@ -16,26 +16,39 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { PromptCount } from "./prompt-count.ts";
 
 /**
  * Sizes the worst case of a request and holds it. The check and the take are one synchronous call of the ledger;
  * only loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
 export async function admit(ask: Ask, desk: Desk): Promise<Admitted | Refusal> {
-  const { promptBound, promptHasFiles, mediaTokens } = ask.request;
+  const { promptBound, promptHasFiles } = ask.request;
   const sized = size(ask, desk.defaultMaxOutputTokens, promptHasFiles ? null : promptBound);
   const first = await take(ask, sized, desk);
-  if (first instanceof Reservation) return { reservation: first, ...sized };
+  if (first instanceof Reservation) return admitted(first, ask, sized);
   if (!isMoney(first)) return explain(first, ask, sized, desk);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing for money.
-  const { text, files } = await desk.countPrompt(ask.request);
-  const tokens = Math.min(promptBound, Math.ceil(text * COUNT_MARGIN) + mediaTokens);
-  const isKnown = !promptHasFiles || files !== null;
-  const counted = size(ask, desk.defaultMaxOutputTokens, isKnown ? tokens + (files ?? 0) : null);
+  const tokens = await countedPrompt(ask);
+  if (tokens === null) return explain(first, ask, sized, desk);
+  const counted = size(ask, desk.defaultMaxOutputTokens, tokens);
   const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
-  return second instanceof Reservation
-    ? { reservation: second, ...counted }
-    : explain(second, ask, counted, desk);
+  return second instanceof Reservation ? admitted(second, ask, counted) : explain(second, ask, counted, desk);
+}
+
+function admitted(reservation: Reservation, { prompt }: Ask, sized: Sized): Admitted {
+  prompt.paid();
+  return { reservation, ...sized };
+}
+
+/** The most that the prompt comes to, once it is counted; null when that tells no more than its bound. */
+async function countedPrompt({ request, prompt }: Ask): Promise<number | null> {
+  const { promptBound, promptHasFiles, promptUnseen, mediaTokens } = request;
+  if (promptUnseen) return null;
+  const text = await prompt.text();
+  if (text === null) return null;
+  const files = promptHasFiles ? await prompt.files() : 0;
+  return files === null ? null : Math.min(promptBound, Math.ceil(text * COUNT_MARGIN) + mediaTokens) + files;
 }
 
 /** Other vocabularies than the one that was counted with need up to half as many tokens again. */
@@ -47,6 +60,7 @@ export interface Ask {
   readonly key: Key;
   readonly budgets: readonly Budget[];
   readonly request: GenerationRequest;
+  readonly prompt: PromptCount;
   readonly plan: Plan;
   /** Open Tier allowances that it draws on; empty on the paid tier. */
   readonly allowances: readonly Allowance[];
@@ -58,15 +72,6 @@ export interface Desk {
   readonly dashboardUrl: string;
   readonly defaultMaxOutputTokens: number;
   readonly openTierRpm: number | null;
-  /** May take a while. */
-  countPrompt(request: GenerationRequest): Promise<PromptCount>;
-}
-
-export interface PromptCount {
-  /** Tokens by a common vocabulary. */
-  readonly text: number;
-  /** The most that the embedded files come to; null when that cannot be told. */
-  readonly files: number | null;
 }
 
 export interface Admitted {
@@ -185,7 +190,7 @@ function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal 
       const now = desk.clock.now();
       return refuse(
         "budget_exhausted",
-        `The ${name} has a cap of ${formatUsd(short.cap)}, of which ${used}; this request could cost ${formatUsd(short.amount)}.${alone}`,
+        `The ${name} has a cap of ${formatUsd(short.cap)}, of which ${used}; this request could cost ${formatUsd(short.amount)}.${alone}${uncounted(ask)}`,
         {
           // A window without an end has no such moment: then open requests that end make room, or a higher cap.
           retryAfterS: short.resetsAt === null ? NOT_SOON.retryAfterS : secondsUntil(short.resetsAt, now),
@@ -229,14 +234,20 @@ function sharers(owner: string): string {
   return "all keys of the balance";
 }
 
-function balanceMessage(available: NanoUsd, { plan, request }: Ask, { amount, prompt }: Sized): string {
+function balanceMessage(available: NanoUsd, ask: Ask, { amount, prompt }: Sized): string {
+  const { plan, request } = ask;
   const fits = affordableOutput(available, prompt, request.choices, dearestOf(plan));
   const advice =
     fits >= 1
       ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`
       : "Add credit: the balance does not cover the prompt alone.";
-  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}`;
+  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}${uncounted(ask)}`;
 }
+
+const uncounted = ({ prompt }: Ask): string =>
+  prompt.isSpent
+    ? " The prompt is taken at a token a byte: within a minute, too many were counted for requests of this balance that were then refused."
+    : "";
 
 /** What the request's language calls its output ceiling. */
 const ceilingField = ({ surface }: GenerationRequest): string =>
@@ -256,23 +267,27 @@ const BOOKKEEPING_RETRY_S = 5;
 
 const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));
 
-/** Refuses a prompt that cannot fit, naming its exact count; counts only where the byte bound leaves a doubt. */
+/**
+ * Refuses a prompt whose text cannot fit, naming its exact count; counts only where the text's bytes leave a doubt. One that
+ * nobody counts now is left to the host's judgement.
+ */
 export function checkContext(
   request: GenerationRequest,
+  prompt: PromptCount,
   plan: Plan,
-  count: Desk["countPrompt"],
 ): null | Promise<Refusal | null> {
   const model = widestModel(plan);
-  return request.promptBound <= model.contextLength ? null : compareCount(request, model, count);
+  const textBytes = request.promptBound - request.mediaTokens;
+  return textBytes <= model.contextLength ? null : compareCount(request, prompt, model);
 }
 
 async function compareCount(
   request: GenerationRequest,
+  prompt: PromptCount,
   { id, contextLength: widest }: Model,
-  count: Desk["countPrompt"],
 ): Promise<Refusal | null> {
-  const { text: tokens } = await count(request);
-  if (tokens <= widest) return null;
+  const tokens = await prompt.text();
+  if (tokens === null || tokens <= widest) return null;
   return refuse(
     "context_too_long",
     `The prompt has ${tokens} tokens; ${id} takes at most ${widest}. Shorten it by ${tokens - widest} tokens or use a model with a larger context.`,

@@ -50,6 +50,7 @@ import {
 import type { Answer, Call, Sink, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { deliveredTokens, meter, usedTokens } from "./metering.ts";
+import { type CountingDesk, PromptCount } from "./prompt-count.ts";
 import { type Finished, formatReceipt, type Receipt } from "./receipt.ts";
 
 /**
@@ -84,7 +85,7 @@ export interface House {
   allowances(holder: Holder, call: Call): readonly Allowance[];
   /** The host of a free route reported a charge. */
   charged(stop: Stop): void;
-  countPrompt: Desk["countPrompt"];
+  readonly counting: CountingDesk;
   /** The request's place in a trace; null when nobody traces. */
   openTrace(headers: Headers): Trace | null;
   /** Told of each request's end, once. */
@@ -172,7 +173,8 @@ class Run {
       }
       const plan = this.plan(request, holder);
       if (refused(plan)) return this.refusal(plan);
-      const fits = checkContext(request, plan, house.countPrompt);
+      const prompt = new PromptCount(request, holder.balance.id, house.counting);
+      const fits = checkContext(request, prompt, plan);
       const tooLong = fits instanceof Promise ? await fits : fits;
       if (tooLong !== null) return this.refusal(tooLong);
 
@@ -181,7 +183,7 @@ class Run {
       if (!house.journal.healthy) return this.refusal(bookkeepingDown());
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
-      const admitted = await admit({ receipt, key, budgets, request, plan, allowances }, this.desk());
+      const admitted = await admit({ receipt, key, budgets, request, prompt, plan, allowances }, this.desk());
       if (refused(admitted)) return this.refusal(admitted);
       this.admitted = admitted;
 
@@ -678,8 +680,8 @@ class Run {
   private desk(): Desk {
     const { house, settings } = this;
     const { dashboardUrl, defaultMaxOutputTokens, openTierRpm } = settings;
-    const { ledger, clock, countPrompt } = house;
-    return { ledger, clock, countPrompt, dashboardUrl, defaultMaxOutputTokens, openTierRpm };
+    const { ledger, clock } = house;
+    return { ledger, clock, dashboardUrl, defaultMaxOutputTokens, openTierRpm };
   }
 
   private elapsedMs(): number {

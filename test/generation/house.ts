@@ -6,6 +6,7 @@ import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts"
 import { http1Transport } from "../../src/hosts/http1-transport.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
@@ -13,7 +14,7 @@ import { Books } from "../../src/store/books.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
-import { type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { chanceOf, systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
@@ -32,6 +33,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const refusals: Receipt[] = [];
   const charged: string[] = [];
   const told: string[] = [];
+  const counted: ("text" | "files")[] = [];
   const books = await Books.open({
     disk,
     store,
@@ -85,7 +87,17 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     charged: (stop) => void charged.push(stop.route.host.id),
     openTrace: () => null,
     finished: ({ state, errorCode }) => void told.push(errorCode === null ? state : `${state} ${errorCode}`),
-    countPrompt: async (request) => ({ text: request.promptBound, files: null }),
+    counting: {
+      countText: async (request) => {
+        counted.push("text");
+        return options.promptTokens ?? request.promptBound;
+      },
+      boundFiles: async () => {
+        counted.push("files");
+        return options.fileTokens ?? null;
+      },
+      allowance: new CountAllowance(options.countClock ?? clock),
+    },
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),
   };
@@ -97,6 +109,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     refusals,
     charged,
     told,
+    counted,
     slots,
     send: (surface, body, signal = new AbortController().signal, headers = new Headers()) =>
       generate(surface, {
@@ -137,6 +150,11 @@ export interface HouseOptions {
   readonly blind?: boolean;
   /** Beside `test/model`. */
   readonly models?: readonly Model[];
+  /** What prompts and the files in them come to when they are counted: their bounds and nobody knows, unless given. */
+  readonly promptTokens?: number;
+  readonly fileTokens?: number;
+  /** Of the minutes within which prompts may be counted for nothing. */
+  readonly countClock?: Clock;
 }
 
 export interface TestHouse {
@@ -148,6 +166,8 @@ export interface TestHouse {
   readonly charged: string[];
   /** What the operator's figures hear of each request. */
   readonly told: string[];
+  /** What of prompts was counted. */
+  readonly counted: ("text" | "files")[];
   readonly slots: HostSlots;
   send(surface: SurfaceName, body: object, signal?: AbortSignal, headers?: Headers): Promise<Answer>;
   sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;

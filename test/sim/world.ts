@@ -4,6 +4,7 @@ import { generator, type Holder, type House, type Settings } from "../../src/gen
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
@@ -364,7 +365,11 @@ function openHouse(parts: {
     charged() {},
     openTrace: () => null,
     finished() {},
-    countPrompt: async (request) => ({ text: request.promptBound, files: null }),
+    counting: {
+      countText: async (request) => request.promptBound,
+      boundFiles: async () => null,
+      allowance: new CountAllowance(clock),
+    },
     keepRefused() {},
     onFault: rethrow,
   };

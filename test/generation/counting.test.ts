@@ -1,0 +1,117 @@
+import { afterEach, expect, test } from "bun:test";
+import type { Answer } from "../../src/generation/answer.ts";
+import { BYTES_A_MINUTE } from "../../src/limits/count-allowance.ts";
+import { json } from "../fakes/behaviours.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { ask, type HouseOptions, openHouse, read, type TestHouse } from "./house.ts";
+
+let host: FakeHost;
+let house: TestHouse;
+afterEach(async () => {
+  await house.close();
+  await host.close();
+});
+
+const REPLY = {
+  id: "x",
+  choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 10, completion_tokens: 1 },
+};
+
+async function open(options: HouseOptions) {
+  host = await startFakeHost(() => json(REPLY));
+  house = await openHouse([hostRow(host)], options);
+}
+
+const send = (content: unknown) =>
+  house.send(
+    "chat.completions",
+    ask("chat.completions", { messages: [{ role: "user", content }], max_tokens: 100 }),
+  );
+
+async function codeOf(answer: Answer) {
+  const text = await read(answer);
+  return answer.status === 200 ? 200 : (JSON.parse(text).error.code as string);
+}
+
+const THIRD = "x".repeat(BYTES_A_MINUTE / 3 - 1_000);
+const PDF = `data:application/pdf;base64,${"QUJD".repeat(200_000)}`;
+const withPdf = [
+  { type: "text", text: "What is in it?" },
+  { type: "file", file: { filename: "a.pdf", file_data: PDF } },
+];
+const NO_CREDIT = { creditUsd: 0.000001, model: { contextLength: 1_000_000_000 } };
+
+test("without credit, so many prompts a minute are counted, and then the refusal says the bound", async () => {
+  const clock = new ManualClock();
+  await open({ ...NO_CREDIT, promptTokens: 1_000, countClock: clock });
+  for (let n = 0; n < 3; n++)
+    expect(await read(await send(THIRD))).toContain("whose worst case is $0.002875.");
+  expect(house.counted).toHaveLength(3);
+  const fourth = await read(await send(THIRD));
+  expect(house.counted).toHaveLength(3);
+  expect(fourth).toContain("insufficient_credit");
+  expect(fourth).toContain("whose worst case is $13.98");
+  expect(fourth).toContain("The prompt is taken at a token a byte");
+  clock.advance(61_000);
+  expect(await read(await send(THIRD))).toContain("whose worst case is $0.002875.");
+});
+
+test("what is counted for requests that are served is not for nothing", async () => {
+  await open({
+    creditUsd: 1,
+    model: { contextLength: 1_000_000_000 },
+    promptTokens: 1_000,
+    countClock: new ManualClock(),
+  });
+  for (let n = 1; n <= 4; n++) {
+    expect(await codeOf(await send(THIRD))).toBe(200);
+    expect(house.counted).toHaveLength(n);
+  }
+});
+
+test("prompts that are too long are counted so many times a minute, and then left to the host", async () => {
+  await open({ creditUsd: 1, countClock: new ManualClock(), promptTokens: 200_000 });
+  for (let n = 0; n < 3; n++) expect(await codeOf(await send(THIRD))).toBe("context_too_long");
+  expect(host.requests).toHaveLength(0);
+  expect(await codeOf(await send(THIRD))).toBe(200);
+  expect(house.counted).toHaveLength(3);
+});
+
+test.each<[string, HouseOptions, unknown, string | number, string[]]>([
+  ["short beside a large file: nothing", {}, withPdf, 200, []],
+  [
+    "short beside many images: nothing",
+    {},
+    Array(50).fill({ type: "image_url", image_url: { url: "https://a.b/c" } }),
+    200,
+    [],
+  ],
+  ["that may be too long: its text, once", { promptTokens: 10 }, "x".repeat(100_001), 200, ["text"]],
+  [
+    "that may be too long and too dear: its text, once",
+    { promptTokens: 90_000, creditUsd: 0.05 },
+    "x".repeat(100_001),
+    "insufficient_credit",
+    ["text"],
+  ],
+  [
+    "whose files are too dear unread: its text and its files",
+    { promptTokens: 10, fileTokens: 1_000, creditUsd: 0.05 },
+    withPdf,
+    200,
+    ["text", "files"],
+  ],
+  [
+    "to which the host adds what it fetches: nothing",
+    { creditUsd: 0.05 },
+    [{ type: "file", file: { file_id: "file-1" } }],
+    "insufficient_credit",
+    [],
+  ],
+])("of a prompt %s", async (_, options, content, outcome, counted) => {
+  await open(options);
+  expect(await codeOf(await send(content))).toBe(outcome);
+  expect<string[]>(house.counted).toEqual(counted);
+});
