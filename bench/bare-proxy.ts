@@ -13,6 +13,8 @@ import { systemClock } from "../src/units/clock.ts";
 
 const transport = http1Transport({ clock: systemClock, onFault: console.error });
 const host = { id: "host", baseUrl: `http://127.0.0.1:${process.argv[2]}/v1` } as Host;
+const headers = { "content-type": "application/json" };
+const to = { host, method: "POST", path: "/chat/completions", headers } as const;
 const NO_TURNS = { gatewaysTurn() {}, clientsTurn() {} };
 
 const server = Bun.serve({
@@ -21,8 +23,7 @@ const server = Bun.serve({
   idleTimeout: 255,
   async fetch(request) {
     const body = new Uint8Array(await request.arrayBuffer());
-    const headers = { "content-type": "application/json" };
-    const exchange = transport.open({ host, method: "POST", path: "/chat/completions", headers, body });
+    const exchange = transport.open({ to, headers: {}, body });
     const reply = await exchange.reply;
     if (reply instanceof HostFault) return new Response(reply.message, { status: 502 });
     const { status } = reply;

@@ -10,7 +10,7 @@ import net from "node:net";
 import type { Socket } from "bun";
 import type { Host } from "../src/catalog/catalog.ts";
 import { http1Transport } from "../src/hosts/http1-transport.ts";
-import { HostFault } from "../src/hosts/transport.ts";
+import { type Destination, HostFault } from "../src/hosts/transport.ts";
 import { systemClock } from "../src/units/clock.ts";
 import { EVENT } from "./transport-mock.ts";
 
@@ -76,10 +76,13 @@ function ours(port: number): Client {
     onDisconnect: "cancel",
     quirks: {},
   };
+  const destinations = new Map<string, Destination>();
   return {
     name: "http1Transport",
     async call(path) {
-      const reply = await transport.open({ host, method: "POST", path, headers: HEADERS, body: BODY }).reply;
+      const to = destinations.get(path) ?? { host, method: "POST", path, headers: HEADERS };
+      destinations.set(path, to);
+      const reply = await transport.open({ to, headers: {}, body: BODY }).reply;
       if (reply instanceof HostFault) throw new Error(reply.message);
       let bytes = 0;
       for (;;) {

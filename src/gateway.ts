@@ -18,6 +18,7 @@ import { rateRefusal } from "./generation/admission.ts";
 import { generator, type Settings } from "./generation/generate.ts";
 import { formatReceipt, type Receipt } from "./generation/receipt.ts";
 import type { Try } from "./hosts/attempt.ts";
+import { Destinations } from "./hosts/destination.ts";
 import { http1Transport } from "./hosts/http1-transport.ts";
 import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated.ts";
@@ -213,6 +214,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     log,
   });
   const transport = http1Transport({ clock, onFault: (error) => log("fault", { error: stackOf(error) }) });
+  const destinations = new Destinations(SURFACES);
   const health = new Health(clock);
   const hostsHere = () => ({ routes: routeReports(health, config.catalog), lines: [...slots.lines()] });
   const ownParts = { state: () => ({ metrics: metrics.read(), hosts: hostsHere() }), slots: () => slots };
@@ -227,7 +229,8 @@ async function assemble(parts: Parts): Promise<Gateway> {
     speed: health.speed.bind(health),
     joins: () => true,
   };
-  const probe = (route: Route) => probeFree(route, { transport, clock, surfaces: SURFACES, pairing });
+  const probe = (route: Route) =>
+    probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, () => config.catalog);
   const pseudonym = pseudonyms(folder.adminToken);
   const allowances = (balance: Balance, blocks: readonly string[]) =>
@@ -260,6 +263,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
     ledger,
     journal: books.journal,
     transport,
+    destinations,
     surfaces: SURFACES,
     pairing,
     roads,

@@ -10,6 +10,7 @@ import {
 } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { type AttemptLimits, attempt, type HealthDesk, type Outcome, type Try } from "../hosts/attempt.ts";
+import type { Destinations } from "../hosts/destination.ts";
 import type { Transport } from "../hosts/transport.ts";
 import type { Opened, Rejected } from "../hosts/try.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
@@ -68,6 +69,7 @@ export interface House {
   readonly ledger: Ledger;
   readonly journal: Durability;
   readonly transport: Transport;
+  readonly destinations: Destinations;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
   readonly roads: Roads;
@@ -276,6 +278,7 @@ class Run {
     const { house, call, settings, trace } = this;
     const ways = {
       transport: house.transport,
+      destinations: house.destinations,
       clock: house.clock,
       limits: settings.attempts,
       surfaces: house.surfaces,

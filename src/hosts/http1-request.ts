@@ -1,6 +1,6 @@
 import { assert } from "../units/assert.ts";
 import { type Endpoint, targetOf } from "./http1-endpoint.ts";
-import type { HostCall } from "./transport.ts";
+import type { Destination, HostCall } from "./transport.ts";
 
 /** A request as it goes out: usually one buffer, so that it leaves in one packet. */
 export interface RequestBytes {
@@ -12,35 +12,42 @@ export interface RequestBytes {
 /** Up to here, one copy is cheaper than a second system call. */
 const JOINED_BODY_MAX = 64 * 1024;
 
-export function encodeRequest(call: HostCall, endpoint: Endpoint): RequestBytes {
-  const head = headText(call, endpoint);
-  const { body } = call;
+/** `start` is what `headStart` made of the call's destination. */
+export function encodeRequest({ to, headers, body }: HostCall, start: Uint8Array): RequestBytes {
+  let rest = "";
+  for (const name in headers) {
+    if (!Object.hasOwn(to.headers, name)) rest += fieldLine(name, headers[name]!);
+  }
+  if (body !== null || to.method === "POST") rest += `content-length: ${body?.length ?? 0}\r\n`;
+  rest += "\r\n";
   const joined = body !== null && body.length <= JOINED_BODY_MAX;
-  const bytes = Buffer.allocUnsafe(head.length + (joined ? body.length : 0));
-  bytes.write(head, 0, "latin1");
-  if (joined) bytes.set(body, head.length);
+  const headLength = start.length + rest.length;
+  const bytes = Buffer.allocUnsafe(headLength + (joined ? body.length : 0));
+  bytes.set(start);
+  bytes.write(rest, start.length, "latin1");
+  if (joined) bytes.set(body, headLength);
   return { head: bytes, body: joined ? null : body };
 }
 
-function headText(call: HostCall, endpoint: Endpoint): string {
-  const target = targetOf(endpoint, call.path);
+/** The request line, and the header fields that all requests to the destination have. */
+export function headStart({ method, path, headers }: Destination, endpoint: Endpoint): Uint8Array {
+  const target = targetOf(endpoint, path);
   assert(TARGET.test(target), "request path holds a byte that HTTP does not allow there");
   // Bodies are asked for uncompressed: inflating costs more CPU here than the bytes cost on the way, and a compressed
   // event stream comes in lumps. A host that compresses regardless is understood all the same.
   let text =
-    `${call.method} ${target} HTTP/1.1\r\nhost: ${endpoint.authority}\r\n` +
+    `${method} ${target} HTTP/1.1\r\nhost: ${endpoint.authority}\r\n` +
     "connection: keep-alive\r\naccept-encoding: identity\r\n";
-  for (const name in call.headers) {
-    if (OWN_FIELDS.has(name)) continue;
-    const value = call.headers[name]!;
-    // A line break inside a name or a value would begin another header, or another request.
-    assert(FIELD_NAME.test(name), "header name holds a byte that HTTP does not allow there");
-    assert(FIELD_VALUE.test(value), "header value holds a byte that HTTP does not allow there");
-    text += `${name}: ${value}\r\n`;
-  }
-  if (call.body !== null) text += `content-length: ${call.body.length}\r\n`;
-  else if (call.method === "POST") text += "content-length: 0\r\n";
-  return `${text}\r\n`;
+  for (const name in headers) text += fieldLine(name, headers[name]!);
+  return Buffer.from(text, "latin1");
+}
+
+function fieldLine(name: string, value: string): string {
+  if (OWN_FIELDS.has(name)) return "";
+  // A line break inside a name or a value would begin another header, or another request.
+  assert(FIELD_NAME.test(name), "header name holds a byte that HTTP does not allow there");
+  assert(FIELD_VALUE.test(value), "header value holds a byte that HTTP does not allow there");
+  return `${name}: ${value}\r\n`;
 }
 
 /** RFC 9110 §5.6.2 token, lower-case by the seam's contract. */

@@ -1,12 +1,11 @@
 import type { TLSOptions } from "bun";
-import type { Host } from "../catalog/catalog.ts";
 import type { Clock } from "../units/clock.ts";
 import { Arrivals } from "./http1-arrivals.ts";
 import { type Endpoint, endpointOf } from "./http1-endpoint.ts";
 import { Http1Exchange } from "./http1-exchange.ts";
 import { Pool, type PoolLimits } from "./http1-pool.ts";
-import { encodeRequest } from "./http1-request.ts";
-import type { Exchange, HostCall, Transport } from "./transport.ts";
+import { encodeRequest, headStart } from "./http1-request.ts";
+import type { Destination, Exchange, HostCall, Transport } from "./transport.ts";
 
 /**
  * Our own HTTP/1.1 client on Bun's sockets. `fetch` keeps 64 idle connections per process, hides whether a broken socket
@@ -41,7 +40,7 @@ class Http1Transport implements Transport {
   readonly #ca: string[] | null;
   readonly #arrivals = new Arrivals();
   readonly #pools = new Map<string, Pool>();
-  readonly #endpoints = new WeakMap<Host, Endpoint>();
+  readonly #lines = new WeakMap<Destination, Line>();
   #closed = false;
 
   constructor(options: Http1Options) {
@@ -57,8 +56,8 @@ class Http1Transport implements Transport {
   }
 
   open(call: HostCall): Exchange {
-    const endpoint = this.#endpointOf(call.host);
-    const exchange = new Http1Exchange(encodeRequest(call, endpoint));
+    const { endpoint, start } = this.#lineTo(call.to);
+    const exchange = new Http1Exchange(encodeRequest(call, start));
     exchange.begin(this.#poolOf(endpoint), call.fresh === true);
     return exchange;
   }
@@ -68,13 +67,14 @@ class Http1Transport implements Transport {
     for (const pool of this.#pools.values()) pool.close();
   }
 
-  #endpointOf(host: Host): Endpoint {
-    let endpoint = this.#endpoints.get(host);
-    if (endpoint === undefined) {
-      endpoint = endpointOf(host);
-      this.#endpoints.set(host, endpoint);
+  #lineTo(destination: Destination): Line {
+    let line = this.#lines.get(destination);
+    if (line === undefined) {
+      const endpoint = endpointOf(destination.host);
+      line = { endpoint, start: headStart(destination, endpoint) };
+      this.#lines.set(destination, line);
     }
-    return endpoint;
+    return line;
   }
 
   #poolOf(endpoint: Endpoint): Pool {
@@ -103,4 +103,11 @@ class Http1Transport implements Transport {
       ...(this.#ca === null ? {} : { ca: this.#ca }),
     };
   }
+}
+
+/** What is the same for all requests to a destination. */
+interface Line {
+  readonly endpoint: Endpoint;
+  /** Of each request's head. */
+  readonly start: Uint8Array;
 }

@@ -2,6 +2,7 @@ import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { refused } from "../errors/refusal.ts";
 import type { Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
+import { type Destinations, ownHeaders } from "./destination.ts";
 import { HostFault, type Transport } from "./transport.ts";
 
 /**
@@ -9,7 +10,7 @@ import { HostFault, type Transport } from "./transport.ts";
  * the Open Tier on the word of a configuration file alone.
  */
 export async function probeFree(route: Route, tools: ProbeTools): Promise<boolean> {
-  const { transport, clock, surfaces, pairing } = tools;
+  const { transport, destinations, clock, surfaces, pairing } = tools;
   const { host } = route;
   const language = host.speaks[0]!;
   const surface = surfaces[language];
@@ -25,19 +26,11 @@ export async function probeFree(route: Route, tools: ProbeTools): Promise<boolea
     defaultMaxOutputTokens: 1,
   });
   if (refused(body)) return false;
-  const secret =
-    host.apiKey === null
-      ? {}
-      : host.auth === "bearer"
-        ? { authorization: `Bearer ${host.apiKey}` }
-        : { "x-api-key": host.apiKey };
-  const headers = {
-    ...host.headers,
-    ...secret,
-    "content-type": "application/json",
-    accept: "application/json",
-  };
-  const exchange = transport.open({ host, method: "POST", path: surface.path, headers, body: body.bytes });
+  const exchange = transport.open({
+    to: destinations.at(host, language, false),
+    headers: ownHeaders(host, language, language, {}),
+    body: body.bytes,
+  });
   const timer = clock.after(PROBE_MS, () => exchange.cancel());
   try {
     const reply = await exchange.reply;
@@ -54,6 +47,7 @@ export async function probeFree(route: Route, tools: ProbeTools): Promise<boolea
 
 export interface ProbeTools {
   readonly transport: Transport;
+  readonly destinations: Destinations;
   readonly clock: Clock;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   pairing(client: SurfaceName, host: SurfaceName): Pairing;

@@ -11,15 +11,25 @@ export interface Transport {
 }
 
 export interface HostCall {
+  readonly to: Destination;
+  /** The request's own, lower-case names. Of those that the destination has too, the destination's count. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | null;
+  /** Never on a pooled socket: for the one repetition after a `stale` fault. */
+  readonly fresh?: boolean;
+}
+
+/**
+ * Where requests go, and what all of them say there. One object for all of them, which is never changed: a transport keeps
+ * what it makes of it.
+ */
+export interface Destination {
   readonly host: Host;
   readonly method: "POST" | "GET";
   /** Appended to the host's base address: `/chat/completions`. */
   readonly path: string;
   /** Lower-case names. Authentication is already among them; `host`, `content-length` and `connection` are the transport's. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | null;
-  /** Never on a pooled socket: for the one repetition after a `stale` fault. */
-  readonly fresh?: boolean;
 }
 
 export interface Exchange {

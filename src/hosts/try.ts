@@ -1,4 +1,4 @@
-import type { Host, Model, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { Model, Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Stop } from "../routing/stop.ts";
@@ -15,6 +15,7 @@ import type {
   WholeJudge,
 } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
+import { type Destinations, ownHeaders } from "./destination.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
   type Exchange,
@@ -65,16 +66,13 @@ export class Trial {
   }
 
   private ask(fresh: boolean): Promise<HostReply | HostFault> {
-    const { request, stop, said, tools, limit } = this;
-    const { host } = stop.route;
-    const { path } = tools.surfaces[said.spoken];
-    const headers = hostHeaders(host, request, said, tools.clientHeaders);
+    const { request, tools, limit } = this;
+    const { host } = this.stop.route;
+    const { spoken, stream, body } = this.said;
     const exchange = tools.transport.open({
-      host,
-      method: "POST",
-      path,
-      headers,
-      body: said.body.bytes,
+      to: tools.destinations.at(host, spoken, stream),
+      headers: ownHeaders(host, request.surface, spoken, tools.clientHeaders),
+      body: body.bytes,
       fresh,
     });
     this.exchange = exchange;
@@ -195,6 +193,7 @@ const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
 /** What a host is asked with. */
 export interface Tools {
   readonly transport: Transport;
+  readonly destinations: Destinations;
   readonly clock: Clock;
   readonly limits: TryLimits;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
@@ -402,39 +401,3 @@ function retryAfterMs({ headers }: HostReply, clock: Clock): number | null {
   const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now();
   return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }
-
-/**
- * The operator's headers win over the client's, but for the version of Anthropic's language: the client wrote its body
- * for the one it names. Betas of both are joined. What a client of another language says about its own is not passed on.
- */
-function hostHeaders(
-  host: Host,
-  { surface }: GenerationRequest,
-  { stream, spoken }: Said,
-  client: Readonly<Record<string, string>>,
-): Record<string, string> {
-  const passed = surface === spoken ? client : withoutLanguage(client);
-  const headers: Record<string, string> = { ...passed, ...host.headers };
-  headers["content-type"] = "application/json";
-  headers.accept = stream ? "text/event-stream" : "application/json";
-  const version = passed["anthropic-version"];
-  if (version !== undefined) headers["anthropic-version"] = version;
-  else if (spoken === "messages") headers["anthropic-version"] ??= ANTHROPIC_VERSION;
-  const betas = [host.headers["anthropic-beta"], passed["anthropic-beta"]].filter(
-    (beta) => beta !== undefined,
-  );
-  if (betas.length === 2) headers["anthropic-beta"] = betas.join(",");
-  if (host.apiKey !== null) {
-    if (host.auth === "x-api-key") headers["x-api-key"] = host.apiKey;
-    else headers.authorization = `Bearer ${host.apiKey}`;
-  }
-  return headers;
-}
-
-/** The one version of Messages there is (docs.anthropic.com, "Versions"), which its hosts insist on. */
-const ANTHROPIC_VERSION = "2023-06-01";
-
-const OF_A_LANGUAGE = /^(anthropic|openai|x-stainless)-/;
-
-const withoutLanguage = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_A_LANGUAGE.test(name)));

@@ -26,7 +26,7 @@ export class ScriptedHosts implements Transport {
     private readonly script: (host: string) => Deed,
   ) {}
 
-  open({ host }: HostCall): Exchange {
+  open({ to: { host } }: HostCall): Exchange {
     this.asked.push(host.id);
     return new ScriptedExchange(this.clock, this.script(host.id), () => this.left.push(host.id));
   }

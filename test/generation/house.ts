@@ -3,6 +3,7 @@ import type { Catalog, Host, Model, Price, SurfaceName } from "../../src/catalog
 import type { Answer } from "../../src/generation/answer.ts";
 import { generator, type Holder, type House, type Settings } from "../../src/generation/generate.ts";
 import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts";
+import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1-transport.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
@@ -65,6 +66,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     ledger,
     journal: books.journal,
     transport,
+    destinations: new Destinations(SURFACES),
     surfaces: SURFACES,
     pairing,
     health: options.blind === true ? BLIND_HEALTH : health,

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { attempt, type Outcome, type Ways } from "../../src/hosts/attempt.ts";
+import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { Plan } from "../../src/routing/plan.ts";
@@ -56,6 +57,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     transport: hosts,
     clock,
     limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs, chunkGapMs: 120_000, totalMs: 1_200_000 },
+    destinations: new Destinations(SURFACES),
     surfaces: SURFACES,
     pairing: options.pairing ?? pairing,
     clientHeaders: {},

@@ -1,11 +1,18 @@
 import type { Host } from "../../src/catalog/catalog.ts";
-import { type HostCall, HostFault, type HostReply, type Transport } from "../../src/hosts/transport.ts";
+import {
+  type Destination,
+  type HostCall,
+  HostFault,
+  type HostReply,
+  type Transport,
+} from "../../src/hosts/transport.ts";
 
 /** How tests speak to a transport. */
-export const post = (host: Host, call: Partial<HostCall> = {}): HostCall => ({
-  host,
-  method: "POST",
-  path: "/chat/completions",
+export const post = (
+  host: Host,
+  { method, path, ...call }: Partial<Destination & HostCall> = {},
+): HostCall => ({
+  to: { host, method: method ?? "POST", path: path ?? "/chat/completions", headers: {} },
   headers: { "content-type": "application/json" },
   body: new TextEncoder().encode("{}"),
   ...call,

@@ -3,7 +3,7 @@ import { Arrivals } from "../../src/hosts/http1-arrivals.ts";
 import { endpointOf } from "../../src/hosts/http1-endpoint.ts";
 import { Http1Exchange } from "../../src/hosts/http1-exchange.ts";
 import { Pool } from "../../src/hosts/http1-pool.ts";
-import { encodeRequest } from "../../src/hosts/http1-request.ts";
+import { encodeRequest, headStart } from "../../src/hosts/http1-request.ts";
 import { HostFault } from "../../src/hosts/transport.ts";
 import { after, closeBeforeHead, head, json } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -44,7 +44,8 @@ async function poolTo(script: Behaviour[]) {
   const noted = (error: unknown) => void faults.push(error);
   const pool = new Pool(endpoint, limits, null, new ManualClock(), new Arrivals(), noted);
   const begun = (Kind: typeof Http1Exchange) => {
-    const exchange = new Kind(encodeRequest(post(hostRow(host)), endpoint));
+    const call = post(hostRow(host));
+    const exchange = new Kind(encodeRequest(call, headStart(call.to, endpoint)));
     exchange.begin(pool, false);
     return exchange;
   };

@@ -119,6 +119,26 @@ describe("a request", () => {
     ]);
   });
 
+  test("says what all requests to its destination say, and its own beside", async () => {
+    const host = await fake([ok, ok]);
+    const transport = transportOf();
+    const { to } = post(hostRow(host));
+    const destination = { ...to, headers: { authorization: "Bearer secret", "x-tenant": "one", te: "no" } };
+    for (const headers of [{ authorization: "Bearer stolen", "x-own": "first" }, { "user-agent": "second" }])
+      await exchanged(transport, { to: destination, headers, body: null });
+    const framed = {
+      host: `127.0.0.1:${host.port}`,
+      connection: "keep-alive",
+      "accept-encoding": "identity",
+      "content-length": "0",
+    };
+    const all = { ...framed, authorization: "Bearer secret", "x-tenant": "one" };
+    expect(host.requests.map(({ headers }) => headers)).toEqual([
+      { ...all, "x-own": "first" },
+      { ...all, "user-agent": "second" },
+    ]);
+  });
+
   test("that would smuggle a line break is never sent", async () => {
     const host = await fake([ok]);
     const transport = transportOf();
@@ -134,6 +154,11 @@ describe("a request", () => {
       post(row, { path: "/a HTTP/1.1\r\nx: y" }),
     ]) {
       expect(() => transport.open(call)).toThrow();
+      const { to, headers, body } = call;
+      const standing = { to: { ...to, headers }, headers: {}, body };
+      expect(() => transport.open(standing)).toThrow();
+      // Nor when it is tried again.
+      expect(() => transport.open(standing)).toThrow();
     }
     expect(host.connections).toBe(0);
   });

@@ -1,5 +1,6 @@
 import type { Route } from "../../src/catalog/catalog.ts";
 import { attempt, type HealthDesk, type Outcome, type Ways } from "../../src/hosts/attempt.ts";
+import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Health } from "../../src/routing/health.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
@@ -134,6 +135,7 @@ const waysOn = (transport: ScriptedHosts, clock: Clock, health: Health, { desk }
   transport,
   clock,
   limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
+  destinations: new Destinations(SURFACES),
   surfaces: SURFACES,
   pairing,
   clientHeaders: {},

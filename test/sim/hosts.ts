@@ -28,7 +28,7 @@ export class SimulatedHosts implements Transport {
       max_tokens?: number;
     };
     const script = writeScript(this.random, this.trouble(), body.max_tokens ?? 400);
-    const served: Served = { host: call.host.id, script, wordsSent: 0, ended: false };
+    const served: Served = { host: call.to.host.id, script, wordsSent: 0, ended: false };
     this.served.set(body.user, [...(this.served.get(body.user) ?? []), served]);
     return body.stream === true
       ? new StreamedExchange(this.clock, this.random, served)

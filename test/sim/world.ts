@@ -2,6 +2,7 @@ import type { Catalog, Host, Model, Price } from "../../src/catalog/catalog.ts";
 import type { Answer } from "../../src/generation/answer.ts";
 import { generator, type Holder, type House, type Settings } from "../../src/generation/generate.ts";
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
+import { Destinations } from "../../src/hosts/destination.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
@@ -343,6 +344,7 @@ function openHouse(parts: {
     ledger,
     journal: books.journal,
     transport: parts.hosts,
+    destinations: new Destinations(SURFACES),
     surfaces: SURFACES,
     pairing,
     health,
