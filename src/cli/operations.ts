@@ -173,24 +173,43 @@ export async function listHosts(options: OperationOptions, place: Place): Promis
   const { data } = await adminClient(options, place).get<{ data: readonly HostRow[] }>("/admin/hosts");
   show(place, options.json, data, [
     ...table(
-      ["host", "state", "speaks", "key", "routes", "address"],
+      ["host", "state", "in flight", "at most", "waiting", "routes", "speaks", "key", "address"],
       data.map((host) => [
         host.id,
         host.state,
+        host.in_flight,
+        mostAtOnce(host),
+        host.waiting,
+        usableRoutes(host),
         host.speaks.join(", "),
         host.has_api_key ? "yes" : "no",
-        host.routes.length,
         host.base_url,
       ]),
     ),
   ]);
 }
 
+/** Where nobody set a limit and the host never complained, it is only what a process can carry. */
+function mostAtOnce({ limit, max_concurrent, cut_workers }: HostRow): string {
+  if (limit === null || (max_concurrent === null && cut_workers === 0)) return "no limit";
+  return cut_workers > 0 ? `${limit}, since it complained` : `${limit}`;
+}
+
+function usableRoutes({ routes }: HostRow): string {
+  const usable = routes.filter((route) => route.usable && route.resting_workers === 0).length;
+  return usable === routes.length ? `${usable}` : `${usable} of ${routes.length}`;
+}
+
 interface HostRow {
   readonly id: string;
   readonly state: string;
+  readonly max_concurrent: number | null;
+  readonly limit: number | null;
+  readonly cut_workers: number;
+  readonly in_flight: number;
+  readonly waiting: number;
+  readonly routes: readonly { readonly usable: boolean; readonly resting_workers: number }[];
   readonly speaks: readonly string[];
   readonly has_api_key: boolean;
-  readonly routes: readonly unknown[];
   readonly base_url: string;
 }

@@ -57,6 +57,9 @@ function hostView(
     has_api_key: host.apiKey !== null,
     // A host that no model uses is not known to fail.
     state: !resting ? "available" : usable === 0 ? "resting" : "degraded",
+    max_concurrent: host.maxConcurrent ?? null,
+    limit: line?.limit ?? null,
+    cut_workers: line?.cut ?? 0,
     in_flight: line?.inFlight ?? 0,
     waiting: line?.waiting ?? 0,
     routes: views,

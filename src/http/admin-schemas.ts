@@ -87,6 +87,11 @@ const HostAnswer = answerOf(
     auth: oneOf(["bearer", "x-api-key"]),
     has_api_key: Type.Boolean(),
     state: oneOf(["available", "degraded", "resting"]),
+    max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
+    limit: orNone(
+      Type.Integer({ description: "requests that it is given at once now; null before its first request" }),
+    ),
+    cut_workers: Type.Integer({ description: "workers that give it less because it complained of too many" }),
     in_flight: Type.Integer({ description: "requests that it has now" }),
     waiting: Type.Integer({ description: "requests in line before it" }),
     routes: Type.Array(

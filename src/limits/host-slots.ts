@@ -50,10 +50,10 @@ export class HostSlots {
     if (line?.most === most) line.recalled(count);
   }
 
-  /** For the metrics: every host that has something to tell. */
+  /** For the metrics and the operator: every host that has something to tell. */
   *lines(): Generator<HostLoad> {
-    for (const [host, { inFlight, places, waiting }] of this.hosts)
-      yield { host, inFlight, limit: places, waiting };
+    for (const [host, { inFlight, places, waiting, isCut }] of this.hosts)
+      yield { host, inFlight, limit: places, waiting, cut: isCut ? 1 : 0 };
   }
 
   private line({ id, maxConcurrent }: Limited): HostLine {
@@ -79,6 +79,8 @@ export interface HostLoad {
   readonly inFlight: number;
   readonly limit: number;
   readonly waiting: number;
+  /** Processes that give it less than its limit, because it complained. */
+  readonly cut: number;
 }
 
 /** A host, of which only this matters here; `maxConcurrent` is the operator's limit. */
@@ -121,6 +123,10 @@ class HostLine {
   get places(): number {
     const places = this.limit.now(this.clock);
     return this.share === null ? places : Math.min(places, this.share.held);
+  }
+
+  get isCut(): boolean {
+    return this.limit.now(this.clock) < this.most;
   }
 
   get waiting(): number {

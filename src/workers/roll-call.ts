@@ -136,12 +136,13 @@ const MAX_PAST_SAMPLES = 100_000;
 function loadsTogether(loads: readonly HostLoad[]): HostLoad[] {
   const found = new Map<string, HostLoad>();
   for (const load of loads) {
-    const sum = found.get(load.host) ?? { host: load.host, inFlight: 0, limit: 0, waiting: 0 };
+    const sum = found.get(load.host) ?? { host: load.host, inFlight: 0, limit: 0, waiting: 0, cut: 0 };
     found.set(load.host, {
       host: load.host,
       inFlight: sum.inFlight + load.inFlight,
       limit: sum.limit + load.limit,
       waiting: sum.waiting + load.waiting,
+      cut: sum.cut + load.cut,
     });
   }
   return [...found.values()];

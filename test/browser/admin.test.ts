@@ -1,17 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
+import { status } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
 import { browserMissing, launch, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("the operator", () => {
   let gateway: OpenGateway;
+  let busy: FakeHost;
   let browser: Browser;
   let operator: Visitor;
   let customer: Made;
 
   beforeAll(async () => {
-    gateway = await open("");
+    busy = await startFakeHost(() => status(429, { "retry-after": "30" }));
+    gateway = await open(`
+hosts:
+  - { id: sim, base_url: simulated, speaks: [chat.completions] }
+  - { id: busy, base_url: "${busy.url}/v1", speaks: [chat.completions], max_concurrent: 4000 }
+models:
+  - { id: sim/echo, context_length: 100000, max_output_tokens: 4000, price: { input: 1, output: 1 }, routes: [{ host: sim, model: echo }] }
+  - { id: test/busy, context_length: 100000, max_output_tokens: 4000, price: { input: 1, output: 1 }, routes: [{ host: busy, model: m }] }
+`);
     customer = await gateway.key(0);
     browser = await launch();
     operator = await Visitor.arrive(browser, gateway.url);
@@ -19,6 +30,7 @@ describe.skipIf(browserMissing)("the operator", () => {
   afterAll(async () => {
     await browser?.close();
     await gateway?.close();
+    await busy?.close();
   });
 
   const ask = (model: string) => gateway.chat(customer.key, { model });
@@ -61,6 +73,22 @@ describe.skipIf(browserMissing)("the operator", () => {
     await operator.button("Suspend").waitFor();
     await operator.page.getByText("Lifted").waitFor();
     expect((await ask("sim/echo")).status).toBe(200);
+  });
+
+  test("sees which host has complained, what it is given now, and what rests", async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask("test/busy")));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    await operator.link("Hosts").click();
+    const card = operator.page.getByRole("region", { name: "busy" });
+    await card.getByText(/^0 in flight of at most \d\d · 4,000 allowed/).waitFor();
+    await card.getByText("complained of too many at once").waitFor();
+    await card.getByText("rests", { exact: true }).waitFor();
+    const { json } = await gateway.send("GET", "/admin/hosts", { bearer: ADMIN });
+    expect(json.data).toMatchObject([
+      { id: "sim", max_concurrent: null, cut_workers: 0, waiting: 0 },
+      { id: "busy", max_concurrent: 4_000, cut_workers: 1, waiting: 0 },
+    ]);
+    expect(json.data[1].limit).toBeLessThan(4_000);
   });
 
   test("sees that the books are right, and the configuration without secrets", async () => {

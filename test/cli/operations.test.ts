@@ -143,6 +143,53 @@ test("hosts are shown as the gateway sees them", async () => {
   expect(await json("hosts")).toMatchObject([{ id: "h0", state: "available", has_api_key: false }]);
 });
 
+const ROUTE = { usable: true, resting_workers: 0 };
+const IDLE = {
+  id: "idle",
+  state: "available",
+  max_concurrent: null,
+  limit: null,
+  cut_workers: 0,
+  in_flight: 0,
+  waiting: 0,
+  routes: [ROUTE],
+  speaks: ["messages"],
+  has_api_key: true,
+  base_url: "https://idle.example/v1",
+};
+
+test("what a host has to do, what it is given and which of its routes rest is in the table", async () => {
+  const data = [
+    IDLE,
+    { ...IDLE, id: "free", limit: 10_000, in_flight: 3 },
+    { ...IDLE, id: "bounded", max_concurrent: 40, limit: 40, in_flight: 40, waiting: 7 },
+    { ...IDLE, id: "cut", max_concurrent: 40, limit: 21, cut_workers: 1, in_flight: 2 },
+    {
+      ...IDLE,
+      id: "resting",
+      routes: [ROUTE, { usable: true, resting_workers: 1 }, { usable: false, resting_workers: 2 }],
+    },
+  ];
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Response.json({ object: "list", data }),
+  });
+  const { out } = await gateway(["hosts"], { GATEWAY_URL: server.url.origin, GATEWAY_ADMIN_TOKEN: ADMIN });
+  const rows = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(/ {2,}/).slice(0, 6));
+  expect(rows).toEqual([
+    ["host", "state", "in flight", "at most", "waiting", "routes"],
+    ["idle", "available", "0", "no limit", "0", "1"],
+    ["free", "available", "3", "no limit", "0", "1"],
+    ["bounded", "available", "40", "40", "7", "1"],
+    ["cut", "available", "2", "21, since it complained", "0", "1"],
+    ["resting", "available", "0", "no limit", "0", "1 of 3"],
+  ]);
+});
+
 describe("what goes wrong is told with the next step, and by the exit code", () => {
   const wrong: [string, string[], Record<string, string>, number, string][] = [
     ["a word that is no command", ["kees"], {}, 2, "Did you mean keys?"],

@@ -142,7 +142,7 @@ test("a host that complains is given less at once", async () => {
   behaviour = status(429);
   house = await openHouse([hostRow(host, { id: "busy", maxConcurrent: 100 })]);
   await Promise.all(Array.from({ length: 50 }, () => house!.send("chat.completions", chat())));
-  expect([...house.slots.lines()]).toEqual([{ host: "busy", inFlight: 0, limit: 35, waiting: 0 }]);
+  expect([...house.slots.lines()]).toEqual([{ host: "busy", inFlight: 0, limit: 35, waiting: 0, cut: 1 }]);
 });
 
 test("a key that has reached its rate is refused before its body is looked at", async () => {

@@ -103,6 +103,9 @@ test("the operator sees each host with its routes and whether they answer", asyn
       auth: "bearer",
       has_api_key: false,
       state: "available",
+      max_concurrent: null,
+      limit: null,
+      cut_workers: 0,
       in_flight: 0,
       waiting: 0,
       routes: ["test/one", "test/two"].map((model) => ({

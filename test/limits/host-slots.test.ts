@@ -72,7 +72,7 @@ describe("the line before a host", () => {
     taken[0]!.release();
     expect(await waiting).not.toBeNull();
     expect(slots.take(host)).toBeNull();
-    expect([...slots.lines()]).toEqual([{ host: "h", inFlight: 2, limit: 2, waiting: 0 }]);
+    expect([...slots.lines()]).toEqual([{ host: "h", inFlight: 2, limit: 2, waiting: 0, cut: 0 }]);
   });
 
   test("who waits too long, or leaves, gets none, and takes none from the others", async () => {

@@ -29,7 +29,7 @@ class House {
       metrics: this.read(index),
       hosts: {
         routes: [{ ...route, usable, resting: 1 - usable, firstTokenMs: index === 0 ? null : 20 }],
-        lines: [{ host: "h", inFlight: 2, limit: 5, waiting: index }],
+        lines: [{ host: "h", inFlight: 2, limit: 5, waiting: index, cut: index }],
       },
     };
   }
@@ -132,6 +132,6 @@ test("of hosts, it is said at how many workers a route rests, and what all worke
         tokensPerSecond: null,
       },
     ],
-    lines: [{ host: "h", inFlight: 4, limit: 10, waiting: 1 }],
+    lines: [{ host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 }],
   });
 });

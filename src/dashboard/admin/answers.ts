@@ -24,6 +24,11 @@ export interface HostRow {
   readonly speaks: readonly string[];
   readonly has_api_key: boolean;
   readonly state: "available" | "degraded" | "resting";
+  readonly max_concurrent: number | null;
+  readonly limit: number | null;
+  readonly cut_workers: number;
+  readonly in_flight: number;
+  readonly waiting: number;
   readonly routes: readonly RouteRow[];
 }
 
@@ -34,6 +39,7 @@ export interface RouteRow {
   readonly free: boolean;
   readonly verified_free: boolean;
   readonly usable: boolean;
+  readonly resting_workers: number;
   readonly first_token_ms: number | null;
   readonly tokens_per_second: number | null;
 }

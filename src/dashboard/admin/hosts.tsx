@@ -1,5 +1,5 @@
 import type { List } from "../api.ts";
-import { milliseconds } from "../format.ts";
+import { count, milliseconds } from "../format.ts";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { useResource } from "../resource.ts";
@@ -37,7 +37,8 @@ const STATES = {
   resting: ["bad", "resting after failures"],
 } as const satisfies Record<HostRow["state"], readonly [string, string]>;
 
-function Host({ of: { id, base_url, speaks, has_api_key, state, routes } }: { of: HostRow }) {
+function Host({ of: host }: { of: HostRow }) {
+  const { id, base_url, speaks, has_api_key, state, routes } = host;
   const [tone, words] = STATES[state];
   return (
     <section class="card" aria-label={id}>
@@ -48,6 +49,7 @@ function Host({ of: { id, base_url, speaks, has_api_key, state, routes } }: { of
             <span class="mono">{base_url}</span> · {speaks.join(", ")}
             {!has_api_key && " · no key"}
           </p>
+          <Load of={host} />
         </div>
         <span class={`tag ${tone}-tag`}>{words}</span>
       </div>
@@ -81,6 +83,21 @@ function Host({ of: { id, base_url, speaks, has_api_key, state, routes } }: { of
   );
 }
 
+/** What it has to do now, and how much of it at once; a host that complained is given less for a while. */
+function Load({ of: { in_flight, waiting, limit, max_concurrent, cut_workers } }: { of: HostRow }) {
+  const isCut = cut_workers > 0;
+  // Where nobody set a limit and the host never complained, it is only what a process can carry.
+  const most = limit !== null && (max_concurrent !== null || isCut) ? ` of at most ${count(limit)}` : "";
+  const allowed = isCut && max_concurrent !== null ? ` · ${count(max_concurrent)} allowed` : "";
+  const line = waiting > 0 ? ` · ${count(waiting)} waiting` : "";
+  return (
+    <p class="small">
+      {`${count(in_flight)} in flight${most}${allowed}${line} `}
+      {isCut && <span class="tag warn-tag">complained of too many at once</span>}
+    </p>
+  );
+}
+
 const routeRow = (route: RouteRow) => (
   <tr key={`${route.model} ${route.host_model} ${route.free}`}>
     <td>{route.model}</td>
@@ -95,8 +112,14 @@ const routeRow = (route: RouteRow) => (
   </tr>
 );
 
-function RouteState({ of: { usable, free, verified_free, priced } }: { of: RouteRow }) {
+function RouteState({ of: { usable, resting_workers, free, verified_free, priced } }: { of: RouteRow }) {
   if (!usable) return <span class="tag bad-tag">rests</span>;
+  if (resting_workers > 0)
+    return (
+      <span class="tag warn-tag">
+        rests at {resting_workers} {resting_workers === 1 ? "worker" : "workers"}
+      </span>
+    );
   if (free) {
     return (
       <span class={`tag ${verified_free ? "good" : "warn"}-tag`}>
