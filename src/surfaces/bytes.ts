@@ -5,6 +5,14 @@
 export const textOf = (bytes: Uint8Array, from: number, to: number): string =>
   Buffer.prototype.toString.call(bytes, "utf8", from, to);
 
+export const contains = (bytes: Uint8Array, part: Uint8Array): boolean =>
+  Buffer.prototype.includes.call(bytes, part);
+
+export function containsOne(bytes: Uint8Array, parts: readonly Uint8Array[]): boolean {
+  for (const part of parts) if (contains(bytes, part)) return true;
+  return false;
+}
+
 export const copyInto = (
   target: Uint8Array,
   at: number,

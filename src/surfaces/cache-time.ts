@@ -1,8 +1,9 @@
+import { containsOne } from "./bytes.ts";
 import { asObject } from "./json.ts";
 
 /** Whether a prompt asks for a cache that lasts an hour, whose writes cost more (Anthropic "Prompt caching", `ttl`). */
-export const isCachedFor1h = (body: Buffer, json: unknown): boolean =>
-  MARKS.some((mark) => body.includes(mark)) && asksFor1h(json);
+export const isCachedFor1h = (body: Uint8Array, json: unknown): boolean =>
+  containsOne(body, MARKS) && asksFor1h(json);
 
 /** The second is how it may be written so that it is not found by its letters. */
 const MARKS = ['"1h"', "\\u00"].map((mark) => Buffer.from(mark));

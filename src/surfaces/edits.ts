@@ -5,8 +5,8 @@ import { copyInto } from "./bytes.ts";
  * nothing is changed, none. The lists are kept from one use to the next, because there is one for each token.
  */
 export class Edits {
-  private readonly starts: number[] = [];
-  private readonly ends: number[] = [];
+  /** Start and end of each span. */
+  private readonly spans: number[] = [];
   private readonly texts: Uint8Array[] = [];
   private count = 0;
   private growth = 0;
@@ -14,13 +14,13 @@ export class Edits {
   /** Spans may not overlap; they come in order but for neighbours. */
   replace(start: number, end: number, by: Uint8Array): void {
     let at = this.count;
-    for (; at > 0 && this.starts[at - 1]! > start; at--) {
-      this.starts[at] = this.starts[at - 1]!;
-      this.ends[at] = this.ends[at - 1]!;
+    for (; at > 0 && this.spans[2 * at - 2]! > start; at--) {
+      this.spans[2 * at] = this.spans[2 * at - 2]!;
+      this.spans[2 * at + 1] = this.spans[2 * at - 1]!;
       this.texts[at] = this.texts[at - 1]!;
     }
-    this.starts[at] = start;
-    this.ends[at] = end;
+    this.spans[2 * at] = start;
+    this.spans[2 * at + 1] = end;
     this.texts[at] = by;
     this.count += 1;
     this.growth += by.length - (end - start);
@@ -38,10 +38,10 @@ export class Edits {
     let from = 0;
     let at = 0;
     for (let index = 0; index < this.count; index++) {
-      at += copyInto(edited, at, bytes, from, this.starts[index]!);
+      at += copyInto(edited, at, bytes, from, this.spans[2 * index]!);
       edited.set(this.texts[index]!, at);
       at += this.texts[index]!.length;
-      from = this.ends[index]!;
+      from = this.spans[2 * index + 1]!;
     }
     copyInto(edited, at, bytes, from, bytes.length);
     this.forget();

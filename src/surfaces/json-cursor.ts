@@ -1,4 +1,6 @@
+import { textOf } from "./bytes.ts";
 import {
+  BACKSLASH,
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COLON,
@@ -21,20 +23,23 @@ import {
 export class JsonCursor {
   /** Where the value begins that is to be read or skipped next. */
   at = 0;
-  /** The name of the member, with its quotes. */
-  private nameStart = 0;
+  /** The quote of the member's name. */
+  memberStart = 0;
   private nameEnd = 0;
   /** The comma before the member; -1 at the first one. */
   comma = -1;
   private bytes = NO_BYTES;
   private end = 0;
   private givenUp = false;
+  /** It gave up because values are nested deeper than `MAX_DEPTH`. */
+  isTooDeep = false;
 
   begin(bytes: Uint8Array, start: number, end: number): void {
     this.bytes = bytes;
     this.at = skipSpace(bytes, start, end);
     this.end = end;
     this.givenUp = false;
+    this.isTooDeep = false;
   }
 
   giveUp(): void {
@@ -66,15 +71,28 @@ export class JsonCursor {
     const nameEnd = skipString(bytes, at, end);
     const colon = skipSpace(bytes, nameEnd, end);
     if (bytes[at] !== QUOTE || bytes[colon] !== COLON) this.givenUp = true;
-    this.nameStart = at;
+    this.memberStart = at;
     this.nameEnd = nameEnd;
     this.at = skipSpace(bytes, colon + 1, end);
     return !this.givenUp && this.at < end;
   }
 
-  /** A name that is spelt with an escape is not found; hosts have no reason for one. */
+  /** Behind the comma that follows the value, if one does. */
+  get nextMemberStart(): number {
+    const at = skipSpace(this.bytes, this.at, this.end);
+    return this.bytes[at] === COMMA ? at + 1 : at;
+  }
+
+  /** A name that is spelt with an escape is not found: see `escapedName`. */
   isNamed(name: string): boolean {
-    return isSpelt(this.bytes, name, this.nameStart + 1, this.nameEnd - 1);
+    return isSpelt(this.bytes, name, this.memberStart + 1, this.nameEnd - 1);
+  }
+
+  /** The name, where it is spelt with an escape: another parser may not recognise it. Null for a plain one. */
+  get escapedName(): string | null {
+    for (let at = this.memberStart + 1; at < this.nameEnd - 1; at++)
+      if (this.bytes[at] === BACKSLASH) return this.decodedName();
+    return null;
   }
 
   enterArray(): void {
@@ -88,7 +106,7 @@ export class JsonCursor {
 
   skip(): void {
     const end = skipValue(this.bytes, this.at, this.end);
-    if (end === TOO_DEEP) this.givenUp = true;
+    if (end === TOO_DEEP) this.givenUp = this.isTooDeep = true;
     else this.at = end;
   }
 
@@ -120,6 +138,15 @@ export class JsonCursor {
     }
     if (this.at === start) this.givenUp = true;
     return count;
+  }
+
+  private decodedName(): string {
+    const spelt = textOf(this.bytes, this.memberStart, this.nameEnd);
+    try {
+      return JSON.parse(spelt);
+    } catch {
+      return spelt;
+    }
   }
 
   private take(bracket: number): void {

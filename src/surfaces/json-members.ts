@@ -1,4 +1,4 @@
-import { textOf } from "./bytes.ts";
+import { copyInto } from "./bytes.ts";
 
 /**
  * Where the members of a JSON object stand in its bytes. The gateway changes two or three members of a request and one of
@@ -6,42 +6,14 @@ import { textOf } from "./bytes.ts";
  * It only finds members: that the bytes are JSON at all is `JSON.parse`'s to say.
  */
 export interface Member {
-  /** As spelt, without quotes; decoded where it was escaped. */
-  readonly name: string;
-  /** The spelling used an escape: another parser may not recognise the name. */
-  readonly escaped: boolean;
   /** From the opening quote of the name to the end of the value. */
   readonly start: number;
   readonly valueStart: number;
   readonly end: number;
 }
 
-export type Malformed = "not_an_object" | "too_deep";
-
 /** Deeper nesting than any client sends; a recursive parser elsewhere might not survive more. */
 export const MAX_DEPTH = 128;
-
-/** Members of the object that begins at `from`, in order; duplicates included. */
-export function readMembers(bytes: Uint8Array, from = 0, to = bytes.length): Member[] | Malformed {
-  const members: Member[] = [];
-  let at = skipSpace(bytes, from, to);
-  if (bytes[at] !== OPEN_BRACE) return "not_an_object";
-  at = skipSpace(bytes, at + 1, to);
-  while (at < to && bytes[at] === QUOTE) {
-    const start = at;
-    const nameEnd = skipString(bytes, at, to);
-    at = skipSpace(bytes, nameEnd, to);
-    if (bytes[at] !== COLON) return "not_an_object";
-    const valueStart = skipSpace(bytes, at + 1, to);
-    const end = skipValue(bytes, valueStart, to);
-    if (end === TOO_DEEP) return "too_deep";
-    members.push({ ...nameOf(bytes, start, nameEnd), start, valueStart, end });
-    at = skipSpace(bytes, end, to);
-    if (bytes[at] !== COMMA) break;
-    at = skipSpace(bytes, at + 1, to);
-  }
-  return members;
-}
 
 /** The member of that name, of an object that is known to be well-formed; stops looking as soon as it is found. */
 export function findMember(bytes: Uint8Array, name: string, from: number, to: number): Member | null {
@@ -54,7 +26,7 @@ export function findMember(bytes: Uint8Array, name: string, from: number, to: nu
     const valueStart = skipSpace(bytes, skipSpace(bytes, nameEnd, to) + 1, to);
     const end = skipValue(bytes, valueStart, to);
     if (end === TOO_DEEP) return null;
-    if (isSpelt(bytes, name, start + 1, nameEnd - 1)) return { name, escaped: false, start, valueStart, end };
+    if (isSpelt(bytes, name, start + 1, nameEnd - 1)) return { start, valueStart, end };
     at = skipSpace(bytes, end, to);
     if (bytes[at] !== COMMA) return null;
     at = skipSpace(bytes, at + 1, to);
@@ -62,37 +34,14 @@ export function findMember(bytes: Uint8Array, name: string, from: number, to: nu
   return null;
 }
 
-/**
- * The object with some members replaced, dropped (null) or added, everything else byte for byte. Spaces between members
- * are not kept.
- */
-export function rebuild(
-  bytes: Buffer,
-  members: readonly Member[],
-  changes: ReadonlyMap<string, string | null>,
-): Buffer {
-  const pieces: Uint8Array[] = [];
-  let separator = BRACE;
-  for (const member of members) {
-    const change = changes.get(member.name);
-    if (change === null) continue;
-    pieces.push(separator);
-    separator = COMMA_BYTE;
-    if (change === undefined) pieces.push(bytes.subarray(member.start, member.end));
-    else pieces.push(bytes.subarray(member.start, member.valueStart), Buffer.from(change));
-  }
-  for (const [name, change] of changes) {
-    if (change === null || members.some((member) => member.name === name)) continue;
-    pieces.push(separator, Buffer.from(`${JSON.stringify(name)}:${change}`));
-    separator = COMMA_BYTE;
-  }
-  pieces.push(separator === BRACE ? EMPTY_OBJECT : CLOSE);
-  return Buffer.concat(pieces);
-}
-
 /** The bytes with the span replaced. */
-export const replaceSpan = (bytes: Uint8Array, start: number, end: number, by: Uint8Array): Buffer =>
-  Buffer.concat([bytes.subarray(0, start), by, bytes.subarray(end)]);
+export function replaceSpan(bytes: Uint8Array, start: number, end: number, by: Uint8Array): Uint8Array {
+  const replaced = new Uint8Array(bytes.length + by.length - (end - start));
+  copyInto(replaced, 0, bytes, 0, start);
+  replaced.set(by, start);
+  copyInto(replaced, start + by.length, bytes, end, bytes.length);
+  return replaced;
+}
 
 /** The member of that name with its comma, of an object that is known to be well-formed. */
 export function findWithComma(
@@ -111,7 +60,7 @@ export function findWithComma(
 }
 
 export const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+export const BACKSLASH = 0x5c;
 export const COLON = 0x3a;
 export const COMMA = 0x2c;
 export const OPEN_BRACE = 0x7b;
@@ -119,11 +68,6 @@ export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 export const TOO_DEEP = -1;
-
-const BRACE = Buffer.from("{");
-const COMMA_BYTE = Buffer.from(",");
-const CLOSE = Buffer.from("}");
-const EMPTY_OBJECT = Buffer.from("{}");
 
 export function skipSpace(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
@@ -188,16 +132,6 @@ function skipScalar(bytes: Uint8Array, from: number, to: number): number {
     at += 1;
   }
   return at;
-}
-
-function nameOf(bytes: Uint8Array, start: number, end: number): { name: string; escaped: boolean } {
-  const spelt = textOf(bytes, start + 1, end - 1);
-  if (!spelt.includes("\\")) return { name: spelt, escaped: false };
-  try {
-    return { name: JSON.parse(`"${spelt}"`) as string, escaped: true };
-  } catch {
-    return { name: spelt, escaped: true };
-  }
 }
 
 export function isSpelt(bytes: Uint8Array, name: string, from: number, to: number): boolean {

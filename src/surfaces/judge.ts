@@ -1,5 +1,5 @@
 import type { ErrorObject } from "../errors/refusal.ts";
-import { estimateJsonText, estimateTokens } from "../tokens/estimate.ts";
+import { estimateJsonText, tokensOf } from "../tokens/estimate.ts";
 import { Edits, NOTHING } from "./edits.ts";
 import { fault } from "./host-error.ts";
 import { parseObject } from "./json.ts";
@@ -77,9 +77,7 @@ export abstract class PassingJudge implements WholeJudge {
 
   /** Text of any kind that the model wrote: it counts, and it is a token. */
   protected wrote(text: unknown): void {
-    if (typeof text !== "string" || text === "") return;
-    this.tokenSeen = true;
-    this.counted += estimateTokens(text);
+    this.wroteTokens(tokensOf(text));
   }
 
   /** The same for text that was counted where it stands. */

@@ -1,4 +1,5 @@
 import type { Refusal } from "../errors/refusal.ts";
+import type { BodyChanges } from "./body-changes.ts";
 import { asObject } from "./json.ts";
 import { invalid } from "./request.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
@@ -11,18 +12,19 @@ import type { GenerationRequest, HostTarget } from "./surface.ts";
 export function leaveOutOwnTools(
   { json, surface }: Pick<GenerationRequest, "json" | "surface">,
   { quirks }: Pick<HostTarget, "quirks">,
-  changes: Map<string, string | null>,
-): readonly string[] | Refusal {
-  if (quirks.ownTools === true) return [];
-  const member = FEE_MEMBERS.find((name) => json[name] !== undefined && json[name] !== null);
-  if (member !== undefined) return invalid(member, FEE);
-  if (!Array.isArray(json.tools) || !json.tools.some(hasFee)) return [];
+  changes: BodyChanges,
+): Refusal | null {
+  if (quirks.ownTools === true) return null;
+  for (const name of FEE_MEMBERS)
+    if (json[name] !== undefined && json[name] !== null) return invalid(name, FEE);
+  if (!Array.isArray(json.tools) || !json.tools.some(hasFee)) return null;
   const canDoWithout = (tool: unknown) => surface === "responses" && SEARCHES.has(asObject(tool)?.type);
   const needed = json.tools.findIndex((tool) => hasFee(tool) && !canDoWithout(tool));
   if (needed !== -1) return invalid(`tools[${needed}].type`, FEE);
   const left = json.tools.filter((tool) => !hasFee(tool));
   changes.set("tools", left.length === 0 ? null : JSON.stringify(left));
-  return ["tools[].web_search"];
+  changes.omitted.push("tools[].web_search");
+  return null;
 }
 
 const FEE = "asks for a tool of the host's own, which costs more than the model's price here: leave it out";

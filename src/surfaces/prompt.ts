@@ -1,5 +1,6 @@
 import { estimatePrompt } from "../tokens/estimate.ts";
 import { walkPrompt } from "../tokens/media.ts";
+import { containsOne } from "./bytes.ts";
 import { asObject } from "./json.ts";
 
 /**
@@ -7,9 +8,9 @@ import { asObject } from "./json.ts";
  * UTF-8 bytes; the JSON around it only adds. Images and audio are not text: each counts at its own bound. Embedded files have
  * none before they are read.
  */
-export function sizePrompt(body: Buffer, json: Readonly<Record<string, unknown>>): PromptSize {
+export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptSize {
   const unseen = isServedMore(json);
-  if (!MEDIA_MARKS.some((mark) => body.includes(mark))) {
+  if (!containsOne(body, MEDIA_MARKS)) {
     return {
       bound: body.length,
       estimate: estimatePrompt(body.length),
@@ -58,7 +59,7 @@ const MEDIA_MARKS = ["image", '"document"', '"file"', "input_file", "input_audio
 
 /** Searches, files and templates of the host's own go into the prompt and are billed as that. */
 function isServedMore(json: Readonly<Record<string, unknown>>): boolean {
-  if (SERVED_MEMBERS.some((name) => json[name] !== undefined && json[name] !== null)) return true;
+  for (const name of SERVED_MEMBERS) if (json[name] !== undefined && json[name] !== null) return true;
   return Array.isArray(json.tools) && json.tools.some((tool) => isServed(asObject(tool)?.type));
 }
 

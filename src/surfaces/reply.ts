@@ -1,8 +1,9 @@
+import { textOf } from "./bytes.ts";
 import { parseObject } from "./json.ts";
 import { findMember, replaceSpan } from "./json-members.ts";
 
 /** The answer with its top-level `model` put back, everything else as it came. */
-export function withModel(body: Buffer, publicModel: string): Buffer {
+export function withModel(body: Uint8Array, publicModel: string): Uint8Array {
   const member = findMember(body, "model", 0, body.length);
   return member === null
     ? body
@@ -10,5 +11,5 @@ export function withModel(body: Buffer, publicModel: string): Buffer {
 }
 
 /** Null for what is no JSON object. */
-export const parseReply = (body: Buffer): Record<string, unknown> | null =>
-  parseObject(body.toString("utf8"));
+export const parseReply = (body: Uint8Array): Record<string, unknown> | null =>
+  parseObject(textOf(body, 0, body.length));

@@ -1,8 +1,10 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { BodyChanges } from "./body-changes.ts";
 import { isCachedFor1h } from "./cache-time.ts";
 import { asObject } from "./json.ts";
-import { MAX_DEPTH, type Member, readMembers } from "./json-members.ts";
+import { JsonCursor } from "./json-cursor.ts";
+import { MAX_DEPTH } from "./json-members.ts";
 import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
 import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";
@@ -11,50 +13,42 @@ import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";
  * A request body of any of the three languages: one scan for its members, one parse. What decides over money and routing
  * must read the same here and at the host, so the members that do may be spelt once, and plainly.
  */
-export function readBody(bytes: Uint8Array, surface: SurfaceName): Body | Refusal {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const members = readMembers(body);
-  if (members === "too_deep")
-    return refuse("invalid_request", `The body is nested deeper than ${MAX_DEPTH} levels.`);
-  const parsed = members === "not_an_object" ? null : parse(body);
-  if (parsed === null || members === "not_an_object") {
-    return refuse("invalid_request", "The body must be one JSON object in UTF-8.");
-  }
-  const unsure = ambiguous(members);
+export function readBody(body: Uint8Array, surface: SurfaceName): Body | Refusal {
+  const unsure = ambiguous(body);
   if (unsure !== null) return unsure;
+  const json = parse(body);
+  if (json === null) return noObject();
   // With a list alone, as OpenRouter's clients may send, its first is the one that is asked for.
-  const model = parsed.model ?? (Array.isArray(parsed.models) ? parsed.models[0] : undefined);
+  const model = json.model ?? (Array.isArray(json.models) ? json.models[0] : undefined);
   if (typeof model !== "string" || model === "") return invalid("model", "must be a non-empty string");
-  const dearer = DEARER.find(([name, values]) => values.includes(parsed[name]));
-  if (dearer !== undefined)
-    return invalid(dearer[0], "asks for a service that costs more than the model's price here: leave it out");
-  const stream = parsed.stream ?? false;
+  const dearer = dearerService(json);
+  if (dearer !== null)
+    return invalid(dearer, "asks for a service that costs more than the model's price here: leave it out");
+  const stream = json.stream ?? false;
   if (typeof stream !== "boolean") return invalid("stream", "must be true or false");
-  return { surface, body, members, json: parsed, model, stream };
+  return { surface, body, json, model, stream };
 }
 
-export interface Body {
-  readonly surface: SurfaceName;
-  readonly body: Buffer;
-  readonly members: readonly Member[];
-  readonly json: Readonly<Record<string, unknown>>;
-  readonly model: string;
-  readonly stream: boolean;
-}
+export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model" | "stream">;
 
 /** The request as the rest of the gateway sees it. */
-export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): PassedRequest {
-  const { models, provider, route, fallbacks } = read.json;
-  const { bound, estimate, mediaTokens, hasFiles, unseen } = sizePrompt(read.body, read.json);
+export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): GenerationRequest {
+  const { surface, body, json, model, stream } = read;
+  const { models, provider, route, fallbacks } = json;
+  const { bound, estimate, mediaTokens, hasFiles, unseen } = sizePrompt(body, json);
   return {
-    ...read,
+    surface,
+    body,
+    json,
+    model,
+    stream,
     maxOutputTokens,
     choices,
     promptBound: bound,
     promptEstimate: estimate,
     mediaTokens,
     promptHasFiles: hasFiles,
-    promptCachedFor1h: isCachedFor1h(read.body, read.json),
+    promptCachedFor1h: isCachedFor1h(body, json),
     promptUnseen: unseen,
     overrides: { models, provider, route, fallbacks },
   };
@@ -80,12 +74,6 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
 
 const NO_BYTES = new Uint8Array();
 
-/** A request together with where its members stand. */
-export interface PassedRequest extends GenerationRequest {
-  readonly body: Buffer;
-  readonly members: readonly Member[];
-}
-
 /** A positive whole number, absent, or null. */
 export function readCeiling(json: Readonly<Record<string, unknown>>, name: string): number | null | Refusal {
   const value = json[name];
@@ -103,58 +91,61 @@ export function checkMessages(json: Readonly<Record<string, unknown>>): Refusal 
   const { messages } = json;
   if (!Array.isArray(messages) || messages.length === 0)
     return invalid("messages", "must be a non-empty array");
-  const at = messages.findIndex((message) => asObject(message) === null);
-  return at === -1 ? null : invalid(`messages[${at}]`, "must be an object");
+  for (let at = 0; at < messages.length; at++)
+    if (asObject(messages[at]) === null) return invalid(`messages[${at}]`, "must be an object");
+  return null;
 }
 
 export const invalid = (param: string, what: string): Refusal =>
   refuse("invalid_request", `\`${param}\` ${what}.`, { param });
 
+type Ceiling = number | null | Refusal;
+
 /** The larger of the ceilings that were named: the hold must cover whichever the host obeys. */
-export function largest(...ceilings: (number | null | Refusal)[]): number | null | Refusal {
-  let most: number | null = null;
-  for (const ceiling of ceilings) {
-    if (refused(ceiling)) return ceiling;
-    if (ceiling !== null) most = Math.max(most ?? 0, ceiling);
-  }
-  return most;
+export function larger(one: Ceiling, other: Ceiling): Ceiling {
+  if (one === null || refused(other)) return refused(one) ? one : other;
+  return other === null || refused(one) ? one : Math.max(one, other);
 }
 
 /** Routing overrides are the gateway's to read; hosts never see them. */
-const OVERRIDES_DROPPED: ReadonlyMap<string, null> = new Map(
-  ["models", "provider", "route", "fallbacks"].map((name) => [name, null]),
-);
+const OVERRIDES = ["models", "provider", "route", "fallbacks"];
 
 /** What changes in a body that is passed on: the overrides go, the host's name for the model and its way of answering come. */
-export function passedChanges(request: GenerationRequest, target: HostTarget): Map<string, string | null> {
-  const changes = new Map<string, string | null>(OVERRIDES_DROPPED);
+export function passedChanges({ json, stream }: GenerationRequest, target: HostTarget): BodyChanges {
+  const changes = new BodyChanges();
+  for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, null);
   changes.set("model", JSON.stringify(target.model));
-  if (target.stream !== request.stream) changes.set("stream", String(target.stream));
+  if (target.stream !== stream) changes.set("stream", String(target.stream));
   return changes;
 }
 
 /** Thoughts that another language sealed are nothing to this host: what is left out is told. */
 export function leaveOutSeals(
-  { body, json }: PassedRequest,
+  { body, json }: GenerationRequest,
   member: "messages" | "input",
-  changes: Map<string, string | null>,
-): readonly string[] {
-  if (!mayHoldSeals(body)) return [];
+  changes: BodyChanges,
+): void {
+  if (!mayHoldSeals(body)) return;
   changes.set(member, JSON.stringify(withoutSeals(json[member])));
-  return ["reasoning"];
+  changes.omitted.push("reasoning");
 }
 
 /**
  * Services that hosts charge above their prices for: holds and charges know one price of a model (OpenAI "Priority
  * processing", Anthropic "Fast mode").
  */
-const DEARER: readonly (readonly [name: string, values: readonly unknown[]])[] = [
-  ["service_tier", ["priority", "fast"]],
-  ["speed", ["fast"]],
+const DEARER: readonly { readonly name: string; readonly values: readonly unknown[] }[] = [
+  { name: "service_tier", values: ["priority", "fast"] },
+  { name: "speed", values: ["fast"] },
 ];
 
+function dearerService(json: Readonly<Record<string, unknown>>): string | null {
+  for (const { name, values } of DEARER) if (values.includes(json[name])) return name;
+  return null;
+}
+
 /** Members by which money and routing are decided, in any of the languages. */
-const CONTROLLED = new Set([
+const CONTROLLED: readonly string[] = [
   "model",
   "models",
   "provider",
@@ -176,27 +167,45 @@ const CONTROLLED = new Set([
   "background",
   "previous_response_id",
   "conversation",
-]);
+];
 
 const MAX_CEILING = 100_000_000;
 const MAX_CHOICES = 128;
 /** A body with more members is no request of any client. */
 const MAX_MEMBERS = 256;
 
-function ambiguous(members: readonly Member[]): Refusal | null {
-  if (members.length > MAX_MEMBERS)
-    return refuse("invalid_request", `The body has more than ${MAX_MEMBERS} fields.`);
-  const seen = new Set<string>();
-  for (const { name, escaped } of members) {
-    if (!CONTROLLED.has(name)) continue;
-    if (escaped) return invalid(name, "must be spelt without escapes");
-    if (seen.has(name)) return invalid(name, "is given twice");
-    seen.add(name);
+function ambiguous(body: Uint8Array): Refusal | null {
+  const cursor = new JsonCursor();
+  const seen: string[] = [];
+  let count = 0;
+  cursor.begin(body, 0, body.length);
+  cursor.enterObject();
+  while (cursor.nextMember()) {
+    const escaped = cursor.escapedName;
+    if (escaped !== null && CONTROLLED.includes(escaped))
+      return invalid(escaped, "must be spelt without escapes");
+    const name = controlledAt(cursor);
+    if (name !== null) {
+      if (seen.includes(name)) return invalid(name, "is given twice");
+      seen.push(name);
+    }
+    if (++count > MAX_MEMBERS)
+      return refuse("invalid_request", `The body has more than ${MAX_MEMBERS} fields.`);
+    cursor.skip();
   }
+  if (cursor.isTooDeep)
+    return refuse("invalid_request", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  return cursor.isDone ? null : noObject();
+}
+
+function controlledAt(cursor: JsonCursor): string | null {
+  for (const name of CONTROLLED) if (cursor.isNamed(name)) return name;
   return null;
 }
 
-function parse(body: Buffer): Record<string, unknown> | null {
+const noObject = (): Refusal => refuse("invalid_request", "The body must be one JSON object in UTF-8.");
+
+function parse(body: Uint8Array): Record<string, unknown> | null {
   try {
     return asObject(JSON.parse(UTF8.decode(body)));
   } catch {

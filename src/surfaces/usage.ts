@@ -13,12 +13,12 @@ export function readOpenAiUsage(value: unknown): Usage | null {
   if (usage === null) return null;
   const prompt = tokens(usage.prompt_tokens ?? usage.input_tokens);
   const output = tokens(usage.completion_tokens ?? usage.output_tokens);
-  const promptDetails = asObject(usage.prompt_tokens_details ?? usage.input_tokens_details) ?? {};
-  const outputDetails = asObject(usage.completion_tokens_details ?? usage.output_tokens_details) ?? {};
+  const promptDetails = asObject(usage.prompt_tokens_details ?? usage.input_tokens_details);
+  const outputDetails = asObject(usage.completion_tokens_details ?? usage.output_tokens_details);
   // DeepSeek reports its cache beside the details.
-  const cacheRead = optional(promptDetails.cached_tokens ?? usage.prompt_cache_hit_tokens);
-  const cacheWrite = optional(promptDetails.cache_write_tokens ?? promptDetails.cache_creation_tokens);
-  const reasoning = optional(outputDetails.reasoning_tokens);
+  const cacheRead = optional(promptDetails?.cached_tokens ?? usage.prompt_cache_hit_tokens);
+  const cacheWrite = optional(promptDetails?.cache_write_tokens ?? promptDetails?.cache_creation_tokens);
+  const reasoning = optional(outputDetails?.reasoning_tokens);
   if (prompt === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
     return null;
   if (cacheRead + cacheWrite > prompt) return null;

@@ -10,6 +10,9 @@ export function estimateTokens(text: string): number {
   return quarters / 4;
 }
 
+/** The same of what may be none. */
+export const tokensOf = (text: unknown): number => (typeof text === "string" ? estimateTokens(text) : 0);
+
 /** The same count for a text that is still JSON, between its quotes: a sign that is escaped is one. */
 export function estimateJsonText(bytes: Uint8Array, from: number, to: number): number {
   let quarters = 0;

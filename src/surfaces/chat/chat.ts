@@ -1,17 +1,16 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
-import { estimateTokens } from "../../tokens/estimate.ts";
+import { tokensOf } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { findMember, findWithComma, rebuild } from "../json-members.ts";
+import { findMember, findWithComma } from "../json-members.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
   checkMessages,
   invalid,
-  largest,
+  larger,
   leaveOutSeals,
-  type PassedRequest,
   passedChanges,
   readBody,
   readCeiling,
@@ -41,11 +40,11 @@ export const chatToChat: Pairing = {
   openWhole: (_request, { publicModel }) => new ChatJudge(publicModel, new ChatCollector(), true),
 };
 
-function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
+function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   const read = readBody(bytes, "chat.completions");
   if (refused(read)) return read;
   const { json } = read;
-  const ceiling = largest(readCeiling(json, "max_tokens"), readCeiling(json, "max_completion_tokens"));
+  const ceiling = larger(readCeiling(json, "max_tokens"), readCeiling(json, "max_completion_tokens"));
   const choices = readChoices(json);
   const problem = checkMessages(json) ?? checkStreamOptions(json.stream_options);
   if (problem !== null) return problem;
@@ -62,27 +61,28 @@ function checkStreamOptions(options: unknown): Refusal | null {
 }
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
-  const { body, members, json } = request as PassedRequest;
   const changes = passedChanges(request, target);
-  const tools = leaveOutOwnTools(request, target, changes);
-  if (refused(tools)) return tools;
+  const fee = leaveOutOwnTools(request, target, changes);
+  if (fee !== null) return fee;
   if (target.stream && target.quirks.noStreamOptions !== true) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
-    changes.set("stream_options", JSON.stringify({ ...asObject(json.stream_options), include_usage: true }));
+    changes.set(
+      "stream_options",
+      JSON.stringify({ ...asObject(request.json.stream_options), include_usage: true }),
+    );
   } else if (target.quirks.noStreamOptions === true) changes.set("stream_options", null);
   if (target.maxOutputTokens !== null) {
     const field = target.quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens";
     changes.set(field, String(target.maxOutputTokens));
   }
-  const seals = leaveOutSeals(request as PassedRequest, "messages", changes);
-  return { bytes: rebuild(body, members, changes), omitted: [...tools, ...seals] };
+  leaveOutSeals(request, "messages", changes);
+  return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
 }
 
 const wantsUsage = ({ json }: GenerationRequest): boolean =>
   asObject(json.stream_options)?.include_usage === true;
 
-function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   if (reply.error !== undefined && reply.error !== null) {
@@ -91,9 +91,10 @@ function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel
   if (!Array.isArray(reply.choices)) return { kind: "fault", error: fault("the answer has no choices") };
   let counted = 0;
   for (const choice of reply.choices) {
-    const { message, finish_reason: reason } = asObject(choice) ?? {};
+    const given = asObject(choice);
+    const reason = given?.finish_reason;
     if (brokeDown(reason)) return { kind: "fault", error: fault(`the host stopped with ${reason}`) };
-    counted += countMessage(asObject(message));
+    counted += tokensWritten(asObject(given?.message));
   }
   return {
     kind: "reply",
@@ -103,34 +104,27 @@ function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel
   };
 }
 
-function countMessage(message: Record<string, unknown> | null): number {
-  let counted = 0;
-  forEachText(message, (text) => {
-    if (typeof text === "string") counted += estimateTokens(text);
-  });
-  return counted;
+/** Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals, tool calls. */
+function tokensWritten(said: Record<string, unknown> | null): number {
+  if (said === null) return 0;
+  let tokens =
+    tokensOf(said.content) +
+    tokensOf(said.reasoning_content) +
+    tokensOf(said.reasoning) +
+    tokensOf(said.refusal) +
+    tokensOf(asObject(said.audio)?.transcript);
+  if (Array.isArray(said.tool_calls))
+    for (const call of said.tool_calls) tokens += tokensCalled(asObject(call));
+  const old = asObject(said.function_call);
+  return tokens + tokensOf(old?.name) + tokensOf(old?.arguments);
 }
 
-/** Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals, tool calls. */
-function forEachText(delta: Record<string, unknown> | null, each: (text: unknown) => void): void {
-  if (delta === null) return;
-  each(delta.content);
-  each(delta.reasoning_content);
-  each(delta.reasoning);
-  each(delta.refusal);
-  if (Array.isArray(delta.tool_calls)) {
-    for (const call of delta.tool_calls) {
-      const { function: called, custom } = asObject(call) ?? {};
-      each(asObject(called)?.name);
-      each(asObject(called)?.arguments);
-      each(asObject(custom)?.name);
-      each(asObject(custom)?.input);
-    }
-  }
-  const { name, arguments: old } = asObject(delta.function_call) ?? {};
-  each(name);
-  each(old);
-  each(asObject(delta.audio)?.transcript);
+function tokensCalled(call: Record<string, unknown> | null): number {
+  const called = asObject(call?.function);
+  const custom = asObject(call?.custom);
+  return (
+    tokensOf(called?.name) + tokensOf(called?.arguments) + tokensOf(custom?.name) + tokensOf(custom?.input)
+  );
 }
 
 class ChatJudge extends PassingJudge {
@@ -257,10 +251,11 @@ class ChatJudge extends PassingJudge {
     if (usage !== null) this.usage = usage;
     if (!Array.isArray(chunk.choices)) return;
     for (const choice of chunk.choices) {
-      const { delta, finish_reason: reason } = asObject(choice) ?? {};
+      const given = asObject(choice);
+      const reason = given?.finish_reason;
       if (typeof reason === "string") this.finished = true;
       if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
-      forEachText(asObject(delta), (text) => this.wrote(text));
+      this.wroteTokens(tokensWritten(asObject(given?.delta)));
     }
   }
 

@@ -1,8 +1,7 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
-import { estimateTokens } from "../../tokens/estimate.ts";
+import { tokensOf } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { rebuild } from "../json-members.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
@@ -10,7 +9,6 @@ import {
   checkMessages,
   invalid,
   leaveOutSeals,
-  type PassedRequest,
   passedChanges,
   readBody,
   readCeiling,
@@ -39,7 +37,7 @@ export const messagesToMessages: Pairing = {
   openWhole: (_request, { publicModel }) => new MessagesJudge(publicModel, new MessagesCollector()),
 };
 
-function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
+function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   const read = readBody(bytes, "messages");
   if (refused(read)) return read;
   const problem = checkMessages(read.json);
@@ -50,16 +48,14 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
 }
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
-  const { body, members } = request as PassedRequest;
   const changes = passedChanges(request, target);
-  const tools = leaveOutOwnTools(request, target, changes);
-  if (refused(tools)) return tools;
-  const seals = leaveOutSeals(request as PassedRequest, "messages", changes);
-  return { bytes: rebuild(body, members, changes), omitted: [...tools, ...seals] };
+  const fee = leaveOutOwnTools(request, target, changes);
+  if (fee !== null) return fee;
+  leaveOutSeals(request, "messages", changes);
+  return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
 }
 
-function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   if (reply.type === "error" || asObject(reply.error) !== null) {
@@ -78,13 +74,8 @@ function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel
 
 function countBlock(block: Record<string, unknown> | null): number {
   if (block === null) return 0;
-  const texts = [
-    block.text,
-    block.thinking,
-    block.name,
-    block.input === undefined ? "" : JSON.stringify(block.input),
-  ];
-  return texts.reduce<number>((sum, text) => sum + (typeof text === "string" ? estimateTokens(text) : 0), 0);
+  const input = block.input === undefined ? "" : JSON.stringify(block.input);
+  return tokensOf(block.text) + tokensOf(block.thinking) + tokensOf(block.name) + tokensOf(input);
 }
 
 class MessagesJudge extends PassingJudge {

@@ -1,20 +1,12 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
-import { estimateTokens } from "../../tokens/estimate.ts";
+import { tokensOf } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { rebuild, replaceSpan } from "../json-members.ts";
+import { replaceSpan } from "../json-members.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
-import {
-  invalid,
-  leaveOutSeals,
-  type PassedRequest,
-  passedChanges,
-  readBody,
-  readCeiling,
-  toRequest,
-} from "../request.ts";
+import { invalid, leaveOutSeals, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import type { CurrentEvent } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
@@ -52,7 +44,7 @@ const STATEFUL = {
 const NO_REFERENCES =
   "refers to an item of an earlier response, and responses are not stored: send the item itself (in Vercel's AI SDK, set `providerOptions.openai.store` to false)";
 
-function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
+function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   const read = readBody(bytes, "responses");
   if (refused(read)) return read;
   const { json } = read;
@@ -75,39 +67,47 @@ function readRequest(bytes: Uint8Array): PassedRequest | Refusal {
 }
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
-  const { body, members } = request as PassedRequest;
   const changes = passedChanges(request, target);
-  const tools = leaveOutOwnTools(request, target, changes);
-  if (refused(tools)) return tools;
+  const fee = leaveOutOwnTools(request, target, changes);
+  if (fee !== null) return fee;
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
-  const seals = leaveOutSeals(request as PassedRequest, "input", changes);
-  return { bytes: rebuild(body, members, changes), omitted: [...tools, ...seals] };
+  leaveOutSeals(request, "input", changes);
+  return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
 }
 
-function readReply(bytes: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   if (reply.status === "failed" || (reply.error !== undefined && reply.error !== null)) {
     return { kind: "fault", error: errorOf(reply, "the response failed") };
   }
   if (!Array.isArray(reply.output)) return { kind: "fault", error: fault("the answer has no output") };
+  let counted = 0;
+  for (const item of reply.output) counted += countItem(asObject(item));
   return {
     kind: "reply",
     body: withModel(body, publicModel),
     usage: readOpenAiUsage(reply.usage),
-    countedTokens: Math.ceil(reply.output.reduce<number>((sum, item) => sum + countItem(asObject(item)), 0)),
+    countedTokens: Math.ceil(counted),
   };
 }
 
 function countItem(item: Record<string, unknown> | null): number {
   if (item === null) return 0;
-  const parts = [item.content, item.summary].flatMap((list) => (Array.isArray(list) ? list : []));
-  const texts = parts.flatMap((part) => [asObject(part)?.text, asObject(part)?.refusal]);
-  const all = [...texts, item.name, item.arguments, item.input];
-  return all.reduce<number>((sum, text) => sum + (typeof text === "string" ? estimateTokens(text) : 0), 0);
+  const called = tokensOf(item.name) + tokensOf(item.arguments) + tokensOf(item.input);
+  return called + countParts(item.content) + countParts(item.summary);
+}
+
+function countParts(parts: unknown): number {
+  let counted = 0;
+  if (!Array.isArray(parts)) return counted;
+  for (const value of parts) {
+    const part = asObject(value);
+    counted += tokensOf(part?.text) + tokensOf(part?.refusal);
+  }
+  return counted;
 }
 
 /** Events whose `delta` the model wrote. Audio and code of built-in tools are billed by the host's own report. */

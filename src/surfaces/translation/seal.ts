@@ -1,4 +1,5 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
+import { contains } from "../bytes.ts";
 import { asObject } from "../json.ts";
 import type { Seal } from "./conversation.ts";
 
@@ -21,7 +22,7 @@ export function readSeal(text: unknown): Seal | null {
 }
 
 /** Whether a body may hold seals: a cheap look, before anything is parsed for them. */
-export const mayHoldSeals = (body: Buffer): boolean => body.includes(MARK);
+export const mayHoldSeals = (body: Uint8Array): boolean => contains(body, MARK_BYTES);
 
 /**
  * Messages or items without the thoughts that were sealed in another language. A client that is served by hosts of its own
@@ -49,6 +50,7 @@ function withoutSealsIn(item: unknown): unknown[] {
 }
 
 const MARK = "gwseal:1:";
+const MARK_BYTES = Buffer.from(MARK);
 const SEALED = /^gwseal:1:([a-z.]+\/[^:]*):(signature|redacted|encrypted|call):/;
 
 /** Where the three languages keep a seal, and where they nest what holds one. */

@@ -136,7 +136,7 @@ function readReply(
   request: GenerationRequest,
   asked: Asked,
 ): Reply {
-  const json = parseReply(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const json = parseReply(bytes);
   if (json === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   const answer = new Answer();
   const counter = new Counter(unwrapping(answer, host, request));
