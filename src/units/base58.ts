@@ -9,20 +9,22 @@ export const BASE58_CLASS = `[${ALPHABET}]`;
 
 /** `length` independent, uniformly distributed base58 characters: 5.86 bits each. */
 export function randomBase58(length: number, random: RandomBytes): string {
-  let text = "";
-  const bytes = new Uint8Array(length + 16);
-  while (text.length < length) {
-    for (const byte of random(bytes)) {
-      if (byte < UNBIASED_BELOW && text.length < length) text += ALPHABET[byte % 58];
+  const text = Buffer.allocUnsafe(length);
+  const drawn = new Uint8Array(length + 16);
+  for (let written = 0; written < length; ) {
+    random(drawn);
+    for (let at = 0; at < drawn.length && written < length; at++) {
+      const byte = drawn[at]!;
+      if (byte < UNBIASED_BELOW) text[written++] = ALPHABET.charCodeAt(byte % 58);
     }
   }
-  return text;
+  return text.toString("latin1");
 }
 
 /** A whole number of so many characters, the most significant first; ordered as the numbers are. */
 export function base58(value: number, characters: number): string {
-  let text = "";
-  for (let left = value; text.length < characters; left = Math.floor(left / 58))
-    text = ALPHABET[left % 58] + text;
-  return text;
+  const text = Buffer.allocUnsafe(characters);
+  for (let left = value, at = characters - 1; at >= 0; at--, left = Math.floor(left / 58))
+    text[at] = ALPHABET.charCodeAt(left % 58);
+  return text.toString("latin1");
 }
