@@ -93,8 +93,8 @@ function openFile(path: string, syncing: "inline" | "off-loop"): DiskFile {
       if (end <= size) return;
       size = end;
       try {
-        writeAll(file, new Uint8Array(AHEAD_BYTES), end);
-        size += AHEAD_BYTES;
+        writeAll(file, AHEAD, end);
+        size += AHEAD.length;
       } catch {
         // The disk has just enough room for what was written.
       }
@@ -114,7 +114,7 @@ function openFile(path: string, syncing: "inline" | "off-loop"): DiskFile {
 }
 
 /** Longer steps stall the sync that they go with; shorter ones spare fewer. */
-const AHEAD_BYTES = 256 * 1024;
+const AHEAD = new Uint8Array(256 * 1024);
 
 function writeAll(file: number, bytes: Uint8Array, at: number): void {
   for (let done = 0; done < bytes.length; ) {
