@@ -22,9 +22,14 @@ import type { PromptCount } from "./prompt-count.ts";
  * Sizes the worst case of a request and holds it. The check and the take are one synchronous call of the ledger;
  * only loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
-export async function admit(ask: Ask, desk: Desk): Promise<Admitted | Refusal> {
+export function admit(ask: Ask, desk: Desk): Admitted | Promise<Admitted | Refusal> {
   const { promptBound, promptHasFiles } = ask.request;
   const sized = size(ask, desk.defaultMaxOutputTokens, promptHasFiles ? null : promptBound);
+  const reservation = takeAtOnce(ask, sized, desk);
+  return reservation === null ? admitSlowly(ask, sized, desk) : admitted(reservation, ask, sized);
+}
+
+async function admitSlowly(ask: Ask, sized: Sized, desk: Desk): Promise<Admitted | Refusal> {
   const first = await take(ask, sized, desk);
   if (first instanceof Reservation) return admitted(first, ask, sized);
   if (!isMoney(first)) return explain(first, ask, sized, desk);
@@ -36,9 +41,9 @@ export async function admit(ask: Ask, desk: Desk): Promise<Admitted | Refusal> {
   return second instanceof Reservation ? admitted(second, ask, counted) : explain(second, ask, counted, desk);
 }
 
-function admitted(reservation: Reservation, { prompt }: Ask, sized: Sized): Admitted {
+function admitted(reservation: Reservation, { prompt }: Ask, { outputCeiling }: Sized): Admitted {
   prompt.paid();
-  return { reservation, ...sized };
+  return { reservation, outputCeiling };
 }
 
 /** The most that the prompt comes to, once it is counted; null when that tells no more than its bound. */
@@ -78,7 +83,6 @@ export interface Admitted {
   readonly reservation: Reservation;
   /** Output tokens, of all choices together, that the hold covers. */
   readonly outputCeiling: number;
-  readonly amount: NanoUsd;
 }
 
 interface Sized {
@@ -112,12 +116,18 @@ function widestModel({ stops }: Plan): Model {
   return widest;
 }
 
-async function take(
-  ask: Ask,
-  sized: Sized,
-  { ledger, clock, openTierRpm }: Desk,
-): Promise<Reservation | Shortfall> {
-  const { key, budgets, request, plan, allowances } = ask;
+/** Null where something has to be loaded first, or is short. */
+function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | null {
+  const at = desk.clock.now();
+  const lane = desk.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
+  if (lane instanceof Promise) return null;
+  const outcome = desk.ledger.admit(lane, wantOf(ask, sized, at, desk));
+  return outcome instanceof Reservation ? outcome : null;
+}
+
+async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | Shortfall> {
+  const { ledger, clock } = desk;
+  const { key, budgets, allowances } = ask;
   // A lane that arrives late may be yesterday's by then, and a grant may have gone to another request.
   let isFinal = false;
   for (let round = 0; round < MAX_LANE_ROUNDS; round++) {
@@ -127,21 +137,7 @@ async function take(
       await loading;
       continue;
     }
-    const want: Want = {
-      receipt: ask.receipt,
-      at,
-      key,
-      budgets,
-      allowances,
-      rpmLimit: key.rpmLimit,
-      freeRpmLimit: plan.tier === "open" ? openTierRpm : null,
-      tpmLimit: key.tpmLimit,
-      amount: sized.amount,
-      rateTokens: request.promptEstimate + sized.outputCeiling,
-      promptTokens: request.promptEstimate,
-      price: dearestOf(plan),
-      about: { surface: request.surface, model: request.model, stream: request.stream },
-    };
+    const want = wantOf(ask, sized, at, desk);
     const outcome = ledger.admit(loading, want);
     if (outcome instanceof Reservation || outcome.what === "books" || isFinal) return outcome;
     const answer = ledger.replenish(loading, want);
@@ -155,6 +151,25 @@ async function take(
 }
 
 const MAX_LANE_ROUNDS = 32;
+
+function wantOf(ask: Ask, sized: Sized, at: EpochMs, { openTierRpm }: Desk): Want {
+  const { receipt, key, budgets, request, plan, allowances } = ask;
+  return {
+    receipt,
+    at,
+    key,
+    budgets,
+    allowances,
+    rpmLimit: key.rpmLimit,
+    freeRpmLimit: plan.tier === "open" ? openTierRpm : null,
+    tpmLimit: key.tpmLimit,
+    amount: sized.amount,
+    rateTokens: request.promptEstimate + sized.outputCeiling,
+    promptTokens: request.promptEstimate,
+    price: dearestOf(plan),
+    about: { surface: request.surface, model: request.model, stream: request.stream },
+  };
+}
 
 const dearestOf = ({ stops }: Plan) =>
   stops.length === 1 ? stops[0]!.price : dearest(stops.map(({ price }) => price));

@@ -185,7 +185,9 @@ class Run {
       if (!house.journal.healthy) return this.refusal(bookkeepingDown());
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
-      const admitted = await admit({ receipt, key, budgets, request, prompt, plan, allowances }, this.desk());
+      const ask = { receipt, key, budgets, request, prompt, plan, allowances };
+      const admitting = admit(ask, this.desk());
+      const admitted = admitting instanceof Promise ? await admitting : admitting;
       if (refused(admitted)) return this.refusal(admitted);
       this.admitted = admitted;
 

@@ -12,6 +12,8 @@ export type CounterId = string & { readonly __unit: "CounterId" };
 
 export const balanceCounter = (balance: BalanceId): CounterId => `balance:${balance}` as CounterId;
 
+export const isBalanceCounter = (id: CounterId): boolean => id.startsWith("balance:");
+
 export const keyCounter = (kind: "day" | "month", lineage: KeyId, at: EpochMs): CounterId =>
   `${kind}:${lineage}:${windowAt(kind, at).startsAt}` as CounterId;
 

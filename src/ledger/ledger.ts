@@ -12,6 +12,7 @@ import {
   budgetCounter,
   Counter,
   type CounterId,
+  isBalanceCounter,
   isOver,
   keyCounter,
   type RateKind,
@@ -102,7 +103,7 @@ export class Ledger {
   replenish(lane: Lane, want: Want): Promise<Answer> | null {
     const { grants } = this;
     if (grants === null) return null;
-    const asked = this.limits(lane, lane, want).map(([counter, limit, amount]) =>
+    const asked = this.limits(lane, lane.purse, want).map(([counter, limit, amount]) =>
       grants.ask(counter, amount, limit),
     );
     return Promise.all(asked).then((answers) => {
@@ -124,7 +125,7 @@ export class Ledger {
       tpmLimit: null,
     });
     if (!covered) return false;
-    for (const counter of reservation.counters) counter.hold(amount);
+    for (const counter of reservation.counters.all) counter.hold(amount);
     reservation.held = (reservation.held + amount) as NanoUsd;
     this.append({ kind: "extend", receipt: reservation.want.receipt, held: reservation.held });
     return true;
@@ -159,11 +160,12 @@ export class Ledger {
     const billable = end.writeOff ? ZERO_USD : end.cost;
     if (billable > reservation.held) this.extend(reservation, (billable - reservation.held) as NanoUsd);
     const charged = Math.min(billable, reservation.held) as NanoUsd;
-    const settled: Settled = {
+    const settled = {
       charged,
       lost: (billable - charged) as NanoUsd,
       writtenOff: end.writeOff ? end.cost : ZERO_USD,
       held: reservation.held,
+      sequence: 0,
     };
     const record: TerminalRecord = {
       kind: "terminal",
@@ -175,13 +177,13 @@ export class Ledger {
       charged,
       writtenOff: settled.writtenOff,
       lost: settled.lost,
-      counters: reservation.counters.map((counter) => counter.id),
-      allowances: end.allowanceUsed ? reservation.allowances.map((counter) => counter.id) : [],
+      counters: reservation.counters.ids,
+      allowances: end.allowanceUsed ? reservation.allowances.ids : NO_COUNTERS.ids,
       body: body(settled),
     };
-    const sequence = this.append(record);
-    this.close(reservation, settled, end, sequence);
-    return { ...settled, sequence };
+    settled.sequence = this.append(record);
+    this.close(reservation, settled, end);
+    return settled;
   }
 
   /**
@@ -191,9 +193,9 @@ export class Ledger {
   takeBack(reservation: Reservation, { charged, sequence }: Settlement, body: string): boolean {
     if (!this.journal.withdraw(sequence)) return false;
     const { want, counters } = reservation;
-    for (const counter of counters) counter.settle(ZERO_USD, -charged as NanoUsd);
+    for (const counter of counters.all) counter.settle(ZERO_USD, -charged as NanoUsd);
     // Only an answer that was there to be given is taken back, and that had used its allowance.
-    for (const counter of reservation.allowances) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);
+    for (const counter of reservation.allowances.all) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);
     this.append({
       kind: "terminal",
       receipt: want.receipt,
@@ -204,7 +206,7 @@ export class Ledger {
       charged: ZERO_USD,
       writtenOff: ZERO_USD,
       lost: ZERO_USD,
-      counters: counters.map((counter) => counter.id),
+      counters: counters.ids,
       allowances: [],
       body,
     });
@@ -277,7 +279,7 @@ export class Ledger {
       if (nowMs - lane.usedAt > idleMs && lane.requests.idle(nowMs) && lane.openHolds === 0)
         this.lanes.delete(lineage);
       // A lane that stays keeps its counters: were one forgotten and loaded anew, two would count the same thing.
-      else lane.day.usedAt = lane.month.usedAt = lane.balance.counter.usedAt = nowMs;
+      else for (const counter of lane.purse.counters.all) counter.usedAt = nowMs;
     }
     for (const [id, counter] of this.counters) {
       if (counter.held !== 0 || counter.changedBy > appliedThrough || nowMs - counter.usedAt <= idleMs)
@@ -287,7 +289,7 @@ export class Ledger {
       this.counters.delete(id);
       this.grants?.forget(id);
       forgotten.push(id);
-      if (id.startsWith("balance:")) this.balances.delete(id.slice("balance:".length) as BalanceId);
+      if (isBalanceCounter(id)) this.balances.delete(id.slice("balance:".length) as BalanceId);
     }
     return forgotten;
   }
@@ -314,7 +316,7 @@ export class Ledger {
       const counter = this.counters.get(allowanceCounter(allowance.owner, want.at))!;
       if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, want.at);
     }
-    return this.moneyShortfall(lane, want, want.amount);
+    return this.moneyShortfall(lane.purse, want, want.amount);
   }
 
   private moneyShortfall({ balance, day, month }: Purse, want: Want, amount: NanoUsd): Shortfall | null {
@@ -383,25 +385,31 @@ export class Ledger {
   }
 
   private take(lane: Lane, want: Want, nowMs: number): Reservation {
-    const { balance, day, month } = lane;
-    const counters = [balance.counter, day, month];
-    for (const budget of want.budgets) {
-      counters.push(this.counters.get(budgetCounter(budget.id, budget.window, want.at))!);
-    }
-    const allowances = want.allowances.map(
-      ({ owner }) => this.counters.get(allowanceCounter(owner, want.at))!,
-    );
-    for (const counter of counters) counter.hold(want.amount);
-    for (const counter of allowances) counter.hold(ONE_REQUEST);
+    const { purse } = lane;
+    const counters = this.moneyCounters(purse, want);
+    const allowances = this.allowanceCounters(want);
+    for (const counter of counters.all) counter.hold(want.amount);
+    for (const counter of allowances.all) counter.hold(ONE_REQUEST);
     lane.usedAt = nowMs;
     lane.openHolds += 1;
     lane.requests.take(1, nowMs);
     if (want.freeRpmLimit !== null) lane.freeRequests.take(1, nowMs);
     const rateSlot = lane.tokens.take(want.rateTokens, nowMs);
-    return new Reservation(lane, { balance, day, month }, want, counters, allowances, rateSlot);
+    return new Reservation(lane, purse, want, counters, allowances, rateSlot);
   }
 
-  private close(reservation: Reservation, settled: Settled, end: Ending, sequence: number): void {
+  private moneyCounters({ counters }: Purse, { budgets, at }: Want): Counters {
+    if (budgets.length === 0) return counters;
+    const budgeted = budgets.map(({ id, window }) => this.counters.get(budgetCounter(id, window, at))!);
+    return new Counters([...counters.all, ...budgeted]);
+  }
+
+  private allowanceCounters({ allowances, at }: Want): Counters {
+    if (allowances.length === 0) return NO_COUNTERS;
+    return new Counters(allowances.map(({ owner }) => this.counters.get(allowanceCounter(owner, at))!));
+  }
+
+  private close(reservation: Reservation, settled: Settlement, end: Ending): void {
     const { lane, want } = reservation;
     const nowMs = this.clock.elapsedMs();
     reservation.isOpen = false;
@@ -411,14 +419,14 @@ export class Ledger {
     lane.openHolds -= 1;
     lane.usedAt = nowMs;
     lane.tokens.adjust(reservation.rateSlot, end.rateTokens - want.rateTokens, nowMs);
-    for (const counter of reservation.counters) {
+    for (const counter of reservation.counters.all) {
       counter.settle(reservation.held, settled.charged);
-      counter.changedBy = sequence;
+      counter.changedBy = settled.sequence;
       counter.usedAt = nowMs;
     }
-    for (const counter of reservation.allowances) {
+    for (const counter of reservation.allowances.all) {
       counter.settle(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD);
-      counter.changedBy = sequence;
+      counter.changedBy = settled.sequence;
       counter.usedAt = nowMs;
     }
   }
@@ -428,10 +436,9 @@ export class Ledger {
   }
 
   private counted(budgets: readonly Budget[], allowances: readonly Allowance[], at: EpochMs): boolean {
-    return (
-      budgets.every((budget) => this.counters.has(budgetCounter(budget.id, budget.window, at))) &&
-      allowances.every(({ owner }) => this.counters.has(allowanceCounter(owner, at)))
-    );
+    for (const { id, window } of budgets) if (!this.counters.has(budgetCounter(id, window, at))) return false;
+    for (const { owner } of allowances) if (!this.counters.has(allowanceCounter(owner, at))) return false;
+    return true;
   }
 
   private async load(
@@ -446,16 +453,17 @@ export class Ledger {
     for (const budget of budgets) await this.loadCounter(budgetCounter(budget.id, budget.window, at));
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
     const today = windowAt("day", at);
-    const lane = this.lanes.get(key.lineage) ?? this.newLane(key, balance, day, month, today);
-    lane.enterDay(balance, day, month, today);
+    const purse = new Purse(balance, day, month);
+    const lane = this.lanes.get(key.lineage) ?? this.newLane(key, purse, today);
+    lane.enterDay(purse, today);
     lane.usedAt = this.clock.elapsedMs();
     this.lanes.set(key.lineage, lane);
     return lane;
   }
 
-  private newLane(key: Key, balance: BalanceBook, day: Counter, month: Counter, today: Window): Lane {
+  private newLane(key: Key, purse: Purse, today: Window): Lane {
     const share = (kind: RateKind) => this.rateShare(kind, key);
-    return new Lane(balance, day, month, today, share("rpm"), share("free_rpm"), share("tpm"));
+    return new Lane(purse, today, share("rpm"), share("free_rpm"), share("tpm"));
   }
 
   private rateShare(kind: RateKind, { lineage }: Key): RateShare {
@@ -604,15 +612,32 @@ interface BalanceBook {
   credited: NanoUsd;
 }
 
-/** What a request pays from, beside its budgets. */
-interface Purse {
-  readonly balance: BalanceBook;
-  readonly day: Counter;
-  readonly month: Counter;
+/** Counters that a request holds on, and their names as records write them. */
+class Counters {
+  readonly ids: readonly CounterId[];
+
+  constructor(readonly all: readonly Counter[]) {
+    this.ids = all.map(({ id }) => id);
+  }
+}
+
+const NO_COUNTERS = new Counters([]);
+
+/** What a key's requests of a day pay from, beside its budgets. */
+class Purse {
+  readonly counters: Counters;
+
+  constructor(
+    readonly balance: BalanceBook,
+    readonly day: Counter,
+    readonly month: Counter,
+  ) {
+    this.counters = new Counters([balance.counter, day, month]);
+  }
 }
 
 /** What one chain of rotated keys is counted with. */
-export class Lane implements Purse {
+export class Lane {
   readonly requests: RateWindow;
   readonly freeRequests: RateWindow;
   readonly tokens: RateWindow;
@@ -620,9 +645,7 @@ export class Lane implements Purse {
   usedAt = 0;
 
   constructor(
-    public balance: BalanceBook,
-    public day: Counter,
-    public month: Counter,
+    public purse: Purse,
     private today: Window,
     readonly requestShare: RateShare,
     readonly freeRequestShare: RateShare,
@@ -638,10 +661,8 @@ export class Lane implements Purse {
     return at >= this.today.startsAt && at < this.today.resetsAt!;
   }
 
-  enterDay(balance: BalanceBook, day: Counter, month: Counter, today: Window): void {
-    this.balance = balance;
-    this.day = day;
-    this.month = month;
+  enterDay(purse: Purse, today: Window): void {
+    this.purse = purse;
     this.today = today;
   }
 }
@@ -678,8 +699,8 @@ export class Reservation {
     /** As it was at admission: the lane's day may be another by now. */
     readonly purse: Purse,
     readonly want: Want,
-    readonly counters: readonly Counter[],
-    readonly allowances: readonly Counter[],
+    readonly counters: Counters,
+    readonly allowances: Counters,
     readonly rateSlot: number,
   ) {
     this.held = want.amount;
@@ -693,8 +714,8 @@ const holdRecord = ({ want, held, counters, allowances }: Reservation): HoldReco
   balance: want.key.balanceId,
   key: want.key.id,
   amount: held,
-  counters: counters.map((counter) => counter.id),
-  allowances: allowances.map((counter) => counter.id),
+  counters: counters.ids,
+  allowances: allowances.ids,
   price: want.price,
   promptTokens: want.promptTokens,
   about: want.about,

@@ -77,6 +77,21 @@ export function parseRecord(text: string): LedgerRecord {
 /** The receipt is JSON already and goes in as it is: quoting it again would cost as much as writing it did. */
 export function formatRecord(record: LedgerRecord): string {
   if (record.kind !== "terminal") return JSON.stringify(record);
-  const { body, ...rest } = record;
+  const { kind, receipt, state, at, balance, key } = record;
+  const { charged, writtenOff, lost, counters, allowances, body } = record;
+  // Named one by one, which costs half of what taking one out of them does.
+  const rest: Omit<TerminalRecord, "body"> = {
+    kind,
+    receipt,
+    state,
+    at,
+    balance,
+    key,
+    charged,
+    writtenOff,
+    lost,
+    counters,
+    allowances,
+  };
   return `${JSON.stringify(rest).slice(0, -1)},"body":${body}}`;
 }

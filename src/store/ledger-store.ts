@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { balanceCounter, type CounterId } from "../ledger/counter.ts";
+import { balanceCounter, type CounterId, isBalanceCounter } from "../ledger/counter.ts";
 import type { Sums } from "../ledger/ledger.ts";
 import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -156,7 +156,6 @@ export class LedgerStore implements Sums {
 
   private book(end: TerminalRecord): boolean {
     const { receipt, at, balance, key, state, charged, writtenOff, lost, counters, allowances, body } = end;
-    const account = balanceCounter(balance);
     const { changes } = this.statements.end.run(
       receipt,
       at,
@@ -166,8 +165,7 @@ export class LedgerStore implements Sums {
       charged,
       writtenOff,
       lost,
-      // The balance is a column of its own.
-      counters.filter((counter) => counter !== account).join(" "),
+      otherCounters(counters),
       allowances.join(" "),
       body,
     );
@@ -217,6 +215,15 @@ export interface StoreAudit {
   readonly losses: bigint;
   readonly writeOffs: bigint;
   readonly drifts: readonly Drift[];
+}
+
+/** The balance is a column of its own. */
+function otherCounters(counters: readonly CounterId[]): string {
+  let others = "";
+  for (const counter of counters) {
+    if (!isBalanceCounter(counter)) others = others === "" ? counter : `${others} ${counter}`;
+  }
+  return others;
 }
 
 function addSpending(spent: Map<CounterId, number>, { charged, counters, allowances }: TerminalRecord): void {
