@@ -58,18 +58,14 @@ export function formatReceipt(receipt: Receipt): string {
     model_requested: receipt.modelRequested,
     model: receipt.model,
     host: receipt.host,
-    attempts: receipt.attempts.map(({ host, outcome, ms, detail }) => ({
-      host,
-      outcome,
-      ms: Math.round(ms),
-      detail,
-    })),
+    attempts: receipt.attempts.map(publicTry),
     stream: receipt.stream,
     tokens: {
       input: tokens.input,
       cache_read: tokens.cacheRead,
       cache_write: tokens.cacheWrite,
-      ...(tokens.cacheWrite1h ? { cache_write_1h: tokens.cacheWrite1h } : {}),
+      // Left out where there are none.
+      cache_write_1h: tokens.cacheWrite1h || undefined,
       output: tokens.output,
       reasoning: tokens.reasoning,
       source: receipt.tokensFrom,
@@ -109,12 +105,14 @@ export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writte
     errorCode: null,
   });
 
+const publicTry = ({ host, outcome, ms, detail }: Try) => ({ host, outcome, ms: Math.round(ms), detail });
+
 const publicPrice = ({ input, output, cacheRead, cacheWrite, cacheWrite1h }: Price, tokens: Tokens) => ({
   input: perMillion(input),
   output: perMillion(output),
   cache_read: perMillion(cacheRead),
   cache_write: perMillion(cacheWrite),
-  ...(tokens.cacheWrite1h ? { cache_write_1h: perMillion(cacheWrite1h ?? cacheWrite) } : {}),
+  cache_write_1h: tokens.cacheWrite1h ? perMillion(cacheWrite1h ?? cacheWrite) : undefined,
 });
 
 const perMillion = (price: NanoPerMillion): number => price / 1_000_000_000;
