@@ -1,30 +1,45 @@
-/** Who waits for records of a journal to be durable, in the order of the records. */
+/**
+ * Who waits for records of a journal to be durable. Records become durable a batch at a time, so that all who wait for a
+ * batch share one promise.
+ */
 export class DurableWaiters {
-  private readonly waiting: Waiter[] = [];
+  /** In the order of the records. */
+  private readonly waiting: Waiters[] = [];
+  private sentThrough = 0;
 
   /** Resolves with what `answer` says of this record. */
   wait(sequence: number): Promise<boolean> {
+    for (const waiters of this.waiting) if (sequence <= waiters.through) return waiters.promise;
     const last = this.waiting.at(-1);
-    if (last !== undefined && last.sequence >= sequence) return last.promise;
+    if (last !== undefined && (last.through > this.sentThrough || sequence <= this.sentThrough)) {
+      last.through = sequence;
+      return last.promise;
+    }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.waiting.push({ sequence, promise, resolve });
+    this.waiting.push({ through: sequence, promise, resolve });
     return promise;
+  }
+
+  /** A batch that ends with this record is on its way: later ones belong to the next. */
+  sent(through: number): void {
+    this.sentThrough = through;
   }
 
   /** Tells everybody who waits for a record up to `through`. */
   answer(durable: boolean, through: number): void {
     let count = 0;
-    for (const waiter of this.waiting) {
-      if (waiter.sequence > through) break;
-      waiter.resolve(durable);
+    for (const waiters of this.waiting) {
+      if (waiters.through > through) break;
+      waiters.resolve(durable);
       count += 1;
     }
     this.waiting.splice(0, count);
   }
 }
 
-interface Waiter {
-  readonly sequence: number;
+interface Waiters {
+  /** The last record that one of them waits for. */
+  through: number;
   readonly promise: Promise<boolean>;
   readonly resolve: (durable: boolean) => void;
 }

@@ -4,35 +4,46 @@ import { formatRecord, type LedgerRecord, parseRecord } from "../ledger/record.t
 export class JournalLines {
   /** Used again for every batch: what is written is on its way to the disk before the next. */
   private buffer = Buffer.alloc(LEAST_BYTES);
+  private length = 0;
 
-  /** The lines one behind the other, valid until the next call, and where each ends in a file of so many bytes before. */
-  of(
-    batch: readonly { readonly record: LedgerRecord }[],
-    before: number,
-  ): { bytes: Uint8Array; ends: number[] } {
-    const ends: number[] = [];
-    let at = 0;
+  /** Begins a new batch. */
+  clear(): void {
+    this.length = 0;
     if (this.buffer.length > MOST_KEPT_BYTES) this.buffer = Buffer.alloc(LEAST_BYTES);
-    for (const { record } of batch) {
-      const text = formatRecord(record);
-      this.reserve(at, CRC_LENGTH + text.length * MOST_BYTES_A_UNIT + SEPARATORS);
-      const { buffer } = this;
-      const start = at + CRC_LENGTH + 1;
-      const end = start + buffer.write(text, start, "utf8");
-      buffer.write(crc(buffer.subarray(start, end)), at, "latin1");
-      buffer[start - 1] = SPACE;
-      buffer[end] = LF;
-      at = end + 1;
-      ends.push(before + at);
-    }
-    return { bytes: this.buffer.subarray(0, at), ends };
   }
 
-  private reserve(used: number, more: number): void {
-    if (used + more <= this.buffer.length) return;
-    const grown = Buffer.alloc((used + more) * 2);
-    this.buffer.copy(grown, 0, 0, used);
+  /** Returns where the record's line ends within the batch. */
+  add(record: LedgerRecord): number {
+    const text = formatRecord(record);
+    this.reserve(CRC_LENGTH + text.length * MOST_BYTES_A_UNIT + SEPARATORS);
+    const { buffer } = this;
+    writeHex(Bun.hash.crc32(text), buffer, this.length);
+    const start = this.length + CRC_LENGTH + 1;
+    const end = start + buffer.write(text, start, "utf8");
+    buffer[start - 1] = SPACE;
+    buffer[end] = LF;
+    this.length = end + 1;
+    return this.length;
+  }
+
+  /** The lines one behind the other, valid until the next batch. */
+  bytes(): Uint8Array {
+    return this.buffer.subarray(0, this.length);
+  }
+
+  private reserve(more: number): void {
+    const needed = this.length + more;
+    if (needed <= this.buffer.length) return;
+    const grown = Buffer.alloc(needed * 2);
+    this.buffer.copy(grown, 0, 0, this.length);
     this.buffer = grown;
+  }
+}
+
+/** Eight lower-case hexadecimal digits, from the right. */
+function writeHex(value: number, into: Uint8Array, at: number): void {
+  for (let digit = CRC_LENGTH - 1, left = value; digit >= 0; digit--, left >>>= 4) {
+    into[at + digit] = HEX_DIGITS.charCodeAt(left & 0xf);
   }
 }
 
@@ -50,6 +61,7 @@ export function* readLines(content: Buffer): Generator<{ record: LedgerRecord; e
 }
 
 const CRC_LENGTH = 8;
+const HEX_DIGITS = "0123456789abcdef";
 const crc = (bytes: Uint8Array): string => Bun.hash.crc32(bytes).toString(16).padStart(CRC_LENGTH, "0");
 
 const SPACE = 0x20;

@@ -22,7 +22,7 @@ export class DurableJournal implements Journal {
   private readonly lines = new JournalLines();
   private appended = 0;
   private durableThrough = 0;
-  private pending: Appended[] = [];
+  private pending: Line[] = [];
   private readonly waiters = new DurableWaiters();
   private state: "idle" | "scheduled" | "writing" | "retrying" | "closed" = "idle";
   private readonly queue: Unapplied[] = [];
@@ -37,7 +37,7 @@ export class DurableJournal implements Journal {
   }
 
   append(record: LedgerRecord): number {
-    this.pending.push({ record, sequence: ++this.appended });
+    this.pending.push(new Line(record, ++this.appended));
     return this.appended;
   }
 
@@ -128,7 +128,7 @@ export class DurableJournal implements Journal {
     this.number += 1;
     this.bytes = 0;
     this.headWaits = open.length > 0;
-    this.pending = [...open.map((record) => ({ record, sequence: 0 })), ...this.pending];
+    this.pending = [...open.map((record) => new Line(record, 0)), ...this.pending];
     this.schedule();
     return true;
   }
@@ -156,34 +156,28 @@ export class DurableJournal implements Journal {
     this.state = "writing";
     const batch = this.pending;
     this.pending = [];
+    this.waiters.sent(this.appended);
     try {
-      const ends = await this.write(batch);
-      this.accept(batch, ends);
+      this.lines.clear();
+      for (const line of batch) line.place(this.number, this.bytes + this.lines.add(line.record));
+      this.file.write(this.lines.bytes(), this.bytes);
+      const synced = this.file.sync();
+      if (synced !== undefined) await synced;
+      this.syncs += 1;
+      this.accept(batch);
     } catch (error) {
       this.refuse(batch, error);
     }
   }
 
-  /** Each line's end within the file. */
-  private async write(batch: readonly Appended[]): Promise<number[]> {
-    const { bytes, ends } = this.lines.of(batch, this.bytes);
-    this.file.write(bytes, this.bytes);
-    const synced = this.file.sync();
-    if (synced !== undefined) await synced;
-    this.syncs += 1;
-    return ends;
-  }
-
-  private accept(batch: readonly Appended[], ends: readonly number[]): void {
+  private accept(batch: readonly Line[]): void {
     this.failure = null;
     this.headWaits = false;
-    for (const [index, { record, sequence }] of batch.entries()) {
-      if (sequence > this.durableThrough) this.durableThrough = sequence;
-      if (record.kind === "terminal") {
-        this.queue.push({ record, sequence, file: this.number, bytes: ends[index]! });
-      }
+    for (const line of batch) {
+      if (line.sequence > this.durableThrough) this.durableThrough = line.sequence;
+      this.bytes = line.bytes;
+      if (line.isEnd()) this.queue.push(line);
     }
-    this.bytes = ends.at(-1) ?? this.bytes;
     this.state = "idle";
     this.waiters.answer(true, this.durableThrough);
     if (this.queue.length > 0) this.options.onUnapplied?.();
@@ -191,7 +185,7 @@ export class DurableJournal implements Journal {
   }
 
   /** Nothing of the batch is taken for written: its bytes are cut off, and it goes first in the next try. */
-  private refuse(batch: readonly Appended[], error: unknown): void {
+  private refuse(batch: readonly Line[], error: unknown): void {
     this.failure = error instanceof Error ? error.message : String(error);
     this.pending = [...batch, ...this.pending];
     this.state = "retrying";
@@ -233,12 +227,30 @@ export interface Unapplied {
 
 /** How far a batch reaches in each of the files that it stands in. */
 export function places(batch: readonly Unapplied[]): ReadonlyMap<number, number> {
-  return new Map(batch.map(({ file, bytes }) => [file, bytes]));
+  const reached = new Map<number, number>();
+  for (const { file, bytes } of batch) reached.set(file, bytes);
+  return reached;
 }
 
-interface Appended {
-  readonly record: LedgerRecord;
-  readonly sequence: number;
+/** A record on its way to the disk. */
+class Line {
+  /** Where it stands once it is written. */
+  file = 0;
+  bytes = 0;
+
+  constructor(
+    readonly record: LedgerRecord,
+    readonly sequence: number,
+  ) {}
+
+  place(file: number, bytes: number): void {
+    this.file = file;
+    this.bytes = bytes;
+  }
+
+  isEnd(): this is Unapplied {
+    return this.record.kind === "terminal";
+  }
 }
 
 /** Several seconds of a busy gateway. */

@@ -108,6 +108,7 @@ export class PostgresJournal implements Journal {
     const last = lines.at(-1)?.sequence ?? this.durableThrough;
     const startedMs = this.options.clock.elapsedMs();
     this.sentThrough = last;
+    this.waiters.sent(last);
     for (const { receipt } of batch.holds) this.placed.add(receipt);
     try {
       if (!isEmpty(batch)) {
