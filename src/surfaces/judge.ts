@@ -5,7 +5,7 @@ import { fault } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { findMember, type Member } from "./json-members.ts";
-import { CurrentEvent, EventCutter, type EventFields, eventEnd } from "./sse.ts";
+import { CurrentEvent, EventCutter, eventEnd } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
 /**
@@ -151,10 +151,6 @@ export interface Collector {
 export const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 
 export const BLANK_LINE = Buffer.from("\n\n");
-
-/** The event's data as an object; null where it is something else. */
-export const dataObject = ({ data }: EventFields): Record<string, unknown> | null =>
-  data === null ? null : parseObject(data);
 
 export const encodeEvent = (name: string | null, data: unknown): Buffer =>
   Buffer.from(`${name === null ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);

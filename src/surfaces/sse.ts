@@ -76,14 +76,8 @@ export function eventEnd(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** What the readers of an answer look at. */
-export interface EventFields {
-  /** Null where the event has none, as in a comment. */
-  readonly data: string | null;
-}
-
 /** The event that a stream is at, read where it stands. What it spells is only made where somebody asks. */
-export class CurrentEvent implements EventFields {
+export class CurrentEvent {
   bytes = NO_BYTES;
   start = 0;
   end = 0;
@@ -110,6 +104,7 @@ export class CurrentEvent implements EventFields {
     }
   }
 
+  /** Null where the event has none, as in a comment. */
   get data(): string | null {
     return this.dataEnd === 0 ? this.joined : textOf(this.bytes, this.dataStart, this.dataEnd);
   }

@@ -1,7 +1,5 @@
 import { errorOf, fault } from "../host-error.ts";
-import { asObject } from "../json.ts";
-import { dataObject } from "../judge.ts";
-import type { EventFields } from "../sse.ts";
+import { asObject, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
@@ -34,10 +32,10 @@ export class ChatReader implements AnswerReader {
     this.queue = new BlockQueue(events);
   }
 
-  read(event: EventFields): "more" | "ping" | "end" | HostError {
-    if (event.data === null) return "ping";
-    if (event.data.trim() === "[DONE]") return this.finish();
-    const chunk = dataObject(event);
+  read(data: string | null): "more" | "ping" | "end" | HostError {
+    if (data === null) return "ping";
+    if (data.trim() === "[DONE]") return this.finish();
+    const chunk = parseObject(data);
     if (chunk === null) return "more";
     if (chunk.error !== undefined && chunk.error !== null)
       return errorOf(chunk, "an error without a message");
@@ -208,7 +206,7 @@ export function readChatAnswer(json: Json, events: AnswerEvents, family: string)
   if (message === null) return fault("the answer has no choices");
   const reader = new ChatReader(events, family);
   const chunk = { ...json, choices: [{ ...choice, delta: message }] };
-  const outcome = reader.read({ data: JSON.stringify(chunk) });
+  const outcome = reader.read(JSON.stringify(chunk));
   if (typeof outcome === "object") return outcome;
   const end = reader.close();
   return end === "end" ? null : end;

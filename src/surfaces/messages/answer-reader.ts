@@ -1,7 +1,5 @@
 import { errorOf, fault } from "../host-error.ts";
-import { asObject, asText } from "../json.ts";
-import { dataObject } from "../judge.ts";
-import type { EventFields } from "../sse.ts";
+import { asObject, asText, parseObject } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
@@ -25,9 +23,9 @@ export class MessagesReader implements AnswerReader {
     private readonly family: string,
   ) {}
 
-  read(event: EventFields): "more" | "ping" | "end" | HostError {
-    if (event.data === null) return "ping";
-    const data = dataObject(event);
+  read(text: string | null): "more" | "ping" | "end" | HostError {
+    if (text === null) return "ping";
+    const data = parseObject(text);
     switch (data?.type) {
       case "ping":
         return "ping";

@@ -1,7 +1,5 @@
 import { errorOf, fault } from "../host-error.ts";
-import { asObject, asText } from "../json.ts";
-import { dataObject } from "../judge.ts";
-import type { EventFields } from "../sse.ts";
+import { asObject, asText, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
@@ -28,9 +26,9 @@ export class ResponsesReader implements AnswerReader {
     this.queue = new BlockQueue(events);
   }
 
-  read(event: EventFields): "more" | "ping" | "end" | HostError {
-    if (event.data === null) return "ping";
-    const data = dataObject(event);
+  read(text: string | null): "more" | "ping" | "end" | HostError {
+    if (text === null) return "ping";
+    const data = parseObject(text);
     if (data === null) return "more";
     switch (data.type) {
       case "keepalive":
@@ -190,7 +188,7 @@ export function readResponsesAnswer(json: Json, events: AnswerEvents, family: st
     return errorOf(json, "the response failed");
   if (!Array.isArray(json.output)) return fault("the answer has no output");
   const reader = new ResponsesReader(events, family);
-  const tell = (data: Json) => reader.read({ data: JSON.stringify(data) });
+  const tell = (data: Json) => reader.read(JSON.stringify(data));
   tell({ type: "response.created", response: { id: json.id } });
   for (const [output_index, item] of json.output.entries())
     tell({ type: "response.output_item.done", output_index, item });

@@ -1,12 +1,11 @@
 import { fault } from "../host-error.ts";
-import type { EventFields } from "../sse.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents } from "./answer-events.ts";
 
 /** Reads one host's streamed answer and tells it as events. */
 export interface AnswerReader {
-  /** `end` once the host's own end mark was read; `ping` for a sign of life without content. */
-  read(event: EventFields): "more" | "ping" | "end" | HostError;
+  /** An event's data, null where it has none. `end` once the host's own end mark was read; `ping` for a sign of life without content. */
+  read(data: string | null): "more" | "ping" | "end" | HostError;
   /** The host's body is over without an end mark: still complete, or why not. */
   close(): "end" | HostError;
 }

@@ -50,7 +50,8 @@ export class BlockQueue {
   }
 
   private find(key: string): Waiting | undefined {
-    return this.waiting.find((block) => block.key === key && !block.closed);
+    for (const block of this.waiting) if (block.key === key && !block.closed) return block;
+    return undefined;
   }
 
   private advance(): void {

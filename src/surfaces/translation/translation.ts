@@ -229,7 +229,7 @@ class TranslatingJudge implements StreamJudge {
     const { event } = this;
     for (let at = 0; at < bytes.length && !this.over; at = event.end) {
       event.moveTo(bytes, at, eventEnd(bytes, at));
-      this.settle(this.reader.read(event));
+      this.settle(this.reader.read(event.data));
     }
   }
 
