@@ -5,7 +5,7 @@ import { type HostBytes, HostFault, type HostReply, type Read } from "./transpor
 
 /** What a compressed reply is made from: an exchange and its head. */
 export interface CompressedBody extends HostReply {
-  readonly headers: Map<string, string>;
+  readonly headers: HostReply["headers"] & Iterable<[string, string]>;
   readonly cancelled: boolean;
 }
 
@@ -17,9 +17,6 @@ export interface CompressedBody extends HostReply {
 export function decompressed(reply: CompressedBody): HostReply {
   const coding = reply.headers.get("content-encoding")?.toLowerCase();
   if (coding === undefined || coding === "identity" || coding === "") return reply;
-  reply.headers.delete("content-encoding");
-  // It counted the compressed bytes.
-  reply.headers.delete("content-length");
   return new InflatedReply(reply, coding);
 }
 
@@ -37,7 +34,10 @@ class InflatedReply implements HostReply {
 
   constructor(source: CompressedBody, coding: string) {
     this.status = source.status;
-    this.headers = source.headers;
+    this.headers = new Map(source.headers);
+    this.headers.delete("content-encoding");
+    // It counted the compressed bytes.
+    this.headers.delete("content-length");
     this.#source = source;
     this.#coding = coding;
   }

@@ -1,7 +1,7 @@
 import { assert } from "../units/assert.ts";
 import type { Connection, Tenant } from "./http1-connection.ts";
 import { type CompressedBody, decompressed } from "./http1-decompress.ts";
-import type { ResponseHead } from "./http1-head.ts";
+import { type HeaderFields, NO_FIELDS } from "./http1-fields.ts";
 import type { Pool } from "./http1-pool.ts";
 import { ResponseReader } from "./http1-reader.ts";
 import type { RequestBytes } from "./http1-request.ts";
@@ -11,10 +11,10 @@ import { type Exchange, type HostBytes, HostFault, type HostReply, type Read } f
  * One POST and its answer. The socket pushes, the caller pulls: what has arrived and was not read waits here up to a
  * high-water mark, the rest in the socket. The socket is given back as soon as the answer has arrived whole, read or not.
  */
-export class Http1Exchange implements Exchange, Tenant, HostBytes {
+export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   readonly reply: Promise<HostReply | HostFault>;
   /** Null once it has been called. */
-  #settleReply: ((reply: HostReply | HostFault) => void) | null = null;
+  #settleReply: ((reply: HostReply | HostFault) => void) | null;
   #connection: Connection | null = null;
   readonly #reader = new ResponseReader();
 
@@ -30,9 +30,9 @@ export class Http1Exchange implements Exchange, Tenant, HostBytes {
 
   constructor(request: RequestBytes) {
     this.#request = request;
-    this.reply = new Promise((settle) => {
-      this.#settleReply = settle;
-    });
+    const { promise, resolve } = Promise.withResolvers<HostReply | HostFault>();
+    this.reply = promise;
+    this.#settleReply = resolve;
   }
 
   takeRequest(): RequestBytes {
@@ -73,15 +73,15 @@ export class Http1Exchange implements Exchange, Tenant, HostBytes {
     if (this.#unreadBytes > 0) return this.#takeArrived();
     if (this.#end !== undefined) return this.#end;
     assert(this.#waiting === null, "a body is read by one reader at a time");
-    return new Promise((answer) => {
-      this.#waiting = answer;
-    });
+    const { promise, resolve } = Promise.withResolvers<Read>();
+    this.#waiting = resolve;
+    return promise;
   }
 
   received(bytes: Uint8Array): void {
     const reader = this.#reader;
     const body = reader.push(bytes);
-    if (this.#settleReply !== null && reader.head !== null) this.#answer(reader.head);
+    if (this.#settleReply !== null && reader.head !== null) this.#settle(decompressed(this));
     if (body !== null) this.#deliver(body);
     if (reader.complete) this.#complete();
     else if (reader.fault !== null) {
@@ -104,11 +104,18 @@ export class Http1Exchange implements Exchange, Tenant, HostBytes {
     this.#finish(fault);
   }
 
-  #answer(head: ResponseHead): void {
-    const reply = new Http1Reply(head, this);
-    // The reply has them now.
-    head.headers = NO_HEADERS;
-    this.#settle(decompressed(reply));
+  get status(): number {
+    return this.#reader.head!.status;
+  }
+
+  get headers(): HeaderFields {
+    return this.#reader.head!.headers;
+  }
+
+  /** Nobody looks at the fields any more. */
+  takeBody(): HostBytes {
+    this.#reader.head!.headers = NO_FIELDS;
+    return this;
   }
 
   #settle(reply: HostReply | HostFault): void {
@@ -154,33 +161,6 @@ export class Http1Exchange implements Exchange, Tenant, HostBytes {
     wake(answer);
   }
 }
-
-class Http1Reply implements CompressedBody {
-  readonly status: number;
-  headers: Map<string, string>;
-  readonly #exchange: Http1Exchange;
-
-  constructor(head: ResponseHead, exchange: Http1Exchange) {
-    this.status = head.status;
-    this.headers = head.headers;
-    this.#exchange = exchange;
-  }
-
-  get cancelled(): boolean {
-    return this.#exchange.cancelled;
-  }
-
-  read(): Read | Promise<Read> {
-    return this.#exchange.read();
-  }
-
-  takeBody(): HostBytes {
-    this.headers = NO_HEADERS;
-    return this.#exchange;
-  }
-}
-
-const NO_HEADERS = new Map<string, string>();
 
 /** Unread bytes above this stop the socket; one read of the socket (half a MiB) may come on top. */
 const HIGH_WATER_BYTES = 64 * 1024;

@@ -1,9 +1,10 @@
+import { HeaderFields } from "./http1-fields.ts";
 import { HostFault } from "./transport.ts";
 
 /** A final or interim response head (RFC 9112 §4, §5), with what its framing says about the body. */
 export interface ResponseHead {
   readonly status: number;
-  headers: Map<string, string>;
+  headers: HeaderFields;
   readonly framing: Framing;
   /** The host will read another request on this socket. */
   readonly keepAlive: boolean;
@@ -28,14 +29,12 @@ const FIELDS_MAX = 256;
  * fields and more: a regular expression and a split for each line cost twice as much.
  */
 export function parseHead(text: string): ResponseHead | HostFault {
-  const lineEnd = text.indexOf("\r\n");
-  const status = STATUS_LINE.exec(lineEnd < 0 ? text : text.slice(0, lineEnd));
-  if (status === null) return malformed("not an HTTP/1.1 status line");
-  const headers = parseFields(text, lineEnd < 0 ? text.length : lineEnd + 2);
+  if (!STATUS_LINE.test(text)) return malformed("not an HTTP/1.1 status line");
+  const headers = parseFields(text);
   if (headers instanceof HostFault) return headers;
 
-  const http11 = status[1] === "1";
-  const code = Number(status[2]);
+  const http11 = text.startsWith("HTTP/1.1");
+  const code = Number(text.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length));
   const framing = framingOf(code, http11, headers);
   if (framing instanceof HostFault) return framing;
   return {
@@ -48,44 +47,35 @@ export function parseHead(text: string): ResponseHead | HostFault {
   };
 }
 
-function parseFields(text: string, from: number): Map<string, string> | HostFault {
-  const headers = new Map<string, string>();
-  for (let at = from, fields = 0; at < text.length; fields++) {
+function parseFields(text: string): HeaderFields | HostFault {
+  const places: number[] = [];
+  const lineEnd = text.indexOf("\r\n");
+  let at = lineEnd < 0 ? text.length : lineEnd + 2;
+  for (let fields = 0; at < text.length; fields++) {
     if (fields === FIELDS_MAX) return malformed(`more than ${FIELDS_MAX} header fields`);
     const nameFrom = at;
-    let capitals = false;
     // A line that begins with a blank continues the last one (obsolete folding): parsers disagree on it, so nobody may use it.
-    for (let kind = NAME_KIND[text.charCodeAt(at)]; kind === SMALL || kind === CAPITAL; ) {
-      if (kind === CAPITAL) capitals = true;
-      kind = NAME_KIND[text.charCodeAt(++at)];
-    }
+    while (IS_NAME[text.charCodeAt(at)] === 1) at++;
     if (at === nameFrom || text.charCodeAt(at) !== COLON)
       return malformed("a header field without a valid name");
-    const written = text.slice(nameFrom, at);
-    const name = capitals ? written.toLowerCase() : written;
 
     let valueFrom = ++at;
     while (isBlank(text.charCodeAt(valueFrom))) valueFrom++;
     while (at < text.length && isFieldText(text.charCodeAt(at))) at++;
     let valueTo = at;
     while (valueTo > valueFrom && isBlank(text.charCodeAt(valueTo - 1))) valueTo--;
-    const value = text.slice(valueFrom, valueTo);
     if (at < text.length) {
       if (!text.startsWith("\r\n", at))
         return malformed("a control character or a lone line break in a header field");
       at += 2;
     }
-
-    const earlier = headers.get(name);
-    if (earlier === undefined) headers.set(name, value);
-    else if (name === "content-length") return malformed("content-length given twice");
-    else headers.set(name, `${earlier}, ${value}`);
+    places.push(nameFrom, valueFrom, valueTo);
   }
-  return headers;
+  return new HeaderFields(text, places);
 }
 
 /** RFC 9112 §6.3, without its leniencies: two readings of one length are how responses get smuggled. */
-function framingOf(status: number, http11: boolean, headers: Map<string, string>): Framing | HostFault {
+function framingOf(status: number, http11: boolean, headers: HeaderFields): Framing | HostFault {
   const transferCoding = headers.get("transfer-encoding");
   const length = headers.get("content-length");
   if (transferCoding !== undefined) {
@@ -95,6 +85,7 @@ function framingOf(status: number, http11: boolean, headers: Map<string, string>
     if (transferCoding.toLowerCase() !== "chunked")
       return malformed("a transfer-encoding other than chunked");
   }
+  // Nor is it where it was given twice: "5, 5".
   if (length !== undefined && !CONTENT_LENGTH.test(length))
     return malformed("content-length is not a number");
   if (status < 200 || status === 204 || status === 304) return 0;
@@ -117,15 +108,12 @@ export const malformed = (what: string): HostFault =>
   new HostFault("malformed", `The host's response is malformed: ${what}.`);
 
 const COLON = 0x3a;
-const SMALL = 1;
-const CAPITAL = 2;
 /** By character code: what may stand in a field name (RFC 9110 §5.6.2). */
-const NAME_KIND = Uint8Array.from({ length: 256 }, (_, code) => {
-  const character = String.fromCharCode(code);
-  return /[a-z0-9!#$%&'*+\-.^_`|~]/.test(character) ? SMALL : /[A-Z]/.test(character) ? CAPITAL : 0;
-});
+const IS_NAME = Uint8Array.from({ length: 256 }, (_, code) =>
+  /[A-Za-z0-9!#$%&'*+\-.^_`|~]/.test(String.fromCharCode(code)) ? 1 : 0,
+);
 
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const STATUS_LINE = /^HTTP\/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n|$)/;
 /** 15 digits stay below 2^53. */
 const CONTENT_LENGTH = /^[0-9]{1,15}$/;
 const CLOSE_TOKEN = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;

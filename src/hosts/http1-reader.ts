@@ -54,15 +54,15 @@ export class ResponseReader {
     let rest = this.#heldBytes === 0 ? bytes : this.#hold(bytes);
     // A head found in held bytes may have its blank line begin in an earlier read.
     for (let from = Math.max(0, rest.length - bytes.length - 3); ; from = 0) {
-      const end = asBuffer(rest).indexOf("\r\n\r\n", from, "latin1");
+      const end = indexOf.call(rest, HEAD_END, from);
       if (end + 4 > HEAD_BYTES_MAX) return this.#fail(`a head larger than ${HEAD_BYTES_MAX} bytes`);
       if (end < 0) return this.#waitForHead(rest, bytes.length);
-      const head = parseHead(asBuffer(rest).toString("latin1", 0, end));
+      const head = parseHead(decode.call(rest, "latin1", 0, end));
       if (head instanceof HostFault) {
         this.fault = head;
         return null;
       }
-      rest = rest.subarray(end + 4);
+      rest = portion(rest, end + 4, rest.length);
       this.#heldBytes = 0;
       if (head.status >= 200) {
         this.#held = NOTHING;
@@ -140,6 +140,7 @@ const INTERIM_HEADS_MAX = 16;
 const PROTOCOL = Uint8Array.from("HTTP/1.", (character) => character.charCodeAt(0));
 const CR = 0x0d;
 const LF = 0x0a;
+const HEAD_END = Uint8Array.of(CR, LF, CR, LF);
 
-/** The same memory with Node's search and latin-1 decoding, both native. */
-const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/** Node's search and latin-1 decoding, which are native and take any bytes; a Buffer over them would cost more than either. */
+const { indexOf, toString: decode } = Buffer.prototype;

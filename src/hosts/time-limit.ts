@@ -9,7 +9,7 @@ export class TimeLimit {
   private exchange: Exchange | null = null;
   private why: Why | null = null;
   private timer: Timer;
-  private begun = false;
+  private answering = false;
 
   constructor(
     private readonly clock: Clock,
@@ -18,7 +18,7 @@ export class TimeLimit {
     /** The time is short only because another host is ready. */
     private early = false,
   ) {
-    this.timer = clock.after(ms, () => this.end("silent"));
+    this.timer = this.begin(ms);
     signal.addEventListener("abort", this);
   }
 
@@ -29,11 +29,15 @@ export class TimeLimit {
   /** The answer has begun: from now on so long for more of it. */
   restart(ms: number): void {
     if (this.over) return;
-    this.begun = true;
+    this.answering = true;
     this.early = false;
     this.ms = ms;
     this.timer.cancel();
-    this.timer = this.clock.after(ms, () => this.end("silent"));
+    this.timer = this.begin(ms);
+  }
+
+  private begin(ms: number): Timer {
+    return this.clock.after(ms, () => this.end("silent"));
   }
 
   guard(exchange: Exchange): void {
@@ -42,7 +46,7 @@ export class TimeLimit {
   }
 
   outcome(): { readonly kind: Why; readonly message: string; readonly early: boolean } {
-    const awaited = this.begun ? "nothing more" : "no first token";
+    const awaited = this.answering ? "nothing more" : "no first token";
     const why = this.why!;
     const message = why === "silent" ? `${awaited} within ${Math.round(this.ms)} ms` : WORDS[why];
     return { kind: why, message, early: this.early };

@@ -42,7 +42,7 @@ export interface Exchange {
 export interface HostReply {
   readonly status: number;
   /** Lower-case names; repeated fields joined by ", ". */
-  readonly headers: ReadonlyMap<string, string>;
+  readonly headers: Pick<ReadonlyMap<string, string>, "get" | "has">;
   /**
    * The next bytes of the body, unchunked and decompressed; null at its proper end; a fault when it ended otherwise.
    * Answers at once when bytes are waiting. Call again only after the last answer. What is not read stays in the socket.

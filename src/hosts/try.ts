@@ -88,13 +88,15 @@ export class Trial {
     // A host that does not stream although it was asked to gives the whole answer all the same.
     if (!stream || (!request.stream && !isEventStream(reply))) {
       const body = readWhole(reply, MAX_REPLY_BYTES);
-      return body instanceof Promise
-        ? body.then((whole) => this.judgeWhole(whole, asked))
-        : this.judgeWhole(body, asked);
+      return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);
     }
     return request.stream
       ? this.awaitFirstToken(reply, pairing.openStream(request, asked))
       : this.collect(reply, pairing.openWhole(request, asked));
+  }
+
+  private async awaitWhole(body: Promise<Uint8Array | HostFault>, asked: Asked): Promise<TryOutcome> {
+    return this.judgeWhole(await body, asked);
   }
 
   private judgeWhole(body: Uint8Array | HostFault, asked: Asked): TryOutcome {

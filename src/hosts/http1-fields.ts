@@ -1,0 +1,54 @@
+/**
+ * The header fields of a response, as places in its text. Hosts send twenty fields and more, of which a handful is looked
+ * at: a string for each name and value would be most of what an answer's head costs.
+ */
+export class HeaderFields {
+  /** `places`, of each field in turn: where its name begins, and where its value begins and ends. */
+  constructor(
+    private readonly text: string,
+    private readonly places: readonly number[],
+  ) {}
+
+  /** The name in lower case; repeated fields are joined by ", ". */
+  get(name: string): string | undefined {
+    const { text, places } = this;
+    let value: string | undefined;
+    for (let n = 0; n < places.length; n += PLACES_PER_FIELD) {
+      if (!this.isNamed(name, places[n]!)) continue;
+      const given = text.slice(places[n + 1], places[n + 2]);
+      value = value === undefined ? given : `${value}, ${given}`;
+    }
+    return value;
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined;
+  }
+
+  /** Names in lower case, with what `get` says of them. */
+  *[Symbol.iterator](): Generator<[string, string]> {
+    const { text, places } = this;
+    const seen = new Set<string>();
+    for (let n = 0; n < places.length; n += PLACES_PER_FIELD) {
+      const name = text.slice(places[n], text.indexOf(":", places[n])).toLowerCase();
+      if (!seen.has(name)) yield [name, this.get(name)!];
+      seen.add(name);
+    }
+  }
+
+  private isNamed(name: string, from: number): boolean {
+    const { text } = this;
+    if (text.charCodeAt(from + name.length) !== COLON) return false;
+    for (let n = 0; n < name.length; n++) {
+      if (lowerCase(text.charCodeAt(from + n)) !== name.charCodeAt(n)) return false;
+    }
+    return true;
+  }
+}
+
+export const NO_FIELDS = new HeaderFields("", []);
+
+const PLACES_PER_FIELD = 3;
+const COLON = 0x3a;
+
+const lowerCase = (code: number): number => (code >= 0x41 && code <= 0x5a ? code + 0x20 : code);
