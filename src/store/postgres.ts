@@ -10,7 +10,7 @@ export class StoreUnreachable extends Error {
 /**
  * The pool of connections that a node keeps. Work is one transaction with a deadline: a network that swallows packets lets a
  * query hang for minutes, and with it the connection, so the whole client is replaced when a deadline passes.
- * Transactions that lose against others (serialization, deadlock) are run again.
+ * What loses against others (serialization, deadlock) is run again.
  */
 export class Postgres {
   private client: SQL;
@@ -26,22 +26,16 @@ export class Postgres {
   }
 
   /** Runs `work` in one transaction, once it is won; `work` may be run more than once. */
-  async transaction<Result>(
+  transaction<Result>(
     work: (sql: TransactionSQL) => Promise<Result>,
     deadlineMs: number = this.options.deadlineMs,
   ): Promise<Result> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.inTime((client) => client.begin(work), deadlineMs);
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
-      }
-    }
+    return this.untilWon((client) => client.begin(work), deadlineMs);
   }
 
   /** One statement on any connection. */
   query<Row>(ask: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
-    return this.inTime(ask, this.options.deadlineMs);
+    return this.untilWon(ask, this.options.deadlineMs);
   }
 
   /**
@@ -91,6 +85,19 @@ export class Postgres {
     await this.client.close({ timeout: CLOSE_S });
   }
 
+  private async untilWon<Result>(
+    work: (client: SQL) => Promise<Result>,
+    deadlineMs: number,
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.inTime(work, deadlineMs);
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
+      }
+    }
+  }
+
   private async inTime<Result>(work: (client: SQL) => Promise<Result>, deadlineMs: number): Promise<Result> {
     const { client } = this;
     const late = Promise.withResolvers<never>();
@@ -122,9 +129,13 @@ export class Postgres {
       max,
       connectionTimeout: CONNECT_S,
       idleTimeout: 0,
-      // A node that is cut off within a transaction must not keep others from the rows that it has locked. `statement_timeout`
-      // would also end the wait for a replica, and call the commit a success.
-      connection: { idle_in_transaction_session_timeout: this.options.deadlineMs },
+      connection: {
+        // Who waited for a lock must see what was committed meanwhile, whatever the database's own default is.
+        default_transaction_isolation: "read committed",
+        // A node that is cut off within a transaction must not keep others from the rows that it has locked.
+        // `statement_timeout` would also end the wait for a replica, and call the commit a success.
+        idle_in_transaction_session_timeout: this.options.deadlineMs,
+      },
     });
   }
 }
@@ -143,10 +154,10 @@ const MAX_ATTEMPTS = 10;
 /** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
 const LOST_TO_OTHERS = new Set(["40001", "40P01", "23505"]);
 /**
- * Connection lost, resources exhausted, operator intervention, a server that follows another, a transaction that was idle for
- * too long: nothing that the statement did.
+ * Connection lost, a commit of which nobody knows whether it happened, resources exhausted, operator intervention, the system
+ * beneath, a server that follows another, a transaction that was idle for too long: nothing that the statement did.
  */
-const GOING_DOWN = /^(08|53|57P|25006|25P03)/;
+const GOING_DOWN = /^(08|40003|53|57P|58|25006|25P03)/;
 const READ_ONLY = "25006";
 
 /** The five characters by which PostgreSQL names an error; null when the error did not come from a server. */

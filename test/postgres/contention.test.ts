@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Postgres, StoreUnreachable } from "../../src/store/postgres.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+describe.skipIf(!hasPostgres())("work that meets others in the database", () => {
+  let cluster: Cluster;
+  let postgres: Postgres;
+  beforeAll(async () => {
+    cluster = await Cluster.start();
+    const url = await cluster.database();
+    const own = new Bun.SQL(url, { max: 1 });
+    // Not what the store's statements are written for: it has to ask for its own.
+    await own.unsafe(
+      `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation = 'repeatable read'`,
+    );
+    await own.unsafe(`
+      CREATE TABLE counted (one INT PRIMARY KEY, many INT);
+      INSERT INTO counted VALUES (1, 0), (2, 0);
+      CREATE TABLE seats (name TEXT PRIMARY KEY);
+      CREATE SEQUENCE attempts;
+      CREATE FUNCTION fail(state TEXT, times BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+        DECLARE attempt BIGINT := nextval('attempts');
+        BEGIN
+          IF attempt <= times THEN RAISE EXCEPTION 'attempt %', attempt USING ERRCODE = state; END IF;
+          RETURN attempt;
+        END $$;`);
+    await own.close();
+    postgres = new Postgres({ url, connections: 4, deadlineMs: 10_000 }, systemClock);
+  }, 30_000);
+  afterAll(async () => {
+    await postgres.close();
+    await cluster.stop();
+  });
+
+  const asOne = {
+    "a transaction": (state: string, times: number) =>
+      postgres.transaction((sql) => sql<{ fail: string }[]>`SELECT fail(${state}, ${times})`),
+    "a statement": (state: string, times: number) =>
+      postgres.query<{ fail: string }>((sql) => sql`SELECT fail(${state}, ${times})`),
+  };
+  const restart = () => postgres.query((sql) => sql`ALTER SEQUENCE attempts RESTART`);
+
+  for (const [name, ask] of Object.entries(asOne)) {
+    for (const state of ["40001", "40P01", "23505"]) {
+      test(`${name} that loses to others (${state}) is run again`, async () => {
+        await restart();
+        const [row] = await ask(state, 3);
+        expect(row!.fail).toBe("4");
+      });
+    }
+
+    test(`${name} that always loses is given up`, async () => {
+      await restart();
+      await expect(ask("40001", 1_000)).rejects.toMatchObject({ errno: "40001", message: "attempt 10" });
+    });
+
+    for (const state of ["08006", "40003", "53300", "57P01", "58030"]) {
+      test(`${name} that the database cannot serve (${state}) may have happened, and is not repeated`, async () => {
+        await restart();
+        const failed = ask(state, 1_000);
+        await expect(failed).rejects.toBeInstanceOf(StoreUnreachable);
+        await expect(failed).rejects.toMatchObject({ cause: { message: "attempt 1" } });
+      });
+    }
+  }
+
+  test("of two transactions that wait for each other both are done", async () => {
+    const both = Promise.withResolvers<void>();
+    let first = 0;
+    let attempts = 0;
+    const add = (rows: readonly number[]) =>
+      postgres.transaction(async (sql) => {
+        attempts += 1;
+        for (const row of rows) {
+          await sql`UPDATE counted SET many = many + 1 WHERE one = ${row}`;
+          if (++first === 2) both.resolve();
+          await both.promise;
+        }
+      });
+    await Promise.all([add([1, 2]), add([2, 1])]);
+    const rows = await postgres.query<{ many: number }>((sql) => sql`SELECT many FROM counted`);
+    expect(rows.map(({ many }) => many)).toEqual([2, 2]);
+    expect(attempts).toBe(3);
+  }, 30_000);
+
+  test("who waited for a lock sees what was committed meanwhile", async () => {
+    const locked = Promise.withResolvers<void>();
+    const waiting = Promise.withResolvers<void>();
+    const before = postgres.transaction(async (sql) => {
+      await sql`SELECT one FROM counted WHERE one = 1 FOR UPDATE`;
+      locked.resolve();
+      await waiting.promise;
+      await sql`INSERT INTO seats VALUES ('the only one')`;
+    });
+    await locked.promise;
+    const after = postgres.transaction(async (sql) => {
+      await sql`SELECT one FROM counted WHERE one = 1 FOR UPDATE`;
+      return sql`SELECT name FROM seats`;
+    });
+    const blocked = () => postgres.query((sql) => sql`SELECT 1 FROM pg_locks WHERE NOT granted`);
+    while ((await blocked()).length === 0);
+    waiting.resolve();
+    await before;
+    expect([...(await after)]).toEqual([{ name: "the only one" }]);
+  }, 30_000);
+});
