@@ -51,6 +51,7 @@ export class PostgresAuthority implements Authority {
       try {
         const statements = batch.map(({ statement }) => statement);
         const grants = await this.postgres.transaction((sql) => settleAll(sql, statements));
+        this.recall(statements[0]!.ledger, grants);
         for (const [index, { answer }] of batch.entries()) answer.resolve(grants[index]!);
       } catch (error) {
         for (const { answer } of batch) answer.reject(error);
@@ -58,6 +59,15 @@ export class PostgresAuthority implements Authority {
       this.busy = false;
       if (this.queue.size > 0) this.start();
     });
+  }
+
+  /** Asks the others for what they last said they do not use. */
+  private recall(node: string, grants: readonly Grant[]): void {
+    const recalled = grants.filter((grant) => grant.recalled);
+    this.postgres.say(
+      RECALLS,
+      recalled.map(({ counter }) => `${node} ${counter}`),
+    );
   }
 }
 
@@ -83,7 +93,7 @@ async function settleAll(sql: TransactionSQL, statements: readonly Statement[]):
     return decide(books.get(counter)!, { ...statement, limit: set });
   });
   await write(sql, ledger, [...books.values()]);
-  await recall(sql, ledger, statements, grants);
+  await markRecalled(sql, ledger, statements, grants);
   return grants.map(({ grant }) => grant);
 }
 
@@ -202,8 +212,8 @@ async function write(sql: TransactionSQL, node: string, books: readonly Book[]):
     FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, reserved BIGINT) WHERE counters.id = row.id`;
 }
 
-/** Asks the others for what they last said they do not use; marks the answers of those who may hope for it. */
-async function recall(
+/** Marks the answers of those who may hope for what others last said they do not use. */
+async function markRecalled(
   sql: TransactionSQL,
   node: string,
   statements: readonly Statement[],
@@ -217,7 +227,6 @@ async function recall(
     WHERE counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))
       AND node <> ${node} AND granted > used AND lease_until > clock_timestamp()`;
   const spare = new Set(rows.map(({ counter }) => counter));
-  for (const counter of spare) await sql`SELECT pg_notify(${RECALLS}, ${`${node} ${counter}`})`;
   for (const one of grants) {
     if (one.short && spare.has(one.grant.counter)) one.grant = { ...one.grant, recalled: true };
   }

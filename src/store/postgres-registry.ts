@@ -146,7 +146,7 @@ export class PostgresRegistry implements Registry {
   }
 }
 
-/** The channel on which nodes hear that there are changes. */
+/** The channel on which nodes hear that there are changes, once those are committed. */
 export const CHANGES = "gateway_changes";
 
 /** Writes down that something changed, in the transaction that changes it. Returns the version to wait for. */
@@ -162,7 +162,6 @@ export async function noteChanges(
     await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
       VALUES (${version}, clock_timestamp(), ${key}, ${balance}, ${counters.join(" ")})`;
   }
-  await sql`SELECT pg_notify(${CHANGES}, '')`;
   return version;
 }
 

@@ -39,6 +39,18 @@ export class Postgres {
   }
 
   /**
+   * Says words on a channel, soon and perhaps never: whoever must know looks from time to time. Never within the transaction
+   * that they are about: a database that cannot pass them on would refuse it.
+   */
+  say(channel: string, words: readonly string[]): void {
+    if (words.length === 0) return;
+    const list = JSON.stringify(words);
+    this.query(
+      (sql) => sql`SELECT pg_notify(${channel}, value) FROM json_array_elements_text(${list}::text::json)`,
+    ).catch(() => {});
+  }
+
+  /**
    * Hears what is said on channels, over a connection of its own that comes back by itself. What is said while it is gone
    * is missed: whoever listens also looks from time to time.
    */

@@ -14,6 +14,7 @@ const CAP = "day:key_1:0" as CounterId;
 describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
   let cluster: Cluster;
   let postgres: Postgres;
+  let address: string;
   beforeAll(async () => {
     cluster = await Cluster.start();
   });
@@ -24,10 +25,8 @@ describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
 
   async function fresh(): Promise<PostgresAuthority> {
     if (postgres !== undefined) await postgres.close();
-    postgres = new Postgres(
-      { url: await cluster.database(), connections: 8, deadlineMs: 5_000 },
-      systemClock,
-    );
+    address = await cluster.database();
+    postgres = new Postgres({ url: address, connections: 8, deadlineMs: 5_000 }, systemClock);
     await migratePostgres(postgres);
     return new PostgresAuthority(postgres);
   }
@@ -103,6 +102,19 @@ describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
     expect(second.epoch).toBe(first.epoch + 1);
     const freed = await authority.settle(statement("n1", { number: 2, wanted: 500, limit: 1_000 }));
     expect({ ...freed }).toMatchObject({ granted: 500 });
+  });
+
+  test("who runs short asks the others for what they do not use", async () => {
+    const authority = await fresh();
+    const heard = Promise.withResolvers<string>();
+    const ear = new Bun.SQL(address, { max: 1 });
+    await ear.listen("gateway_recalls", heard.resolve);
+    for (const name of ["n0", "n1"]) await join(name);
+    await authority.settle(statement("n0", { wanted: 900, limit: 1_000 }));
+    const short = await authority.settle(statement("n1", { needed: 500, wanted: 500, limit: 1_000 }));
+    expect(short.recalled).toBe(true);
+    expect(await heard.promise).toBe(`n1 ${CAP}`);
+    await ear.close();
   });
 
   test("a life that is over is granted nothing", async () => {

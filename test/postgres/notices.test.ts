@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Statement } from "../../src/ledger/authority.ts";
+import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
+import { PostgresAuthority } from "../../src/store/postgres-authority.ts";
+import { PostgresRegistry } from "../../src/store/postgres-registry.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import { json } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { oneHost } from "../fakes/one-host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { type OpenGateway, open } from "../gateway/open.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+describe.skipIf(!hasPostgres())("what nodes tell each other through the database", () => {
+  let cluster: Cluster;
+  let host: FakeHost;
+  let gateways: OpenGateway[] = [];
+  beforeAll(async () => {
+    host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+    cluster = await Cluster.start();
+  });
+  afterAll(async () => {
+    await host.close();
+    await cluster.stop();
+  });
+
+  async function pair(store: string): Promise<[OpenGateway, OpenGateway]> {
+    const both = await Promise.all([open(config(host.url, store)), open(config(host.url, store))]);
+    gateways = both;
+    return both;
+  }
+  async function closeAll(): Promise<void> {
+    for (const gateway of gateways.splice(0)) await gateway.close();
+  }
+
+  test("is heard once it is so", async () => {
+    const store = await cluster.database();
+    const [one] = await pair(store);
+    const changed = Promise.withResolvers<void>();
+    const ear = new Bun.SQL(store, { max: 1 });
+    await ear.listen("gateway_changes", () => changed.resolve());
+    const key = await one.key(1);
+    await one.send("DELETE", `/v1/keys/${key.id}`, { bearer: key.key });
+    await changed.promise;
+    await ear.close();
+    await closeAll();
+  }, 30_000);
+
+  test("is not needed for a change to be answered and to hold", async () => {
+    const [one, other] = await pair(await speechless("changer"));
+    const key = await one.key(1);
+    for (const gateway of [one, other]) expect((await gateway.chat(key.key)).status).toBe(200);
+    expect((await one.send("DELETE", `/v1/keys/${key.id}`, { bearer: key.key })).status).toBe(200);
+    for (const gateway of [one, other]) expect((await gateway.chat(key.key)).status).toBe(401);
+    await closeAll();
+  }, 30_000);
+
+  test("is not needed for a grant, were it of what others do not use", async () => {
+    const postgres = new Postgres(
+      { url: await speechless("settler"), connections: 2, deadlineMs: 5_000 },
+      systemClock,
+    );
+    await migratePostgres(postgres);
+    const registry = new PostgresRegistry(postgres, () => {
+      throw new Error("nobody here leaves a stream open");
+    });
+    for (const name of ["n0", "n1"]) {
+      const { epoch, seen } = await registry.join(name);
+      await registry.renew(name, epoch, seen);
+    }
+    const authority = new PostgresAuthority(postgres);
+    const asked = { epoch: 1, number: 1, counter: "day:key_1:0", used: 0, needed: 0, limit: 1_000 };
+    await authority.settle({ ...asked, ledger: "n0", wanted: 900 } as Statement);
+    const short = await authority.settle({ ...asked, ledger: "n1", needed: 500, wanted: 500 } as Statement);
+    expect({ ...short }).toMatchObject({ granted: 100, recalled: true });
+    await postgres.close();
+  });
+
+  /** A database whose user may not call what says words on channels. */
+  async function speechless(role: string): Promise<string> {
+    const store = await cluster.database();
+    const sql = new Bun.SQL(store, { max: 1 });
+    await sql
+      .unsafe(`
+        CREATE ROLE ${role} LOGIN;
+        GRANT CREATE ON SCHEMA public TO ${role};
+        REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC;`)
+      .simple();
+    await sql.close();
+    const url = store.replace("//gateway@", `//${role}@`);
+    const own = new Bun.SQL(url, { max: 1 });
+    await expect(own`SELECT pg_notify('said', '')`.execute()).rejects.toMatchObject({ errno: "42501" });
+    await own.close();
+    return url;
+  }
+});
+
+const config = (host: string, store: string): string => `${oneHost(host)}\nstore: ${store}\n`;
