@@ -107,6 +107,9 @@ export class Postgres {
       } catch (error) {
         if (attempt === MAX_ATTEMPTS || !LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
       }
+      // At once, it would take the row again that whoever won still waits for.
+      const pauseMs = Math.min(2 ** attempt, LONGEST_PAUSE_MS);
+      await new Promise<void>((resolve) => void this.clock.after(pauseMs, resolve));
     }
   }
 
@@ -162,7 +165,9 @@ export interface PostgresOptions {
 }
 
 const CLOSE_S = 2;
+/** With the pauses between them, some half a second. */
 const MAX_ATTEMPTS = 10;
+const LONGEST_PAUSE_MS = 100;
 /** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
 const LOST_TO_OTHERS = new Set(["40001", "40P01", "23505"]);
 /**
