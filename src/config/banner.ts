@@ -14,7 +14,9 @@ export function banner(facts: BannerFacts): string[] {
       ["data", isDiskless(config) ? "in PostgreSQL alone (journal: postgres)" : dataPath],
       ["admin token", adminTokenPath ?? "GATEWAY_ADMIN_TOKEN"],
       ["dashboard", links.dashboardUrl],
+      ["operator", `${links.baseUrl}/admin`],
       ["status", links.statusUrl],
+      ["API", `${links.baseUrl}/docs/api`],
       ["errors", `${links.baseUrl}/docs/errors`],
       ["hosts", hostsLine(config, found)],
       ["models", modelsLine(config)],
@@ -24,6 +26,7 @@ export function banner(facts: BannerFacts): string[] {
     "",
     "Create a key:",
     `  ${createKeyCommand(links)}`,
+    ...(hasFreeModel(config) ? [] : ["Give it credit:", `  ${creditCommand(links, adminTokenPath)}`]),
     "Use it:",
     `  ${useKeyCommand(links, firstModel(config))}`,
   ];
@@ -52,6 +55,14 @@ function everywhere({ config, hostname }: BannerFacts): string[] {
 /** Shows the answer, the recovery secret in it, and sets KEY in the reader's shell, so that the next line can be pasted as it is. */
 const createKeyCommand = ({ baseUrl }: Links): string =>
   `MADE=$(curl -s -X POST ${baseUrl}/v1/keys); echo "$MADE"; KEY=$(echo "$MADE" | grep -oE 'or-live-[[:alnum:]]{32}' | head -n 1)`;
+
+/** Of the key's balance, once, however often it is pasted. */
+function creditCommand({ baseUrl }: Links, adminTokenPath: string | null): string {
+  const token = adminTokenPath === null ? "$GATEWAY_ADMIN_TOKEN" : `$(cat '${adminTokenPath}')`;
+  const balance = `BALANCE=$(echo "$MADE" | grep -oE 'bal_[[:alnum:]]+' | head -n 1)`;
+  const credit = `{\\"balance_id\\":\\"$BALANCE\\",\\"amount_usd\\":1,\\"idempotency_key\\":\\"first of $BALANCE\\"}`;
+  return `${balance}; curl -s -X POST ${baseUrl}/admin/credits -H "Authorization: Bearer ${token}" -d "${credit}"; echo`;
+}
 
 const useKeyCommand = ({ baseUrl }: Links, model: string): string =>
   `curl -N ${baseUrl}/v1/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '${JSON.stringify(
@@ -98,9 +109,12 @@ const unused = ({ workers, store }: Config): string[] =>
 
 /** Free where there is something free, so that the first request needs no credit. */
 function firstModel({ catalog }: Config): string {
-  const free = catalog.auto.has("free") || [...catalog.models.values()].some(hasFreeRoute);
-  return free ? "gateway/auto:free" : (catalog.models.keys().next().value ?? "gateway/auto:free");
+  const first = catalog.models.keys().next().value;
+  return hasFreeModel({ catalog }) || first === undefined ? "gateway/auto:free" : first;
 }
+
+const hasFreeModel = ({ catalog }: Pick<Config, "catalog">): boolean =>
+  catalog.auto.has("free") || [...catalog.models.values()].some(hasFreeRoute);
 
 const hasFreeRoute = ({ routes }: { readonly routes: readonly { readonly free: boolean }[] }): boolean =>
   routes.some(({ free }) => free);

@@ -69,7 +69,7 @@ const Price = Type.Object(
 const Host = Type.Object(
   {
     id: text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
-    base_url: text("an http:// or https:// address"),
+    base_url: text("an http:// or https:// address, or simulated"),
     speaks: list(oneOf(SURFACE_NAMES), `a list of at least one of: ${SURFACE_NAMES.join(", ")}`),
     api_key: Type.Optional(text("a secret, mostly a variable of the environment")),
     auth: Type.Optional(oneOf(["bearer", "x-api-key"])),

@@ -256,7 +256,10 @@ function balanceMessage(available: NanoUsd, ask: Ask, { amount, prompt }: Sized)
     fits >= 1
       ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`
       : "Add credit: the balance does not cover the prompt alone.";
-  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}${uncounted(ask)}`;
+  const { id, routes } = plan.stops[0]!.model;
+  const free =
+    id === request.model && routes.some((route) => route.free) ? ` \`${id}:free\` needs none.` : "";
+  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}${free}${uncounted(ask)}`;
 }
 
 const uncounted = ({ prompt }: Ask): string =>

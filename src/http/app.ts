@@ -15,6 +15,7 @@ import { answer, type Endpoint, Exchange, refusal } from "./endpoint.ts";
 import { generationEndpoints } from "./generation.ts";
 import { keyEndpoints } from "./keys.ts";
 import { meEndpoints } from "./me.ts";
+import { movedPage } from "./moved-pages.ts";
 import { pageEndpoints } from "./pages.ts";
 import { Patience } from "./patience.ts";
 import { receiptEndpoints } from "./receipts.ts";
@@ -58,6 +59,8 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     try {
       const exchange = new Exchange(request, {}, app.server, deps.desk, patience);
       if (code !== "NOT_FOUND") throw error;
+      const moved = movedPage(request);
+      if (moved !== null) return moved;
       const { why, headers } = unknownPath(request, endpoints);
       return refusal(why, exchange, deps, headers);
     } catch (failure) {

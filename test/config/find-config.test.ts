@@ -167,6 +167,19 @@ describe("the start's message", () => {
     expect(text).not.toContain("sk-secret");
   });
 
+  test("where nothing is free, says how to give the key credit", async () => {
+    expect(await lines({})).not.toContain("/admin/credits");
+    writeFileSync(
+      join(cwd, "gateway.yaml"),
+      "hosts: [{ id: h, base_url: simulated, speaks: [messages] }]\nmodels: [{ id: a/b, context_length: 9000, max_output_tokens: 900, price: { input: 1, output: 1 }, routes: [{ host: h, model: echo }] }]\n",
+    );
+    const text = await lines({});
+    expect(text).toContain(
+      `curl -s -X POST http://127.0.0.1:8080/admin/credits -H "Authorization: Bearer $(cat 'data/admin-token')"`,
+    );
+    expect(text).toContain('"model":"a/b"');
+  });
+
   test("says that it listens everywhere, and that others cannot follow links to localhost", async () => {
     expect(await lines({})).not.toContain("every other address");
     for (const hostname of ["0.0.0.0", "::"]) {

@@ -38,6 +38,7 @@ ${model("test/silent", "silent")}
 ${model("test/breaking", "breaking")}
 ${model("test/small", "small")}
 ${model("test/free", "fine", ", free: true")}
+  - { id: test/both, name: x, context_length: 2000, max_output_tokens: 1000, price: { input: 1, output: 10 }, routes: [{ host: h, model: fine }, { host: h, model: fine, free: true }] }
 ${model("test/unverified", "broken", ", free: true")}
   - { id: test/unpriced, name: x, context_length: 2000, max_output_tokens: 1000, routes: [{ host: h, model: fine }] }
 auto:
@@ -111,6 +112,12 @@ const ROWS: readonly Row[] = [
     because: "no credit",
     cause: async () => gateway.chat((await gateway.key(0)).key),
     says: ["$0.00", "worst case"],
+  },
+  {
+    code: "insufficient_credit",
+    because: "no credit, for a model that has a free route",
+    cause: async () => gateway.chat((await gateway.key(0)).key, { model: "test/both" }),
+    says: ["`test/both:free` needs none"],
   },
   {
     code: "unknown_model",
@@ -315,6 +322,13 @@ const ROWS: readonly Row[] = [
     cause: async () =>
       gateway.send("POST", "/v1/embeddings", { bearer: (await gateway.key(1)).key, json: {} }),
     says: ["/v1/chat/completions", "/v1/responses", "/v1/messages"],
+  },
+  {
+    code: "unsupported_endpoint",
+    because: "a base address that lacks /v1",
+    cause: async () =>
+      gateway.send("POST", "/chat/completions", { bearer: (await gateway.key(1)).key, json: {} }),
+    says: ["`/chat/completions` is not served, but `/v1/chat/completions` is", "base URL end in `/v1`"],
   },
   {
     code: "account_suspended",

@@ -305,6 +305,20 @@ describe("pages", () => {
     expect(rows).toContain("Answered – being tried again");
   });
 
+  test.each([
+    ["/dashboard/", "../dashboard"],
+    ["/admin/", "../admin"],
+    ["/status/", "../status"],
+    ["/docs", "docs/api"],
+    ["/docs/", "api"],
+    ["/docs/errors/", "../errors"],
+  ])("%s leads to the page, wherever the gateway is mounted", async (path, to) => {
+    const moved = await fetch(house.url + path, { redirect: "manual" });
+    expect([moved.status, moved.headers.get("location")]).toEqual([308, to]);
+    const page = await fetch(house.url + path);
+    expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  });
+
   test("readiness follows the gateway; health does not", async () => {
     house.ready = false;
     expect((await house.send("GET", "/readyz")).status).toBe(503);
