@@ -60,9 +60,9 @@ export class DurableJournal implements Journal {
     return true;
   }
 
-  /** Paid work may start: the disk accepts, and memory for what it has not accepted yet is not running out. */
+  /** Paid work may start: the disk accepts, and memory for what waits for it, or for the database, is not running out. */
   get healthy(): boolean {
-    return this.failure === null && this.pending.length < MAX_PENDING;
+    return this.failure === null && this.pending.length < MAX_PENDING && this.queue.length < MAX_UNAPPLIED;
   }
 
   /** Writes what was appended although nobody waits for it. */
@@ -255,6 +255,8 @@ class Line {
 
 /** Several seconds of a busy gateway. */
 const MAX_PENDING = 100_000;
+/** Some 150 MB of ends, while the database refuses them. */
+export const MAX_UNAPPLIED = 100_000;
 const RETRY_MS = 250;
 
 /** Every record in the journal's files, in order, with the place where it ends; stops at the first torn line of a file. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { DurableJournal, journalFiles, readJournal } from "../../src/store/journal.ts";
+import { DurableJournal, journalFiles, MAX_UNAPPLIED, readJournal } from "../../src/store/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
 
@@ -42,6 +42,18 @@ const end = (name: string) =>
   }) as unknown as LedgerRecord;
 const receiptsOn = (disk: SimulatedDisk) =>
   [...readJournal(disk)].map(({ record }) => (record.kind === "terminal" ? record.receipt : record.kind));
+
+test("a database that takes nothing ends the admission of work before memory runs out", async () => {
+  const { journal, written } = journalOn(new SimulatedDisk(), 1, 1e9);
+  for (let name = 0; name < MAX_UNAPPLIED - 1; name++) journal.append(end(String(name)));
+  await written();
+  expect(journal.healthy).toBe(true);
+  journal.append(end("last"));
+  await written();
+  expect(journal.healthy).toBe(false);
+  journal.applied(1);
+  expect(journal.healthy).toBe(true);
+});
 
 describe("durable", () => {
   test("nobody hears yes before the sync, and everybody of a turn hears it after one", async () => {
