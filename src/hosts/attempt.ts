@@ -226,7 +226,8 @@ class Walk {
   }
 
   private isJudged({ model }: Stop): boolean {
-    return this.verdicts.length > 0 && this.verdicts.some(({ stop }) => stop.model === model);
+    for (const { stop } of this.verdicts) if (stop.model === model) return true;
+    return false;
   }
 
   private mayHedge(): boolean {

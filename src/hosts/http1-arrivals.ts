@@ -9,17 +9,17 @@ export class Arrivals {
   #waiting: Arrival[] = [];
 
   add(connection: Connection, tenant: Tenant, bytes: Uint8Array): void {
-    if (this.#waiting.length === 0) setImmediate(() => this.deliver());
+    if (this.#waiting.length === 0) setImmediate(this.deliver);
     this.#waiting.push({ connection, tenant, bytes });
   }
 
   /** Now: for whoever has news of a socket that must not overtake its bytes. */
-  deliver(): void {
+  readonly deliver = (): void => {
     const arrived = this.#waiting;
     if (arrived.length === 0) return;
     this.#waiting = [];
     for (const { connection, tenant, bytes } of arrived) connection.deliver(tenant, bytes);
-  }
+  };
 }
 
 interface Arrival {

@@ -172,10 +172,10 @@ class HostLine {
   }
 
   private invite(): void {
-    if (this.waiting > 0) this.line.invite(() => this.occupy());
+    if (this.waiting > 0) this.line.invite(this.occupy);
   }
 
-  private occupy(): Slot | null {
+  private readonly occupy = (): Slot | null => {
     if (this.inFlight >= this.places) {
       this.askForMore();
       return null;
@@ -183,7 +183,7 @@ class HostLine {
     this.inFlight += 1;
     if (this.inFlight === this.share?.held) this.askForMore();
     return new Place(this, this.clock.elapsedMs());
-  }
+  };
 
   overloaded(startedMs: number): void {
     this.limit.overloaded(this.inFlight, startedMs, this.clock.elapsedMs());

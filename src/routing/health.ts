@@ -60,7 +60,9 @@ export class Health {
     const slowMs = this.slowMs(route, promptTokens);
     const otherSlowMs = this.slowMs(other, promptTokens);
     if (slowMs !== null) return Math.max(LEAST_PATIENCE_MS, PATIENCE * Math.max(slowMs, otherSlowMs ?? 0));
-    const known = otherSlowMs ?? Math.max(...routes.map((one) => this.slowMs(one, promptTokens) ?? 0));
+    let known = otherSlowMs ?? 0;
+    if (otherSlowMs === null)
+      for (const one of routes) known = Math.max(known, this.slowMs(one, promptTokens) ?? 0);
     return known === 0 ? null : Math.max(LEAST_PATIENCE_WITH_STRANGERS_MS, PATIENCE_WITH_STRANGERS * known);
   }
 

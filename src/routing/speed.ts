@@ -59,8 +59,9 @@ export interface StreamEnd {
 const SIZES = [1_000, 8_000, 64_000];
 
 function sizeOf(promptTokens: number): number {
-  const size = SIZES.findIndex((most) => promptTokens <= most);
-  return size === -1 ? SIZES.length : size;
+  let size = 0;
+  while (size < SIZES.length && promptTokens > SIZES[size]!) size++;
+  return size;
 }
 
 const SAMPLES = 128;
