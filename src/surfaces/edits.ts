@@ -49,9 +49,15 @@ export class Edits {
   }
 
   forget(): void {
+    // A text may be a whole event, and the stream may last for minutes.
+    for (let index = 0; index < this.count; index++) this.texts[index] = NOTHING;
+    if (this.count > KEPT_SPANS) this.spans.length = this.texts.length = 0;
     this.count = 0;
     this.growth = 0;
   }
 }
 
-export const NOTHING = new Uint8Array();
+export const NOTHING: Uint8Array = new Uint8Array();
+
+/** A read of more events is seldom, and not what memory is kept for. */
+const KEPT_SPANS = 64;

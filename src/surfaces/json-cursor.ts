@@ -42,6 +42,11 @@ export class JsonCursor {
     this.isTooDeep = false;
   }
 
+  /** Holds on to nothing, until it begins anew. */
+  letGo(): void {
+    this.begin(NO_BYTES, 0, 0);
+  }
+
   giveUp(): void {
     this.givenUp = true;
   }
@@ -99,9 +104,18 @@ export class JsonCursor {
     this.take(OPEN_BRACKET);
   }
 
-  /** There may be nothing more in it. */
-  leaveArray(): void {
-    this.take(CLOSE_BRACKET);
+  /** Whether the array has one more value, which must be read or skipped. */
+  nextValue(): boolean {
+    const { bytes, end } = this;
+    let at = skipSpace(bytes, this.at, end);
+    if (bytes[at] === CLOSE_BRACKET) {
+      this.at = at + 1;
+      return false;
+    }
+    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1, end);
+    this.at = at;
+    if (at >= end) this.givenUp = true;
+    return !this.givenUp;
   }
 
   skip(): void {
@@ -114,6 +128,10 @@ export class JsonCursor {
   skipNull(): void {
     if (isSpelt(this.bytes, "null", this.at, this.at + 4)) this.at += 4;
     else this.givenUp = true;
+  }
+
+  get isArray(): boolean {
+    return this.bytes[this.at] === OPEN_BRACKET;
   }
 
   get isText(): boolean {
@@ -151,7 +169,7 @@ export class JsonCursor {
 
   private take(bracket: number): void {
     const at = skipSpace(this.bytes, this.at, this.end);
-    if (this.bytes[at] !== bracket) this.givenUp = true;
+    if (at >= this.end || this.bytes[at] !== bracket) this.givenUp = true;
     this.at = skipSpace(this.bytes, at + 1, this.end);
   }
 }

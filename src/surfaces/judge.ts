@@ -126,17 +126,17 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   private read(bytes: Uint8Array): Uint8Array {
-    const { event, edits } = this;
+    const { event, cursor, edits } = this;
     for (let at = 0; at < bytes.length && !this.over; at = event.end) {
       event.moveTo(bytes, at, eventEnd(bytes, at));
       this.judge(event);
     }
-    if (this.collector !== null) {
-      edits.forget();
-      return NOTHING;
-    }
     if (this.over) edits.leaveOut(event.start, bytes.length);
-    return edits.applyTo(bytes);
+    event.letGo();
+    cursor.letGo();
+    if (this.collector === null) return edits.applyTo(bytes);
+    edits.forget();
+    return NOTHING;
   }
 }
 

@@ -104,6 +104,11 @@ export class CurrentEvent {
     }
   }
 
+  /** Holds on to nothing: what was read last may be half a megabyte, and the host silent for minutes. */
+  letGo(): void {
+    this.moveTo(NO_BYTES, 0, 0);
+  }
+
   /** Null where the event has none, as in a comment. */
   get data(): string | null {
     return this.dataEnd === 0 ? this.joined : textOf(this.bytes, this.dataStart, this.dataEnd);

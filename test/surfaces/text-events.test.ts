@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { SurfaceName } from "../../src/catalog/catalog.ts";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { GenerationRequest, StreamJudge } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
@@ -111,6 +111,33 @@ const CHAT: readonly Case[] = [
     says: "a call's arguments",
     data: '{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"abcd"}}]}}]}',
     tokens: 1,
+  },
+  {
+    says: "no calls beside text",
+    data: '{"choices":[{"delta":{"content":"abcd","tool_calls":[]}}]}',
+    tokens: 1,
+  },
+  {
+    says: "null as calls beside text",
+    data: '{"choices":[{"delta":{"content":"abcd","tool_calls":null}}]}',
+    tokens: 1,
+  },
+  {
+    says: "two calls, with names and arguments",
+    data: '{"model":"theirs","choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"abcd","arguments":"{\\"a\\""}},{"function":{"arguments":"abcd"}}]}}]}',
+    given:
+      '{"model":"test/model","choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"abcd","arguments":"{\\"a\\""}},{"function":{"arguments":"abcd"}}]}}]}',
+    tokens: 3,
+  },
+  {
+    says: "a freeform call",
+    data: '{"choices":[{"delta":{"tool_calls":[{"custom":{"name":"abcd","input":"abcd"}}]}}]}',
+    tokens: 2,
+  },
+  {
+    says: "a list that does not end",
+    data: '{"model":"theirs","choices":[{"delta":{"content":"abcd"}},',
+    tokens: 0,
   },
   {
     says: "spaces everywhere",
@@ -233,3 +260,29 @@ test("responses: the event that ends a broken stream has the number behind the l
   const error = { message: "Gone.", type: "api_error", code: "upstream_error", param: null } as never;
   expect(decode(judge.fail(error))).toContain('"sequence_number":42');
 });
+
+const BROKEN: Record<SurfaceName, string> = {
+  "chat.completions": `{"id":"c","model":"theirs",${CHUNK},"usage":null}`,
+  messages: DELTAS[0]![2],
+  responses: DELTAS[7]![2],
+};
+
+for (const surface of SURFACE_NAMES) {
+  test(`seeded: ${surface}: bytes that are broken anywhere never throw, and never reach into the next event`, () => {
+    const random = new Random(3);
+    const whole = encode(`data: ${BROKEN[surface]}`);
+    const next = `data: ${BROKEN[surface]}\n\n`;
+    const alone = decode(chosenJudge(surface).push(encode(next)));
+    for (let round = 0; round < 2_000; round++) {
+      const bytes = whole.slice(0, 1 + random.below(whole.length));
+      for (let change = random.below(4); change > 0; change--)
+        bytes[random.below(bytes.length)] = encode(random.pick([...'{}[]",:\\0nu ']))[0]!;
+      const judge = chosenJudge(surface);
+      const given = decode(judge.push(encode(`${decode(bytes)}\n\n${next}`)));
+      if (judge.fault === null) expect(given.endsWith(alone)).toBe(true);
+    }
+  });
+}
+
+const chosenJudge = (surface: SurfaceName): StreamJudge =>
+  surface === "chat.completions" ? chatJudge() : judgeFor(surface);

@@ -171,7 +171,7 @@ class ChatJudge extends PassingJudge {
   }
 
   /**
-   * A chunk of text and nothing else, which is the way of nearly all, is read where it stands. False when it says more than
+   * A chunk of text or arguments and nothing else, which is the way of nearly all, is read where it stands. False when it says more than
    * that. The first token's is read whole, for the words of `fail`.
    */
   private judgeText(event: CurrentEvent): boolean {
@@ -185,7 +185,7 @@ class ChatJudge extends PassingJudge {
     cursor.begin(event.bytes, event.dataStart, event.dataEnd);
     cursor.enterObject();
     while (cursor.nextMember()) {
-      if (cursor.isNamed("choices")) tokens = this.readChoice(event);
+      if (cursor.isNamed("choices")) tokens = this.readChoices(event);
       else if (cursor.isNamed("model")) {
         const renames = cursor.isText && !cursor.isTheText(this.publicModel);
         modelStart = cursor.at;
@@ -206,18 +206,22 @@ class ChatJudge extends PassingJudge {
     return true;
   }
 
-  /** Tokens of the only choice. */
-  private readChoice(event: CurrentEvent): number {
+  /** Tokens of all of them; a chunk without any is no text. */
+  private readChoices(event: CurrentEvent): number {
     const { cursor } = this;
+    let count = 0;
     let tokens = 0;
     cursor.enterArray();
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("delta")) tokens = this.readDelta(event);
-      else if (cursor.isNamed("finish_reason")) cursor.skipNull();
-      else cursor.skip();
+    while (cursor.nextValue()) {
+      count += 1;
+      cursor.enterObject();
+      while (cursor.nextMember()) {
+        if (cursor.isNamed("delta")) tokens += this.readDelta(event);
+        else if (cursor.isNamed("finish_reason")) cursor.skipNull();
+        else cursor.skip();
+      }
     }
-    cursor.leaveArray();
+    if (count === 0) cursor.giveUp();
     return tokens;
   }
 
@@ -233,7 +237,35 @@ class ChatJudge extends PassingJudge {
         cursor.isNamed("reasoning")
       )
         tokens += this.tokensAtCursor(event);
+      else if (cursor.isNamed("tool_calls") && cursor.isArray) tokens += this.readCalls(event);
       else cursor.skipNull();
+    }
+    return tokens;
+  }
+
+  /** Agents write more arguments than anything else. */
+  private readCalls(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterArray();
+    while (cursor.nextValue()) {
+      cursor.enterObject();
+      while (cursor.nextMember()) {
+        if (cursor.isNamed("function")) tokens += this.readFunction(event);
+        else if (cursor.isNamed("custom")) cursor.giveUp();
+        else cursor.skip();
+      }
+    }
+    return tokens;
+  }
+
+  private readFunction(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("name") || cursor.isNamed("arguments")) tokens += this.tokensAtCursor(event);
+      else cursor.skip();
     }
     return tokens;
   }

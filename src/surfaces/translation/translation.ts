@@ -231,6 +231,7 @@ class TranslatingJudge implements StreamJudge {
       event.moveTo(bytes, at, eventEnd(bytes, at));
       this.settle(this.reader.read(event.data));
     }
+    event.letGo();
   }
 
   private settle(outcome: "more" | "ping" | "end" | HostError): void {
