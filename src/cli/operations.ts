@@ -189,10 +189,10 @@ export async function listHosts(options: OperationOptions, place: Place): Promis
   ]);
 }
 
-/** Where nobody set a limit and the host never complained, it is only what a process can carry. */
+/** Where nobody set a limit and the host was never overloaded, it is only what a process can carry. */
 function mostAtOnce({ limit, max_concurrent, cut_workers }: HostRow): string {
   if (limit === null || (max_concurrent === null && cut_workers === 0)) return "no limit";
-  return cut_workers > 0 ? `${limit}, since it complained` : `${limit}`;
+  return cut_workers > 0 ? `${limit}, overloaded lately` : `${limit}`;
 }
 
 function usableRoutes({ routes }: HostRow): string {

@@ -91,7 +91,9 @@ const HostAnswer = answerOf(
     limit: orNone(
       Type.Integer({ description: "requests that it is given at once now; null before its first request" }),
     ),
-    cut_workers: Type.Integer({ description: "workers that give it less because it complained of too many" }),
+    cut_workers: Type.Integer({
+      description: "workers that give it less because it was overloaded: 429, 503, or no answer in time",
+    }),
     in_flight: Type.Integer({ description: "requests that it has now" }),
     waiting: Type.Integer({ description: "requests in line before it" }),
     routes: Type.Array(

@@ -2,7 +2,8 @@ import { pathOf } from "./endpoint.ts";
 
 /** Where a page is whose address was typed a little differently; null for every other request. */
 export function movedPage(request: Request): Response | null {
-  const location = request.method === "GET" ? MOVED.get(pathOf(request)) : undefined;
+  const { method } = request;
+  const location = method === "GET" || method === "HEAD" ? MOVED.get(pathOf(request)) : undefined;
   return location === undefined ? null : new Response(null, { status: 308, headers: { location } });
 }
 

@@ -79,7 +79,7 @@ export interface HostLoad {
   readonly inFlight: number;
   readonly limit: number;
   readonly waiting: number;
-  /** Processes that give it less than its limit, because it complained. */
+  /** Processes that give it less than its limit, because it was overloaded. */
   readonly cut: number;
 }
 

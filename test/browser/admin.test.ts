@@ -81,7 +81,7 @@ models:
     await operator.link("Hosts").click();
     const card = operator.page.getByRole("region", { name: "busy" });
     await card.getByText(/^0 in flight of at most \d\d · 4,000 allowed/).waitFor();
-    await card.getByText("complained of too many at once").waitFor();
+    await card.getByText("overloaded lately").waitFor();
     await card.getByText("rests", { exact: true }).waitFor();
     const { json } = await gateway.send("GET", "/admin/hosts", { bearer: ADMIN });
     expect(json.data).toMatchObject([

@@ -185,7 +185,7 @@ test("what a host has to do, what it is given and which of its routes rest is in
     ["idle", "available", "0", "no limit", "0", "1"],
     ["free", "available", "3", "no limit", "0", "1"],
     ["bounded", "available", "40", "40", "7", "1"],
-    ["cut", "available", "2", "21, since it complained", "0", "1"],
+    ["cut", "available", "2", "21, overloaded lately", "0", "1"],
     ["resting", "available", "0", "no limit", "0", "1 of 3"],
   ]);
 });

@@ -315,6 +315,7 @@ describe("pages", () => {
   ])("%s leads to the page, wherever the gateway is mounted", async (path, to) => {
     const moved = await fetch(house.url + path, { redirect: "manual" });
     expect([moved.status, moved.headers.get("location")]).toEqual([308, to]);
+    expect((await fetch(house.url + path, { method: "HEAD", redirect: "manual" })).status).toBe(308);
     const page = await fetch(house.url + path);
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   });

@@ -83,17 +83,17 @@ function Host({ of: host }: { of: HostRow }) {
   );
 }
 
-/** What it has to do now, and how much of it at once; a host that complained is given less for a while. */
+/** What it has to do now, and how much of it at once; a host that was overloaded is given less for a while. */
 function Load({ of: { in_flight, waiting, limit, max_concurrent, cut_workers } }: { of: HostRow }) {
   const isCut = cut_workers > 0;
-  // Where nobody set a limit and the host never complained, it is only what a process can carry.
+  // Where nobody set a limit and the host was never overloaded, it is only what a process can carry.
   const most = limit !== null && (max_concurrent !== null || isCut) ? ` of at most ${count(limit)}` : "";
   const allowed = isCut && max_concurrent !== null ? ` · ${count(max_concurrent)} allowed` : "";
   const line = waiting > 0 ? ` · ${count(waiting)} waiting` : "";
   return (
     <p class="small">
       {`${count(in_flight)} in flight${most}${allowed}${line} `}
-      {isCut && <span class="tag warn-tag">complained of too many at once</span>}
+      {isCut && <span class="tag warn-tag">overloaded lately</span>}
     </p>
   );
 }
