@@ -5,13 +5,12 @@ import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { formatTraceparent, type TraceContext } from "../units/trace-context.ts";
+import { type Said, sayTo } from "./said.ts";
 import { TimeLimit } from "./time-limit.ts";
 import {
   type Answered,
   type Opened,
   type Rejected,
-  type Said,
-  sayTo,
   type Tools,
   Trial,
   type TryLimits,

@@ -1,14 +1,10 @@
-import type { Model, Route, SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
+import type { SurfaceName } from "../catalog/catalog.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Stop } from "../routing/stop.ts";
 import type {
   Asked,
   GenerationRequest,
-  HostBody,
   HostError,
-  HostTarget,
-  Pairing,
   Reply,
   StreamJudge,
   Surface,
@@ -16,6 +12,7 @@ import type {
 } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
+import type { Said, Wording } from "./said.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
   type Exchange,
@@ -193,19 +190,14 @@ const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
   reply instanceof HostFault && reply.stale && !limit.over;
 
 /** What a host is asked with. */
-export interface Tools {
+export interface Tools extends Wording {
   readonly transport: Transport;
   readonly destinations: Destinations;
   readonly clock: Clock;
   readonly limits: TryLimits;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
-  pairing(client: SurfaceName, host: SurfaceName): Pairing;
   /** The client's headers that the host should see, lower-case names. */
   readonly clientHeaders: Readonly<Record<string, string>>;
-  /** Stops a host at this many output tokens although the client named no ceiling; null does not. */
-  readonly outputCeiling: number | null;
-  /** Named to hosts whose language wants a ceiling, when the client named none. */
-  readonly defaultMaxOutputTokens: number;
 }
 
 /** For an answer that is collected: silence inside it, and all of it. */
@@ -301,69 +293,6 @@ const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "
 const OVERLOAD_STATUSES = new Set([408, 429, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */
 const REST_STATUSES = new Set([429, 503]);
-
-/**
- * The request in a language of the host's: the one that the plan prefers, or another where that one lacks the words. The
- * refusal is the preferred one's.
- */
-export function sayTo(
-  request: GenerationRequest,
-  { model, route, hostSurface }: Stop,
-  tools: Tools,
-): Said | Refusal {
-  const stream = request.stream || takesLong(request, model, route, tools);
-  const target = {
-    model: route.model,
-    stream,
-    publicModel: model.id,
-    quirks: route.quirks ?? route.host.quirks,
-    maxOutputTokens: tools.outputCeiling,
-    defaultMaxOutputTokens: Math.min(tools.defaultMaxOutputTokens, model.maxOutputTokens),
-  };
-  const preferred = sayIn(hostSurface, request, target, tools);
-  if (!refused(preferred)) return preferred;
-  for (const spoken of route.host.speaks) {
-    if (spoken === hostSurface) continue;
-    const said = sayIn(spoken, request, target, tools);
-    if (!refused(said)) return said;
-  }
-  return preferred;
-}
-
-function sayIn(
-  spoken: SurfaceName,
-  request: GenerationRequest,
-  target: HostTarget,
-  tools: Tools,
-): Said | Refusal {
-  const pairing = tools.pairing(request.surface, spoken);
-  const body = pairing.hostBody(request, target);
-  return refused(body) ? body : { spoken, pairing, stream: target.stream, body };
-}
-
-export interface Said {
-  readonly spoken: SurfaceName;
-  readonly pairing: Pairing;
-  readonly stream: boolean;
-  readonly body: HostBody;
-}
-
-/**
- * An unstreamed answer shows nothing before its end, so the wait for its first token would be the wait for all of it, and
- * a long one would never come. Where it may be long, the host is asked to stream, and the answer is put together here.
- */
-function takesLong(request: GenerationRequest, model: Model, route: Route, tools: Tools): boolean {
-  const quirks = route.quirks ?? route.host.quirks;
-  const ceiling =
-    request.maxOutputTokens ??
-    tools.outputCeiling ??
-    Math.min(tools.defaultMaxOutputTokens, model.maxOutputTokens);
-  // OpenAI streams spoken answers in one coding only.
-  return quirks.noStream !== true && ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
-}
-
-/** What a slow model writes within the 30 seconds that a first token may take. */
-const LONG_ANSWER_TOKENS = 1_000;
 
 const isEventStream = ({ headers }: HostReply): boolean =>
   headers.get("content-type")?.includes("event-stream") === true;

@@ -1,0 +1,77 @@
+import type { Model, Route, SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Stop } from "../routing/stop.ts";
+import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
+
+/**
+ * The request in a language of the host's: the one that the plan prefers, or another where that one lacks the words. The
+ * refusal is the preferred one's.
+ */
+export function sayTo(
+  request: GenerationRequest,
+  { model, route, hostSurface }: Stop,
+  wording: Wording,
+): Said | Refusal {
+  const stream = request.stream || takesLong(request, model, route, wording);
+  const target = {
+    model: route.model,
+    stream,
+    publicModel: model.id,
+    quirks: route.quirks ?? route.host.quirks,
+    maxOutputTokens: wording.outputCeiling,
+    defaultMaxOutputTokens: Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens),
+  };
+  const preferred = sayIn(hostSurface, request, target, wording);
+  if (!refused(preferred)) return preferred;
+  for (const spoken of route.host.speaks) {
+    if (spoken === hostSurface) continue;
+    const said = sayIn(spoken, request, target, wording);
+    if (!refused(said)) return said;
+  }
+  return preferred;
+}
+
+/** What a host is told, and in which language. */
+export interface Said {
+  readonly spoken: SurfaceName;
+  readonly pairing: Pairing;
+  readonly stream: boolean;
+  readonly body: HostBody;
+}
+
+/** What the words depend on, besides the request. */
+export interface Wording {
+  pairing(client: SurfaceName, host: SurfaceName): Pairing;
+  /** Stops a host at this many output tokens although the client named no ceiling; null does not. */
+  readonly outputCeiling: number | null;
+  /** Named to hosts whose language wants a ceiling, when the client named none. */
+  readonly defaultMaxOutputTokens: number;
+}
+
+function sayIn(
+  spoken: SurfaceName,
+  request: GenerationRequest,
+  target: HostTarget,
+  wording: Wording,
+): Said | Refusal {
+  const pairing = wording.pairing(request.surface, spoken);
+  const body = pairing.hostBody(request, target);
+  return refused(body) ? body : { spoken, pairing, stream: target.stream, body };
+}
+
+/**
+ * An unstreamed answer shows nothing before its end, so the wait for its first token would be the wait for all of it, and
+ * a long one would never come. Where it may be long, the host is asked to stream, and the answer is put together here.
+ */
+function takesLong(request: GenerationRequest, model: Model, route: Route, wording: Wording): boolean {
+  const quirks = route.quirks ?? route.host.quirks;
+  const ceiling =
+    request.maxOutputTokens ??
+    wording.outputCeiling ??
+    Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens);
+  // OpenAI streams spoken answers in one coding only.
+  return quirks.noStream !== true && ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
+}
+
+/** What a slow model writes within the 30 seconds that a first token may take. */
+const LONG_ANSWER_TOKENS = 1_000;
