@@ -11,6 +11,8 @@ type Json = Readonly<Record<string, unknown>>;
 /** Chunks for a chat client. */
 export class ChatWriter extends AnswerWriter {
   private head = "";
+  /** The frame of a chunk, up to its delta. */
+  private chunkHead = "";
   private id = "chatcmpl-gateway";
   private kind: OpenBlock["kind"] = "text";
   private custom = false;
@@ -29,6 +31,7 @@ export class ChatWriter extends AnswerWriter {
   start(id: string | null): void {
     this.id = answerId("chatcmpl-", id);
     this.head = this.headOf();
+    this.chunkHead = `data: ${this.head}"choices":[{"index":0,"delta":`;
     this.chunk('{"role":"assistant","content":""}');
   }
 
@@ -103,7 +106,7 @@ export class ChatWriter extends AnswerWriter {
   }
 
   private chunk(delta: string, more = ""): void {
-    this.data(`${this.head}"choices":[{"index":0,"delta":${delta}${more},"finish_reason":null}]}`);
+    this.frame(this.chunkHead + delta + more + CHUNK_TAIL);
   }
 
   private headOf(): string {
@@ -112,6 +115,8 @@ export class ChatWriter extends AnswerWriter {
     return `${JSON.stringify(head).slice(0, -1)},`;
   }
 }
+
+const CHUNK_TAIL = ',"finish_reason":null}]}\n\n';
 
 const DONE = Buffer.from("data: [DONE]\n\n");
 

@@ -14,6 +14,8 @@ export class MessagesWriter extends AnswerWriter {
   private block: OpenBlock | null = null;
   /** Thoughts are announced when there is something of them: without text they are another kind of block. */
   private announced = false;
+  /** The frame of a delta of this block, up to its text. */
+  private deltaHead = "";
   private used: Usage | null = null;
   private reason: StopReason = "end";
   private sequence: string | null = null;
@@ -52,13 +54,8 @@ export class MessagesWriter extends AnswerWriter {
   }
 
   delta(text: string): void {
-    const kind = this.block!.kind;
     if (!this.announced) this.announce({ type: "thinking", thinking: "", signature: "" });
-    const [type, member] = DELTAS[kind];
-    this.event(
-      "content_block_delta",
-      `{"type":"content_block_delta","index":${this.index},"delta":{"type":"${type}","${member}":${JSON.stringify(text)}}}`,
-    );
+    this.frame(this.deltaHead + JSON.stringify(text) + DELTA_TAIL);
   }
 
   close(seal: Seal | null): void {
@@ -107,6 +104,8 @@ export class MessagesWriter extends AnswerWriter {
     this.index += 1;
     const start = { type: "content_block_start", index: this.index, content_block: content };
     this.event("content_block_start", JSON.stringify(start));
+    const [type, member] = DELTAS[this.block!.kind];
+    this.deltaHead = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.index},"delta":{"type":"${type}","${member}":`;
   }
 
   /** Every thought is signed: an unsigned one could not be told from a host's own when it comes back. */
@@ -119,6 +118,8 @@ export class MessagesWriter extends AnswerWriter {
     );
   }
 }
+
+const DELTA_TAIL = "}}\n\n";
 
 const MESSAGE_STOP = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 

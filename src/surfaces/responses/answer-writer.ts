@@ -53,7 +53,7 @@ export class ResponsesWriter extends AnswerWriter {
       this.tell("response.content_part.added", { ...this.part(), part: partOf(kind, "", []) });
   }
 
-  delta(text: string, logprobs: readonly unknown[] = []): void {
+  delta(text: string, logprobs: readonly unknown[] = NO_LOGPROBS): void {
     this.text += text;
     for (const one of logprobs) this.logprobs.push(one);
     const { kind } = this.block;
@@ -160,13 +160,15 @@ export class ResponsesWriter extends AnswerWriter {
   }
 
   private part(): Json {
-    return { ...this.inItem(), content_index: 0 };
+    return { item_id: this.item.id, output_index: this.output.length, content_index: 0 };
   }
 
   private summary(): Json {
-    return { ...this.inItem(), summary_index: 0 };
+    return { item_id: this.item.id, output_index: this.output.length, summary_index: 0 };
   }
 }
+
+const NO_LOGPROBS: readonly unknown[] = [];
 
 const CALL_EVENTS = {
   function: {

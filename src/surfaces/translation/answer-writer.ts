@@ -36,6 +36,11 @@ export abstract class AnswerWriter implements AnswerEvents {
     this.out = bytes.toString("utf8") + this.out;
   }
 
+  /** A frame, as it is sent. */
+  protected frame(text: string): void {
+    this.out += text;
+  }
+
   protected data(json: string): void {
     this.out += `data: ${json}\n\n`;
   }
