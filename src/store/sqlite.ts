@@ -8,6 +8,8 @@ import { MIGRATIONS } from "./migrations.ts";
  */
 export function openDatabase(path: string, synchronous: "FULL" | "NORMAL" = "FULL"): Database {
   const db = new Database(path, { create: true, strict: true });
+  // Only a new database takes this; one that was made with other pages keeps them.
+  db.run(`PRAGMA page_size = ${PAGE_BYTES}`);
   db.run("PRAGMA journal_mode = WAL");
   db.run(`PRAGMA synchronous = ${synchronous}`);
   db.run("PRAGMA foreign_keys = ON");
@@ -18,8 +20,13 @@ export function openDatabase(path: string, synchronous: "FULL" | "NORMAL" = "FUL
   return db;
 }
 
+/**
+ * SQLite writes a page at a time, in two calls into its log and one into the database. Of its usual 4 KiB, a busy gateway
+ * wrote twice as many for each request, and no fewer bytes.
+ */
+const PAGE_BYTES = 8_192;
 /** 256 MiB. */
-const AUTOMATIC_CHECKPOINT_PAGES = 65_536;
+const AUTOMATIC_CHECKPOINT_PAGES = 32_768;
 
 function migrate(db: Database): void {
   const { user_version } = db.query<{ user_version: number }, []>("PRAGMA user_version").get()!;

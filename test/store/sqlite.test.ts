@@ -1,0 +1,26 @@
+import { Database } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openDatabase } from "../../src/store/sqlite.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "sqlite-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const pageBytes = (db: Database) => db.query<{ page_size: number }, []>("PRAGMA page_size").get()!.page_size;
+
+test("a new database has the larger pages; one that was made with smaller ones keeps them, and what it holds", () => {
+  expect(pageBytes(openDatabase(join(folder, "new.sqlite")))).toBe(8_192);
+
+  const path = join(folder, "old.sqlite");
+  const old = new Database(path, { create: true });
+  old.run("PRAGMA journal_mode = WAL");
+  old.run("CREATE TABLE kept (value TEXT)");
+  old.run("INSERT INTO kept VALUES ('still here')");
+  old.close();
+  const db = openDatabase(path);
+  expect(pageBytes(db)).toBe(4_096);
+  expect(db.query("SELECT value FROM kept").get()).toEqual({ value: "still here" });
+  db.close();
+});
