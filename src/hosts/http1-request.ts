@@ -14,12 +14,15 @@ const JOINED_BODY_MAX = 64 * 1024;
 
 /** `start` is what `headStart` made of the call's destination. */
 export function encodeRequest({ to, headers, body }: HostCall, start: Uint8Array): RequestBytes {
-  let rest = "";
+  // Joined at the end: each `+=` would leave a string behind, three for each field.
+  const parts: string[] = [];
   for (const name in headers) {
-    if (!Object.hasOwn(to.headers, name)) rest += fieldLine(name, headers[name]!);
+    if (!Object.hasOwn(to.headers, name)) addField(parts, name, headers[name]!);
   }
-  if (body !== null || to.method === "POST") rest += `content-length: ${body?.length ?? 0}\r\n`;
-  rest += "\r\n";
+  if (body !== null || to.method === "POST")
+    parts.push("content-length: ", String(body?.length ?? 0), "\r\n");
+  parts.push("\r\n");
+  const rest = parts.join("");
   const joined = body !== null && body.length <= JOINED_BODY_MAX;
   const headLength = start.length + rest.length;
   const bytes = Buffer.allocUnsafe(headLength + (joined ? body.length : 0));
@@ -35,19 +38,20 @@ export function headStart({ method, path, headers }: Destination, endpoint: Endp
   assert(TARGET.test(target), "request path holds a byte that HTTP does not allow there");
   // Bodies are asked for uncompressed: inflating costs more CPU here than the bytes cost on the way, and a compressed
   // event stream comes in lumps. A host that compresses regardless is understood all the same.
-  let text =
-    `${method} ${target} HTTP/1.1\r\nhost: ${endpoint.authority}\r\n` +
-    "connection: keep-alive\r\naccept-encoding: identity\r\n";
-  for (const name in headers) text += fieldLine(name, headers[name]!);
-  return Buffer.from(text, "latin1");
+  const parts = [
+    `${method} ${target} HTTP/1.1\r\nhost: ${endpoint.authority}\r\n`,
+    "connection: keep-alive\r\naccept-encoding: identity\r\n",
+  ];
+  for (const name in headers) addField(parts, name, headers[name]!);
+  return Buffer.from(parts.join(""), "latin1");
 }
 
-function fieldLine(name: string, value: string): string {
-  if (OWN_FIELDS.has(name)) return "";
+function addField(parts: string[], name: string, value: string): void {
+  if (OWN_FIELDS.has(name)) return;
   // A line break inside a name or a value would begin another header, or another request.
   assert(FIELD_NAME.test(name), "header name holds a byte that HTTP does not allow there");
   assert(FIELD_VALUE.test(value), "header value holds a byte that HTTP does not allow there");
-  return `${name}: ${value}\r\n`;
+  parts.push(name, ": ", value, "\r\n");
 }
 
 /** RFC 9110 §5.6.2 token, lower-case by the seam's contract. */
