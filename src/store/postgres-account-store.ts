@@ -34,16 +34,18 @@ export class PostgresAccountStore implements AccountStore {
     about: Question,
     decide: (state: AccountState) => C | Refusal,
   ): Promise<C | Refusal> {
-    const { result, version } = await this.postgres.transaction(async (sql) => {
-      await sql`SET TRANSACTION ISOLATION LEVEL SERIALIZABLE`;
-      const decided = decide(await this.state(sql, about));
-      if (refused(decided)) return { result: decided, version: null };
-      if (about.link !== undefined) await sql`DELETE FROM sign_in_links WHERE hash = ${about.link}`;
-      if (about.message !== undefined) await sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
-      await this.write(sql, decided);
-      const changes = (decided.attach ?? []).map((balance) => ({ balance, key: null, counters: [] }));
-      return { result: decided, version: changes.length === 0 ? null : await noteChanges(sql, changes) };
-    });
+    const { result, version } = await this.postgres.transaction(
+      async (sql) => {
+        const decided = decide(await this.state(sql, about));
+        if (refused(decided)) return { result: decided, version: null };
+        if (about.link !== undefined) await sql`DELETE FROM sign_in_links WHERE hash = ${about.link}`;
+        if (about.message !== undefined) await sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
+        await this.write(sql, decided);
+        const changes = (decided.attach ?? []).map((balance) => ({ balance, key: null, counters: [] }));
+        return { result: decided, version: changes.length === 0 ? null : await noteChanges(sql, changes) };
+      },
+      { isolation: "serializable" },
+    );
     if (version !== null) await this.acknowledged(version);
     return result;
   }

@@ -143,13 +143,13 @@ export class PostgresLedgerStore {
 
   /** Recomputes every sum from credits, ends, what is kept of ends that were deleted, and grants, at one moment. */
   async audit(): Promise<StoreAudit> {
-    return this.postgres.transaction(async (sql) => {
-      await sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`;
-      const [sums] = await sql<Record<"credits" | "charges" | "losses" | "writeoffs", string>[]>`
+    return this.postgres.transaction(
+      async (sql) => {
+        const [sums] = await sql<Record<"credits" | "charges" | "losses" | "writeoffs", string>[]>`
         SELECT (SELECT coalesce(sum(amount), 0) FROM credits) AS credits, coalesce(sum(charged), 0) AS charges,
           coalesce(sum(lost), 0) AS losses, coalesce(sum(written_off), 0) AS writeoffs
         FROM (SELECT charged, lost, written_off FROM ends UNION ALL SELECT charged, lost, written_off FROM folded) AS lines`;
-      const drifts = await sql<{ account: string; drift: string }[]>`
+        const drifts = await sql<{ account: string; drift: string }[]>`
         WITH said AS (
           SELECT account, sum(credited) AS credited, sum(spent) AS spent, sum(reserved) AS reserved FROM (
             SELECT 'balance:' || balance_id AS account, amount AS credited, 0 AS spent, 0 AS reserved FROM credits
@@ -169,14 +169,16 @@ export class PostgresLedgerStore {
         WHERE coalesce(said.credited, 0) <> coalesce(counters.credited, 0)
           OR coalesce(said.spent, 0) <> coalesce(counters.spent, 0)
           OR coalesce(said.reserved, 0) <> coalesce(counters.reserved, 0)`;
-      return {
-        credits: BigInt(sums!.credits),
-        charges: BigInt(sums!.charges),
-        losses: BigInt(sums!.losses),
-        writeOffs: BigInt(sums!.writeoffs),
-        drifts: drifts.map(({ account, drift }): Drift => ({ account, driftNano: BigInt(drift) })),
-      };
-    }, AUDIT_MS);
+        return {
+          credits: BigInt(sums!.credits),
+          charges: BigInt(sums!.charges),
+          losses: BigInt(sums!.losses),
+          writeOffs: BigInt(sums!.writeoffs),
+          drifts: drifts.map(({ account, drift }): Drift => ({ account, driftNano: BigInt(drift) })),
+        };
+      },
+      { isolation: "repeatable read", deadlineMs: AUDIT_MS },
+    );
   }
 
   /** What this node has shipped of each counter in its present epoch. */

@@ -25,12 +25,15 @@ export class Postgres {
     this.client = this.connect(options.connections);
   }
 
-  /** Runs `work` in one transaction, once it is won; `work` may be run more than once. */
+  /**
+   * Runs `work` in one transaction, once it is won; `work` may be run more than once. At `read committed`, whatever the
+   * database's own default is, who waited for a lock sees what was committed meanwhile.
+   */
   transaction<Result>(
     work: (sql: TransactionSQL) => Promise<Result>,
-    deadlineMs: number = this.options.deadlineMs,
+    { isolation = "read committed", deadlineMs = this.options.deadlineMs }: TransactionOptions = {},
   ): Promise<Result> {
-    return this.untilWon((client) => client.begin(work), deadlineMs);
+    return this.untilWon((client) => client.begin(`ISOLATION LEVEL ${isolation}`, work), deadlineMs);
   }
 
   /** One statement on any connection. */
@@ -144,18 +147,19 @@ export class Postgres {
       max,
       connectionTimeout: CONNECT_S,
       idleTimeout: 0,
-      connection: {
-        // Who waited for a lock must see what was committed meanwhile, whatever the database's own default is.
-        default_transaction_isolation: "read committed",
-        // A node that is cut off within a transaction must not keep others from the rows that it has locked.
-        // `statement_timeout` would also end the wait for a replica, and call the commit a success.
-        idle_in_transaction_session_timeout: this.options.deadlineMs,
-      },
+      // A node that is cut off within a transaction must not keep others from the rows that it has locked. `statement_timeout`
+      // would also end the wait for a replica, and call the commit a success.
+      connection: { idle_in_transaction_session_timeout: this.options.deadlineMs },
     });
   }
 }
 
 type Channels = Readonly<Record<string, (payload: string) => void>>;
+
+interface TransactionOptions {
+  readonly isolation?: "read committed" | "repeatable read" | "serializable";
+  readonly deadlineMs?: number;
+}
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=…` */

@@ -31,11 +31,14 @@ describe.skipIf(!hasPostgres())("a connection that is gone without a word", () =
   const hasty = { after: (ms: number, run: () => void) => systemClock.after(ms / 50, run) };
 
   test("keeps nothing locked that a transaction had locked when it was lost", async () => {
-    const lost = cutOff.transaction(async (sql) => {
-      await sql`SELECT many FROM counted WHERE one = 1 FOR UPDATE`;
-      wire.cut();
-      await sql`UPDATE counted SET many = 1 WHERE one = 1`;
-    }, 50_000);
+    const lost = cutOff.transaction(
+      async (sql) => {
+        await sql`SELECT many FROM counted WHERE one = 1 FOR UPDATE`;
+        wire.cut();
+        await sql`UPDATE counted SET many = 1 WHERE one = 1`;
+      },
+      { deadlineMs: 50_000 },
+    );
     await expect(lost).rejects.toBeInstanceOf(StoreUnreachable);
     await other.query((sql) => sql`UPDATE counted SET many = many + 2 WHERE one = 1`);
     expect(await other.query((sql) => sql`SELECT many FROM counted`)).toEqual([{ many: 2 }]);

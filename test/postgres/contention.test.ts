@@ -96,6 +96,16 @@ describe.skipIf(!hasPostgres())("work that meets others in the database", () => 
     expect(attempts).toBeGreaterThan(2);
   }, 30_000);
 
+  for (const isolation of ["repeatable read", "serializable"] as const) {
+    test(`a transaction that asks for ${isolation} runs so`, async () => {
+      const [row] = await postgres.transaction(
+        (sql) => sql<{ transaction_isolation: string }[]>`SHOW transaction_isolation`,
+        { isolation },
+      );
+      expect(row!.transaction_isolation).toBe(isolation);
+    });
+  }
+
   test("who waited for a lock sees what was committed meanwhile", async () => {
     const locked = Promise.withResolvers<void>();
     const waiting = Promise.withResolvers<void>();
