@@ -45,11 +45,7 @@ export async function openPostgresBooks(
       ? disklessBooks(parts, new PostgresHolds(postgres), name)
       : await journalBooks(parts, store, name, await registry.lastEpoch(name));
 
-  const acknowledged = (version: number) => {
-    postgres.say(CHANGES, [""]);
-    return node.acknowledged(version);
-  };
-  const keys = new PostgresKeyStore(postgres, clock, acknowledged);
+  const keys = new PostgresKeyStore(postgres, clock, (version) => node.acknowledged(version));
   const keyring = new Keyring(keys, undefined, () => node.usable());
   const node: Membership = new Membership(registry, clock, name, await registry.join(name, journal), {
     async changed(changes) {
@@ -102,7 +98,7 @@ export async function openPostgresBooks(
     journal: books.journal,
     keys,
     nodes: registry,
-    accounts: new PostgresAccountStore(postgres, clock, acknowledged),
+    accounts: new PostgresAccountStore(postgres, clock, (version) => node.acknowledged(version)),
     keyring,
     healthy: () => books.journal.healthy && node.usable(),
     async balance(id) {

@@ -42,7 +42,10 @@ export class PostgresAccountStore implements AccountStore {
         if (about.message !== undefined) await sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
         await this.write(sql, decided);
         const changes = (decided.attach ?? []).map((balance) => ({ balance, key: null, counters: [] }));
-        return { result: decided, version: changes.length === 0 ? null : await noteChanges(sql, changes) };
+        return {
+          result: decided,
+          version: changes.length === 0 ? null : await noteChanges(this.postgres, sql, changes),
+        };
       },
       { isolation: "serializable" },
     );

@@ -50,8 +50,7 @@ export class PostgresAuthority implements Authority {
       for (const { statement } of batch) this.queue.delete(statement.counter);
       try {
         const statements = batch.map(({ statement }) => statement);
-        const grants = await this.postgres.transaction((sql) => settleAll(sql, statements));
-        this.recall(statements[0]!.ledger, grants);
+        const grants = await this.postgres.transaction((sql) => settleAll(this.postgres, sql, statements));
         for (const [index, { answer }] of batch.entries()) answer.resolve(grants[index]!);
       } catch (error) {
         for (const { answer } of batch) answer.reject(error);
@@ -59,15 +58,6 @@ export class PostgresAuthority implements Authority {
       this.busy = false;
       if (this.queue.size > 0) this.start();
     });
-  }
-
-  /** Asks the others for what they last said they do not use. */
-  private recall(node: string, grants: readonly Grant[]): void {
-    const recalled = grants.filter((grant) => grant.recalled);
-    this.postgres.say(
-      RECALLS,
-      recalled.map(({ counter }) => `${node} ${counter}`),
-    );
   }
 }
 
@@ -81,7 +71,11 @@ interface Waiting {
 
 const MAX_BATCH = 256;
 
-async function settleAll(sql: TransactionSQL, statements: readonly Statement[]): Promise<Grant[]> {
+async function settleAll(
+  postgres: Postgres,
+  sql: TransactionSQL,
+  statements: readonly Statement[],
+): Promise<Grant[]> {
   const { ledger, epoch } = statements[0]!;
   await holdEpoch(sql, ledger, epoch);
   const ids = [...new Set(statements.map(({ counter }) => counter))].sort();
@@ -93,7 +87,7 @@ async function settleAll(sql: TransactionSQL, statements: readonly Statement[]):
     return decide(books.get(counter)!, { ...statement, limit: set });
   });
   await write(sql, ledger, [...books.values()]);
-  await markRecalled(sql, ledger, statements, grants);
+  await recall(postgres, sql, ledger, statements, grants);
   return grants.map(({ grant }) => grant);
 }
 
@@ -212,8 +206,9 @@ async function write(sql: TransactionSQL, node: string, books: readonly Book[]):
     FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, reserved BIGINT) WHERE counters.id = row.id`;
 }
 
-/** Marks the answers of those who may hope for what others last said they do not use. */
-async function markRecalled(
+/** Asks the others for what they last said they do not use; marks the answers of those who may hope for it. */
+async function recall(
+  postgres: Postgres,
   sql: TransactionSQL,
   node: string,
   statements: readonly Statement[],
@@ -227,6 +222,11 @@ async function markRecalled(
     WHERE counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))
       AND node <> ${node} AND granted > used AND lease_until > clock_timestamp()`;
   const spare = new Set(rows.map(({ counter }) => counter));
+  await postgres.say(
+    sql,
+    RECALLS,
+    [...spare].map((counter) => `${node} ${counter}`),
+  );
   for (const one of grants) {
     if (one.short && spare.has(one.grant.counter)) one.grant = { ...one.grant, recalled: true };
   }

@@ -173,7 +173,10 @@ export class PostgresKeyStore implements KeyStore {
   ): Promise<Result> {
     const { result, version } = await this.postgres.transaction(async (sql) => {
       const { result, changes } = await write(sql);
-      return { result, version: changes.length === 0 ? null : await noteChanges(sql, changes) };
+      return {
+        result,
+        version: changes.length === 0 ? null : await noteChanges(this.postgres, sql, changes),
+      };
     });
     if (version !== null) await this.acknowledged(version);
     return result;

@@ -146,11 +146,12 @@ export class PostgresRegistry implements Registry {
   }
 }
 
-/** The channel on which nodes hear that there are changes, once those are committed. */
+/** The channel on which nodes hear that there are changes. */
 export const CHANGES = "gateway_changes";
 
 /** Writes down that something changed, in the transaction that changes it. Returns the version to wait for. */
 export async function noteChanges(
+  postgres: Postgres,
   sql: TransactionSQL,
   changes: readonly Omit<Change, "version">[],
 ): Promise<number> {
@@ -162,6 +163,7 @@ export async function noteChanges(
     await sql`INSERT INTO changes (version, at, key_hash, balance_id, counters)
       VALUES (${version}, clock_timestamp(), ${key}, ${balance}, ${counters.join(" ")})`;
   }
+  await postgres.say(sql, CHANGES, [""]);
   return version;
 }
 

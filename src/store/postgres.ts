@@ -17,6 +17,7 @@ export class Postgres {
   private listener: SQL | null = null;
   private channels: Channels | null = null;
   private feeling: Timer | null = null;
+  private isMute = false;
 
   constructor(
     private readonly options: PostgresOptions,
@@ -41,16 +42,24 @@ export class Postgres {
     return this.untilWon(ask, this.options.deadlineMs);
   }
 
+  /** Finds out whether the database passes on what is said: not every one that speaks this protocol does. */
+  async tryToSay(): Promise<void> {
+    try {
+      await this.query((sql) => sql`SELECT pg_notify(${NOTHING_SAID}, '')`);
+    } catch (error) {
+      if (error instanceof StoreUnreachable) throw error;
+      this.isMute = true;
+    }
+  }
+
   /**
-   * Says words on a channel, soon and perhaps never: whoever must know looks from time to time. Never within the transaction
-   * that they are about: a database that cannot pass them on would refuse it.
+   * Says words on a channel as the transaction commits. Nothing where the database cannot, which would fail the transaction:
+   * whoever must know looks from time to time.
    */
-  say(channel: string, words: readonly string[]): void {
-    if (words.length === 0) return;
+  async say(sql: TransactionSQL, channel: string, words: readonly string[]): Promise<void> {
+    if (this.isMute || words.length === 0) return;
     const list = JSON.stringify(words);
-    this.query(
-      (sql) => sql`SELECT pg_notify(${channel}, value) FROM json_array_elements_text(${list}::text::json)`,
-    ).catch(() => {});
+    await sql`SELECT pg_notify(${channel}, value) FROM json_array_elements_text(${list}::text::json)`;
   }
 
   /**
@@ -58,6 +67,7 @@ export class Postgres {
    * is missed: whoever listens also looks from time to time.
    */
   listen(channels: Channels): void {
+    if (this.isMute) return;
     void this.listener?.close({ timeout: 0 }).catch(() => {});
     const listener = this.connect(1);
     this.listener = listener;
@@ -202,7 +212,7 @@ const ANSWER_MS = 5_000;
 /** A channel on which nobody says anything. */
 const NOTHING_SAID = "gateway_nothing";
 
-/** Brings the schema up to date; nodes that start together wait for each other. */
+/** Brings the schema up to date, and learns what the database can; nodes that start together wait for each other. */
 export async function migratePostgres(postgres: Postgres): Promise<void> {
   // Of nodes that create the table at once, some lose in the catalogue; if it is not there, the next statement says so.
   await postgres
@@ -226,4 +236,5 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
     for (const migration of POSTGRES_MIGRATIONS.slice(present)) await sql.unsafe(migration).simple();
     await sql`UPDATE gateway_schema SET version = ${POSTGRES_MIGRATIONS.length} WHERE one = 1`;
   });
+  await postgres.tryToSay();
 }
