@@ -52,7 +52,7 @@ import type { Answer, Call, Sink, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { deliveredTokens, meter, usedTokens } from "./metering.ts";
 import { type CountingDesk, PromptCount } from "./prompt-count.ts";
-import { type Finished, formatReceipt, type Receipt } from "./receipt.ts";
+import { type Finished, formatReceipt, type Receipt, type RequestTrace } from "./receipt.ts";
 
 /**
  * The way of a generation request, from the bearer token to the last byte. Every decision about one is taken here, in the
@@ -222,7 +222,7 @@ class Run {
         tokens: NO_TOKENS,
         errorCode: "internal_error",
       });
-      this.finished(receipt);
+      this.house.finished(receipt);
     }
     return this.errorAnswer(internalError());
   }
@@ -334,7 +334,7 @@ class Run {
     });
     const { durable } = settlement;
     if (durable === true || (await durable)) {
-      this.finished(settlement.receipt);
+      this.house.finished(settlement.receipt);
       return {
         kind: "whole",
         status: 200,
@@ -347,7 +347,7 @@ class Run {
     const nothing = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held: settlement.held };
     const receipt = this.receipt(failed, nothing, reservation);
     const isBack = this.house.ledger.takeBack(reservation, settlement, formatReceipt(receipt));
-    this.finished(isBack ? receipt : unrecorded(settlement.receipt));
+    this.house.finished(isBack ? receipt : unrecorded(settlement.receipt));
     return this.errorAnswer(bookkeepingDown());
   }
 
@@ -423,7 +423,7 @@ class Run {
       this.doubtFree(stop, judge.usage);
       const settled = this.settle(this.streamEnd(end, opened, request, firstTokenMs));
       const durable = settled.durable === true || (await settled.durable);
-      this.finished(durable ? settled.receipt : unrecorded(settled.receipt));
+      this.house.finished(durable ? settled.receipt : unrecorded(settled.receipt));
       const last = this.lastFrames(end, opened, settled, durable);
       if (last !== null) await sink.write(last);
     } catch (error) {
@@ -567,12 +567,12 @@ class Run {
     const code = state === "cancelled" ? {} : { errorCode: refusal.code };
     const { durable, receipt } = this.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, ...code });
     const isDurable = durable === true || (await durable);
-    this.finished(isDurable ? receipt : unrecorded(receipt));
+    this.house.finished(isDurable ? receipt : unrecorded(receipt));
     return this.errorAnswer(isDurable ? refusal : bookkeepingDown());
   }
 
   /** Who calls it says what became of the request, once it is known whether its end could be recorded. */
-  private settle(end: End): Settlement & { durable: true | Promise<boolean>; receipt: Receipt } {
+  private settle(end: End): Settlement & { durable: true | Promise<boolean>; receipt: Ended } {
     const { house, admitted } = this;
     const { reservation } = admitted!;
     const served = end.tokens.output > 0 || end.state === "settled";
@@ -583,7 +583,7 @@ class Run {
       rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
       allowanceUsed: served,
     };
-    let receipt: Receipt;
+    let receipt: Ended;
     const settlement = house.ledger.settle(reservation, ending, (settled) => {
       receipt = this.receipt(end, settled, reservation);
       return formatReceipt(receipt);
@@ -591,7 +591,7 @@ class Run {
     return { ...settlement, durable: house.journal.durable(settlement.sequence), receipt: receipt! };
   }
 
-  private receipt(end: End, settled: Settled, { want }: Reservation): Receipt {
+  private receipt(end: End, settled: Settled, { want }: Reservation): Ended {
     const { request, tries } = this;
     return {
       id: this.id,
@@ -613,12 +613,13 @@ class Run {
       firstTokenMs: end.firstTokenMs ?? null,
       totalMs: this.elapsedMs(),
       errorCode: end.errorCode ?? null,
+      trace: this.requestTrace(),
     };
   }
 
-  private finished(receipt: Omit<Finished, "trace">): void {
+  private requestTrace(): RequestTrace | null {
     const { trace, startedMs, at: startedAt } = this;
-    this.house.finished({ ...receipt, trace: trace === null ? null : { ...trace, startedAt, startedMs } });
+    return trace === null ? null : { ...trace, startedAt, startedMs };
   }
 
   /** Answers a request that opened no hold. */
@@ -645,7 +646,7 @@ class Run {
       totalMs: this.elapsedMs(),
       errorCode: refusal.code,
     };
-    this.finished({ ...receipt, keyId: holder?.key.id ?? null });
+    this.house.finished({ ...receipt, keyId: holder?.key.id ?? null, trace: this.requestTrace() });
     if (holder !== null) {
       const { id: keyId, balanceId } = holder.key;
       this.house.keepRefused({ ...receipt, keyId, balanceId });
@@ -694,6 +695,9 @@ class Run {
   }
 }
 
+/** What is written, and told, of a request that held something. */
+type Ended = Receipt & Finished;
+
 /** How a request that held something ended. */
 interface End {
   readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
@@ -719,7 +723,7 @@ const MAX_KEPT_MODEL = 200;
 const NO_BYTES = new Uint8Array();
 
 /** What the client saw of it: an error in place of the answer, or of its end. */
-const unrecorded = (receipt: Receipt): Receipt => ({ ...receipt, errorCode: "internal_error" });
+const unrecorded = (receipt: Ended): Ended => ({ ...receipt, errorCode: "internal_error" });
 const noBlocks = (): readonly string[] => [];
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };
