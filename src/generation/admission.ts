@@ -5,6 +5,7 @@ import { affordableOutput, dearest, type PromptSize, worstCase } from "../ledger
 import {
   type Allowance,
   BOOKS_AWAY,
+  type Lane,
   type Ledger,
   type RateShortfall,
   Reservation,
@@ -25,11 +26,17 @@ import type { PromptCount } from "./prompt-count.ts";
 export function admit(ask: Ask, desk: Desk): Admitted | Promise<Admitted | Refusal> {
   const { promptBound, promptHasFiles } = ask.request;
   const sized = size(ask, desk.defaultMaxOutputTokens, promptHasFiles ? null : promptBound);
-  const reservation = takeAtOnce(ask, sized, desk);
-  return reservation === null ? admitSlowly(ask, sized, desk) : admitted(reservation, ask, sized);
+  const taken = takeAtOnce(ask, sized, desk);
+  return taken instanceof Reservation ? admitted(taken, ask, sized) : admitSlowly(taken, ask, sized, desk);
 }
 
-async function admitSlowly(ask: Ask, sized: Sized, desk: Desk): Promise<Admitted | Refusal> {
+async function admitSlowly(
+  loading: Promise<Lane> | null,
+  ask: Ask,
+  sized: Sized,
+  desk: Desk,
+): Promise<Admitted | Refusal> {
+  await loading;
   const first = await take(ask, sized, desk);
   if (first instanceof Reservation) return admitted(first, ask, sized);
   if (!isMoney(first)) return explain(first, ask, sized, desk);
@@ -116,11 +123,11 @@ function widestModel({ stops }: Plan): Model {
   return widest;
 }
 
-/** Null where something has to be loaded first, or is short. */
-function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | null {
+/** Null where something is short; a promise, which somebody must wait for, where something has to be loaded first. */
+function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | Promise<Lane> | null {
   const at = desk.clock.now();
   const lane = desk.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
-  if (lane instanceof Promise) return null;
+  if (lane instanceof Promise) return lane;
   const outcome = desk.ledger.admit(lane, wantOf(ask, sized, at, desk));
   return outcome instanceof Reservation ? outcome : null;
 }

@@ -6,7 +6,7 @@ import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts"
 import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1-transport.ts";
 import type { Key } from "../../src/keys/key.ts";
-import { Ledger } from "../../src/ledger/ledger.ts";
+import { Ledger, type Sums } from "../../src/ledger/ledger.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
@@ -46,7 +46,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     recoveredBody: recoveredReceipt,
     onFault: (error) => faults.push(error),
   });
-  const ledger = new Ledger(clock, books.journal, store);
+  const ledger = new Ledger(clock, books.journal, options.sums ?? store);
   books.follow(ledger);
   const health = new Health(clock);
   const slots = new HostSlots(clock);
@@ -157,6 +157,8 @@ export interface HouseOptions {
   readonly fileTokens?: number;
   /** Of the minutes within which prompts may be counted for nothing. */
   readonly countClock?: Clock;
+  /** In place of the database's. */
+  readonly sums?: Sums;
 }
 
 export interface TestHouse {

@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import type { Sums } from "../../src/ledger/ledger.ts";
+import { json } from "../fakes/behaviours.ts";
+import { hostRow, startFakeHost } from "../fakes/host.ts";
+import { ask, openHouse, read } from "./house.ts";
+
+test("books that cannot be read cost one request, which is told so, and not the process", async () => {
+  let reads = 0;
+  const sums: Sums = {
+    spent() {
+      reads += 1;
+      throw new Error("disk I/O error");
+    },
+    credited: () => {
+      throw new Error("disk I/O error");
+    },
+  };
+  const unhandled: unknown[] = [];
+  const hear = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", hear);
+  const host = await startFakeHost(() => json({}));
+  const house = await openHouse([hostRow(host)], { sums });
+  try {
+    const answer = await house.send("chat.completions", ask("chat.completions"));
+    expect(answer.status).toBe(500);
+    expect(JSON.parse(await read(answer)).error.code).toBe("internal_error");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toEqual([]);
+    expect({ faults: house.faults.length, reads }).toEqual({ faults: 1, reads: 1 });
+  } finally {
+    process.off("unhandledRejection", hear);
+    await house.close();
+    await host.close();
+  }
+});
