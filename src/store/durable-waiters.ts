@@ -7,17 +7,31 @@ export class DurableWaiters {
   private readonly waiting: Waiters[] = [];
   private sentThrough = 0;
 
+  /** A batch takes so many records at most. */
+  constructor(private readonly batch = Number.POSITIVE_INFINITY) {}
+
   /** Resolves with what `answer` says of this record. */
   wait(sequence: number): Promise<boolean> {
     for (const waiters of this.waiting) if (sequence <= waiters.through) return waiters.promise;
     const last = this.waiting.at(-1);
-    if (last !== undefined && (last.through > this.sentThrough || sequence <= this.sentThrough)) {
+    if (last !== undefined && this.areTogether(last, sequence)) {
       last.through = sequence;
       return last.promise;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.waiting.push({ through: sequence, promise, resolve });
+    this.waiting.push({ from: sequence, through: sequence, promise, resolve });
     return promise;
+  }
+
+  /**
+   * The last record, of those up to `through`, that a batch may end with: between two whose waiters share a promise it would
+   * let what is durable wait for what is not, for as long as ever more come.
+   */
+  batchEnd(through: number): number {
+    for (const waiters of this.waiting) {
+      if (waiters.from <= through && waiters.through > through) return waiters.from - 1;
+    }
+    return through;
   }
 
   /** A batch that ends with this record is on its way: later ones belong to the next. */
@@ -35,9 +49,15 @@ export class DurableWaiters {
     }
     this.waiting.splice(0, count);
   }
+
+  private areTogether({ from, through }: Waiters, sequence: number): boolean {
+    return sequence <= this.sentThrough || (through > this.sentThrough && sequence - from < this.batch);
+  }
 }
 
 interface Waiters {
+  /** The record that the first of them waits for. */
+  readonly from: number;
   /** The last record that one of them waits for. */
   through: number;
   readonly promise: Promise<boolean>;

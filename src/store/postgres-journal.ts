@@ -19,7 +19,7 @@ export class PostgresJournal implements Journal {
   private appended = 0;
   private durableThrough = 0;
   private pending: Line[] = [];
-  private readonly waiters = new DurableWaiters();
+  private readonly waiters = new DurableWaiters(MAX_BATCH);
   /** Holds that are in PostgreSQL, or may be. */
   private readonly placed = new Set<ReceiptId>();
   /** Up to here a commit was sent and its answer lost: these records can no longer be taken back. */
@@ -103,7 +103,7 @@ export class PostgresJournal implements Journal {
   private async commit(): Promise<void> {
     if (this.state === "closed") return;
     this.state = "committing";
-    const lines = this.pending.slice(0, MAX_BATCH);
+    const lines = this.nextLines();
     const batch = batchOf(lines, this.placed);
     const last = lines.at(-1)?.sequence ?? this.durableThrough;
     const startedMs = this.options.clock.elapsedMs();
@@ -121,6 +121,13 @@ export class PostgresJournal implements Journal {
     for (const receipt of batch.closed) this.placed.delete(receipt);
     this.ends += batch.ends.length;
     this.accept(lines.length, last);
+  }
+
+  private nextLines(): Line[] {
+    const most = this.pending.slice(0, MAX_BATCH);
+    const end = this.waiters.batchEnd(most.at(-1)?.sequence ?? 0);
+    const lines = most.filter(({ sequence }) => sequence <= end);
+    return lines.length === 0 ? most : lines;
   }
 
   private accept(count: number, last: number): void {

@@ -208,3 +208,39 @@ test("one that has ended does not try again what was under way", async () => {
   await turn();
   expect(asked).toHaveLength(1);
 });
+
+describe("when more waits than one transaction takes", () => {
+  const told = (waiting: (true | Promise<boolean>)[]) => {
+    const words: (boolean | null)[] = waiting.map(() => null);
+    for (const [index, one] of waiting.entries())
+      void Promise.resolve(one).then((durable) => (words[index] = durable));
+    return words;
+  };
+
+  test("each hears of its own transaction, although more and more come", async () => {
+    const { append, journal, commits } = house();
+    const ask = (name: string) => journal.durable(append(end(name)));
+    const words = told(Array.from({ length: 2_500 }, (_, n) => ask(`a${n}`)));
+    for (let committed = 1_000; committed <= 2_000; committed += 1_000) {
+      await commits();
+      expect(words.filter((durable) => durable === true)).toHaveLength(committed);
+      for (let n = 0; n < 1_000; n++) void ask(`b${committed} ${n}`);
+    }
+  });
+
+  test("what was committed is never refused because of what came after", async () => {
+    const { append, journal, commits, fails, clock } = house();
+    append(hold("unstreamed", false));
+    const first = Array.from({ length: 300 }, (_, n) => append(end(`a${n}`)));
+    const words = told(first.map((sequence) => journal.durable(sequence)));
+    const late = Array.from({ length: 1_500 }, (_, n) => append(end(`b${n}`)));
+    const lateWords = told(late.map((sequence) => journal.durable(sequence)));
+    await commits();
+    await fails();
+    clock.advance(10_000);
+    await fails();
+    expect(words.every((durable) => durable === true)).toBe(true);
+    const wrong = late.filter((sequence, n) => lateWords[n] !== sequence <= journal.durableNow);
+    expect(wrong).toEqual([]);
+  });
+});
