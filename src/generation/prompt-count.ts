@@ -10,7 +10,7 @@ export class PromptCount {
   /** The balance has had too many prompts counted for nothing: the bounds stand. */
   isSpent = false;
   private textTokens: number | null = null;
-  private taken: CountTaken[] | null = null;
+  private taken: CountTaken | null = null;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -31,15 +31,15 @@ export class PromptCount {
 
   /** The request was admitted: what was counted, was not for nothing. */
   paid(): void {
-    for (const taken of this.taken ?? []) taken.giveBack();
+    this.taken?.giveBack();
     this.taken = null;
   }
 
+  /** Once for all parts: whoever has the text counted is not refused the files. */
   private take(): boolean {
-    const taken = this.desk.allowance.take(this.balance, this.request.body.length);
-    if (taken === null) this.isSpent = true;
-    else (this.taken ??= []).push(taken);
-    return taken !== null;
+    this.taken ??= this.desk.allowance.take(this.balance, this.request.body.length);
+    this.isSpent = this.taken === null;
+    return !this.isSpent;
   }
 }
 

@@ -104,6 +104,13 @@ test.each<[string, HouseOptions, unknown, string | number, string[]]>([
     ["text", "files"],
   ],
   [
+    "that is large and has files: both, as the first of its minute",
+    { promptTokens: 10, fileTokens: 1_000, creditUsd: 0.05 },
+    [{ type: "text", text: "x".repeat(BYTES_A_MINUTE * 0.6) }, ...withPdf],
+    200,
+    ["text", "files"],
+  ],
+  [
     "to which the host adds what it fetches: nothing",
     { creditUsd: 0.05 },
     [{ type: "file", file: { file_id: "file-1" } }],
