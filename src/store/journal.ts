@@ -43,14 +43,9 @@ export class DurableJournal implements Journal {
 
   /** True once the record is on the disk; false when the disk refused it for now. */
   durable(sequence: number): true | Promise<boolean> {
-    if (sequence <= this.durableThrough || this.options.relaxed) {
-      this.schedule();
-      return true;
-    }
-    if (this.failure !== null) return Promise.resolve(false);
-    const durable = this.waiters.wait(sequence);
+    if (!this.options.relaxed) return this.written(sequence);
     this.schedule();
-    return durable;
+    return true;
   }
 
   withdraw(sequence: number): boolean {
@@ -72,10 +67,9 @@ export class DurableJournal implements Journal {
     this.options.defer(() => this.flush());
   }
 
-  /** Resolves true when everything appended so far is durable. */
+  /** Resolves true when everything appended so far is on the disk, relaxed or not. */
   async flushed(): Promise<boolean> {
-    const durable = this.durable(this.appended);
-    return this.options.relaxed ? this.flushNow() : durable;
+    return this.written(this.appended);
   }
 
   /** Durable ends that SQLite does not know yet, oldest first, at most `most`. */
@@ -146,9 +140,15 @@ export class DurableJournal implements Journal {
     this.file.close();
   }
 
-  private async flushNow(): Promise<boolean> {
-    while (this.pending.length > 0 && this.failure === null) await this.flush();
-    return this.failure === null;
+  private written(sequence: number): true | Promise<boolean> {
+    if (sequence <= this.durableThrough) {
+      this.schedule();
+      return true;
+    }
+    if (this.failure !== null) return Promise.resolve(false);
+    const written = this.waiters.wait(sequence);
+    this.schedule();
+    return written;
   }
 
   private async flush(): Promise<void> {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
+import type { Disk } from "../../src/store/disk.ts";
 import { DurableJournal, journalFiles, MAX_UNAPPLIED, readJournal } from "../../src/store/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
@@ -180,4 +181,49 @@ test("records are read back with the places where they end, in any script and of
     names.map((name) => `rcpt_${name}`) as never,
   );
   expect(read.map(({ bytes }) => bytes)).toEqual(journal.unapplied(names.length).map(({ bytes }) => bytes));
+});
+
+describe("relaxed", () => {
+  /** Its sync comes back in a later turn of the loop. */
+  const slowDisk = (refuses = false) => {
+    const syncs = { begun: 0, done: 0 };
+    const disk: Disk = {
+      list: () => [],
+      read: () => new Uint8Array(),
+      remove: () => {},
+      open: () => ({
+        write: () => {},
+        truncate: () => {},
+        close: () => {},
+        sync() {
+          syncs.begun += 1;
+          return new Promise((resolve, reject) =>
+            setImmediate(() => {
+              syncs.done += 1;
+              refuses ? reject(new Error("EIO")) : resolve();
+            }),
+          );
+        },
+      }),
+    };
+    const options = { disk, firstFile: 1, fileBytes: 1e9, relaxed: true, after: () => {} };
+    return { journal: new DurableJournal({ ...options, defer: queueMicrotask }), syncs };
+  };
+
+  test("it answers before the disk does, and closes only when everything is on it", async () => {
+    const { journal, syncs } = slowDisk();
+    expect(journal.durable(journal.append(end("a")))).toBe(true);
+    await Promise.resolve();
+    expect(syncs).toEqual({ begun: 1, done: 0 });
+    expect(journal.durable(journal.append(end("b")))).toBe(true);
+    await journal.close();
+    expect(syncs).toEqual({ begun: 2, done: 2 });
+  });
+
+  test("it says so when the disk refused what it had answered", async () => {
+    const { journal } = slowDisk(true);
+    expect(journal.durable(journal.append(end("a")))).toBe(true);
+    expect(await journal.flushed()).toBe(false);
+    expect(journal.healthy).toBe(false);
+  });
 });
