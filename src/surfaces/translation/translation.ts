@@ -245,6 +245,7 @@ class TranslatingJudge implements StreamJudge {
       this.fault = outcome;
       return;
     }
+    this.counter.begin();
     if (this.usage === null) this.writer.usage(countedUsage(this.promptEstimate, this.countedTokens));
     this.terminal = this.writer.finish();
   }
@@ -278,17 +279,25 @@ class Counter implements AnswerEvents {
   tokens = 0;
   tokenSeen = false;
   reported: Usage | null = null;
+  private begun = false;
   /** A function was called, and no argument has been told yet. */
   private bare = false;
 
   constructor(private readonly next: AnswerEvents) {}
 
+  /** A host that says no word of it has begun all the same. */
+  begin(): void {
+    if (!this.begun) this.start(null, this.reported);
+  }
+
   start(id: string | null, usage: Usage | null): void {
+    this.begun = true;
     this.reported = usage;
     this.next.start(id, usage);
   }
 
   open(block: OpenBlock): void {
+    this.begin();
     if (block.kind === "tool_call") {
       this.tokenSeen = true;
       this.tokens += estimateTokens(block.name);

@@ -352,6 +352,16 @@ const SICK_RESPONSES = {
     ],
     { text: "Hello", end: "end" },
   ),
+  "no word of its beginning": {
+    ...responses([], { text: "Hello", end: "end" }),
+    stream: named([
+      added(0, { ...MESSAGE, status: "in_progress", content: [] }),
+      opened(0),
+      delta("output_text", 0, "msg_1", "Hello"),
+      done(0, { ...MESSAGE, content: [part("Hello")] }),
+      completed([{ ...MESSAGE, content: [part("Hello")] }]),
+    ]),
+  },
 } satisfies Record<string, Sickness>;
 
 const messages = (
@@ -411,6 +421,11 @@ const SICK_MESSAGES = {
     [start, block(0, text), words(0, "Hello"), ended("end_turn"), stopped],
     { text: "Hello", end: "end" },
   ),
+  "no word of its beginning": messages(
+    [block(0, text), words(0, "Hello"), closed(0), ended("end_turn"), stopped],
+    { text: "Hello", end: "end" },
+  ),
+  "no beginning and no content": messages([ended("end_turn"), stopped], { end: "end" }),
   "no content at all": messages([start, ended("end_turn"), stopped], { end: "end" }),
   "a call that comes whole with its start": messages(
     [
