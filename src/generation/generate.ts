@@ -48,9 +48,9 @@ import {
   longestAnswer,
   rateRefusal,
 } from "./admission.ts";
-import type { Answer, Call, Sink, WholeAnswer } from "./answer.ts";
+import type { Answer, Call, Sink, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { clientHeaders } from "./client-headers.ts";
-import { deliveredTokens, meter, usedTokens } from "./metering.ts";
+import { deliveredTokens, Meter, usedTokens } from "./metering.ts";
 import { type CountingDesk, PromptCount } from "./prompt-count.ts";
 import { type Finished, formatReceipt, type Receipt, type RequestTrace } from "./receipt.ts";
 
@@ -136,6 +136,8 @@ class Run {
   private admitted: Admitted | null = null;
   private tries: readonly Try[] = [];
   private opened: Opened | null = null;
+  /** When the stream was opened. */
+  private firstTokenMs = 0;
   private conversation: Conversation | null = null;
   private readonly trace: Trace | null;
 
@@ -197,7 +199,8 @@ class Run {
         house.affinity.served(this.conversation, outcome.stop);
       switch (outcome.kind) {
         case "opened":
-          return await this.open(outcome, this.letGo(request), admitted);
+          this.letGo(request);
+          return await this.open(outcome, admitted);
         case "answered":
           return await this.whole(outcome, request, admitted);
         default:
@@ -352,17 +355,15 @@ class Run {
   }
 
   /** A stream may last for minutes, and no host will be sent the prompt any more, which may be megabytes. */
-  private letGo(request: GenerationRequest): GenerationRequest {
-    const { secret, headers, signal } = this.call;
-    this.call = { secret, headers, signal, body: NO_BYTES, blocks: noBlocks };
+  private letGo(request: GenerationRequest): void {
+    this.call = { ...NO_CALL, signal: this.call.signal };
     this.request = withoutPrompt(request);
-    return this.request;
   }
 
-  private async open(opened: Opened, request: GenerationRequest, admitted: Admitted): Promise<Answer> {
+  private async open(opened: Opened, { reservation }: Admitted): Promise<Answer> {
     this.opened = opened;
-    const firstTokenMs = this.elapsedMs();
-    const durable = this.house.journal.durable(admitted.reservation.sequence);
+    this.firstTokenMs = this.elapsedMs();
+    const durable = this.house.journal.durable(reservation.sequence);
     if (!(durable === true || (await durable))) {
       opened.cancel();
       return this.failed(bookkeepingDown(), "failed");
@@ -372,35 +373,15 @@ class Run {
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
-    const run = this.onceRun((sink) => this.stream(opened, request, admitted, firstTokenMs, sink));
-    return { kind: "stream", status: 200, headers, run };
+    return new Delivery(headers, this, this.call.signal);
   }
 
-  /** A client may leave before the response is pulled: then nobody will run the stream, and its hold must still be settled. */
-  private onceRun(stream: (sink: Sink) => Promise<void>): (sink: Sink) => Promise<void> {
-    const { signal } = this.call;
-    let begun = false;
-    const run = async (sink: Sink): Promise<void> => {
-      // Pulled after the client had left.
-      if (begun) return sink.close();
-      begun = true;
-      signal.removeEventListener("abort", leave);
-      return stream(sink);
-    };
-    const leave = () => void run(DEAD_SINK);
-    if (signal.aborted) leave();
-    else signal.addEventListener("abort", leave);
-    return run;
-  }
-
-  private async stream(
-    opened: Opened,
-    request: GenerationRequest,
-    { reservation, outputCeiling }: Admitted,
-    firstTokenMs: number,
-    sink: Sink,
-  ): Promise<void> {
-    const { house, settings, call } = this;
+  /** @internal Once, by the Delivery. */
+  async stream(sink: Sink): Promise<void> {
+    const { house, settings, call, firstTokenMs } = this;
+    const opened = this.opened!;
+    const request = this.request!;
+    const { reservation, outputCeiling } = this.admitted!;
     const { judge, stop } = opened;
     try {
       const line = {
@@ -411,7 +392,7 @@ class Run {
         onDisconnect: stop.route.host.onDisconnect,
         limits: { chunkGapMs: settings.chunkGapMs, deadlineMs: this.startedMs + settings.totalMs },
         clock: house.clock,
-        meter: meter(house.ledger, reservation, request, stop, outputCeiling),
+        meter: new Meter(house.ledger, reservation, request, stop.price, outputCeiling),
         host: opened,
       };
       const end = await relay(line, opened.takeFirst());
@@ -698,6 +679,36 @@ class Run {
 /** What is written, and told, of a request that held something. */
 type Ended = Receipt & Finished;
 
+/** A stream that is ready for its client. */
+class Delivery implements StreamedAnswer {
+  readonly kind = "stream";
+  readonly status = 200;
+  private begun = false;
+
+  constructor(
+    readonly headers: Readonly<Record<string, string>>,
+    private readonly request: Pick<Run, "stream">,
+    private readonly signal: AbortSignal,
+  ) {
+    // A client may leave before the response is pulled: then nobody will run the stream, and its hold must still be settled.
+    if (signal.aborted) this.handleEvent();
+    else signal.addEventListener("abort", this);
+  }
+
+  async run(sink: Sink): Promise<void> {
+    // Pulled after the client had left.
+    if (this.begun) return sink.close();
+    this.begun = true;
+    this.signal.removeEventListener("abort", this);
+    return this.request.stream(sink);
+  }
+
+  /** @internal The client leaves. */
+  handleEvent(): void {
+    void this.run(DEAD_SINK);
+  }
+}
+
 /** How a request that held something ended. */
 interface End {
   readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
@@ -720,11 +731,15 @@ const MOST_RETRY_S = 5;
 
 const MAX_KEPT_MODEL = 200;
 
-const NO_BYTES = new Uint8Array();
-
 /** What the client saw of it: an error in place of the answer, or of its end. */
 const unrecorded = (receipt: Ended): Ended => ({ ...receipt, errorCode: "internal_error" });
-const noBlocks = (): readonly string[] => [];
+
+const NO_CALL: Omit<Call, "signal"> = {
+  secret: null,
+  headers: new Headers(),
+  body: new Uint8Array(),
+  blocks: () => [],
+};
 
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 

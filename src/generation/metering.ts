@@ -1,6 +1,6 @@
+import type { Price } from "../catalog/catalog.ts";
 import { NO_PROMPT, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Ledger, Reservation } from "../ledger/ledger.ts";
-import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 
 /**
@@ -12,30 +12,35 @@ const LEAST_STEP_TOKENS = 64;
 const AHEAD_TOKENS = 512;
 
 /**
- * Follows a stream's delivered tokens. A request that named no ceiling holds a default one; as its answer nears it, the
- * hold grows in steps while the balance allows. Returns false once what is held is used up and nothing more can be.
+ * Follows a stream's delivered tokens. A request that named no ceiling holds a default one, `covered`; as its answer nears
+ * it, the hold grows in steps while the balance allows. Nothing is covered once what is held is used up and nothing more can be.
  */
-export function meter(
-  ledger: Ledger,
-  reservation: Reservation,
-  request: GenerationRequest,
-  stop: Stop,
-  outputCeiling: number,
-): (deliveredTokens: number) => boolean {
-  let covered = outputCeiling;
-  let step = STEP_TOKENS;
-  const grows = request.maxOutputTokens === null && reservation.want.amount > 0;
-  return (deliveredTokens) => {
+export class Meter {
+  private step = STEP_TOKENS;
+  private readonly grows: boolean;
+
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly reservation: Reservation,
+    request: GenerationRequest,
+    private readonly price: Price,
+    private covered: number,
+  ) {
+    this.grows = request.maxOutputTokens === null && reservation.want.amount > 0;
+  }
+
+  covers(deliveredTokens: number): boolean {
+    const { ledger, reservation, price } = this;
     ledger.delivered(reservation, deliveredTokens);
-    while (grows && deliveredTokens + AHEAD_TOKENS > covered) {
-      if (ledger.extend(reservation, worstCase(NO_PROMPT, step, stop.price))) {
-        covered += step;
-        step = Math.min(STEP_TOKENS, step * 2);
-      } else if (step > LEAST_STEP_TOKENS) step /= 2;
-      else return deliveredTokens < covered;
+    while (this.grows && deliveredTokens + AHEAD_TOKENS > this.covered) {
+      if (ledger.extend(reservation, worstCase(NO_PROMPT, this.step, price))) {
+        this.covered += this.step;
+        this.step = Math.min(STEP_TOKENS, this.step * 2);
+      } else if (this.step > LEAST_STEP_TOKENS) this.step /= 2;
+      else return deliveredTokens < this.covered;
     }
     return true;
-  };
+  }
 }
 
 /**

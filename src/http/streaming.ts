@@ -17,11 +17,22 @@ export interface Turns {
   clientsTurn(): void;
 }
 
-const streamOf = ({ run }: StreamedAnswer, turns: Turns): ReadableStream =>
-  directStream((controller) => {
-    turns.gatewaysTurn();
-    return run(new ClientSink(controller, turns));
-  });
+const streamOf = (answer: StreamedAnswer, turns: Turns): ReadableStream =>
+  directStream(new AnswerSource(answer, turns));
+
+class AnswerSource implements DirectSource {
+  readonly type = "direct";
+
+  constructor(
+    private readonly answer: StreamedAnswer,
+    private readonly turns: Turns,
+  ) {}
+
+  pull(controller: DirectController): Promise<void> {
+    this.turns.gatewaysTurn();
+    return this.answer.run(new ClientSink(controller, this.turns));
+  }
+}
 
 class ClientSink implements Sink {
   private closed = false;
@@ -65,8 +76,13 @@ class ClientSink implements Sink {
 }
 
 /** Bun's own kind of stream: `pull` runs once and writes to the socket itself. */
-export function directStream(pull: (controller: DirectController) => Promise<void>): ReadableStream {
-  return new ReadableStream({ type: "direct", pull } as unknown as UnderlyingDefaultSource);
+export function directStream(source: DirectSource): ReadableStream {
+  return new ReadableStream(source as unknown as UnderlyingDefaultSource);
+}
+
+export interface DirectSource {
+  readonly type: "direct";
+  pull(controller: DirectController): Promise<void>;
 }
 
 export interface DirectController {

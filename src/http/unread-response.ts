@@ -18,11 +18,14 @@ export function unreadResponse(
   const body = new TextEncoder().encode(refusalBody(refusal, receipt, form));
   const { headers, status } = refusalResponse(refusal, receipt, form);
   headers.set("connection", "close");
-  const stream = directStream(async (controller) => {
-    controller.write(body);
-    controller.flush();
-    await new Promise<void>((gone) => clock.after(LINGER_MS, gone));
-    controller.end();
+  const stream = directStream({
+    type: "direct",
+    async pull(controller) {
+      controller.write(body);
+      controller.flush();
+      await new Promise<void>((gone) => clock.after(LINGER_MS, gone));
+      controller.end();
+    },
   });
   return new Response(stream, { status, headers });
 }

@@ -18,7 +18,7 @@ export async function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
       if (!watch.left) watch.delivered = judge.countedTokens;
       const verdict = ending(judge, watch);
       if (verdict !== null) return verdict;
-      if (!watch.left && !meter(judge.countedTokens)) return { kind: "out_of_credit" };
+      if (!watch.left && !meter.covers(judge.countedTokens)) return { kind: "out_of_credit" };
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
       watch.touch();
@@ -44,7 +44,7 @@ export interface Line {
   readonly limits: RelayLimits;
   readonly clock: Clock;
   /** Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover more. */
-  readonly meter: (deliveredTokens: number) => boolean;
+  readonly meter: { covers(deliveredTokens: number): boolean };
   readonly host: { cancel(): void };
 }
 
