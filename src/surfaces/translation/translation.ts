@@ -291,8 +291,10 @@ class Counter implements AnswerEvents {
   }
 
   start(id: string | null, usage: Usage | null): void {
-    this.begun = true;
     this.reported = usage;
+    // A client is told once, whatever a host repeats.
+    if (this.begun) return;
+    this.begun = true;
     this.next.start(id, usage);
   }
 

@@ -417,6 +417,10 @@ const SICK_MESSAGES = {
     { text: "Hel", end: "end" },
     /without its end/,
   ),
+  "its beginning twice": messages(
+    [start, start, block(0, text), words(0, "Hello"), closed(0), ended("end_turn"), stopped],
+    { text: "Hello", end: "end" },
+  ),
   "a block that is never closed": messages(
     [start, block(0, text), words(0, "Hello"), ended("end_turn"), stopped],
     { text: "Hello", end: "end" },
