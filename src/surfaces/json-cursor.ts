@@ -75,11 +75,12 @@ export class JsonCursor {
     }
     const nameEnd = skipString(bytes, at, end);
     const colon = skipSpace(bytes, nameEnd, end);
-    if (bytes[at] !== QUOTE || bytes[colon] !== COLON) this.givenUp = true;
+    const valueStart = skipSpace(bytes, colon + 1, end);
+    if (bytes[at] !== QUOTE || bytes[colon] !== COLON || valueStart >= end) this.givenUp = true;
     this.memberStart = at;
     this.nameEnd = nameEnd;
-    this.at = skipSpace(bytes, colon + 1, end);
-    return !this.givenUp && this.at < end;
+    this.at = valueStart;
+    return !this.givenUp;
   }
 
   /** Behind the comma that follows the value, if one does. */

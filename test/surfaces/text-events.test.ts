@@ -284,5 +284,13 @@ for (const surface of SURFACE_NAMES) {
   });
 }
 
+for (const surface of SURFACE_NAMES) {
+  test(`${surface}: an event that is cut anywhere says nothing`, () => {
+    const whole = BROKEN[surface];
+    for (let length = 0; length < whole.length; length++)
+      expect(pushed(chosenJudge(surface), whole.slice(0, length))).toMatchObject({ tokens: 0 });
+  });
+}
+
 const chosenJudge = (surface: SurfaceName): StreamJudge =>
   surface === "chat.completions" ? chatJudge() : judgeFor(surface);
