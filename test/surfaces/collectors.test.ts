@@ -33,3 +33,15 @@ test("citations are collected as they come", () => {
     collector.add({ type: "content_block_delta", delta: { type: "citations_delta", citation: { at } } });
   expect(whole(collector).content[0].citations).toHaveLength(MANY);
 });
+
+test.each([["a text"], [7], [[]], [{ role: "assistant", content: "Hello" }]])(
+  "a message of the host's beside its deltas, %p, is no part of what they come to",
+  (message) => {
+    const collector = new ChatCollector();
+    collector.add(chunk({ delta: { content: "Hel" }, message }));
+    collector.add(chunk({ delta: { content: "lo" }, message, finish_reason: "stop" }));
+    expect(whole(collector).choices).toMatchObject([
+      { message: { content: "Hello" }, finish_reason: "stop" },
+    ]);
+  },
+);

@@ -31,7 +31,8 @@ export class ChatCollector implements Collector {
     const index = typeof given.index === "number" ? given.index : at;
     const choice = this.choices.get(index) ?? { index, message: {}, logprobs: null, finish_reason: null };
     this.choices.set(index, choice);
-    const { delta, logprobs, ...rest } = given;
+    // A host's own `message` would take the place of ours, and need not even be an object.
+    const { delta, message: _message, logprobs, ...rest } = given;
     for (const [name, value] of Object.entries(rest)) if (value !== null) choice[name] = value;
     growMessage(choice.message as Json, asObject(delta) ?? {});
     const told = asObject(logprobs);
