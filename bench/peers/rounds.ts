@@ -37,7 +37,8 @@ export class Rounds {
   async warmUp(): Promise<void> {
     await this.#load("burst", false, { connections: 64, seconds: WARM_UP_SECONDS });
     await this.#load("burst", true, { connections: 64, seconds: WARM_UP_SECONDS / 2 });
-    await this.#load("steady", true, { connections: 64, requests: 64 });
+    const { streams } = this.#size;
+    await this.#load("steady", true, { connections: streams, requests: WARM_UP_STREAMS * streams });
   }
 
   async round(): Promise<void> {
@@ -129,6 +130,8 @@ export class Rounds {
 
 /** A just-in-time compiler works beside the first thousands of requests, and its CPU would be counted as theirs. */
 const WARM_UP_SECONDS = 4;
+/** At 64 events each, as many as a compiler wants to see too. */
+const WARM_UP_STREAMS = 2;
 const THINKING_MS = 300;
 /** Deltas a stream; what its request, its head and its end cost is in the figure too. */
 const EVENTS = 64;
