@@ -125,6 +125,12 @@ export class JsonCursor {
     else this.at = end;
   }
 
+  /** A member that means nothing here; but one whose name is spelt with an escape may mean anything. */
+  skipOther(): void {
+    if (this.escapedName !== null) this.givenUp = true;
+    this.skip();
+  }
+
   /** The value must be null. */
   skipNull(): void {
     if (isSpelt(this.bytes, "null", this.at, this.at + 4)) this.at += 4;

@@ -98,6 +98,16 @@ const CHAT: readonly Case[] = [
     tokens: 4,
   },
   {
+    says: "members whose names are spelt with escapes",
+    data: String.raw`{"\u0063hoices":[{"index":0,"delta":{"content":"abcd"}}]}`,
+    tokens: 1,
+  },
+  {
+    says: "a member within a choice whose name is spelt with an escape",
+    data: String.raw`{"choices":[{"index":0,"delt\u0061":{"content":"abcd"}}]}`,
+    tokens: 1,
+  },
+  {
     says: "thoughts beside text",
     data: '{"choices":[{"delta":{"reasoning_content":"abcd","content":null,"reasoning":"abcdefgh"}}]}',
     tokens: 3,

@@ -196,7 +196,7 @@ class ChatJudge extends PassingJudge {
         cursor.skipNull();
         usageEnd = cursor.at;
       } else if (cursor.isNamed("error")) cursor.skipNull();
-      else cursor.skip();
+      else cursor.skipOther();
     }
     if (!cursor.isDone || usageStart === -1) return false;
     this.wroteTokens(tokens);
@@ -218,7 +218,7 @@ class ChatJudge extends PassingJudge {
       while (cursor.nextMember()) {
         if (cursor.isNamed("delta")) tokens += this.readDelta(event);
         else if (cursor.isNamed("finish_reason")) cursor.skipNull();
-        else cursor.skip();
+        else cursor.skipOther();
       }
     }
     if (count === 0) cursor.giveUp();
@@ -253,7 +253,7 @@ class ChatJudge extends PassingJudge {
       while (cursor.nextMember()) {
         if (cursor.isNamed("function")) tokens += this.readFunction(event);
         else if (cursor.isNamed("custom")) cursor.giveUp();
-        else cursor.skip();
+        else cursor.skipOther();
       }
     }
     return tokens;
@@ -265,7 +265,7 @@ class ChatJudge extends PassingJudge {
     cursor.enterObject();
     while (cursor.nextMember()) {
       if (cursor.isNamed("name") || cursor.isNamed("arguments")) tokens += this.tokensAtCursor(event);
-      else cursor.skip();
+      else cursor.skipOther();
     }
     return tokens;
   }

@@ -126,7 +126,7 @@ class MessagesJudge extends PassingJudge {
         isDelta = cursor.isTheText("content_block_delta");
         if (isDelta) cursor.skip();
         else cursor.giveUp();
-      } else cursor.skip();
+      } else cursor.skipOther();
     }
     if (!cursor.isDone || !isDelta) return false;
     this.wroteTokens(tokens);
@@ -140,7 +140,7 @@ class MessagesJudge extends PassingJudge {
     while (cursor.nextMember()) {
       if (cursor.isNamed("text") || cursor.isNamed("thinking") || cursor.isNamed("partial_json"))
         tokens += this.tokensAtCursor(event);
-      else cursor.skip();
+      else cursor.skipOther();
     }
     return tokens;
   }

@@ -196,7 +196,7 @@ class ResponsesJudge extends PassingJudge {
         isDelta = this.isWritten();
         if (isDelta) cursor.skip();
         else cursor.giveUp();
-      } else cursor.skip();
+      } else cursor.skipOther();
     }
     if (!cursor.isDone || !isDelta) return false;
     if (sequence !== -1) this.sequence = sequence;
