@@ -187,6 +187,11 @@ class Walk {
       this.crowded = true;
       return this.start();
     }
+    // It may have left as its turn came.
+    if (this.signal.aborted) {
+      slot.release();
+      return false;
+    }
     this.ask(stop, said, slot);
     return true;
   }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { attempt, type Outcome, type Ways } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
-import { HostSlots } from "../../src/limits/host-slots.ts";
+import { HostSlots, type Slot } from "../../src/limits/host-slots.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { Plan } from "../../src/routing/plan.ts";
 import { paidStops } from "../../src/routing/stop.ts";
@@ -319,6 +319,25 @@ test("for a client that has left a line no host is asked, although one is free b
   await pass(50);
   expect(hosts.asked).toEqual([]);
   expect(await outcome).toEqual({ kind: "abandoned", tries: [] });
+});
+
+test("a client that leaves as its turn in a line comes leaves the place to the next", async () => {
+  const one = route("a");
+  const limited = { ...one, host: { ...one.host, maxConcurrent: 1 } };
+  const stops = paidStops(model("x/one", [limited]), { surface: "chat.completions" }, roadsOf());
+  const abort = new AbortController();
+  let held: Slot | null = null;
+  const before = (busy: HostSlots) => {
+    held = busy.take(limited.host);
+  };
+  const outcome = start({ a: NOTHING }, { plan: { ...PLAN, stops }, signal: abort.signal, before });
+  await pass(100);
+  held!.release();
+  abort.abort();
+  await pass(50);
+  expect(hosts.asked).toEqual([]);
+  expect(await outcome).toEqual({ kind: "abandoned", tries: [] });
+  expect(slots.take(limited.host)).not.toBeNull();
 });
 
 test("a fault of the gateway's own leaves no host working and no place taken", async () => {
