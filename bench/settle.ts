@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { recoveredReceipt } from "../src/generation/receipt.ts";
 import { Ledger, Reservation, type Want } from "../src/ledger/ledger.ts";
 import { Books } from "../src/store/books.ts";
-import { startCheckpointer } from "../src/store/checkpointer.ts";
+import { Checkpointer } from "../src/store/checkpointer.ts";
 import { folderDisk, probeSync } from "../src/store/disk.ts";
 import { LedgerStore } from "../src/store/ledger-store.ts";
 import { openDatabase } from "../src/store/sqlite.ts";
@@ -61,7 +61,7 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   });
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
-  const checkpointer = startCheckpointer(join(folder, "gateway.sqlite"), clock, (error) => {
+  const checkpointer = new Checkpointer(join(folder, "gateway.sqlite"), clock, (error) => {
     throw error;
   });
   const waits: number[] = [];

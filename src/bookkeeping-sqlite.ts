@@ -3,7 +3,7 @@ import { Keyring } from "./keys/keyring.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SqliteAccountStore } from "./store/account-store.ts";
 import { Books } from "./store/books.ts";
-import { startCheckpointer } from "./store/checkpointer.ts";
+import { Checkpointer } from "./store/checkpointer.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore, type StoreAudit } from "./store/ledger-store.ts";
 import { openDatabase } from "./store/sqlite.ts";
@@ -16,12 +16,13 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const booksDb = openDatabase(folder.databasePath, "NORMAL");
   const control = new LedgerStore(controlDb);
   const store = new LedgerStore(booksDb);
-  const books = await Books.open({ ...journalOptions(parts, folder.path), store });
-  const ledger = new Ledger(clock, books.journal, control);
-  books.follow(ledger);
-  const checkpointer = startCheckpointer(folder.databasePath, clock, (error) =>
+  const checkpointer = new Checkpointer(folder.databasePath, clock, (error) =>
     log("books", { error: String(error) }),
   );
+  const checkpoint = () => checkpointer.now();
+  const books = await Books.open({ ...journalOptions(parts, folder.path), store, checkpoint });
+  const ledger = new Ledger(clock, books.journal, control);
+  books.follow(ledger);
   const keys = new SqliteKeyStore(controlDb, clock);
   const usage = new UsageReader(folder.databasePath);
   return {

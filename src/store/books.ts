@@ -24,7 +24,8 @@ export class Books extends JournalBooks<BooksOptions> {
     await books.endOrphans(replay);
     books.applyAll();
     options.onRecovered?.(replay.orphans.size);
-    books.retire(books.journal.currentFile);
+    store.checkpoint();
+    await books.forgetBefore(books.journal.currentFile);
     return books;
   }
 
@@ -39,7 +40,7 @@ export class Books extends JournalBooks<BooksOptions> {
   }
 
   async close(): Promise<void> {
-    this.stopKeepingUp();
+    await this.stopKeepingUp();
     await this.journal.close();
     this.applying?.cancel();
     this.applyAll();
@@ -57,11 +58,22 @@ export class Books extends JournalBooks<BooksOptions> {
     });
   }
 
-  protected retire(before: number): void {
-    const { store } = this.options;
+  protected retire(before: number): boolean | Promise<boolean> {
+    const { store, checkpoint } = this.options;
+    if (checkpoint !== undefined) return checkpoint().then((through) => through && this.forgetBefore(before));
     store.checkpoint();
-    this.journal.forgetBefore(before);
-    store.forgetReachedBefore(before);
+    return this.forgetBefore(before);
+  }
+
+  private forgetBefore(file: number): true | Promise<true> {
+    const going = this.journal.forgetBefore(file);
+    if (going instanceof Promise) return going.then(() => this.forgetPlaces(file));
+    return this.forgetPlaces(file);
+  }
+
+  private forgetPlaces(before: number): true {
+    this.options.store.forgetReachedBefore(before);
+    return true;
   }
 
   /** False when the database refused. */
@@ -81,6 +93,11 @@ export class Books extends JournalBooks<BooksOptions> {
 
 export interface BooksOptions extends JournalBooksOptions {
   readonly store: EndStore;
+  /**
+   * Makes everything applied so far durable in the database, off the event loop; false when it did not come through. Without
+   * it, the store's own is used.
+   */
+  readonly checkpoint?: () => Promise<boolean>;
 }
 
 /** What the books need of the database; the simulator's forgets what was not checkpointed. */

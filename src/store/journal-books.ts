@@ -16,6 +16,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   private readonly beats: Beats;
   /** A rotation is done with once everything before this file is in the database. */
   private retiring: number | null = null;
+  private going: Promise<void> | null = null;
   private ledger: Ledger | null = null;
 
   protected constructor(
@@ -38,8 +39,8 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   /** Ends are waiting to be brought into the database. */
   protected abstract applySoon(): void;
 
-  /** The database has all that stands in files before this one: they can go. */
-  protected abstract retire(before: number): void;
+  /** Removes the files before this one, which the database has been told all of; false while it may forget that again. */
+  protected abstract retire(before: number): boolean | Promise<boolean>;
 
   /** The journal's number up to which the database's sums are complete. */
   protected get appliedThrough(): number {
@@ -72,8 +73,9 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
   }
 
-  protected stopKeepingUp(): void {
+  protected async stopKeepingUp(): Promise<void> {
     this.beats.stop();
+    await this.going;
   }
 
   private turnPage(): void {
@@ -85,9 +87,21 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
       return;
     }
     const oldest = journal.unapplied(1)[0];
-    if (!journal.headWritten || (oldest !== undefined && oldest.file < this.retiring)) return;
-    this.retire(this.retiring);
-    this.retiring = null;
+    if (this.going !== null || !journal.headWritten) return;
+    if (oldest !== undefined && oldest.file < this.retiring) return;
+    const gone = this.retire(this.retiring);
+    if (gone instanceof Promise) this.going = this.retired(gone);
+    else if (gone) this.retiring = null;
+  }
+
+  private async retired(gone: Promise<boolean>): Promise<void> {
+    try {
+      if (await gone) this.retiring = null;
+    } catch (error) {
+      this.options.onFault(error);
+    } finally {
+      this.going = null;
+    }
   }
 }
 

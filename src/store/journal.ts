@@ -127,10 +127,12 @@ export class DurableJournal implements Journal {
     return true;
   }
 
-  /** Removes the files before this one: SQLite knows all of them durably. */
-  forgetBefore(number: number): void {
-    for (const file of journalFiles(this.options.disk)) {
-      if (file < number) this.options.disk.remove(fileName(file));
+  /** Removes the files before this one, the oldest first: SQLite knows all of them durably. */
+  forgetBefore(number: number): void | Promise<void> {
+    const { disk } = this.options;
+    for (const file of journalFiles(disk)) {
+      const going = file < number ? disk.remove(fileName(file)) : undefined;
+      if (going !== undefined) return going.then(() => this.forgetBefore(number));
     }
   }
 

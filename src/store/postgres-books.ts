@@ -29,7 +29,7 @@ export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
     const books = new PostgresBooks(options, nextFile);
     await books.endOrphans(replay);
     await books.shipAll();
-    books.journal.forgetBefore(books.journal.currentFile);
+    await books.journal.forgetBefore(books.journal.currentFile);
     await store.forgetReachedBefore(node, books.journal.currentFile);
     options.onRecovered?.(replay.orphans.size);
     return books;
@@ -52,7 +52,7 @@ export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
 
   /** Tries to ship the rest; what stays in the journal is shipped by the next start. True when nothing stayed. */
   async close(): Promise<boolean> {
-    this.stopKeepingUp();
+    await this.stopKeepingUp();
     this.closed = true;
     this.waiting?.cancel();
     await this.journal.close();
@@ -99,10 +99,11 @@ export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
     return this.shipping;
   }
 
-  protected retire(before: number): void {
+  protected async retire(before: number): Promise<boolean> {
     const { options, journal } = this;
-    journal.forgetBefore(before);
-    void options.store.forgetReachedBefore(options.node, before).catch(options.onFault);
+    await journal.forgetBefore(before);
+    await options.store.forgetReachedBefore(options.node, before);
+    return true;
   }
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
+import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Books } from "../../src/store/books.ts";
-import type { Unapplied } from "../../src/store/journal.ts";
+import { journalFiles, type Unapplied } from "../../src/store/journal.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
@@ -49,4 +50,45 @@ test("the database keeps up with more ends than a core can settle, in slices tha
   expect(slices.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(980 * RATE_PER_MS);
   expect(most).toBeLessThan(50 * RATE_PER_MS);
   expect(Math.max(...slices)).toBeLessThanOrEqual(256);
+});
+
+test("a file of the journal is kept until the database has come through with what stands in it", async () => {
+  const clock = new ManualClock();
+  const disk = new SimulatedDisk();
+  let through = false;
+  let asked = 0;
+  const books = await Books.open({
+    disk,
+    store: { apply() {}, reached: () => new Map(), forgetReachedBefore() {}, checkpoint() {} },
+    checkpoint: async () => {
+      asked += 1;
+      return through;
+    },
+    clock,
+    relaxed: false,
+    journalFileBytes: 1,
+    writeOffTokens: 50,
+    defer: queueMicrotask,
+    recoveredBody: () => "{}",
+    onFault(error) {
+      throw error;
+    },
+  });
+  books.follow({ checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger);
+  const first = books.journal.currentFile;
+  books.journal.append(end(1));
+  await books.journal.flushed();
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      clock.advance(1_000);
+      await Bun.sleep(0);
+    }
+  };
+  await pass(5);
+  expect(asked).toBeGreaterThan(1);
+  expect(journalFiles(disk)).toContain(first);
+  through = true;
+  await pass(2);
+  expect(journalFiles(disk)).not.toContain(first);
+  await books.close();
 });
