@@ -1,20 +1,10 @@
 import { expect, test } from "bun:test";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Books } from "../../src/store/books.ts";
 import { journalFiles, type Unapplied } from "../../src/store/journal.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
-
-const end = (name: number) =>
-  ({
-    kind: "terminal",
-    receipt: `rcpt_${name}`,
-    charged: 1,
-    counters: [],
-    allowances: [],
-    body: "{}",
-  }) as unknown as LedgerRecord;
+import { end } from "./end-record.ts";
 
 /** A busy core settles half as many a second. */
 const RATE_PER_MS = 20;

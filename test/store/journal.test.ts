@@ -4,6 +4,7 @@ import type { Disk } from "../../src/store/disk.ts";
 import { DurableJournal, journalFiles, MAX_UNAPPLIED, readJournal } from "../../src/store/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
+import { end } from "./end-record.ts";
 
 /** A journal whose turns of the loop and retries are run by hand. */
 function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000) {
@@ -32,15 +33,6 @@ function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000) {
   return { journal, turn, retry, written };
 }
 
-const end = (name: string) =>
-  ({
-    kind: "terminal",
-    receipt: `rcpt_${name}`,
-    charged: 1,
-    counters: [],
-    allowances: [],
-    body: "{}",
-  }) as unknown as LedgerRecord;
 const receiptsOn = (disk: SimulatedDisk) =>
   [...readJournal(disk)].map(({ record }) => (record.kind === "terminal" ? record.receipt : record.kind));
 

@@ -1,22 +1,12 @@
 import { expect, test } from "bun:test";
-import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { PostgresBooks } from "../../src/store/postgres-books.ts";
 import type { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
+import { end } from "./end-record.ts";
 
 /** More would be for ever. */
 const ENOUGH = 20;
-
-const end = (name: number) =>
-  ({
-    kind: "terminal",
-    receipt: `rcpt_${name}`,
-    charged: 1,
-    counters: [],
-    allowances: [],
-    body: "{}",
-  }) as unknown as LedgerRecord;
 
 test("whoever waits for what has happened does not wait for what happens meanwhile", async () => {
   let batches = 0;
