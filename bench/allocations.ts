@@ -15,13 +15,13 @@ import { PACES, type Peer, type Subject } from "./peers/peer.ts";
 import { start } from "./processes.ts";
 
 /** Objects by type, per request or per event. */
-export type Allocations = ReadonlyMap<string, number>;
+type Allocations = ReadonlyMap<string, number>;
 
-export const total = (allocations: Allocations): number =>
+const total = (allocations: Allocations): number =>
   [...allocations.values()].reduce((sum, count) => sum + count, 0);
 
 /** Both figures of a peer, in front of a host of its own. */
-export async function allocationsOf(peer: Peer): Promise<{ request: Allocations; event: Allocations }> {
+async function allocationsOf(peer: Peer): Promise<{ request: Allocations; event: Allocations }> {
   const folder = mkdtempSync(join(tmpdir(), "allocations-"));
   const counts = join(folder, "counts.json");
   const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);

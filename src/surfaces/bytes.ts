@@ -20,3 +20,5 @@ export const copyInto = (
   from: number,
   to: number,
 ): number => Buffer.prototype.copy.call(bytes, target, at, from, to);
+
+export const NO_BYTES: Uint8Array = new Uint8Array();

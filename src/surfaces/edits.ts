@@ -1,4 +1,4 @@
-import { copyInto } from "./bytes.ts";
+import { copyInto, NO_BYTES } from "./bytes.ts";
 
 /**
  * What is changed in bytes that are given on: spans that are replaced or left out. All of it costs one copy, and where
@@ -27,14 +27,14 @@ export class Edits {
   }
 
   leaveOut(start: number, end: number): void {
-    this.replace(start, end, NOTHING);
+    this.replace(start, end, NO_BYTES);
   }
 
   /** The bytes with all of it done; it starts anew. */
   applyTo(bytes: Uint8Array): Uint8Array {
     if (this.count === 0) return bytes;
     const length = bytes.length + this.growth;
-    const edited = length === 0 ? NOTHING : new Uint8Array(length);
+    const edited = length === 0 ? NO_BYTES : new Uint8Array(length);
     let from = 0;
     let at = 0;
     for (let index = 0; index < this.count; index++) {
@@ -50,14 +50,12 @@ export class Edits {
 
   forget(): void {
     // A text may be a whole event, and the stream may last for minutes.
-    for (let index = 0; index < this.count; index++) this.texts[index] = NOTHING;
+    for (let index = 0; index < this.count; index++) this.texts[index] = NO_BYTES;
     if (this.count > KEPT_SPANS) this.spans.length = this.texts.length = 0;
     this.count = 0;
     this.growth = 0;
   }
 }
-
-export const NOTHING: Uint8Array = new Uint8Array();
 
 /** A read of more events is seldom, and not what memory is kept for. */
 const KEPT_SPANS = 64;

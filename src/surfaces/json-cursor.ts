@@ -1,4 +1,4 @@
-import { textOf } from "./bytes.ts";
+import { NO_BYTES, textOf } from "./bytes.ts";
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -181,5 +181,4 @@ export class JsonCursor {
   }
 }
 
-const NO_BYTES: Uint8Array = new Uint8Array();
 const ZERO = 0x30;

@@ -1,6 +1,7 @@
 import type { ErrorObject } from "../errors/refusal.ts";
 import { estimateJsonText, tokensOf } from "../tokens/estimate.ts";
-import { Edits, NOTHING } from "./edits.ts";
+import { NO_BYTES } from "./bytes.ts";
+import { Edits } from "./edits.ts";
 import { fault } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
@@ -39,7 +40,7 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   push(chunk: Uint8Array): Uint8Array {
-    if (this.over) return NOTHING;
+    if (this.over) return NO_BYTES;
     const bytes = this.cutter.push(chunk);
     if (this.cutter.unfinished > MAX_EVENT_BYTES) {
       this.breakOff(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
@@ -48,10 +49,10 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   end(): Uint8Array {
-    if (this.over) return NOTHING;
+    if (this.over) return NO_BYTES;
     // Hosts that leave out the last blank line mean their last event all the same.
     const rest = this.cutter.rest();
-    const out = rest.length > 0 ? this.read(Buffer.concat([rest, BLANK_LINE])) : NOTHING;
+    const out = rest.length > 0 ? this.read(Buffer.concat([rest, BLANK_LINE])) : NO_BYTES;
     if (!this.over) this.closed();
     return out;
   }
@@ -136,7 +137,7 @@ export abstract class PassingJudge implements WholeJudge {
     cursor.letGo();
     if (this.collector === null) return edits.applyTo(bytes);
     edits.forget();
-    return NOTHING;
+    return NO_BYTES;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { BodyChanges } from "./body-changes.ts";
+import { NO_BYTES } from "./bytes.ts";
 import { isCachedFor1h } from "./cache-time.ts";
 import { asObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
@@ -71,8 +72,6 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   promptUnseen: request.promptUnseen,
   overrides: {},
 });
-
-const NO_BYTES = new Uint8Array();
 
 /** A positive whole number, absent, or null. */
 export function readCeiling(json: Readonly<Record<string, unknown>>, name: string): number | null | Refusal {

@@ -1,4 +1,4 @@
-import { copyInto, textOf } from "./bytes.ts";
+import { copyInto, NO_BYTES, textOf } from "./bytes.ts";
 
 /**
  * Cuts a byte stream into server-sent events (WHATWG HTML, "Server-sent events"), whole ones only. Lines end in LF or
@@ -145,7 +145,6 @@ function lastEventEnd(bytes: Uint8Array, length: number, from: number): number {
   return from === 0 && length > 0 && bytes[0] === LF ? 1 : 0;
 }
 
-const NO_BYTES: Uint8Array = new Uint8Array();
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;

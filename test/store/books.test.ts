@@ -1,25 +1,22 @@
 import { expect, test } from "bun:test";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { Books } from "../../src/store/books.ts";
+import { Books, type BooksOptions, type EndStore } from "../../src/store/books.ts";
 import { journalFiles, type Unapplied } from "../../src/store/journal.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
 
-/** A busy core settles half as many a second. */
-const RATE_PER_MS = 20;
+const NO_STORE: EndStore = {
+  apply() {},
+  reached: () => new Map(),
+  forgetReachedBefore() {},
+  checkpoint() {},
+};
 
-test("the database keeps up with more ends than a core can settle, in slices that are short", async () => {
-  const clock = new ManualClock();
-  const slices: number[] = [];
-  const books = await Books.open({
+const booksOn = (clock: ManualClock, more: Partial<BooksOptions>) =>
+  Books.open({
     disk: new SimulatedDisk(),
-    store: {
-      apply: (batch: readonly Unapplied[]) => void slices.push(batch.length),
-      reached: () => new Map(),
-      forgetReachedBefore() {},
-      checkpoint() {},
-    },
+    store: NO_STORE,
     clock,
     relaxed: false,
     journalFileBytes: 1e9,
@@ -29,7 +26,17 @@ test("the database keeps up with more ends than a core can settle, in slices tha
     onFault(error) {
       throw error;
     },
+    ...more,
   });
+
+/** A busy core settles half as many a second. */
+const RATE_PER_MS = 20;
+
+test("the database keeps up with more ends than a core can settle, in slices that are short", async () => {
+  const clock = new ManualClock();
+  const slices: number[] = [];
+  const apply = (batch: readonly Unapplied[]) => void slices.push(batch.length);
+  const books = await booksOn(clock, { store: { ...NO_STORE, apply } });
   let most = 0;
   for (let ms = 0; ms < 1_000; ms++) {
     for (let one = 0; one < RATE_PER_MS; one++) books.journal.append(end(ms * RATE_PER_MS + one));
@@ -47,23 +54,11 @@ test("a file of the journal is kept until the database has come through with wha
   const disk = new SimulatedDisk();
   let through = false;
   let asked = 0;
-  const books = await Books.open({
-    disk,
-    store: { apply() {}, reached: () => new Map(), forgetReachedBefore() {}, checkpoint() {} },
-    checkpoint: async () => {
-      asked += 1;
-      return through;
-    },
-    clock,
-    relaxed: false,
-    journalFileBytes: 1,
-    writeOffTokens: 50,
-    defer: queueMicrotask,
-    recoveredBody: () => "{}",
-    onFault(error) {
-      throw error;
-    },
-  });
+  const checkpoint = async () => {
+    asked += 1;
+    return through;
+  };
+  const books = await booksOn(clock, { disk, checkpoint, journalFileBytes: 1 });
   books.follow({ checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger);
   const first = books.journal.currentFile;
   books.journal.append(end(1));

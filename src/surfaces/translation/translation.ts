@@ -1,11 +1,11 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
+import { NO_BYTES } from "../bytes.ts";
 import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
 import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
-import { NOTHING } from "../edits.ts";
 import { fault } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
@@ -201,7 +201,7 @@ class TranslatingJudge implements StreamJudge {
   }
 
   push(chunk: Uint8Array): Uint8Array {
-    if (this.over) return NOTHING;
+    if (this.over) return NO_BYTES;
     this.read(this.cutter.push(chunk));
     if (!this.over && this.cutter.unfinished > MAX_EVENT_BYTES)
       this.fault = fault(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
@@ -209,7 +209,7 @@ class TranslatingJudge implements StreamJudge {
   }
 
   end(): Uint8Array {
-    if (this.over) return NOTHING;
+    if (this.over) return NO_BYTES;
     // Hosts that leave out the last blank line mean their last event all the same.
     const rest = this.cutter.rest();
     if (rest.length > 0) this.read(Buffer.concat([rest, BLANK_LINE]));
