@@ -296,6 +296,7 @@ class Run {
       health: house.health,
       observe: house.observe,
       openSpan: () => (trace === null ? null : { ...trace, spanId: newSpanId(house.random) }),
+      onFault: (error: unknown) => house.onFault(error, this.id),
     };
     return attempt(request, plan, ways, call.signal);
   }

@@ -26,6 +26,8 @@ import {
 /** One host on its way to a first token (or its whole answer, where that is wanted). */
 export class Trial {
   private exchange: Exchange | null = null;
+  /** When the first token came of an answer that is collected. */
+  private firstMs: number | null = null;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -47,8 +49,12 @@ export class Trial {
       let reply = await this.ask(false);
       // A pooled connection that the host had closed meanwhile says nothing about the host: once more, on a fresh one.
       if (isStale(reply, limit)) reply = await this.ask(true);
-      const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
-      outcome = judged instanceof Promise ? await judged : judged;
+      try {
+        const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
+        outcome = judged instanceof Promise ? await judged : judged;
+      } catch (error) {
+        outcome = this.unreadable(error);
+      }
       return outcome;
     } finally {
       limit.stop();
@@ -149,19 +155,14 @@ export class Trial {
   /** Reads a stream to its end for a client that wants the answer whole. It has seen nothing, so any failure moves on. */
   private async collect(source: HostReply, judge: WholeJudge): Promise<TryOutcome> {
     const { clock, limits } = this.tools;
-    let firstMs: number | null = null;
-    const late = (failure: TryOutcome): TryOutcome =>
-      firstMs === null || failure.kind === "abandoned"
-        ? failure
-        : ({ ...failure, lateMs: clock.elapsedMs() - firstMs } as TryOutcome);
     for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
-      if (next instanceof HostFault) return late(this.faulted(next));
+      if (next instanceof HostFault) return this.late(this.faulted(next));
       if (next === null) judge.end();
       else judge.push(next);
       bytes += next?.length ?? 0;
-      if (judge.fault !== null) return late({ kind: "refused", message: judge.fault.kept });
+      if (judge.fault !== null) return this.late({ kind: "refused", message: judge.fault.kept });
       if (judge.terminal !== null) {
         const reply = judge.reply();
         return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)
@@ -169,11 +170,24 @@ export class Trial {
           : { kind: "refused", message: "the stream ended without a token" };
       }
       if (!judge.tokenSeen) continue;
-      firstMs ??= clock.elapsedMs();
-      const leftMs = Math.max(0, limits.totalMs - (clock.elapsedMs() - firstMs));
+      this.firstMs ??= clock.elapsedMs();
+      const leftMs = Math.max(0, limits.totalMs - (clock.elapsedMs() - this.firstMs));
       this.limit.restart(Math.min(limits.chunkGapMs, leftMs));
     }
-    return late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
+    return this.late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
+  }
+
+  /** A mistake of ours, which this answer brought to light: the next host's may be one that can be read. */
+  private unreadable(error: unknown): TryOutcome {
+    this.tools.onFault(error);
+    if (this.limit.over) return this.late(this.limit.outcome());
+    return this.late({ kind: "refused", message: "its answer could not be read" });
+  }
+
+  private late(failure: TryOutcome): TryOutcome {
+    return this.firstMs === null || failure.kind === "abandoned"
+      ? failure
+      : ({ ...failure, lateMs: this.tools.clock.elapsedMs() - this.firstMs } as TryOutcome);
   }
 
   private faulted(fault: HostFault): TryOutcome {
@@ -198,6 +212,8 @@ export interface Tools extends Wording {
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   /** The client's headers that the host should see, lower-case names. */
   readonly clientHeaders: Readonly<Record<string, string>>;
+  /** Told of a mistake in the gateway that an answer brought to light. */
+  onFault(error: unknown): void;
 }
 
 /** For an answer that is collected: silence inside it, and all of it. */

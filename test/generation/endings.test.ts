@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { Answer } from "../../src/generation/answer.ts";
+import { pairing } from "../../src/surfaces/surfaces.ts";
 import { json, type SseOptions, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -392,3 +393,49 @@ test("a header that HTTP does not allow is not passed on", async () => {
   expect(host.requests[0]!.headers).toMatchObject({ "x-title": "fine" });
   expect(house.faults).toEqual([]);
 });
+
+describe.each([...SURFACE_NAMES])(
+  "%s: a mistake of the gateway's own in the midst of a stream",
+  (surface) => {
+    test("ends it in the client's language; nothing is charged or held any more, and the host is left", async () => {
+      const { events } = TEXT[surface](100);
+      const opened = gate();
+      const left = gate();
+      const behaviour: Behaviour = (wire, request) => {
+        void request.gone.then(left.open);
+        const before = (n: number) => (n === 20 ? opened.passed : n === 40 ? request.gone : undefined);
+        return sse(events, { before })(wire, request);
+      };
+      const { host, house } = await serving(surface, behaviour, { pairing: brokenAfterFirstToken });
+      const answer = await house.send(surface, ask(surface, { stream: true }));
+      opened.open();
+      const text = await read(answer);
+      expect(text).toContain('"code":"internal_error"');
+      expect(text).not.toContain("a mistake");
+      expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
+      await left.passed;
+      const receipt = await durableReceipt(house, answer);
+      expect(receipt).toMatchObject({ state: "failed", cost_usd: 0, error_code: "internal_error" });
+      expect(house.faults).toEqual([new Error("a mistake")]);
+      expect([...house.slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0]);
+      expect(host.requests.length).toBe(1);
+      expect(await heldNano(house)).toBe(0 as never);
+    });
+  },
+);
+
+const brokenAfterFirstToken: typeof pairing = (client, host) => {
+  const whole = pairing(client, host);
+  return {
+    ...whole,
+    openStream(request, asked) {
+      const judge = whole.openStream(request, asked);
+      const push = judge.push.bind(judge);
+      judge.push = (chunk) => {
+        if (judge.tokenSeen) throw new Error("a mistake");
+        return push(chunk);
+      };
+      return judge;
+    },
+  };
+};

@@ -68,7 +68,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     transport,
     destinations: new Destinations(SURFACES),
     surfaces: SURFACES,
-    pairing,
+    pairing: options.pairing ?? pairing,
     health: options.blind === true ? BLIND_HEALTH : health,
     affinity: new Affinity(clock),
     roads: {
@@ -157,6 +157,8 @@ export interface HouseOptions {
   readonly fileTokens?: number;
   /** Of the minutes within which prompts may be counted for nothing. */
   readonly countClock?: Clock;
+  /** In place of the surfaces' own. */
+  readonly pairing?: House["pairing"];
   /** In place of the database's. */
   readonly sums?: Sums;
 }

@@ -9,7 +9,7 @@ import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
-import { model, roadsOf, route } from "../routing/world.ts";
+import { catalogOf, model, roadsOf, route } from "../routing/world.ts";
 
 const ROUTES = [route("a"), route("b"), route("c"), route("d")];
 const MODEL = model("x/one", ROUTES);
@@ -24,7 +24,9 @@ let clock = new ManualClock();
 let health = new Health(clock);
 let hosts: ScriptedHosts;
 let slots = new HostSlots(clock);
+let faults: unknown[] = [];
 beforeEach(() => {
+  faults = [];
   clock = new ManualClock();
   health = new Health(clock);
 });
@@ -67,6 +69,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     slots,
     keyId: "key",
     openSpan: () => null,
+    onFault: (error) => faults.push(error),
     observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
   };
   return attempt(request as GenerationRequest, plan, ways, signal);
@@ -340,20 +343,44 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
   expect(slots.take(limited.host)).not.toBeNull();
 });
 
-test("a fault of the gateway's own leaves no host working and no place taken", async () => {
-  const broken = pairing("chat.completions", "chat.completions");
-  const faulty: Ways["pairing"] = () => ({
-    ...broken,
-    openStream() {
-      throw new Error("a fault");
-    },
+describe("a mistake of the gateway's own", () => {
+  const whole = pairing("chat.completions", "chat.completions");
+
+  for (const stream of [true, false]) {
+    test(`while it reads a ${stream ? "streamed" : "whole"} answer counts as that host's failure: the next one is asked, the operator told`, async () => {
+      const unreadable: Ways["pairing"] = () => {
+        const isFirst = hosts.asked.length === 0;
+        const judge = () => {
+          throw new Error("a mistake");
+        };
+        return isFirst ? { ...whole, openStream: judge, openWhole: judge, readReply: judge } : whole;
+      };
+      const outcome = start({ a: answers(100), b: answers(100) }, { stream, pairing: unreadable });
+      await pass(300);
+      // The scripted answer is a stream without an end, which is too little for one that is wanted whole.
+      expect(tried(await outcome)).toStartWith(`a refused 100, b ${stream ? "opened" : "refused"} 100`);
+      expect(faults).toEqual([new Error("a mistake")]);
+      expect(hosts.left).toContain("a");
+      expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual(stream ? [0, 1] : [0, 0, 0]);
+      expect(health.report(catalogOf([MODEL])).find(({ id }) => id === "a")!.failed).toBe(1);
+    });
+  }
+
+  test("before a host is asked leaves no host working and no place taken", async () => {
+    let bodies = 0;
+    const faulty: Ways["pairing"] = () => ({
+      ...whole,
+      hostBody(...said) {
+        if (++bodies === 2) throw new Error("a mistake");
+        return whole.hostBody(...said);
+      },
+    });
+    const outcome = start({ a: answers(500) }, { hedgeMs: 200, pairing: faulty });
+    const failed = outcome.catch((error: Error) => error.message);
+    await pass(1_000);
+    expect(await failed).toBe("a mistake");
+    expect(hosts.asked).toEqual(["a"]);
+    expect(hosts.left).toEqual(["a"]);
+    expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0]);
   });
-  const script = { a: answers(500), b: NOTHING };
-  const outcome = start(script, { hedgeMs: 200, pairing: faulty });
-  const failed = outcome.catch((error: Error) => error.message);
-  await pass(1_000);
-  expect(await failed).toBe("a fault");
-  expect(hosts.asked).toEqual(["a", "b"]);
-  expect(hosts.left.toSorted()).toEqual(["a", "b"]);
-  expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0, 0]);
 });

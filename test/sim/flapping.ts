@@ -145,6 +145,9 @@ const waysOn = (transport: ScriptedHosts, clock: Clock, health: Health, { desk }
   slots: new HostSlots(clock),
   keyId: "key",
   openSpan: () => null,
+  onFault: (error) => {
+    throw error;
+  },
   observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
 });
 
