@@ -22,8 +22,7 @@ export class Keyring {
   private readonly estates: LRUCache<BalanceId, Estate>;
   private readonly unknown: LRUCache<SecretHash, true>;
   /** One a hash; no more of them than requests in flight. */
-  private readonly loading = new Map<SecretHash, Promise<Entry | null>>();
-  private changes = 0;
+  private readonly loading = new Map<SecretHash, Reading>();
 
   constructor(
     private readonly store: Pick<KeyStore, "keyByHash" | "estate">,
@@ -59,18 +58,20 @@ export class Keyring {
   }
 
   forgetKey(key: Pick<Key, "hash">): void {
-    this.changes += 1;
+    const reading = this.loading.get(key.hash);
+    if (reading !== undefined) reading.isStale = true;
     this.keys.delete(key.hash);
     this.unknown.delete(key.hash);
   }
 
   forgetEstate(balance: BalanceId): void {
-    this.changes += 1;
+    // An estate is read after its key: where that is not known yet, it will be read as it is now.
+    for (const reading of this.loading.values()) if (reading.balance === balance) reading.isStale = true;
     this.estates.delete(balance);
   }
 
   forgetAll(): void {
-    this.changes += 1;
+    for (const reading of this.loading.values()) reading.isStale = true;
     this.keys.clear();
     this.estates.clear();
     this.unknown.clear();
@@ -78,19 +79,24 @@ export class Keyring {
 
   private load(hash: SecretHash): Promise<Entry | null> {
     const underWay = this.loading.get(hash);
-    if (underWay !== undefined) return underWay;
-    const load = this.read(hash).finally(() => this.loading.delete(hash));
-    this.loading.set(hash, load);
-    return load;
+    if (underWay !== undefined) return underWay.entry;
+    const reading = new Reading();
+    this.loading.set(hash, reading);
+    reading.entry = this.read(hash, reading).finally(() => this.loading.delete(hash));
+    return reading.entry;
   }
 
-  /** What was read while something changed may be the state before the change: it is read again. */
-  private async read(hash: SecretHash): Promise<Entry | null> {
+  /**
+   * What was read while it changed may be the state before the change: it is read again. Changes of others do not count:
+   * where many nodes share a store, there may be more of them than a reading takes time.
+   */
+  private async read(hash: SecretHash, reading: Reading): Promise<Entry | null> {
     for (let round = 0; round < MAX_READS; round++) {
-      const changesBefore = this.changes;
+      reading.isStale = false;
       const key = await this.store.keyByHash(hash);
+      reading.balance = key?.balanceId ?? null;
       const estate = key === null ? null : await this.store.estate(key.balanceId);
-      if (changesBefore !== this.changes) continue;
+      if (reading.isStale) continue;
       if (key === null) {
         this.unknown.set(hash, true);
         return null;
@@ -99,11 +105,13 @@ export class Keyring {
       this.estates.set(key.balanceId, estate);
       return this.remember(hash, key, estate);
     }
-    throw new Error("keys kept changing while one was read");
+    throw new Error("a key kept changing while it was read");
   }
 
   private remember(hash: SecretHash, key: Key, estate: Estate): Entry {
-    const entry = { key, estate, holder: { key, balance: estate.balance, budgets: budgetsOf(key, estate) } };
+    const budgets = budgetsOf(key, estate);
+    const holder = budgets === null ? null : { key, balance: estate.balance, budgets };
+    const entry = { key, estate, holder };
     this.keys.set(hash, entry);
     return entry;
   }
@@ -120,7 +128,16 @@ export interface Holder {
 export interface Entry {
   readonly key: Key;
   readonly estate: Estate;
-  readonly holder: Holder;
+  /** Null where the key draws from a budget that does not exist: no live key does. */
+  readonly holder: Holder | null;
+}
+
+/** One key, with its estate, on its way from the store. */
+class Reading {
+  entry!: Promise<Entry | null>;
+  /** Once it is known. */
+  balance: BalanceId | null = null;
+  isStale = false;
 }
 
 export interface KeyringBounds {
@@ -136,14 +153,16 @@ const MAX_READS = 8;
 export const isLive = ({ state, expiresAt }: Pick<Key, "state" | "expiresAt">, at: EpochMs): boolean =>
   state !== "revoked" && (expiresAt === null || at < expiresAt);
 
-const liveHolder = (entry: Entry | null, at: EpochMs): Holder | null =>
-  entry !== null && isLive(entry.key, at) ? entry.holder : null;
+function liveHolder(entry: Entry | null, at: EpochMs): Holder | null {
+  if (entry === null || !isLive(entry.key, at)) return null;
+  const { holder, key } = entry;
+  // Serving the key without it would lift a cap.
+  assert(holder !== null, `key ${key.id} draws from a budget that does not exist`);
+  return holder;
+}
 
-function budgetsOf(key: Key, { budgets }: Estate): readonly Budget[] {
-  return key.budgets.map((name) => {
-    const budget = budgets.find((one) => one.name === name);
-    // Serving the key without it would lift a cap.
-    assert(budget !== undefined, `key ${key.id} draws from a budget that does not exist`);
-    return budget;
-  });
+/** Null where one is gone. */
+function budgetsOf(key: Key, { budgets }: Estate): readonly Budget[] | null {
+  const found = key.budgets.map((name) => budgets.find((one) => one.name === name));
+  return found.every((budget) => budget !== undefined) ? found : null;
 }

@@ -110,6 +110,29 @@ describe("the keyring", () => {
     expect(await ring.identify(secret, NOW)).toBeNull();
   });
 
+  test("changes of other keys do not keep one from being read", async () => {
+    const { shelf, secret, key, ring } = shelfWith();
+    const other = keyFor(newApiKey(systemRandom), { id: "key_2", balanceId: "bal_2" });
+    shelf.meanwhile = () => {
+      ring.forgetKey(other);
+      ring.forgetEstate(other.balanceId);
+    };
+    expect((await ring.identify(secret, NOW))!.key).toEqual(key);
+    expect(shelf.asked).toBe(1);
+  });
+
+  test("a suspension that happens while the balance is being read is not read over", async () => {
+    const { shelf, secret, ring } = shelfWith();
+    const before = shelf.estateNow;
+    shelf.estate = async () => {
+      delete (shelf as Partial<Shelf>).estate;
+      shelf.estateNow = { balance: { ...balance, suspended: "sanctions" }, budgets: [] };
+      ring.forgetEstate("bal_1");
+      return before;
+    };
+    expect((await ring.identify(secret, NOW))!.balance.suspended).toBe("sanctions");
+  });
+
   test("keys that change without end are an error and not an endless loop", async () => {
     const { shelf, secret, key, ring } = shelfWith();
     shelf.meanwhile = () => ring.forgetKey(key);
@@ -140,6 +163,19 @@ describe("the keyring", () => {
     const { secret, ring } = shelfWith({ budgets: ["gone"] });
     await expect(ring.identify(secret, NOW)).rejects.toThrow("does not exist");
   });
+
+  const ended: [what: string, changes: Partial<Key>][] = [
+    ["revoked", { state: "revoked" }],
+    ["expired", { expiresAt: NOW }],
+  ];
+  for (const [what, changes] of ended) {
+    test(`a key that is ${what}, and whose budget was deleted since, is nobody`, async () => {
+      const { shelf, secret, ring } = shelfWith({ budgets: ["gone"], ...changes });
+      expect(await ring.identify(secret, NOW)).toBeNull();
+      expect(ring.identify(secret, NOW)).toBeNull();
+      expect(shelf.asked).toBe(1);
+    });
+  }
 });
 
 describe("unknown keys", () => {
