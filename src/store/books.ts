@@ -24,8 +24,8 @@ export class Books extends JournalBooks<BooksOptions> {
     await books.endOrphans(replay);
     books.applyAll();
     options.onRecovered?.(replay.orphans.size);
-    store.checkpoint();
-    await books.forgetBefore(books.journal.currentFile);
+    // What does not come through now stays in the journal as well, and goes with its next page or the next start.
+    if (store.checkpoint()) await books.forgetBefore(books.journal.currentFile);
     return books;
   }
 
@@ -61,8 +61,7 @@ export class Books extends JournalBooks<BooksOptions> {
   protected retire(before: number): boolean | Promise<boolean> {
     const { store, checkpoint } = this.options;
     if (checkpoint !== undefined) return checkpoint().then((through) => through && this.forgetBefore(before));
-    store.checkpoint();
-    return this.forgetBefore(before);
+    return store.checkpoint() && this.forgetBefore(before);
   }
 
   private forgetBefore(file: number): true | Promise<true> {

@@ -43,9 +43,13 @@ export class LedgerStore implements Sums {
     this.statements.forgetReached.run(file);
   }
 
-  /** Makes everything applied so far durable in the database itself. */
-  checkpoint(): void {
-    this.db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  /**
+   * Makes everything applied so far durable in the database itself. False when somebody else who reads it, such as a backup,
+   * keeps that from coming about: then not even the log of it need have been synced.
+   */
+  checkpoint(): boolean {
+    const { busy, log, checkpointed } = this.statements.checkpoint.get()!;
+    return busy === 0 && log === checkpointed;
   }
 
   spent(id: CounterId): NanoUsd {
@@ -345,5 +349,8 @@ function prepare(db: Database) {
     ),
     reachedAll: db.query<{ file: number; bytes: number }, []>("SELECT file, bytes FROM applied"),
     forgetReached: db.query<never, [number]>("DELETE FROM applied WHERE file < ?"),
+    checkpoint: db.query<{ busy: number; log: number; checkpointed: number }, []>(
+      "PRAGMA wal_checkpoint(TRUNCATE)",
+    ),
   };
 }

@@ -17,7 +17,10 @@ export class SimulatedDatabase {
     SimulatedDatabase.empty ??= emptyDatabase();
     this.db = Database.deserialize(SimulatedDatabase.empty);
     this.store = new LedgerStore(this.db);
-    this.store.checkpoint = () => this.durable();
+    this.store.checkpoint = () => {
+      this.durable();
+      return true;
+    };
     const credit = this.store.credit.bind(this.store);
     this.store.credit = (entry) => {
       const result = credit(entry);

@@ -1,7 +1,13 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { Books, type BooksOptions, type EndStore } from "../../src/store/books.ts";
 import { journalFiles, type Unapplied } from "../../src/store/journal.ts";
+import { LedgerStore } from "../../src/store/ledger-store.ts";
+import { openDatabase } from "../../src/store/sqlite.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
@@ -10,7 +16,7 @@ const NO_STORE: EndStore = {
   apply() {},
   reached: () => new Map(),
   forgetReachedBefore() {},
-  checkpoint() {},
+  checkpoint: () => true,
 };
 
 const booksOn = (clock: ManualClock, more: Partial<BooksOptions>) =>
@@ -76,4 +82,29 @@ test("a file of the journal is kept until the database has come through with wha
   await pass(2);
   expect(journalFiles(disk)).not.toContain(first);
   await books.close();
+});
+
+test("a start keeps the journal's files while somebody reads the database, because they may be all that a power cut leaves", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "books-"));
+  const path = join(folder, "gateway.sqlite");
+  const db = openDatabase(path, "NORMAL");
+  db.run("PRAGMA busy_timeout = 0");
+  const disk = new SimulatedDisk();
+  const open = () => booksOn(new ManualClock(), { disk, store: new LedgerStore(db) });
+  const first = await open();
+  first.journal.append(end(1));
+  await first.journal.flushed();
+
+  const reader = new Database(path, { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM ends").get();
+  await open();
+  expect(journalFiles(disk)).toContain(first.journal.currentFile);
+  reader.run("COMMIT");
+  const last = await open();
+  expect(journalFiles(disk)).toEqual([last.journal.currentFile]);
+  expect(db.query("SELECT receipt FROM ends").all()).toEqual([{ receipt: "rcpt_1" }]);
+  reader.close();
+  db.close();
+  rmSync(folder, { recursive: true });
 });
