@@ -1,23 +1,24 @@
-import type { Model } from "../catalog/catalog.ts";
-import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
+import type { Model, Price } from "../catalog/catalog.ts";
+import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
-import { affordableOutput, dearest, type PromptSize, worstCase } from "../ledger/charge.ts";
+import { dearest, NO_PROMPT, type PromptSize, worstCase } from "../ledger/charge.ts";
 import {
   type Allowance,
   BOOKS_AWAY,
   type Lane,
   type Ledger,
-  type RateShortfall,
   Reservation,
   type Shortfall,
   type Want,
 } from "../ledger/ledger.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
-import type { Clock, EpochMs } from "../units/clock.ts";
+import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
-import { formatUsd, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { House, Settings } from "./house.ts";
 import type { PromptCount } from "./prompt-count.ts";
+import { shortfallRefusal } from "./shortfall.ts";
 
 /**
  * Sizes the worst case of a request and holds it. The check and the take are one synchronous call of the ledger;
@@ -25,7 +26,7 @@ import type { PromptCount } from "./prompt-count.ts";
  */
 export function admit(ask: Ask, desk: Desk): Admitted | Promise<Admitted | Refusal> {
   const { promptBound, promptHasFiles } = ask.request;
-  const sized = size(ask, desk.defaultMaxOutputTokens, promptHasFiles ? null : promptBound);
+  const sized = size(ask, promptHasFiles ? null : promptBound);
   const taken = takeAtOnce(ask, sized, desk);
   return taken instanceof Reservation ? admitted(taken, ask, sized) : admitSlowly(taken, ask, sized, desk);
 }
@@ -39,13 +40,13 @@ async function admitSlowly(
   await loading;
   const first = await take(ask, sized, desk);
   if (first instanceof Reservation) return admitted(first, ask, sized);
-  if (!isMoney(first)) return explain(first, ask, sized, desk);
+  if (!isMoney(first)) return refusal(first, ask, sized, desk);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing for money.
   const tokens = await countedPrompt(ask);
-  if (tokens === null) return explain(first, ask, sized, desk);
-  const counted = size(ask, desk.defaultMaxOutputTokens, tokens);
+  if (tokens === null) return refusal(first, ask, sized, desk);
+  const counted = size(ask, tokens);
   const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
-  return second instanceof Reservation ? admitted(second, ask, counted) : explain(second, ask, counted, desk);
+  return second instanceof Reservation ? admitted(second, ask, counted) : refusal(second, ask, counted, desk);
 }
 
 function admitted(reservation: Reservation, { prompt }: Ask, { outputCeiling }: Sized): Admitted {
@@ -76,15 +77,10 @@ export interface Ask {
   readonly plan: Plan;
   /** Open Tier allowances that it draws on; empty on the paid tier. */
   readonly allowances: readonly Allowance[];
+  readonly settings: Pick<Settings, "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm">;
 }
 
-export interface Desk {
-  readonly ledger: Ledger;
-  readonly clock: Clock;
-  readonly dashboardUrl: string;
-  readonly defaultMaxOutputTokens: number;
-  readonly openTierRpm: number | null;
-}
+export type Desk = Pick<House, "ledger" | "clock">;
 
 export interface Admitted {
   readonly reservation: Reservation;
@@ -92,26 +88,31 @@ export interface Admitted {
   readonly outputCeiling: number;
 }
 
-interface Sized {
+/** The worst case of a request. */
+export interface Sized {
   readonly amount: NanoUsd;
+  /** Output tokens, of all choices together. */
   readonly outputCeiling: number;
   readonly prompt: PromptSize;
+  /** Bounds every route on the plan. */
+  readonly price: Price;
 }
 
 /** A prompt whose bound is null is held at all that the model reads at once, which bounds every prompt. */
-function size({ plan, request }: Ask, defaultCeiling: number, promptBound: number | null): Sized {
+function size({ plan, request, settings }: Ask, promptBound: number | null): Sized {
   const longest = longestAnswer(plan);
-  const ceiling = Math.min(request.maxOutputTokens ?? defaultCeiling, longest);
+  const ceiling = Math.min(request.maxOutputTokens ?? settings.defaultMaxOutputTokens, longest);
   const outputCeiling = ceiling * request.choices;
   const widest = widestModel(plan).contextLength;
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
   const prompt = { bound, cachedFor1h: request.promptCachedFor1h };
-  if (plan.tier === "open") return { amount: ZERO_USD, outputCeiling, prompt };
-  return { amount: worstCase(prompt, outputCeiling, dearestOf(plan)), outputCeiling, prompt };
+  const price = dearestOf(plan);
+  const amount = plan.tier === "open" ? ZERO_USD : worstCase(prompt, outputCeiling, price);
+  return { amount, outputCeiling, prompt, price };
 }
 
 /** Output tokens of one choice, of the plan's most talkative model. */
-export function longestAnswer({ stops }: Plan): number {
+function longestAnswer({ stops }: Plan): number {
   let longest = 0;
   for (const { model } of stops) longest = Math.max(longest, model.maxOutputTokens);
   return longest;
@@ -128,7 +129,7 @@ function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | Promise<L
   const at = desk.clock.now();
   const lane = desk.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
   if (lane instanceof Promise) return lane;
-  const outcome = desk.ledger.admit(lane, wantOf(ask, sized, at, desk));
+  const outcome = desk.ledger.admit(lane, wantOf(ask, sized, at));
   return outcome instanceof Reservation ? outcome : null;
 }
 
@@ -144,7 +145,7 @@ async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | S
       await loading;
       continue;
     }
-    const want = wantOf(ask, sized, at, desk);
+    const want = wantOf(ask, sized, at);
     const outcome = ledger.admit(loading, want);
     if (outcome instanceof Reservation || outcome.what === "books" || isFinal) return outcome;
     const answer = ledger.replenish(loading, want);
@@ -159,8 +160,8 @@ async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | S
 
 const MAX_LANE_ROUNDS = 32;
 
-function wantOf(ask: Ask, sized: Sized, at: EpochMs, { openTierRpm }: Desk): Want {
-  const { receipt, key, budgets, request, plan, allowances } = ask;
+function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
+  const { receipt, key, budgets, request, plan, allowances, settings } = ask;
   return {
     receipt,
     at,
@@ -168,12 +169,12 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs, { openTierRpm }: Desk): Wan
     budgets,
     allowances,
     rpmLimit: key.rpmLimit,
-    freeRpmLimit: plan.tier === "open" ? openTierRpm : null,
+    freeRpmLimit: plan.tier === "open" ? settings.openTierRpm : null,
     tpmLimit: key.tpmLimit,
     amount: sized.amount,
     rateTokens: request.promptEstimate + sized.outputCeiling,
     promptTokens: request.promptEstimate,
-    price: dearestOf(plan),
+    price: sized.price,
     about: { surface: request.surface, model: request.model, stream: request.stream },
   };
 }
@@ -181,116 +182,32 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs, { openTierRpm }: Desk): Wan
 const dearestOf = ({ stops }: Plan) =>
   stops.length === 1 ? stops[0]!.price : dearest(stops.map(({ price }) => price));
 
+const refusal = (short: Shortfall, ask: Ask, sized: Sized, { clock }: Desk): Refusal =>
+  shortfallRefusal(short, ask, sized, clock.now());
+
 const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what !== "books";
 
-function explain(short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal {
-  switch (short.what) {
-    case "open_tier.rpm":
-      return freeRateRefusal(short);
-    case "rpm_limit":
-    case "tpm_limit":
-      return rateRefusal(short, desk.dashboardUrl);
-    case "allowance": {
-      const retryAfterS = secondsUntil(short.resetsAt, desk.clock.now());
-      return refuse(
-        "free_quota_exceeded",
-        `The Open Tier allowance of ${short.limit} requests a day is spent. It resets at 00:00 UTC, in ${retryAfterS} s. It is shared by ${sharers(short.owner)}, so a new key does not help, and neither does added credit.`,
-        { retryAfterS, shouldRetry: false },
-      );
-    }
-    case "books":
-      return bookkeepingDown();
-    case "balance":
-      return refuse("insufficient_credit", balanceMessage(short.available, ask, sized), {
-        balance: short.available,
-      });
-    default: {
-      const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
-      const used = `${formatUsd(short.spent)} is used and ${formatUsd(short.held)} is held by open requests`;
-      const alone =
-        short.amount > short.cap ? " This request alone is above the cap, so waiting will not help." : "";
-      const now = desk.clock.now();
-      return refuse(
-        "budget_exhausted",
-        `The ${name} has a cap of ${formatUsd(short.cap)}, of which ${used}; this request could cost ${formatUsd(short.amount)}.${alone}${uncounted(ask)}`,
-        {
-          // A window without an end has no such moment: then open requests that end make room, or a higher cap.
-          retryAfterS: short.resetsAt === null ? NOT_SOON.retryAfterS : secondsUntil(short.resetsAt, now),
-          // Once the window has to end first, a client that repeats by itself only wastes its time.
-          ...(short.spent + short.amount > short.cap ? { shouldRetry: false as const } : {}),
-        },
-      );
-    }
-  }
+/**
+ * An unstreamed answer cannot be stopped midway. Where the client named no ceiling and there is room in plenty, the model's
+ * own is held, and null returned; otherwise the host is to be told the ceiling of a choice that is held already. Only to look
+ * whether the answer would be covered is not enough: many requests at once would each find the same room.
+ */
+export function imposedCeiling(
+  request: GenerationRequest,
+  plan: Plan,
+  { reservation, outputCeiling }: Admitted,
+  ledger: Ledger,
+): number | null {
+  if (request.stream || request.maxOutputTokens !== null || plan.tier === "open") return null;
+  const longest = longestAnswer(plan) * request.choices;
+  const beyond = worstCase(NO_PROMPT, Math.max(0, longest - outputCeiling), reservation.want.price);
+  if (beyond === 0) return null;
+  const plenty = ledger.coversMore(reservation, (beyond * PLENTY) as NanoUsd);
+  return plenty && ledger.extend(reservation, beyond) ? null : outputCeiling / request.choices;
 }
 
-export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal {
-  const counted = short.what === "rpm_limit" ? "requests" : "estimated input plus output tokens";
-  const raise = `Raise it in the dashboard: ${dashboardUrl}.`;
-  if (short.retryAfterS === null) {
-    return refuse(
-      "rate_limited",
-      `This request alone needs ${short.wanted} of \`${short.what}\`, which is ${short.limit} ${counted} per minute for this key; waiting will not help. ${raise}`,
-      NOT_SOON,
-    );
-  }
-  return refuse(
-    "rate_limited",
-    `The key's \`${short.what}\` of ${short.limit} ${counted} per minute is reached. Retry in ${short.retryAfterS} s. ${raise}`,
-    { retryAfterS: short.retryAfterS },
-  );
-}
-
-/** The operator's limit, which is the same for every key: no owner can raise it. */
-function freeRateRefusal({ limit, retryAfterS }: RateShortfall): Refusal {
-  const message = `The Open Tier takes at most ${limit} requests per minute from a key (\`open_tier.rpm\`), and this one has sent them.`;
-  const raise = "Only the gateway's operator can raise it; paid models have the key's own `rpm_limit`.";
-  return retryAfterS === null
-    ? refuse("rate_limited", `${message} ${raise}`, NOT_SOON)
-    : refuse("rate_limited", `${message} Retry in ${retryAfterS} s. ${raise}`, { retryAfterS });
-}
-
-function sharers(owner: string): string {
-  if (owner.startsWith("acct_")) return "all keys of the account";
-  if (owner.startsWith("block_")) return "all keys without an account that are used from this network";
-  return "all keys of the balance";
-}
-
-function balanceMessage(available: NanoUsd, ask: Ask, { amount, prompt }: Sized): string {
-  const { plan, request } = ask;
-  const fits = affordableOutput(available, prompt, request.choices, dearestOf(plan));
-  const advice =
-    fits >= 1
-      ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`
-      : "Add credit: the balance does not cover the prompt alone.";
-  const { id, routes } = plan.stops[0]!.model;
-  const free =
-    id === request.model && routes.some((route) => route.free) ? ` \`${id}:free\` needs none.` : "";
-  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}${free}${uncounted(ask)}`;
-}
-
-const uncounted = ({ prompt }: Ask): string =>
-  prompt.isSpent
-    ? " The prompt is taken at a token a byte: within a minute, too many were counted for requests of this balance that were then refused."
-    : "";
-
-/** What the request's language calls its output ceiling. */
-const ceilingField = ({ surface }: GenerationRequest): string =>
-  surface === "responses" ? "max_output_tokens" : "max_tokens";
-
-/** The books cannot be written, or asked: serving would be acknowledging what may be lost. */
-export const bookkeepingDown = (): Refusal =>
-  refuse(
-    "internal_error",
-    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
-    {
-      retryAfterS: BOOKKEEPING_RETRY_S,
-    },
-  );
-
-const BOOKKEEPING_RETRY_S = 5;
-
-const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));
+/** An answer that may become long leaves room for so many, so that those beside it are not refused. */
+const PLENTY = 4;
 
 /**
  * Refuses a prompt whose text cannot fit, naming its exact count; counts only where the text's bytes leave a doubt. One that

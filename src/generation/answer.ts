@@ -28,8 +28,8 @@ export interface Sink {
 
 /** A generation request as the HTTP floor hands it on: nothing of it is parsed yet. */
 export interface Call {
-  /** The plaintext of the bearer token, or null when none was sent. */
-  readonly secret: string | null;
+  /** The plaintext of the bearer token. */
+  readonly secret: string;
   /** Of the client's request, lower-case names. */
   readonly headers: Headers;
   readonly body: Uint8Array;

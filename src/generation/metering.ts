@@ -1,6 +1,7 @@
 import type { Price } from "../catalog/catalog.ts";
 import { NO_PROMPT, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Ledger, Reservation } from "../ledger/ledger.ts";
+import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 
 /**
@@ -74,6 +75,10 @@ export function deliveredTokens(
   const output = Math.min(countedOutput, allowed);
   return { input, cacheRead, cacheWrite, cacheWrite1h, output, reasoning: 0 };
 }
+
+/** Whether a host wants money for what its route gives away. */
+export const chargesForFree = ({ route }: Stop, usage: Usage | null): boolean =>
+  route.free && usage?.costUsd !== undefined && usage.costUsd > 0;
 
 /** Where a host does not say how much is kept for an hour, and the request asked for that, all is. */
 function withCacheTime(usage: Usage, { promptCachedFor1h }: GenerationRequest): Usage {

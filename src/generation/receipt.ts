@@ -1,12 +1,12 @@
 import type { Price, SurfaceName } from "../catalog/catalog.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { Try } from "../hosts/attempt.ts";
-import type { Tokens } from "../ledger/charge.ts";
+import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import type { Recovered } from "../ledger/recovery.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import type { KeyId, ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
-import { type NanoPerMillion, type NanoUsd, usdFromNano } from "../units/usd.ts";
+import { type NanoPerMillion, type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 
 /** What became of one request, as its owner may read it. Contract, section 5. Prompts and answers are never in it. */
 export interface Receipt {
@@ -81,6 +81,30 @@ export function formatReceipt(receipt: Receipt): string {
   });
 }
 
+/** The receipt of a request that opened no hold; it is kept in memory, where a name of a model must not be as long as a body. */
+export const refusedReceipt = (
+  asked: Pick<
+    Receipt,
+    "id" | "createdAt" | "surface" | "modelRequested" | "stream" | "totalMs" | "errorCode"
+  >,
+): Omit<Receipt, "keyId"> => ({
+  ...asked,
+  state: "refused",
+  modelRequested: asked.modelRequested.slice(0, MAX_KEPT_MODEL),
+  model: null,
+  host: null,
+  attempts: [],
+  tokens: NO_TOKENS,
+  tokensFrom: "counted",
+  price: null,
+  cost: ZERO_USD,
+  held: ZERO_USD,
+  writeOff: ZERO_USD,
+  firstTokenMs: null,
+});
+
+const MAX_KEPT_MODEL = 200;
+
 /** The receipt of a request whose process died while it was open. */
 export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writtenOff }: Recovered): string =>
   formatReceipt({
@@ -99,7 +123,7 @@ export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writte
     price: hold.price,
     cost: charged,
     held,
-    writeOff: writeOff ? writtenOff : (0 as NanoUsd),
+    writeOff: writeOff ? writtenOff : ZERO_USD,
     firstTokenMs: null,
     totalMs: null,
     errorCode: null,

@@ -34,6 +34,10 @@ function surface(
   turn: Turn,
   deps: HttpDeps,
 ): Endpoint {
+  const turnedAway = (refusal: Refusal): Refusal => {
+    deps.turnedAway(name, refusal.code);
+    return refusal;
+  };
   return {
     method: "POST",
     path,
@@ -42,12 +46,9 @@ function surface(
       const { request } = exchange;
       await turn.end();
       const secret = secretOf(request);
-      // Said here because it depends on the header that was sent instead.
-      const body = secret === null ? missingKey(request) : await readWanted(exchange, secret, deps);
-      if (refused(body)) {
-        deps.turnedAway(name, body.code);
-        return body;
-      }
+      if (secret === null) return turnedAway(missingKey(request));
+      const body = await readWanted(exchange, secret, deps);
+      if (refused(body)) return turnedAway(body);
       exchange.gatewaysTurn();
       try {
         return answerResponse(
@@ -66,7 +67,7 @@ class ClientCall implements Call {
   readonly signal: AbortSignal;
 
   constructor(
-    readonly secret: string | null,
+    readonly secret: string,
     readonly body: Uint8Array,
     private readonly exchange: Exchange,
     private readonly deps: HttpDeps,

@@ -1,6 +1,7 @@
 import type { Holdings } from "../accounts/account.ts";
 import { isSession } from "../accounts/secret.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { invalidKey } from "../generation/refusals.ts";
 import type { Balance, Key } from "../keys/key.ts";
 import { isRecoverySecret } from "../keys/secret.ts";
 import { assert } from "../units/assert.ts";
@@ -89,13 +90,17 @@ async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): P
   if (isSession(secret)) return bySession(secret, exchange, deps);
   const { desk } = deps;
   const holder = await desk.keyring.identify(secret, desk.clock.now());
-  return holder === null ? invalidKey(deps) : { kind: "key", key: holder.key, balance: holder.balance };
+  return holder === null
+    ? invalidKey(deps.settings().dashboardUrl)
+    : { kind: "key", key: holder.key, balance: holder.balance };
 }
 
 async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
   return againstGuessing(exchange, deps, async () => {
     const balance = await deps.desk.store.balanceByRecovery(hashSecret(secret));
-    return balance === null ? invalidKey(deps) : { kind: "owner", by: "recovery", balance };
+    return balance === null
+      ? invalidKey(deps.settings().dashboardUrl)
+      : { kind: "owner", by: "recovery", balance };
   });
 }
 
@@ -153,12 +158,6 @@ export function missingKey(request: Request): Refusal {
       : "No API key was sent.";
   return refuse("missing_api_key", `${sent} Send the header \`Authorization: Bearer <API_KEY>\`.`);
 }
-
-const invalidKey = (deps: HttpDeps): Refusal =>
-  refuse(
-    "invalid_api_key",
-    `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${deps.settings().dashboardUrl}) or with POST /v1/keys.`,
-  );
 
 const endedSession = (deps: HttpDeps): Refusal =>
   refuse(

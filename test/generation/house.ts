@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import type { Catalog, Host, Model, Price, SurfaceName } from "../../src/catalog/catalog.ts";
 import type { Answer } from "../../src/generation/answer.ts";
-import { generator, type Holder, type House, type Settings } from "../../src/generation/generate.ts";
+import { generator } from "../../src/generation/generate.ts";
+import type { Holder, House, Settings } from "../../src/generation/house.ts";
 import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1-transport.ts";

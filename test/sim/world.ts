@@ -1,6 +1,7 @@
 import type { Catalog, Host, Model, Price } from "../../src/catalog/catalog.ts";
 import type { Answer } from "../../src/generation/answer.ts";
-import { generator, type Holder, type House, type Settings } from "../../src/generation/generate.ts";
+import { generator } from "../../src/generation/generate.ts";
+import type { Holder, House, Settings } from "../../src/generation/house.ts";
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";

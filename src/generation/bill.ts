@@ -1,0 +1,118 @@
+import type { Refusal } from "../errors/refusal.ts";
+import type { Try } from "../hosts/attempt.ts";
+import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
+import type { Ending, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
+import type { Stop } from "../routing/stop.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { House } from "./house.ts";
+import { type Finished, formatReceipt, type Receipt, type RequestTrace } from "./receipt.ts";
+
+/**
+ * What a request that holds something comes to: it ends once, with one receipt. Whoever ends it waits until that is durable,
+ * and then says what became of it, by `tell` or `takeBack`, before its client hears of it.
+ */
+export class Bill {
+  /** The hosts that were asked, once they were. */
+  tries: readonly Try[] = [];
+
+  constructor(
+    private readonly house: Pick<House, "clock" | "ledger" | "journal" | "finished">,
+    readonly reservation: Reservation,
+    /** Monotonic time of the request's arrival. */
+    readonly startedMs: number,
+    private readonly trace: RequestTrace | null,
+  ) {}
+
+  settle(end: End): Ended {
+    const { house, reservation } = this;
+    const ending: Ending = {
+      state: end.state,
+      cost: end.cost,
+      writeOff: end.writeOff ?? false,
+      rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
+      allowanceUsed: end.tokens.output > 0 || end.state === "settled",
+    };
+    let receipt: Told;
+    const settlement = house.ledger.settle(reservation, ending, (settled) => {
+      receipt = this.receipt(end, settled);
+      return formatReceipt(receipt);
+    });
+    return { settlement, durable: house.journal.durable(settlement.sequence), receipt: receipt! };
+  }
+
+  /** Tells the house what the client sees of the end: an error, where the end could not be recorded. */
+  tell({ receipt }: Ended, isDurable: boolean): void {
+    this.house.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
+  }
+
+  /** After an end that could not be recorded, for an answer that is therefore not given: it must not cost anything either. */
+  takeBack(ended: Ended): void {
+    const { held } = ended.settlement;
+    const receipt = this.receipt(FAULT, { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held });
+    const { house, reservation } = this;
+    if (house.ledger.takeBack(reservation, ended.settlement, formatReceipt(receipt))) house.finished(receipt);
+    else this.tell(ended, false);
+  }
+
+  /** A fault of our own: what is still held is given back. */
+  abandon(): void {
+    if (this.reservation.isOpen) this.tell(this.settle(FAULT), true);
+  }
+
+  /** Milliseconds since the request arrived. */
+  elapsedMs(): number {
+    return this.house.clock.elapsedMs() - this.startedMs;
+  }
+
+  private receipt(end: End, settled: Settled): Told {
+    const { tries, trace } = this;
+    const { want } = this.reservation;
+    return {
+      id: want.receipt,
+      createdAt: want.at,
+      state: end.state,
+      surface: want.about.surface,
+      keyId: want.key.id,
+      modelRequested: want.about.model,
+      model: end.stop?.model.id ?? null,
+      host: end.stop?.route.host.id ?? null,
+      attempts: tries,
+      stream: want.about.stream,
+      tokens: end.tokens,
+      tokensFrom: end.from ?? "counted",
+      price: end.stop?.price ?? want.price,
+      cost: settled.charged,
+      held: settled.held,
+      writeOff: settled.writtenOff,
+      firstTokenMs: end.firstTokenMs ?? null,
+      totalMs: this.elapsedMs(),
+      errorCode: end.errorCode ?? null,
+      trace,
+    };
+  }
+}
+
+/** How a request that held something ended. */
+export interface End {
+  readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
+  /** Of what was delivered, at the price of the host that served. */
+  readonly cost: NanoUsd;
+  readonly tokens: Tokens;
+  readonly from?: Receipt["tokensFrom"];
+  readonly writeOff?: boolean;
+  readonly stop?: Stop;
+  readonly firstTokenMs?: number;
+  readonly errorCode?: Refusal["code"];
+}
+
+/** An end, on its way to the disk. */
+export interface Ended {
+  readonly settlement: Settlement;
+  readonly durable: true | Promise<boolean>;
+  readonly receipt: Told;
+}
+
+/** What is written, and told, of it. */
+type Told = Receipt & Finished;
+
+const FAULT: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };

@@ -1,0 +1,136 @@
+import { errorObject, type Refusal } from "../errors/refusal.ts";
+import type { Opened } from "../hosts/try.ts";
+import { costOf } from "../ledger/charge.ts";
+import type { Settled } from "../ledger/ledger.ts";
+import { type RelayEnd, relay } from "../stream/relay.ts";
+import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { Sink, StreamedAnswer } from "./answer.ts";
+import type { Bill, End } from "./bill.ts";
+import type { House, Settings } from "./house.ts";
+import { chargesForFree, deliveredTokens, Meter, usedTokens } from "./metering.ts";
+import { bookkeepingDown, internalError, stoppedForCredit, upstreamError } from "./refusals.ts";
+
+/**
+ * A stream that is ready for its client: its first token is in hand, its hold durable. From here on no other host can be
+ * asked; whatever happens, the stream ends with what was delivered on the bill.
+ */
+export class Delivery implements StreamedAnswer {
+  readonly kind = "stream";
+  readonly status = 200;
+  private begun = false;
+
+  constructor(
+    readonly headers: Readonly<Record<string, string>>,
+    private readonly parcel: Parcel,
+  ) {
+    // A client may leave before the response is pulled: then nobody will run the stream, and its hold must still be settled.
+    const { signal } = parcel;
+    if (signal.aborted) this.handleEvent();
+    else signal.addEventListener("abort", this);
+  }
+
+  async run(sink: Sink): Promise<void> {
+    // Pulled after the client had left.
+    if (this.begun) return sink.close();
+    this.begun = true;
+    this.parcel.signal.removeEventListener("abort", this);
+    return deliver(this.parcel, sink);
+  }
+
+  /** @internal The client leaves. */
+  handleEvent(): void {
+    void this.run(DEAD_SINK);
+  }
+}
+
+/** What is delivered. It may take minutes, so nothing in here holds on to the prompt, which may be megabytes. */
+interface Parcel {
+  readonly house: House;
+  readonly settings: Settings;
+  readonly request: GenerationRequest;
+  readonly opened: Opened;
+  readonly bill: Bill;
+  /** Output tokens, of all choices together, that the hold covers so far. */
+  readonly outputCeiling: number;
+  /** When the stream was opened, after the request's arrival. */
+  readonly firstTokenMs: number;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+}
+
+const DEAD_SINK: Sink = { write: () => false, close() {} };
+
+/** Never rejects. */
+async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
+  const { house, settings, request, opened, bill, outputCeiling, firstTokenMs, signal } = parcel;
+  const { judge, stop } = opened;
+  try {
+    const line = {
+      source: opened.source,
+      judge,
+      sink,
+      signal,
+      onDisconnect: stop.route.host.onDisconnect,
+      limits: { chunkGapMs: settings.chunkGapMs, deadlineMs: bill.startedMs + settings.totalMs },
+      clock: house.clock,
+      meter: new Meter(house.ledger, bill.reservation, request, stop.price, outputCeiling),
+      host: opened,
+    };
+    const end = await relay(line, opened.takeFirst());
+    house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms: bill.elapsedMs() - firstTokenMs });
+    if (chargesForFree(stop, judge.usage)) house.charged(stop);
+    const ended = bill.settle(endOf(end, parcel));
+    const isDurable = ended.durable === true || (await ended.durable);
+    bill.tell(ended, isDurable);
+    const last = lastFrames(end, parcel, ended.settlement, isDurable);
+    if (last !== null) await sink.write(last);
+  } catch (error) {
+    house.onFault(error, bill.reservation.want.receipt);
+    opened.cancel();
+    bill.abandon();
+    await sink.write(failure(internalError(), parcel));
+  } finally {
+    sink.close();
+  }
+}
+
+function endOf(end: RelayEnd, { opened, request, settings, firstTokenMs }: Parcel): End {
+  const { judge, stop } = opened;
+  const common = { stop, firstTokenMs };
+  switch (end.kind) {
+    case "complete": {
+      const { tokens, from } = usedTokens(judge.usage, judge.countedTokens, request);
+      return { ...common, state: "settled", cost: costOf(tokens, stop.price), tokens, from };
+    }
+    case "host_failed": {
+      const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
+      const cost = costOf(tokens, stop.price);
+      const writeOff = tokens.output < settings.writeOffTokens;
+      const state = writeOff ? "written_off" : "settled";
+      return { ...common, state, writeOff, cost, tokens, errorCode: "upstream_error" };
+    }
+    case "client_left": {
+      const tokens = deliveredTokens(judge.usage, end.delivered, request);
+      return { ...common, state: "cancelled", cost: costOf(tokens, stop.price), tokens };
+    }
+    case "out_of_credit": {
+      const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
+      const cost = costOf(tokens, stop.price);
+      return { ...common, state: "settled", cost, tokens, errorCode: "insufficient_credit" };
+    }
+  }
+}
+
+/** The end mark, or the error in its place; null when nobody is there to read it. */
+function lastFrames(end: RelayEnd, parcel: Parcel, settled: Settled, isDurable: boolean): Uint8Array | null {
+  if (end.kind === "client_left") return null;
+  if (!isDurable) return failure(bookkeepingDown(), parcel);
+  if (end.kind === "complete") return parcel.opened.judge.terminal;
+  return failure(
+    end.kind === "host_failed" ? upstreamError(end.message, settled) : stoppedForCredit(settled),
+    parcel,
+  );
+}
+
+const failure = (refusal: Refusal, { opened, settings }: Parcel): Uint8Array =>
+  opened.judge.fail(errorObject(refusal, settings.baseUrl));

@@ -1,0 +1,79 @@
+import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import type { AttemptLimits, HealthDesk, Try } from "../hosts/attempt.ts";
+import type { Destinations } from "../hosts/destination.ts";
+import type { Transport } from "../hosts/transport.ts";
+import type { Balance, Budget, Key } from "../keys/key.ts";
+import type { Allowance, Ledger } from "../ledger/ledger.ts";
+import type { HostSlots } from "../limits/host-slots.ts";
+import type { Affinity } from "../routing/affinity.ts";
+import type { Lesson } from "../routing/health.ts";
+import type { StreamEnd } from "../routing/speed.ts";
+import type { HostOrder, Roads, Stop } from "../routing/stop.ts";
+import type { Pairing, Surface } from "../surfaces/surface.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import type { BalanceId, ReceiptId } from "../units/id.ts";
+import type { RandomBytes } from "../units/random.ts";
+import type { Trace } from "../units/trace-context.ts";
+import type { Call } from "./answer.ts";
+import type { CountingDesk } from "./prompt-count.ts";
+import type { Finished, Receipt } from "./receipt.ts";
+
+/** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
+export interface House {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly ledger: Ledger;
+  readonly journal: Durability;
+  readonly transport: Transport;
+  readonly destinations: Destinations;
+  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
+  pairing(client: SurfaceName, host: SurfaceName): Pairing;
+  readonly roads: Roads;
+  readonly health: HealthDesk;
+  readonly affinity: Affinity;
+  readonly slots: HostSlots;
+  observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
+  /** Told of each relayed stream's end, for health. */
+  ended(stop: Stop, end: StreamEnd): void;
+  catalog(): Catalog;
+  settings(): Settings;
+  /** The sentence that suggests the closest published id, and where the catalog is. */
+  suggest(id: string): string;
+  identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
+  allowances(holder: Holder, call: Call): readonly Allowance[];
+  /** The host of a free route reported a charge. */
+  charged(stop: Stop): void;
+  readonly counting: CountingDesk;
+  /** The request's place in a trace; null when nobody traces. */
+  openTrace(headers: Headers): Trace | null;
+  /** Told of each request's end, once. */
+  finished(done: Finished): void;
+  /** Keeps the receipt of a request that opened no hold, in memory. */
+  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void;
+  onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+export interface Settings {
+  readonly baseUrl: string;
+  readonly dashboardUrl: string;
+  readonly attempts: AttemptLimits;
+  readonly order: HostOrder;
+  readonly chunkGapMs: number;
+  readonly totalMs: number;
+  readonly writeOffTokens: number;
+  readonly defaultMaxOutputTokens: number;
+  readonly openTierRpm: number | null;
+}
+
+/** Who a live key belongs to. */
+export interface Holder {
+  readonly key: Key;
+  readonly balance: Balance;
+  readonly budgets: readonly Budget[];
+}
+
+/** See store/journal. */
+export interface Durability {
+  durable(sequence: number): true | Promise<boolean>;
+  readonly healthy: boolean;
+}

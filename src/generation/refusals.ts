@@ -1,0 +1,158 @@
+import type { Catalog } from "../catalog/catalog.ts";
+import { type Refusal, refuse, sentence } from "../errors/refusal.ts";
+import type { Outcome } from "../hosts/attempt.ts";
+import type { Rejected } from "../hosts/try.ts";
+import type { Key } from "../keys/key.ts";
+import type { Settled } from "../ledger/ledger.ts";
+import { alternativesSentence, type Plan, soonestMs, workingAlternatives } from "../routing/plan.ts";
+import type { Roads } from "../routing/stop.ts";
+import type { GenerationRequest } from "../surfaces/surface.ts";
+import { formatUsd } from "../units/usd.ts";
+
+/**
+ * Why no host answered: the sentences of this file are those that a generation request is refused with. What money and rates
+ * fall short of is told in ./shortfall.
+ */
+export function noAnswer(
+  outcome: Exclude<Outcome, { kind: "opened" | "answered" }>,
+  unserved: Unserved,
+): Refusal {
+  switch (outcome.kind) {
+    case "unsayable":
+      return outcome.refusal;
+    case "rejected":
+      return rejection(outcome, unserved.request);
+    case "abandoned":
+      return refuse("invalid_request", "The client left before the answer began.");
+    case "crowded":
+      return crowded(unserved.request, unserved.plan, unserved.roads);
+    case "exhausted":
+      return exhaustion(outcome, unserved);
+  }
+}
+
+/** Said of a request that was planned and could not be served. */
+interface Unserved {
+  readonly request: GenerationRequest;
+  readonly plan: Plan;
+  readonly key: Key;
+  readonly catalog: Catalog;
+  readonly roads: Roads;
+}
+
+/** Nothing was tried or charged: the gateway sheds what its hosts cannot take, and streams in flight go on. */
+export function crowded(request: GenerationRequest, plan: Plan, roads: Roads): Refusal {
+  const retryAfterS = 1 + Math.floor(roads.chance() * MOST_RETRY_S);
+  const code = plan.tier === "open" ? "no_free_route" : plan.auto ? "auto_unresolvable" : "model_unavailable";
+  return refuse(
+    code,
+    `Every host of ${request.model} has as many requests as it takes; 0 were tried, and nothing was charged. Retry in ${retryAfterS} s.`,
+    { retryAfterS, shouldRetry: true },
+  );
+}
+
+/** Spread, so that those who were shed together do not come back together. */
+const MOST_RETRY_S = 5;
+
+function rejection({ stop, error }: Rejected, request: GenerationRequest): Refusal {
+  const { model } = stop;
+  const details = error.param === null ? {} : { param: error.param };
+  if (error.contextTooLong) {
+    return refuse(
+      "context_too_long",
+      `The prompt of about ${request.promptEstimate} tokens exceeds the context of ${model.id}, ${model.contextLength} tokens. The host says: ${error.message}`,
+      details,
+    );
+  }
+  return refuse("invalid_request", `The host of ${model.id} refused the request: ${error.message}`, details);
+}
+
+function exhaustion(
+  { tries, timedOut, waitedMs }: Extract<Outcome, { kind: "exhausted" }>,
+  { request, plan, key, catalog, roads }: Unserved,
+): Refusal {
+  const { model, surface } = request;
+  const tried = `${tries.length} ${tries.length === 1 ? "host was" : "hosts were"} tried`;
+  if (timedOut) {
+    const seconds = Math.round(waitedMs / 100) / 10;
+    return refuse(
+      "request_timeout",
+      `No host produced a first token for ${model} within ${seconds} s; ${tried}.`,
+    );
+  }
+  if (plan.tier === "open") {
+    return refuse(
+      "no_free_route",
+      `No free route of ${model} answered; ${tried}. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
+    );
+  }
+  const restMs = soonestMs(plan.stops, roads);
+  const rest = restMs === 0 ? {} : { retryAfterS: Math.ceil(restMs / 1_000) };
+  if (plan.auto !== null) {
+    const models = [...new Set(tries.map((one) => one.model))].join(", ");
+    const { skipped } = plan.auto;
+    const others = skipped.length === 0 ? "" : ` Skipped were ${skipped.join(", ")}.`;
+    return refuse(
+      "auto_unresolvable",
+      `Every candidate of ${model} failed (${models}); ${tried}.${others}`,
+      rest,
+    );
+  }
+  const { allowedModels } = key;
+  const others = workingAlternatives(model, catalog, roads, { surface, allowedModels });
+  return refuse(
+    "model_unavailable",
+    `All hosts of ${model} failed: ${tried}. ${alternativesSentence(others)}`,
+    rest,
+  );
+}
+
+/** A host broke off in the middle of its answer. */
+export function upstreamError(message: string, { charged, writtenOff }: Settled): Refusal {
+  const money =
+    writtenOff > 0 || charged === 0
+      ? "Nothing was charged."
+      : `The tokens delivered cost ${formatUsd(charged)}.`;
+  return refuse(
+    "upstream_error",
+    `The upstream host failed while the answer was streaming: ${sentence(message)} ${money}`,
+  );
+}
+
+/** The answer grew beyond what the balance covers. */
+export const stoppedForCredit = ({ charged }: Settled): Refusal =>
+  refuse(
+    "insufficient_credit",
+    `The answer was stopped because the balance, or a spend cap of the key, does not cover more of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
+  );
+
+/** Unknown, revoked and expired keys have one answer. */
+export const invalidKey = (dashboardUrl: string): Refusal =>
+  refuse(
+    "invalid_api_key",
+    `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
+  );
+
+/** A routing override where there is no choice: the Open Tier routes as it has free routes. */
+export const noOverride = (param: string): Refusal =>
+  refuse(
+    "invalid_request",
+    `\`${param}\` is a routing override, which the Open Tier refuses. Remove it, or name a paid model.`,
+    { param },
+  );
+
+/** The books cannot be written, or asked: serving would be acknowledging what may be lost. */
+export const bookkeepingDown = (): Refusal =>
+  refuse(
+    "internal_error",
+    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
+    { retryAfterS: BOOKKEEPING_RETRY_S },
+  );
+
+const BOOKKEEPING_RETRY_S = 5;
+
+export const internalError = (): Refusal =>
+  refuse(
+    "internal_error",
+    "Something failed inside the gateway. Retry, and report the receipt id in x-gateway-receipt.",
+  );

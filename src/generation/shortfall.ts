@@ -1,0 +1,106 @@
+import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
+import { affordableOutput } from "../ledger/charge.ts";
+import type { RateShortfall, Shortfall } from "../ledger/ledger.ts";
+import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { EpochMs } from "../units/clock.ts";
+import { formatUsd, type NanoUsd } from "../units/usd.ts";
+import type { Ask, Sized } from "./admission.ts";
+import { bookkeepingDown } from "./refusals.ts";
+
+/** What a request is refused with for whose worst case `sized` something is short. */
+export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: EpochMs): Refusal {
+  switch (short.what) {
+    case "open_tier.rpm":
+      return freeRateRefusal(short);
+    case "rpm_limit":
+    case "tpm_limit":
+      return rateRefusal(short, ask.settings.dashboardUrl);
+    case "allowance": {
+      const retryAfterS = secondsUntil(short.resetsAt, now);
+      return refuse(
+        "free_quota_exceeded",
+        `The Open Tier allowance of ${short.limit} requests a day is spent. It resets at 00:00 UTC, in ${retryAfterS} s. It is shared by ${sharers(short.owner)}, so a new key does not help, and neither does added credit.`,
+        { retryAfterS, shouldRetry: false },
+      );
+    }
+    case "books":
+      return bookkeepingDown();
+    case "balance":
+      return refuse("insufficient_credit", balanceMessage(short.available, ask, sized), {
+        balance: short.available,
+      });
+    default: {
+      const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
+      const used = `${formatUsd(short.spent)} is used and ${formatUsd(short.held)} is held by open requests`;
+      const alone =
+        short.amount > short.cap ? " This request alone is above the cap, so waiting will not help." : "";
+      return refuse(
+        "budget_exhausted",
+        `The ${name} has a cap of ${formatUsd(short.cap)}, of which ${used}; this request could cost ${formatUsd(short.amount)}.${alone}${uncounted(ask)}`,
+        {
+          // A window without an end has no such moment: then open requests that end make room, or a higher cap.
+          retryAfterS: short.resetsAt === null ? NOT_SOON.retryAfterS : secondsUntil(short.resetsAt, now),
+          // Once the window has to end first, a client that repeats by itself only wastes its time.
+          ...(short.spent + short.amount > short.cap ? { shouldRetry: false as const } : {}),
+        },
+      );
+    }
+  }
+}
+
+/** The key's own requests or tokens a minute. */
+export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal {
+  const counted = short.what === "rpm_limit" ? "requests" : "estimated input plus output tokens";
+  const raise = `Raise it in the dashboard: ${dashboardUrl}.`;
+  if (short.retryAfterS === null) {
+    return refuse(
+      "rate_limited",
+      `This request alone needs ${short.wanted} of \`${short.what}\`, which is ${short.limit} ${counted} per minute for this key; waiting will not help. ${raise}`,
+      NOT_SOON,
+    );
+  }
+  return refuse(
+    "rate_limited",
+    `The key's \`${short.what}\` of ${short.limit} ${counted} per minute is reached. Retry in ${short.retryAfterS} s. ${raise}`,
+    { retryAfterS: short.retryAfterS },
+  );
+}
+
+/** The operator's limit, which is the same for every key: no owner can raise it. */
+function freeRateRefusal({ limit, retryAfterS }: RateShortfall): Refusal {
+  const message = `The Open Tier takes at most ${limit} requests per minute from a key (\`open_tier.rpm\`), and this one has sent them.`;
+  const raise = "Only the gateway's operator can raise it; paid models have the key's own `rpm_limit`.";
+  return retryAfterS === null
+    ? refuse("rate_limited", `${message} ${raise}`, NOT_SOON)
+    : refuse("rate_limited", `${message} Retry in ${retryAfterS} s. ${raise}`, { retryAfterS });
+}
+
+function sharers(owner: string): string {
+  if (owner.startsWith("acct_")) return "all keys of the account";
+  if (owner.startsWith("block_")) return "all keys without an account that are used from this network";
+  return "all keys of the balance";
+}
+
+function balanceMessage(available: NanoUsd, ask: Ask, { amount, prompt, price }: Sized): string {
+  const { plan, request } = ask;
+  const fits = affordableOutput(available, prompt, request.choices, price);
+  const advice =
+    fits >= 1
+      ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`
+      : "Add credit: the balance does not cover the prompt alone.";
+  const { id, routes } = plan.stops[0]!.model;
+  const free =
+    id === request.model && routes.some((route) => route.free) ? ` \`${id}:free\` needs none.` : "";
+  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}${free}${uncounted(ask)}`;
+}
+
+const uncounted = ({ prompt }: Ask): string =>
+  prompt.isSpent
+    ? " The prompt is taken at a token a byte: within a minute, too many were counted for requests of this balance that were then refused."
+    : "";
+
+/** What the request's language calls its output ceiling. */
+const ceilingField = ({ surface }: GenerationRequest): string =>
+  surface === "responses" ? "max_output_tokens" : "max_tokens";
+
+const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));
