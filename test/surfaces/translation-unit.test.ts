@@ -292,6 +292,30 @@ test("parallel results with images keep together, and what is no text follows", 
   expect(json.messages[4].content[1].image_url.url).toBe("data:image/png;base64,AAAA");
 });
 
+test("a text that says nothing is not sent to a host of messages, which would refuse the request", () => {
+  const messages = [
+    { role: "system", content: "" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "" },
+        { type: "text", text: "Hi" },
+      ],
+    },
+    { role: "assistant", content: "Hello" },
+    { role: "system", content: "" },
+    { role: "user", content: "Bye" },
+  ];
+  const { json } = sent("chat.completions", "messages", { messages });
+  expect(json).not.toHaveProperty("system");
+  expect(json.messages).toEqual([
+    { role: "user", content: [{ type: "text", text: "Hi" }] },
+    { role: "assistant", content: [{ type: "text", text: "Hello" }] },
+    { role: "user", content: [{ type: "text", text: "Bye" }] },
+  ]);
+  expect(sent("responses", "messages", { instructions: "" }).json).not.toHaveProperty("system");
+});
+
 test("a cache key asks Anthropic's hosts to cache, unless the client marks parts itself", () => {
   const chat = {
     prompt_cache_key: "k",

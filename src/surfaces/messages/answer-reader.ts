@@ -1,5 +1,6 @@
+import { parseExactObject } from "../exact-json.ts";
 import { errorOf, fault } from "../host-error.ts";
-import { asObject, asText, parseObject } from "../json.ts";
+import { asObject, asText } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
@@ -25,7 +26,7 @@ export class MessagesReader implements AnswerReader {
 
   read(text: string | null): "more" | "ping" | "end" | HostError {
     if (text === null) return "ping";
-    const data = parseObject(text);
+    const data = parseExactObject(text);
     switch (data?.type) {
       case "ping":
         return "ping";

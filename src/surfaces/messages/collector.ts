@@ -1,4 +1,5 @@
 import { grow } from "../deltas.ts";
+import { parseExactObject } from "../exact-json.ts";
 import { asObject, asText } from "../json.ts";
 import type { Collector } from "../judge.ts";
 
@@ -55,12 +56,8 @@ export class MessagesCollector implements Collector {
   private endBlock(): void {
     const block = this.blocks.at(-1);
     if (block === undefined || this.input === "") return;
-    try {
-      block.input = JSON.parse(this.input);
-    } catch {
-      // Anthropic's form for what is no JSON.
-      block.input = { INVALID_JSON: this.input };
-    }
+    // The other is Anthropic's form for what is no JSON.
+    block.input = parseExactObject(this.input) ?? { INVALID_JSON: this.input };
     this.input = "";
   }
 }

@@ -1,4 +1,4 @@
-import { parseObject } from "../json.ts";
+import { parseExactObject } from "../exact-json.ts";
 import type { HostTarget } from "../surface.ts";
 import type {
   AssistantPart,
@@ -31,9 +31,7 @@ export function writeMessagesRequest(
   const leading = conversation.turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const split = leading === -1 ? conversation.turns.length : leading;
   const thinking = writeThinking(conversation, ceiling, target, saying);
-  const system = conversation.turns
-    .slice(0, split)
-    .flatMap(({ parts }) => (parts as TextPart[]).map(writeText));
+  const system = conversation.turns.slice(0, split).flatMap(({ parts }) => writeTexts(parts as TextPart[]));
   const messages = writeTurns(conversation.turns.slice(split), thinking !== null, target, saying);
   if (messages.length === 0)
     saying.cannot("messages", "it needs at least one message that is not the system's");
@@ -58,6 +56,10 @@ export function writeMessagesRequest(
     metadata: user === null ? undefined : { user_id: user },
   });
 }
+
+/** Anthropic refuses an empty text. */
+const writeTexts = (parts: readonly TextPart[]): Record<string, unknown>[] =>
+  parts.filter(({ text }) => text !== "").map(writeText);
 
 function writeText({ text, cache }: TextPart): Record<string, unknown> {
   return cache === null ? { type: "text", text } : { type: "text", text, cache_control: cache };
@@ -91,7 +93,7 @@ function writeTurnContent(
   switch (turn.role) {
     case "system":
     case "developer":
-      return turn.parts.map(writeText);
+      return writeTexts(turn.parts);
     case "user":
       return turn.parts.flatMap((part) => writeUserPart(part, saying));
     case "tool":
@@ -123,8 +125,7 @@ function writeUserPart(part: UserPart, saying: Saying): Record<string, unknown>[
   const mark = part.cache === null ? {} : { cache_control: part.cache };
   switch (part.kind) {
     case "text":
-      // Anthropic refuses an empty text.
-      return part.text === "" ? [] : [writeText(part)];
+      return writeTexts([part]);
     case "image":
       if (part.detail !== null && part.detail !== "auto") saying.omit("image.detail");
       return [{ type: "image", source: writeSource(part.source), ...mark }];
@@ -200,7 +201,7 @@ export const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_")
 
 /** The object that a call's arguments spell. What is none is kept in the form that Anthropic documents for broken JSON. */
 export const inputObject = (input: string): Json =>
-  input.trim() === "" ? {} : (parseObject(input) ?? { INVALID_JSON: input });
+  input.trim() === "" ? {} : (parseExactObject(input) ?? { INVALID_JSON: input });
 
 /** Anthropic caches up to a mark; a client that names a cache key wants what it repeats to be cached. */
 function markForCache(system: Record<string, unknown>[], messages: Record<string, unknown>[]): void {

@@ -1,11 +1,12 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
-import { NO_BYTES } from "../bytes.ts";
+import { NO_BYTES, textOf } from "../bytes.ts";
 import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
 import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
+import { exactly, parseExactObject } from "../exact-json.ts";
 import { fault } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
@@ -13,7 +14,6 @@ import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
 import { readMessagesRequest } from "../messages/request-reader.ts";
 import { writeMessagesRequest } from "../messages/request-writer.ts";
-import { parseReply } from "../reply.ts";
 import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader.ts";
 import { ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
 import { readResponsesRequest } from "../responses/request-reader.ts";
@@ -117,10 +117,11 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
 function hostBody(
   client: SurfaceName,
   host: SurfaceName,
-  { json }: GenerationRequest,
+  { body: asked, json: read }: GenerationRequest,
   target: HostTarget,
 ): HostBody | Refusal {
   const saying = new Saying(client, host);
+  const json = exactly(textOf(asked, 0, asked.length), read) as Json;
   saying.judge(json);
   const conversation = LANGUAGES[client].readRequest(json, saying);
   if (saying.refusal !== null) return saying.refusal;
@@ -136,7 +137,7 @@ function readReply(
   request: GenerationRequest,
   asked: Asked,
 ): Reply {
-  const json = parseReply(bytes);
+  const json = parseExactObject(textOf(bytes, 0, bytes.length));
   if (json === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   const answer = new Answer();
   const counter = new Counter(unwrapping(answer, host, request));
