@@ -30,7 +30,7 @@ import { systemClock } from "../src/units/clock.ts";
 import type { ReceiptId } from "../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../src/units/usd.ts";
 import { keyOf } from "../test/fakes/key.ts";
-import { catalogOf, model, route, wishFor } from "../test/routing/world.ts";
+import { catalogOf, model, route, servedIn, wishFor } from "../test/routing/world.ts";
 import { DELTA } from "./mock-host.ts";
 
 export interface Piece {
@@ -226,7 +226,7 @@ function planning(): Piece {
     joins: (client, host) => client === host,
     chance: () => 0.5,
   };
-  for (const one of routes) health.observe(one, { kind: "served", firstTokenMs: 100, promptTokens: 100 });
+  for (const one of routes) health.observe(one, servedIn(100, 100));
   const request = SURFACES["chat.completions"].readRequest(BODY) as GenerationRequest;
   const headers = new Headers({ "user-agent": "bench" });
   const plan = () => {

@@ -77,7 +77,9 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       host: opened,
     };
     const end = await relay(line, opened.takeFirst());
-    house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms: bill.elapsedMs() - firstTokenMs });
+    const by = bill.reservation.want.key.balanceId;
+    const ms = bill.elapsedMs() - firstTokenMs;
+    house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms, by });
     if (chargesForFree(stop, judge.usage)) house.charged(stop);
     const ended = bill.settle(endOf(end, parcel));
     const isDurable = ended.durable === true || (await ended.durable);

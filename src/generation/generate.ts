@@ -183,6 +183,7 @@ class Run {
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
       slots: house.slots,
       keyId: key.lineage,
+      balanceId: key.balanceId,
       health: house.health,
       observe: house.observe,
       openSpan: () => (trace === null ? null : { ...trace, spanId: newSpanId(house.random) }),

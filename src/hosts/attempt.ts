@@ -4,6 +4,7 @@ import type { Health, Lesson } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { BalanceId } from "../units/id.ts";
 import { formatTraceparent, type TraceContext } from "../units/trace-context.ts";
 import { type Said, sayTo } from "./said.ts";
 import { TimeLimit } from "./time-limit.ts";
@@ -39,6 +40,8 @@ export interface Ways extends Tools {
   readonly slots: HostSlots;
   /** Whose turn it is in a line. */
   readonly keyId: string;
+  /** Whose request it is. */
+  readonly balanceId: BalanceId;
   /** A span of its own for each try; null when nobody traces. */
   openSpan(): TraceContext | null;
   /** Told of each try, for health. */
@@ -285,7 +288,7 @@ class Walk {
     const host = stop.route.host.id;
     const tried: Try = { host, model: stop.model.id, outcome: kind, ms, detail: detailOf(outcome) };
     this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
-    this.ways.observe(stop, kind, lessonOf(outcome, ms, this.request.promptEstimate));
+    this.ways.observe(stop, kind, lessonOf(outcome, ms, this.request.promptEstimate, this.ways.balanceId));
   }
 
   private end(outcome: Final): Outcome {
@@ -346,19 +349,21 @@ const whenEnded = async (running: Running): Promise<Running> => {
   return running;
 };
 
-function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number): Lesson {
+function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: BalanceId): Lesson {
   switch (outcome.kind) {
     case "opened":
-      return { kind: "served", firstTokenMs: ms, promptTokens };
+      return { kind: "served", firstTokenMs: ms, promptTokens, by };
     case "answered":
-      return { kind: "served", firstTokenMs: null, promptTokens };
+      return { kind: "served", firstTokenMs: null, promptTokens, by };
     // What a host thinks of a request, a client that leaves, and a faster host, say nothing about the host.
     case "rejected":
     case "abandoned":
     case "outrun":
       return { kind: "nothing" };
-    default:
-      return { kind: "failed", wholeHost: outcome.wholeHost ?? false, restMs: outcome.restMs ?? null };
+    default: {
+      const { wholeHost = false, restMs = null, certain = outcome.kind === "unreachable" } = outcome;
+      return { kind: "failed", wholeHost, restMs, by, doubtful: !certain };
+    }
   }
 }
 

@@ -125,6 +125,7 @@ export class Trial {
       kind: "refused",
       message: `status ${status}: ${error.kept}`,
       wholeHost: WHOLE_HOST_FAILURES.has(status),
+      certain: !DOUBTFUL_STATUSES.has(status),
       overloaded: OVERLOAD_STATUSES.has(status),
       restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, tools.clock) : null,
     };
@@ -234,6 +235,8 @@ interface HostFailure {
   readonly message: string;
   /** Not only of the one model. */
   readonly wholeHost?: boolean;
+  /** It is the host's own doing: no request could have brought it about. */
+  readonly certain?: boolean;
   /** The host has too much to do. */
   readonly overloaded?: boolean;
   /** The host asks to be left alone for so long. */
@@ -305,6 +308,8 @@ const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425,
 /** Those of them, and those faults, that concern the host whatever the model. */
 const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
 const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
+/** Statuses by which a host may speak of the request alone, or of how long it takes. */
+const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 421, 425, 504, 524]);
 /** Statuses that say: fewer at once. Anthropic's 529 is "overloaded". */
 const OVERLOAD_STATUSES = new Set([408, 429, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */

@@ -1,10 +1,17 @@
+import type { BalanceId } from "../units/id.ts";
+
 /**
  * A circuit breaker. Closed: requests pass. After a few failures in a row, or when the host says so, it opens and rests,
  * longer each time it opens again; after the rest it is half open, and one request at a time is let through to see.
+ *
+ * A request can make a host fail that is well: with a field that it answers 404 to, with a prompt that it never ends
+ * reading. So that nobody can rest a host for others, failures of that kind which all met one balance's requests open
+ * nothing while somebody else is being served.
  */
 export class Circuit {
-  private failures = 0;
-  private deaths = 0;
+  private readonly failures = new Row();
+  private readonly deaths = new Row();
+  private readonly lastServed = new LastServed();
   /** Openings since it was last closed; 0 while it is closed. */
   private openings = 0;
   private restsUntilMs = 0;
@@ -29,23 +36,24 @@ export class Circuit {
     if (this.openings > 0) this.probeUntilMs = nowMs + LONGEST_PROBE_MS;
   }
 
-  served(nowMs: number): void {
-    this.failures = 0;
+  served(nowMs: number, by: BalanceId): void {
+    this.failures.end();
+    this.lastServed.note(nowMs, by);
     this.probeUntilMs = 0;
     if (this.bidden && nowMs < this.restsUntilMs) return;
     this.openings = 0;
     this.bidden = false;
   }
 
-  /** `restMs`: the host named the rest itself, as with `Retry-After`. */
-  failed(nowMs: number, restMs: number | null): void {
+  failed(nowMs: number, { by, doubtful, restMs }: Failure): void {
+    const { failures } = this;
     this.probeUntilMs = 0;
-    this.failures += 1;
+    failures.add(by, doubtful);
     if (restMs !== null) {
       this.bidden = true;
       this.open(nowMs, Math.min(restMs, LONGEST_BIDDEN_REST_MS));
-    } else if (this.state(nowMs) === "half_open" || this.failures >= FAILURES_TO_OPEN) {
-      this.fail(nowMs);
+    } else if (this.state(nowMs) === "half_open" || failures.length >= FAILURES_TO_OPEN) {
+      this.fail(nowMs, failures, by);
     }
   }
 
@@ -55,18 +63,20 @@ export class Circuit {
   }
 
   /** A stream that had begun broke. `served` came before it, so such failures are counted apart. */
-  died(nowMs: number): void {
-    this.deaths += 1;
-    if (this.deaths >= FAILURES_TO_OPEN) this.fail(nowMs);
+  died(nowMs: number, by: BalanceId): void {
+    const { deaths } = this;
+    deaths.add(by, true);
+    if (deaths.length >= FAILURES_TO_OPEN) this.fail(nowMs, deaths, by);
   }
 
   completed(): void {
-    this.deaths = 0;
+    this.deaths.end();
   }
 
-  private fail(nowMs: number): void {
+  private fail(nowMs: number, row: Row, by: BalanceId): void {
     // Requests that were under way together fail together; that is one failure of the host.
     if (this.state(nowMs) === "open") return;
+    if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return;
     this.bidden = false;
     this.open(nowMs, Math.min(FIRST_REST_MS * 2 ** Math.min(this.openings, 10), LONGEST_REST_MS));
   }
@@ -74,8 +84,18 @@ export class Circuit {
   private open(nowMs: number, restMs: number): void {
     if (this.state(nowMs) !== "open") this.openings += 1;
     this.restsUntilMs = Math.max(this.restsUntilMs, nowMs + restMs);
-    this.deaths = 0;
+    this.deaths.end();
   }
+}
+
+/** One failed attempt. */
+export interface Failure {
+  /** Whose request it was. */
+  readonly by: BalanceId;
+  /** The request may have brought it about. */
+  readonly doubtful: boolean;
+  /** The host named the rest itself, as with `Retry-After`; null when it did not. */
+  readonly restMs: number | null;
 }
 
 export type CircuitState = "closed" | "open" | "half_open";
@@ -88,3 +108,44 @@ const LONGEST_REST_MS = 30_000;
 const LONGEST_BIDDEN_REST_MS = 120_000;
 /** Longer than any first token is waited for. */
 const LONGEST_PROBE_MS = 60_000;
+/** Somebody who was served so long ago says that the host is well, and that who fails now does so alone. */
+const LATELY_MS = 10_000;
+
+/** Failures in a row. */
+class Row {
+  length = 0;
+  /** They are not all of a kind that the requests of one balance could have brought about. */
+  isCertain = false;
+  private by: BalanceId | null = null;
+
+  add(by: BalanceId, doubtful: boolean): void {
+    this.length += 1;
+    if (!doubtful || (this.by !== null && this.by !== by)) this.isCertain = true;
+    this.by = by;
+  }
+
+  end(): void {
+    this.length = 0;
+    this.isCertain = false;
+    this.by = null;
+  }
+}
+
+/** Who was served last, and when anybody else was: all that it takes to know it for each balance. */
+class LastServed {
+  private by: BalanceId | null = null;
+  private ms = Number.NEGATIVE_INFINITY;
+  private othersMs = Number.NEGATIVE_INFINITY;
+
+  note(nowMs: number, by: BalanceId): void {
+    if (by !== this.by) {
+      this.othersMs = this.ms;
+      this.by = by;
+    }
+    this.ms = nowMs;
+  }
+
+  otherThanMs(by: BalanceId): number {
+    return by === this.by ? this.othersMs : this.ms;
+  }
+}

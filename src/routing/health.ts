@@ -1,6 +1,7 @@
 import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import type { Clock } from "../units/clock.ts";
-import { Circuit, type CircuitState } from "./circuit.ts";
+import type { BalanceId } from "../units/id.ts";
+import { Circuit, type CircuitState, type Failure } from "./circuit.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
@@ -78,8 +79,8 @@ export class Health {
     switch (lesson.kind) {
       case "served":
         host.served += 1;
-        host.circuit.served(nowMs);
-        circuit.served(nowMs);
+        host.circuit.served(nowMs, lesson.by);
+        circuit.served(nowMs, lesson.by);
         if (lesson.firstTokenMs !== null) {
           speed.firstToken(lesson.firstTokenMs, lesson.promptTokens);
           host.firstTokenMs = moved(host.firstTokenMs, lesson.firstTokenMs);
@@ -88,11 +89,11 @@ export class Health {
       case "failed":
         host.failed += 1;
         if (lesson.wholeHost) {
-          host.circuit.failed(nowMs, lesson.restMs);
+          host.circuit.failed(nowMs, lesson);
           circuit.left();
         } else {
           host.circuit.left();
-          circuit.failed(nowMs, lesson.restMs);
+          circuit.failed(nowMs, lesson);
         }
         return;
       case "nothing":
@@ -102,12 +103,12 @@ export class Health {
   }
 
   /** After each relayed stream. */
-  streamEnded(route: Route, { kind, tokens, ms }: StreamEnd): void {
+  streamEnded(route: Route, { kind, tokens, ms, by }: StreamEnd): void {
     const host = this.hostHealth(route);
     const { circuit, speed } = routeHealth(host, route);
     if (kind === "host_failed") {
       host.failed += 1;
-      circuit.died(this.clock.elapsedMs());
+      circuit.died(this.clock.elapsedMs(), by);
     }
     if (kind !== "complete") return;
     circuit.completed();
@@ -167,14 +168,17 @@ export class Health {
 /** What an attempt taught about its host. */
 export type Lesson =
   /** A first token, or a whole answer, which has no time of a first token. */
-  | { readonly kind: "served"; readonly firstTokenMs: number | null; readonly promptTokens: number }
   | {
+      readonly kind: "served";
+      readonly firstTokenMs: number | null;
+      readonly promptTokens: number;
+      readonly by: BalanceId;
+    }
+  | (Failure & {
       readonly kind: "failed";
       /** All of the host's models are concerned. */
       readonly wholeHost: boolean;
-      /** For so long the host asked to be left alone. */
-      readonly restMs: number | null;
-    }
+    })
   | { readonly kind: "nothing" };
 
 /** A host as operators and the public may see it. */

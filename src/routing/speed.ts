@@ -1,3 +1,5 @@
+import type { BalanceId } from "../units/id.ts";
+
 /**
  * How fast a route was lately: first-token times and throughputs of its last streams. Averages move with every stream;
  * percentiles are of the last `SAMPLES` and are worked out again after a few streams, because each costs a sort.
@@ -53,6 +55,8 @@ export interface StreamEnd {
   readonly tokens: number;
   /** From the first token to the last. */
   readonly ms: number;
+  /** Whose request it was. */
+  readonly by: BalanceId;
 }
 
 /** Prompts up to so many tokens are of one size; the last size has no end. */

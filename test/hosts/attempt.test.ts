@@ -7,9 +7,10 @@ import type { Plan } from "../../src/routing/plan.ts";
 import { paidStops } from "../../src/routing/stop.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
-import { catalogOf, model, roadsOf, route } from "../routing/world.ts";
+import { BALANCE, catalogOf, failedFor, model, roadsOf, route, servedIn } from "../routing/world.ts";
 
 const ROUTES = [route("a"), route("b"), route("c"), route("d")];
 const MODEL = model("x/one", ROUTES);
@@ -38,6 +39,7 @@ interface Options {
   readonly signal?: AbortSignal;
   readonly prompt?: string;
   readonly pairing?: Ways["pairing"];
+  readonly balanceId?: BalanceId;
   readonly before?: (slots: HostSlots) => void;
 }
 
@@ -68,6 +70,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     health,
     slots,
     keyId: "key",
+    balanceId: options.balanceId ?? BALANCE,
     openSpan: () => null,
     onFault: (error) => faults.push(error),
     observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
@@ -92,11 +95,7 @@ const NOTHING: Deed = { does: "nothing" };
 /** As if a host had answered 20 streams after so long. */
 const knows = (host: string, firstTokenMs: number, promptTokens = 5): void => {
   for (let count = 0; count < 20; count++) {
-    health.observe(ROUTES.find(({ host: { id } }) => id === host)!, {
-      kind: "served",
-      firstTokenMs,
-      promptTokens,
-    });
+    health.observe(ROUTES.find(({ host: { id } }) => id === host)!, servedIn(firstTokenMs, promptTokens));
   }
 };
 
@@ -148,8 +147,7 @@ describe("how long a host is waited for", () => {
   test("so does a host whose others all rest", async () => {
     knows("a", 1_000);
     for (const one of ROUTES.slice(1)) {
-      for (let count = 0; count < 3; count++)
-        health.observe(one, { kind: "failed", wholeHost: false, restMs: null });
+      for (let count = 0; count < 3; count++) health.observe(one, failedFor(null));
     }
     clock.advance(0);
     const outcome = start({ a: answers(1_900) });
@@ -236,7 +234,7 @@ describe("hedging", () => {
 describe("retries", () => {
   const down = (...ids: string[]): void => {
     for (const one of ROUTES.filter(({ host: { id } }) => ids.includes(id))) {
-      health.observe(one, { kind: "failed", wholeHost: false, restMs: 120_000 });
+      health.observe(one, failedFor(120_000));
     }
   };
   /** Requests that fail on every host they may try. */
@@ -270,7 +268,7 @@ describe("retries", () => {
   function spent(): boolean {
     const all = route("z");
     const gone = model("x/gone", [all]);
-    health.observe(all, { kind: "failed", wholeHost: false, restMs: 120_000 });
+    health.observe(all, failedFor(120_000));
     return health.mayRetry(gone);
   }
 });
@@ -278,7 +276,7 @@ describe("retries", () => {
 describe("a host that is just being probed", () => {
   const rest = (): void => {
     for (let count = 0; count < 3; count++) {
-      health.observe(ROUTES[0]!, { kind: "failed", wholeHost: false, restMs: null });
+      health.observe(ROUTES[0]!, failedFor(null));
     }
     clock.advance(1_000);
   };
@@ -341,6 +339,41 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
   expect(hosts.asked).toEqual([]);
   expect(await outcome).toEqual({ kind: "abandoned", tries: [] });
   expect(slots.take(limited.host)).not.toBeNull();
+});
+
+describe("a neighbour whose requests make a host fail", () => {
+  const plan = { ...PLAN, stops: PLAN.stops.slice(0, 1) };
+  const asks = async (balanceId: string, deed: Deed): Promise<Outcome> => {
+    const outcome = start({ a: deed }, { plan, balanceId: balanceId as BalanceId });
+    await pass(deed.does === "nothing" ? 30_000 : 100);
+    return outcome;
+  };
+  const fails = (status: number): Deed => ({ does: "fails", status, ms: 0 });
+  const cases: [Deed, boolean][] = [
+    ...[403, 404, 405, 408, 409, 504, 524].map((status): [Deed, boolean] => [fails(status), true]),
+    ...[401, 402, 429, 500, 502, 503, 529].map((status): [Deed, boolean] => [fails(status), false]),
+    [{ does: "refuses" }, false],
+  ];
+  for (const [deed, spared] of cases) {
+    const how = deed.does === "fails" ? `answers ${deed.status}` : "refuses connections";
+    test(`a host that ${how} to one balance while others are served ${spared ? "serves on" : "rests"}`, async () => {
+      await asks("bal_other", answers(50));
+      for (let count = 0; count < 3; count++) await asks("bal_neighbour", deed);
+      expect(health.usable(ROUTES[0]!)).toBe(spared);
+    });
+  }
+
+  test("a host that is silent to one balance and answers another serves on", async () => {
+    const silences = [1, 2, 3].map(() =>
+      start({ a: NOTHING }, { plan, balanceId: "bal_neighbour" as BalanceId }),
+    );
+    await pass(29_900);
+    const other = start({ a: answers(50) }, { plan, balanceId: "bal_other" as BalanceId });
+    await pass(200);
+    expect((await Promise.all(silences)).map(tried)).toEqual(Array(3).fill("a silent 30000"));
+    expect(tried(await other)).toBe("a opened 50");
+    expect(health.usable(ROUTES[0]!)).toBe(true);
+  });
 });
 
 describe("a mistake of the gateway's own", () => {

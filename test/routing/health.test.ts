@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Route } from "../../src/catalog/catalog.ts";
 import { Health, type Lesson } from "../../src/routing/health.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { catalogOf, model, route } from "./world.ts";
+import { BALANCE, catalogOf, failedFor, model, route, servedIn } from "./world.ts";
 
 const A = route("a");
 const A_OTHER = { ...A, model: "another" };
-const SERVED: Lesson = { kind: "served", firstTokenMs: 100, promptTokens: 10 };
-const FAILED: Lesson = { kind: "failed", wholeHost: false, restMs: null };
-const UNREACHABLE: Lesson = { kind: "failed", wholeHost: true, restMs: null };
+const SERVED: Lesson = servedIn(100);
+const FAILED: Lesson = failedFor(null);
+const UNREACHABLE: Lesson = failedFor(null, true);
 const NOTHING: Lesson = { kind: "nothing" };
-const asked = (restMs: number): Lesson => ({ kind: "failed", wholeHost: false, restMs });
 
 let clock = new ManualClock();
 let health = new Health(clock);
@@ -99,14 +99,14 @@ describe("a circuit", () => {
   });
 
   test("obeys the rest that a host asks for, at once, within two minutes", () => {
-    attempts(asked(7_000));
+    attempts(failedFor(7_000));
     expect(health.restMs(A)).toBe(7_000);
-    attempts(asked(3_600_000));
+    attempts(failedFor(3_600_000));
     expect(health.restMs(A)).toBe(120_000);
   });
 
   test("an answer that was on its way does not end a rest that the host asked for; a probe after it does", () => {
-    attempts(asked(7_000));
+    attempts(failedFor(7_000));
     health.observe(A, SERVED);
     expect(health.restMs(A)).toBe(7_000);
     clock.advance(7_000);
@@ -115,8 +115,8 @@ describe("a circuit", () => {
   });
 
   test("streams that break after they began count by themselves", () => {
-    const broken = { kind: "host_failed", tokens: 5, ms: 10 } as const;
-    const whole = { kind: "complete", tokens: 5, ms: 10 } as const;
+    const broken = { kind: "host_failed", tokens: 5, ms: 10, by: BALANCE } as const;
+    const whole = { kind: "complete", tokens: 5, ms: 10, by: BALANCE } as const;
     for (const end of [broken, broken, whole, broken, broken]) {
       attempts(SERVED);
       health.streamEnded(A, end);
@@ -124,6 +124,93 @@ describe("a circuit", () => {
     expect(health.usable(A)).toBe(true);
     attempts(SERVED);
     health.streamEnded(A, broken);
+    expect(health.usable(A)).toBe(false);
+  });
+});
+
+describe("failures that a request may have brought about", () => {
+  const [ONE, OTHER, THIRD] = ["bal_one", "bal_other", "bal_third"] as [BalanceId, BalanceId, BalanceId];
+  const served = (by: BalanceId): Lesson => ({ ...servedIn(100), by });
+  const doubtful = (by: BalanceId): Lesson => ({ ...failedFor(null), by, doubtful: true });
+  const certain = (by: BalanceId): Lesson => ({ ...failedFor(null), by });
+
+  const cases: { name: string; lessons: Lesson[]; opens: boolean }[] = [
+    {
+      name: "of one balance while another was just served: no",
+      lessons: [served(OTHER), ...Array<Lesson>(50).fill(doubtful(ONE))],
+      opens: false,
+    },
+    {
+      name: "of one that was itself served after the other: no",
+      lessons: [served(OTHER), served(ONE), doubtful(ONE), doubtful(ONE), doubtful(ONE)],
+      opens: false,
+    },
+    {
+      name: "of two balances: yes",
+      lessons: [served(THIRD), doubtful(ONE), doubtful(OTHER), doubtful(ONE)],
+      opens: true,
+    },
+    {
+      name: "of one balance while nobody else is served: yes",
+      lessons: [served(ONE), doubtful(ONE), doubtful(ONE), doubtful(ONE)],
+      opens: true,
+    },
+    {
+      name: "of one balance, and one that is the host's own: yes",
+      lessons: [served(OTHER), doubtful(ONE), doubtful(ONE), certain(ONE)],
+      opens: true,
+    },
+    {
+      name: "the host's own, of one balance alone: yes",
+      lessons: [served(OTHER), certain(ONE), certain(ONE), certain(ONE)],
+      opens: true,
+    },
+    {
+      name: "of two balances with an answer between: no",
+      lessons: [doubtful(OTHER), served(OTHER), doubtful(ONE), doubtful(ONE), doubtful(ONE)],
+      opens: false,
+    },
+  ];
+  for (const { name, lessons, opens } of cases) {
+    test(`do three in a row rest a host? ${name}`, () => {
+      attempts(...lessons);
+      expect(health.usable(A)).toBe(!opens);
+    });
+  }
+
+  test("ten seconds after anybody else was served, one balance's count after all", () => {
+    attempts(served(OTHER));
+    clock.advance(9_999);
+    attempts(doubtful(ONE), doubtful(ONE), doubtful(ONE));
+    expect(health.usable(A)).toBe(true);
+    clock.advance(1);
+    attempts(doubtful(ONE));
+    expect(health.usable(A)).toBe(false);
+  });
+
+  test("a probe's: another balance's request is let through next, and decides", () => {
+    for (const [by, usable] of [
+      [ONE, true],
+      [OTHER, false],
+    ] as const) {
+      health = new Health(clock);
+      attempts(served(OTHER), { ...failedFor(1_000), by: THIRD });
+      health.observe(A, served(THIRD));
+      clock.advance(1_000);
+      attempts(doubtful(ONE));
+      expect(health.usable(A)).toBe(true);
+      attempts(doubtful(by));
+      expect(health.usable(A)).toBe(usable);
+    }
+  });
+
+  test("streams that break: of one balance no, of two yes", () => {
+    const broken = (by: BalanceId) => ({ kind: "host_failed", tokens: 5, ms: 10, by }) as const;
+    attempts(served(OTHER));
+    attempts(...Array<Lesson>(5).fill(served(ONE)));
+    for (let count = 0; count < 5; count++) health.streamEnded(A, broken(ONE));
+    expect(health.usable(A)).toBe(true);
+    health.streamEnded(A, broken(OTHER));
     expect(health.usable(A)).toBe(false);
   });
 });
@@ -171,15 +258,10 @@ describe("the report", () => {
   });
 
   test("averages move with each stream; whole answers have no first token, short ones no throughput", () => {
-    attempts(
-      SERVED,
-      { kind: "served", firstTokenMs: 200, promptTokens: 10 },
-      { kind: "served", firstTokenMs: null, promptTokens: 10 },
-      FAILED,
-    );
-    health.streamEnded(A, { kind: "complete", tokens: 100, ms: 2_000 });
-    health.streamEnded(A, { kind: "complete", tokens: 3, ms: 1 });
-    health.streamEnded(A, { kind: "client_left", tokens: 100, ms: 1 });
+    attempts(SERVED, servedIn(200), servedIn(null), FAILED);
+    health.streamEnded(A, { kind: "complete", tokens: 100, ms: 2_000, by: BALANCE });
+    health.streamEnded(A, { kind: "complete", tokens: 3, ms: 1, by: BALANCE });
+    health.streamEnded(A, { kind: "client_left", tokens: 100, ms: 1, by: BALANCE });
     expect(health.report(catalog)[0]).toMatchObject({
       firstTokenMs: 110,
       tokensPerSecond: 50,

@@ -1,7 +1,9 @@
 import type { Catalog, Host, Model, Price, Route } from "../../src/catalog/catalog.ts";
+import type { Lesson } from "../../src/routing/health.ts";
 import { NO_OVERRIDES } from "../../src/routing/overrides.ts";
 import type { Plan } from "../../src/routing/plan.ts";
 import type { Roads, Stop, Wish } from "../../src/routing/stop.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { pricePerMillion } from "../../src/units/usd.ts";
 import { hostRow } from "../fakes/host.ts";
 
@@ -60,6 +62,15 @@ export const wishFor = (name: string, more: Partial<Wish> = {}): Wish => ({
   home: null,
   ...more,
 });
+
+export const BALANCE = "bal_one" as BalanceId;
+
+export const servedIn = (firstTokenMs: number | null, promptTokens = 10) =>
+  ({ kind: "served", firstTokenMs, promptTokens, by: BALANCE }) satisfies Lesson;
+
+/** By the host's own doing. */
+export const failedFor = (restMs: number | null, wholeHost = false) =>
+  ({ kind: "failed", wholeHost, restMs, by: BALANCE, doubtful: false }) satisfies Lesson;
 
 /** `author/model@host`, in the order of the tries. */
 export const tries = ({ stops }: Plan): string[] =>

@@ -8,6 +8,7 @@ import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { BLIND_HEALTH } from "../fakes/blind-health.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
 import { catalogOf, model, roadsOf, route, wishFor } from "../routing/world.ts";
@@ -32,6 +33,7 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
     ? { desk: BLIND_HEALTH, restMs: () => 0 }
     : { desk: health, restMs: (one) => health.restMs(one) };
   const minutesSeen = Array.from({ length: minutes }, () => newMinute());
+  const balances = Array.from({ length: CUSTOMERS }, (_, at) => `bal_${at}` as BalanceId);
   const asks: Promise<void>[] = [];
   const ways = waysOn(
     new ScriptedHosts(clock, (id) => hosts.find((host) => host.id === id)!.deed()),
@@ -43,11 +45,12 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
   const ask = async (): Promise<void> => {
     const startedMs = clock.elapsedMs();
     const plan = makePlan(wishFor(MODEL.id), CATALOG, roadsOf({ restMs: known.restMs }), () => "") as Plan;
-    const outcome = await attempt(REQUEST, plan, ways, new AbortController().signal);
+    const by = balances[asks.length % balances.length]!;
+    const outcome = await attempt(REQUEST, plan, { ...ways, balanceId: by }, new AbortController().signal);
     note(minutesSeen[Math.floor(startedMs / MINUTE_MS)]!, outcome, clock.elapsedMs() - startedMs);
     if (outcome.kind !== "opened") return;
     clock.after(STREAM_MS, () => {
-      health.streamEnded(outcome.stop.route, { kind: "complete", tokens: 100, ms: STREAM_MS });
+      health.streamEnded(outcome.stop.route, { kind: "complete", tokens: 100, ms: STREAM_MS, by });
       outcome.cancel();
     });
   };
@@ -98,6 +101,8 @@ const MINUTE_MS = 60_000;
 /** Everything that began ends within it. */
 const AFTER_MS = 5 * MINUTE_MS;
 const REQUESTS_A_SECOND = 20;
+/** In turn. */
+const CUSTOMERS = 20;
 const STREAM_MS = 2_000;
 /** Mean times of a host that flaps. */
 const UP_MS = 45_000;
@@ -131,7 +136,12 @@ interface Known {
   restMs(route: Route): number;
 }
 
-const waysOn = (transport: ScriptedHosts, clock: Clock, health: Health, { desk }: Known): Ways => ({
+const waysOn = (
+  transport: ScriptedHosts,
+  clock: Clock,
+  health: Health,
+  { desk }: Known,
+): Omit<Ways, "balanceId"> => ({
   transport,
   clock,
   limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
