@@ -1,6 +1,6 @@
 import type { Catalog, Route } from "./catalog/catalog.ts";
 import type { OpenTierConfig } from "./config/config.ts";
-import type { Allowance } from "./ledger/ledger.ts";
+import type { Allowance } from "./ledger/reservation.ts";
 import type { Health } from "./routing/health.ts";
 import { assert } from "./units/assert.ts";
 import type { Clock, Timer } from "./units/clock.ts";

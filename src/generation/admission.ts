@@ -2,15 +2,10 @@ import type { Model, Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
 import { dearest, NO_PROMPT, type PromptSize, worstCase } from "../ledger/charge.ts";
-import {
-  type Allowance,
-  BOOKS_AWAY,
-  type Lane,
-  type Ledger,
-  Reservation,
-  type Shortfall,
-  type Want,
-} from "../ledger/ledger.ts";
+import type { Lane } from "../ledger/lane.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type Allowance, Reservation, type Want } from "../ledger/reservation.ts";
+import { BOOKS_AWAY, type Shortfall } from "../ledger/shortfall.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";

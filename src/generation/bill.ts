@@ -1,7 +1,7 @@
 import type { Refusal } from "../errors/refusal.ts";
 import type { Try } from "../hosts/attempt.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
-import type { Ending, Reservation, Settled, Settlement } from "../ledger/ledger.ts";
+import type { Ending, Reservation, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Stop } from "../routing/stop.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { House } from "./house.ts";

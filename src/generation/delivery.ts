@@ -1,7 +1,7 @@
 import { errorObject, type Refusal } from "../errors/refusal.ts";
 import type { Opened } from "../hosts/try.ts";
 import { costOf } from "../ledger/charge.ts";
-import type { Settled } from "../ledger/ledger.ts";
+import type { Settled } from "../ledger/reservation.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";

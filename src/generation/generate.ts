@@ -4,7 +4,7 @@ import { suspension } from "../errors/suspension.ts";
 import { attempt, type Outcome } from "../hosts/attempt.ts";
 import type { Opened } from "../hosts/try.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
-import type { Allowance } from "../ledger/ledger.ts";
+import type { Allowance } from "../ledger/reservation.ts";
 import type { Home } from "../routing/affinity.ts";
 import { type Conversation, conversationOf } from "../routing/conversation.ts";
 import { namesOverrides, readOverrides } from "../routing/overrides.ts";

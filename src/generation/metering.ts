@@ -1,6 +1,7 @@
 import type { Price } from "../catalog/catalog.ts";
 import { NO_PROMPT, type Tokens, worstCase } from "../ledger/charge.ts";
-import type { Ledger, Reservation } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Reservation } from "../ledger/reservation.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 

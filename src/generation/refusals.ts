@@ -3,7 +3,7 @@ import { type Refusal, refuse, sentence } from "../errors/refusal.ts";
 import type { Outcome } from "../hosts/attempt.ts";
 import type { Rejected } from "../hosts/try.ts";
 import type { Key } from "../keys/key.ts";
-import type { Settled } from "../ledger/ledger.ts";
+import type { Settled } from "../ledger/reservation.ts";
 import { alternativesSentence, type Plan, soonestMs, workingAlternatives } from "../routing/plan.ts";
 import type { Roads } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";

@@ -1,6 +1,6 @@
 import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
-import type { RateShortfall, Shortfall } from "../ledger/ledger.ts";
+import type { RateShortfall, Shortfall } from "../ledger/shortfall.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";

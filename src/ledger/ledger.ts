@@ -1,6 +1,4 @@
-import type { Price } from "../catalog/catalog.ts";
 import type { Budget, Key } from "../keys/key.ts";
-import { RateWindow } from "../limits/rate-window.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
@@ -19,7 +17,26 @@ import {
   rateCounter,
 } from "./counter.ts";
 import type { Answer, Grants, Shared } from "./grants.ts";
-import type { HoldRecord, HoldSubject, LedgerRecord, TerminalRecord, TerminalState } from "./record.ts";
+import { type BalanceBook, Counters, Lane, NO_COUNTERS, Purse, RateShare } from "./lane.ts";
+import type { LedgerRecord } from "./record.ts";
+import {
+  type Allowance,
+  type Ending,
+  holdRecord,
+  Reservation,
+  type Settled,
+  type Settlement,
+  terminalRecord,
+  type Want,
+} from "./reservation.ts";
+import {
+  allowanceShortfall,
+  BOOKS_AWAY,
+  capShortfall,
+  type RateShortfall,
+  rateShortfall,
+  type Shortfall,
+} from "./shortfall.ts";
 
 /**
  * The ledger of one process. Balances, caps and rates live in memory; `admit` checks all of them and takes from all of
@@ -80,7 +97,7 @@ export class Ledger {
     if (short !== null) return short;
     const reservation = this.take(lane, want, nowMs);
     this.open.set(want.receipt, reservation);
-    reservation.sequence = this.append(holdRecord(reservation));
+    reservation.sequence = this.journal.append(holdRecord(reservation));
     this.foresee(reservation, want);
     return reservation;
   }
@@ -127,7 +144,7 @@ export class Ledger {
     if (!covered) return false;
     for (const counter of reservation.counters.all) counter.hold(amount);
     reservation.held = (reservation.held + amount) as NanoUsd;
-    this.append({ kind: "extend", receipt: reservation.want.receipt, held: reservation.held });
+    this.journal.append({ kind: "extend", receipt: reservation.want.receipt, held: reservation.held });
     return true;
   }
 
@@ -146,7 +163,7 @@ export class Ledger {
   /** Journals how far every stream that moved has got, so that a crash bills what was delivered and no more. */
   checkpoint(): void {
     if (this.moved.size === 0) return;
-    this.append({ kind: "delivered", tokens: [...this.moved] });
+    this.journal.append({ kind: "delivered", tokens: [...this.moved] });
     this.moved.clear();
   }
 
@@ -167,21 +184,9 @@ export class Ledger {
       held: reservation.held,
       sequence: 0,
     };
-    const record: TerminalRecord = {
-      kind: "terminal",
-      receipt: want.receipt,
-      state: end.state,
-      at: want.at,
-      balance: want.key.balanceId,
-      key: want.key.id,
-      charged,
-      writtenOff: settled.writtenOff,
-      lost: settled.lost,
-      counters: reservation.counters.ids,
-      allowances: end.allowanceUsed ? reservation.allowances.ids : NO_COUNTERS.ids,
-      body: body(settled),
-    };
-    settled.sequence = this.append(record);
+    const allowances = end.allowanceUsed ? reservation.allowances : NO_COUNTERS;
+    const record = terminalRecord(reservation, end.state, settled, allowances, body(settled));
+    settled.sequence = this.journal.append(record);
     this.close(reservation, settled, end);
     return settled;
   }
@@ -192,24 +197,10 @@ export class Ledger {
    */
   takeBack(reservation: Reservation, { charged, sequence }: Settlement, body: string): boolean {
     if (!this.journal.withdraw(sequence)) return false;
-    const { want, counters } = reservation;
-    for (const counter of counters.all) counter.settle(ZERO_USD, -charged as NanoUsd);
+    for (const counter of reservation.counters.all) counter.settle(ZERO_USD, -charged as NanoUsd);
     // Only an answer that was there to be given is taken back, and that had used its allowance.
     for (const counter of reservation.allowances.all) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);
-    this.append({
-      kind: "terminal",
-      receipt: want.receipt,
-      state: "failed",
-      at: want.at,
-      balance: want.key.balanceId,
-      key: want.key.id,
-      charged: ZERO_USD,
-      writtenOff: ZERO_USD,
-      lost: ZERO_USD,
-      counters: counters.ids,
-      allowances: [],
-      body,
-    });
+    this.journal.append(terminalRecord(reservation, "failed", UNCHARGED, NO_COUNTERS, body));
     return true;
   }
 
@@ -230,16 +221,6 @@ export class Ledger {
   async use(id: CounterId): Promise<{ spent: NanoUsd; held: NanoUsd }> {
     const { spent, held } = await this.loadCounter(id);
     return { spent, held };
-  }
-
-  /** What a key has used and holds in its current windows. */
-  async keyUse(
-    key: Pick<Key, "lineage">,
-    at: EpochMs,
-  ): Promise<{ day: NanoUsd; month: NanoUsd; held: NanoUsd }> {
-    const day = await this.use(keyCounter("day", key.lineage, at));
-    const month = await this.use(keyCounter("month", key.lineage, at));
-    return { day: day.spent, month: month.spent, held: month.held };
   }
 
   /** What open requests hold of a counter. */
@@ -323,15 +304,7 @@ export class Ledger {
     if (amount === 0) return null;
     const { key, at } = want;
     const { credited, counter } = balance;
-    if (counter.room(credited) < amount) {
-      return {
-        what: "balance",
-        available: counter.room(credited),
-        spent: counter.spent,
-        held: counter.held,
-        amount,
-      };
-    }
+    if (counter.room(credited) < amount) return { what: "balance", available: counter.room(credited) };
     // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it counted.
     const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
     if (day.room(dailyLimit) < amount) {
@@ -431,10 +404,6 @@ export class Ledger {
     }
   }
 
-  private append(record: LedgerRecord): number {
-    return this.journal.append(record);
-  }
-
   private counted(budgets: readonly Budget[], allowances: readonly Allowance[], at: EpochMs): boolean {
     for (const { id, window } of budgets) if (!this.counters.has(budgetCounter(id, window, at))) return false;
     for (const { owner } of allowances) if (!this.counters.has(allowanceCounter(owner, at))) return false;
@@ -505,101 +474,6 @@ export interface Sums {
   credited(id: BalanceId): NanoUsd | Promise<NanoUsd>;
 }
 
-/** What one request asks to hold. */
-export interface Want {
-  readonly receipt: ReceiptId;
-  readonly at: EpochMs;
-  readonly key: Key;
-  readonly budgets: readonly Budget[];
-  readonly allowances: readonly Allowance[];
-  readonly rpmLimit: number | null;
-  /** On the Open Tier, its own rate, beside the key's; null on the paid tier. */
-  readonly freeRpmLimit: number | null;
-  readonly tpmLimit: number | null;
-  /** Worst case in money; zero on the Open Tier. */
-  readonly amount: NanoUsd;
-  /** Estimated input plus output tokens, for `tpm_limit`. */
-  readonly rateTokens: number;
-  /** Estimated prompt, billed if the process dies while the answer streams. */
-  readonly promptTokens: number;
-  /** The price that bounds every route on the plan, as it was at admission. */
-  readonly price: Price;
-  readonly about: HoldSubject;
-}
-
-/** So many free requests a UTC day for an owner: an account, an accountless balance, a block of addresses. */
-export interface Allowance {
-  readonly owner: string;
-  readonly limit: number;
-}
-
-export type Shortfall =
-  | RateShortfall
-  | AllowanceShortfall
-  | BalanceShortfall
-  | CapShortfall
-  | { readonly what: "books" };
-
-/** Whoever grants cannot be asked, so that nobody knows whether there is room. */
-export const BOOKS_AWAY: Shortfall = { what: "books" };
-
-export interface RateShortfall {
-  readonly what: "rpm_limit" | "open_tier.rpm" | "tpm_limit";
-  readonly limit: number;
-  readonly taken: number;
-  readonly wanted: number;
-  /** Seconds until it fits; null when it is larger than the limit itself. */
-  readonly retryAfterS: number | null;
-}
-
-export interface AllowanceShortfall {
-  readonly what: "allowance";
-  readonly owner: string;
-  readonly limit: number;
-  readonly resetsAt: EpochMs;
-}
-
-export interface BalanceShortfall {
-  readonly what: "balance";
-  readonly available: NanoUsd;
-  readonly spent: NanoUsd;
-  readonly held: NanoUsd;
-  readonly amount: NanoUsd;
-}
-
-export interface CapShortfall {
-  readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget";
-  readonly budget?: string;
-  readonly cap: NanoUsd;
-  readonly spent: NanoUsd;
-  readonly held: NanoUsd;
-  readonly amount: NanoUsd;
-  readonly resetsAt: EpochMs | null;
-}
-
-export interface Ending {
-  readonly state: TerminalState;
-  /** What was delivered costs, at the price of the route that served. */
-  readonly cost: NanoUsd;
-  /** The host failed early: the cost is noted and not billed. */
-  readonly writeOff: boolean;
-  /** Tokens as they turned out, in place of the estimate that the rate was charged with. */
-  readonly rateTokens: number;
-  readonly allowanceUsed: boolean;
-}
-
-export interface Settled {
-  readonly charged: NanoUsd;
-  readonly lost: NanoUsd;
-  readonly writtenOff: NanoUsd;
-  readonly held: NanoUsd;
-}
-
-export interface Settlement extends Settled {
-  /** The journal's number for the end; await its durability before the client hears of it. */
-  readonly sequence: number;
-}
-
 export interface BalanceView {
   /** Credits less charges. */
   readonly total: NanoUsd;
@@ -607,148 +481,10 @@ export interface BalanceView {
   readonly available: NanoUsd;
 }
 
-interface BalanceBook {
-  readonly counter: Counter;
-  credited: NanoUsd;
-}
-
-/** Counters that a request holds on, and their names as records write them. */
-class Counters {
-  readonly ids: readonly CounterId[];
-
-  constructor(readonly all: readonly Counter[]) {
-    this.ids = all.map(({ id }) => id);
-  }
-}
-
-const NO_COUNTERS = new Counters([]);
-
-/** What a key's requests of a day pay from, beside its budgets. */
-class Purse {
-  readonly counters: Counters;
-
-  constructor(
-    readonly balance: BalanceBook,
-    readonly day: Counter,
-    readonly month: Counter,
-  ) {
-    this.counters = new Counters([balance.counter, day, month]);
-  }
-}
-
-/** What one chain of rotated keys is counted with. */
-export class Lane {
-  readonly requests: RateWindow;
-  readonly freeRequests: RateWindow;
-  readonly tokens: RateWindow;
-  openHolds = 0;
-  usedAt = 0;
-
-  constructor(
-    public purse: Purse,
-    private today: Window,
-    readonly requestShare: RateShare,
-    readonly freeRequestShare: RateShare,
-    readonly tokenShare: RateShare,
-  ) {
-    this.requests = requestShare.window;
-    this.freeRequests = freeRequestShare.window;
-    this.tokens = tokenShare.window;
-  }
-
-  /** Whether day and month are those of `at`; a wall clock that is set back makes it an earlier day again. */
-  covers(at: EpochMs): boolean {
-    return at >= this.today.startsAt && at < this.today.resetsAt!;
-  }
-
-  enterDay(purse: Purse, today: Window): void {
-    this.purse = purse;
-    this.today = today;
-  }
-}
-
-/** This ledger's part of a key's rate: what it took within the last minute is in use, and flows back as that passes. */
-class RateShare implements Shared {
-  readonly window = new RateWindow();
-  elsewhere: NanoUsd = ZERO_USD;
-  readonly aheadShare = 4;
-
-  constructor(
-    readonly id: CounterId,
-    private readonly clock: Pick<Clock, "elapsedMs">,
-    public granted: NanoUsd,
-  ) {}
-
-  used(): NanoUsd {
-    // An answer that grew longer than was estimated may have gone beyond the share.
-    return Math.min(this.granted, this.window.taken(this.clock.elapsedMs())) as NanoUsd;
-  }
-}
-
-/** Money taken from everything that limits a request; open until it is settled, once. */
-export class Reservation {
-  isOpen = true;
-  held: NanoUsd;
-  /** Output tokens that the client was sent so far. */
-  delivered = 0;
-  /** The journal's number for the hold; await its durability before the first byte leaves. */
-  sequence = 0;
-
-  constructor(
-    readonly lane: Lane,
-    /** As it was at admission: the lane's day may be another by now. */
-    readonly purse: Purse,
-    readonly want: Want,
-    readonly counters: Counters,
-    readonly allowances: Counters,
-    readonly rateSlot: number,
-  ) {
-    this.held = want.amount;
-  }
-}
-
-const holdRecord = ({ want, held, counters, allowances }: Reservation): HoldRecord => ({
-  kind: "hold",
-  receipt: want.receipt,
-  at: want.at,
-  balance: want.key.balanceId,
-  key: want.key.id,
-  amount: held,
-  counters: counters.ids,
-  allowances: allowances.ids,
-  price: want.price,
-  promptTokens: want.promptTokens,
-  about: want.about,
-});
-
 /** Allowances count requests in the same counters that count money. */
 const ONE_REQUEST = 1 as NanoUsd;
 
-function rateShortfall(
-  what: RateShortfall["what"],
-  limit: number,
-  window: RateWindow,
-  wanted: number,
-  nowMs: number,
-): RateShortfall {
-  const retryAfterS = window.secondsUntilFits(wanted, limit, nowMs);
-  return { what, limit, taken: window.taken(nowMs), wanted, retryAfterS };
-}
-
-const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): AllowanceShortfall => ({
-  what: "allowance",
-  owner,
-  limit,
-  resetsAt: windowAt("day", at).resetsAt!,
-});
-
-const capShortfall = (
-  what: CapShortfall["what"],
-  { spent, held, elsewhere }: Counter,
-  cap: NanoUsd,
-  amount: NanoUsd,
-  resetsAt: EpochMs | null,
-): CapShortfall => ({ what, cap, spent: (spent + elsewhere) as NanoUsd, held, amount, resetsAt });
+const UNCHARGED = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD };
 
 /** Two loads of the same thing may cross; the first to arrive is the one that everybody counts with. */
 function remember<K, V>(map: Map<K, V>, id: K, value: V): V {

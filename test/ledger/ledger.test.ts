@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
-import { type Ending, Ledger, Reservation, type Shortfall, type Want } from "../../src/ledger/ledger.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { type Ending, Reservation, type Want } from "../../src/ledger/reservation.ts";
+import type { Shortfall } from "../../src/ledger/shortfall.ts";
 import { type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -208,11 +210,10 @@ describe("settling", () => {
     books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
     books.ledger.settle(reservation, ending(90), () => "{}");
     expect(await books.ledger.use(keyCounter("day", key.lineage, admittedAt))).toMatchObject({ spent: 90 });
-    expect(await books.ledger.keyUse(key, books.time.now)).toEqual({
-      day: ZERO_USD,
-      month: ZERO_USD,
-      held: ZERO_USD,
-    });
+    for (const window of ["day", "month"] as const) {
+      const today = keyCounter(window, key.lineage, books.time.now);
+      expect(await books.ledger.use(today)).toEqual({ spent: ZERO_USD, held: ZERO_USD });
+    }
     admitted(await ask(books, 100, key));
   });
 

@@ -1,0 +1,84 @@
+import { RateWindow } from "../limits/rate-window.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { Window } from "../units/window.ts";
+import type { Counter, CounterId } from "./counter.ts";
+import type { Shared } from "./grants.ts";
+
+/** Counters that a request holds on, and their names as records write them. */
+export class Counters {
+  readonly ids: readonly CounterId[];
+
+  constructor(readonly all: readonly Counter[]) {
+    this.ids = all.map(({ id }) => id);
+  }
+}
+
+export const NO_COUNTERS = new Counters([]);
+
+/** What a key's requests of a day pay from, beside its budgets. */
+export class Purse {
+  readonly counters: Counters;
+
+  constructor(
+    readonly balance: BalanceBook,
+    readonly day: Counter,
+    readonly month: Counter,
+  ) {
+    this.counters = new Counters([balance.counter, day, month]);
+  }
+}
+
+/** What one chain of rotated keys is counted with. */
+export class Lane {
+  readonly requests: RateWindow;
+  readonly freeRequests: RateWindow;
+  readonly tokens: RateWindow;
+  openHolds = 0;
+  usedAt = 0;
+
+  constructor(
+    public purse: Purse,
+    private today: Window,
+    readonly requestShare: RateShare,
+    readonly freeRequestShare: RateShare,
+    readonly tokenShare: RateShare,
+  ) {
+    this.requests = requestShare.window;
+    this.freeRequests = freeRequestShare.window;
+    this.tokens = tokenShare.window;
+  }
+
+  /** Whether day and month are those of `at`; a wall clock that is set back makes it an earlier day again. */
+  covers(at: EpochMs): boolean {
+    return at >= this.today.startsAt && at < this.today.resetsAt!;
+  }
+
+  enterDay(purse: Purse, today: Window): void {
+    this.purse = purse;
+    this.today = today;
+  }
+}
+
+/** This ledger's part of a key's rate: what it took within the last minute is in use, and flows back as that passes. */
+export class RateShare implements Shared {
+  readonly window = new RateWindow();
+  elsewhere: NanoUsd = ZERO_USD;
+  readonly aheadShare = 4;
+
+  constructor(
+    readonly id: CounterId,
+    private readonly clock: Pick<Clock, "elapsedMs">,
+    public granted: NanoUsd,
+  ) {}
+
+  used(): NanoUsd {
+    // An answer that grew longer than was estimated may have gone beyond the share.
+    return Math.min(this.granted, this.window.taken(this.clock.elapsedMs())) as NanoUsd;
+  }
+}
+
+export interface BalanceBook {
+  readonly counter: Counter;
+  credited: NanoUsd;
+}

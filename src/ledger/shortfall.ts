@@ -1,0 +1,76 @@
+import type { RateWindow } from "../limits/rate-window.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import { windowAt } from "../units/window.ts";
+import type { Counter } from "./counter.ts";
+import type { Allowance } from "./reservation.ts";
+
+/** What a request has no room in, with the figures that its refusal tells. */
+export type Shortfall =
+  | RateShortfall
+  | AllowanceShortfall
+  | BalanceShortfall
+  | CapShortfall
+  | { readonly what: "books" };
+
+/** Whoever grants cannot be asked, so that nobody knows whether there is room. */
+export const BOOKS_AWAY: Shortfall = { what: "books" };
+
+/** A minute's rate of a key; `limit` and `wanted` count requests or, for `tpm_limit`, tokens. */
+export interface RateShortfall {
+  readonly what: "rpm_limit" | "open_tier.rpm" | "tpm_limit";
+  readonly limit: number;
+  readonly wanted: number;
+  /** Seconds until it fits; null when it is larger than the limit itself. */
+  readonly retryAfterS: number | null;
+}
+
+/** A UTC day's free requests of an owner, all of which are used. */
+interface AllowanceShortfall {
+  readonly what: "allowance";
+  readonly owner: string;
+  readonly limit: number;
+  readonly resetsAt: EpochMs;
+}
+
+interface BalanceShortfall {
+  readonly what: "balance";
+  readonly available: NanoUsd;
+}
+
+/** A cap on spending; `budget` is the name of one, `resetsAt` null for a window that never ends. */
+interface CapShortfall {
+  readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget";
+  readonly budget?: string;
+  readonly cap: NanoUsd;
+  readonly spent: NanoUsd;
+  readonly held: NanoUsd;
+  readonly amount: NanoUsd;
+  readonly resetsAt: EpochMs | null;
+}
+
+export function rateShortfall(
+  what: RateShortfall["what"],
+  limit: number,
+  window: RateWindow,
+  wanted: number,
+  nowMs: number,
+): RateShortfall {
+  const retryAfterS = window.secondsUntilFits(wanted, limit, nowMs);
+  return { what, limit, wanted, retryAfterS };
+}
+
+export const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): AllowanceShortfall => ({
+  what: "allowance",
+  owner,
+  limit,
+  resetsAt: windowAt("day", at).resetsAt!,
+});
+
+export const capShortfall = (
+  what: CapShortfall["what"],
+  { spent, held, elsewhere }: Counter,
+  cap: NanoUsd,
+  amount: NanoUsd,
+  resetsAt: EpochMs | null,
+): CapShortfall => ({ what, cap, spent: (spent + elsewhere) as NanoUsd, held, amount, resetsAt });
