@@ -1,8 +1,8 @@
 import { join, resolve } from "node:path";
 import { banner } from "./config/banner.ts";
+import { StoreUnreachable } from "./errors/bookkeeping.ts";
 import { ConfigError, type Log, openGateway, portOf, wantedWorkers } from "./gateway.ts";
 import { DataFolderError } from "./store/data-folder.ts";
-import { StoreUnreachable } from "./store/postgres.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 import { lineToSupervisor } from "./workers/line.ts";
 import { Supervisor } from "./workers/supervisor.ts";

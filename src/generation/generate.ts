@@ -1,4 +1,5 @@
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { errorObject, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { attempt, type Outcome } from "../hosts/attempt.ts";
@@ -25,7 +26,7 @@ import type { Holder, House, Settings } from "./house.ts";
 import { chargesForFree, usedTokens } from "./metering.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { type RequestTrace, refusedReceipt } from "./receipt.ts";
-import { bookkeepingDown, crowded, internalError, invalidKey, noAnswer, noOverride } from "./refusals.ts";
+import { crowded, internalError, invalidKey, noAnswer, noOverride } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
 
 /**
@@ -121,6 +122,8 @@ class Run {
         }
       }
     } catch (error) {
+      // The store is asked before anything is held, and not afterwards.
+      if (error instanceof StoreUnreachable && this.bill === null) return this.refusal(bookkeepingDown());
       house.onFault(error, this.id);
       this.opened?.cancel();
       this.bill?.abandon();

@@ -141,16 +141,6 @@ export const noOverride = (param: string): Refusal =>
     { param },
   );
 
-/** The books cannot be written, or asked: serving would be acknowledging what may be lost. */
-export const bookkeepingDown = (): Refusal =>
-  refuse(
-    "internal_error",
-    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
-    { retryAfterS: BOOKKEEPING_RETRY_S },
-  );
-
-const BOOKKEEPING_RETRY_S = 5;
-
 export const internalError = (): Refusal =>
   refuse(
     "internal_error",

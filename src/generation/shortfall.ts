@@ -1,3 +1,4 @@
+import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
 import type { RateShortfall, Shortfall } from "../ledger/shortfall.ts";
@@ -5,7 +6,6 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Ask, Sized } from "./admission.ts";
-import { bookkeepingDown } from "./refusals.ts";
 
 /** What a request is refused with for whose worst case `sized` something is short. */
 export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: EpochMs): Refusal {

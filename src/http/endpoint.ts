@@ -1,3 +1,4 @@
+import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
@@ -75,6 +76,7 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
     if (outcome instanceof Response) return outcome;
     return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
   } catch (error) {
+    if (error instanceof StoreUnreachable) return refusal(bookkeepingDown(), exchange, deps);
     // Reading the body of a client that left rejects; nobody is there to be answered.
     if (!request.signal.aborted) deps.onFault(error, exchange.receipt);
     return refusal(internalError(), exchange, deps);

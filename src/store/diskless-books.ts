@@ -1,8 +1,8 @@
+import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { CounterId } from "../ledger/counter.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Clock } from "../units/clock.ts";
 import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
-import { StoreUnreachable } from "./postgres.ts";
 import type { PostgresHolds } from "./postgres-holds.ts";
 import { PostgresJournal } from "./postgres-journal.ts";
 

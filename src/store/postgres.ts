@@ -1,11 +1,7 @@
 import { SQL, type TransactionSQL } from "bun";
+import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { Clock, Timer } from "../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-migrations.ts";
-
-/** PostgreSQL cannot be reached, or did not answer in time. Whatever was asked may have happened. */
-export class StoreUnreachable extends Error {
-  override name = "StoreUnreachable";
-}
 
 /**
  * The pool of connections that a node keeps. Work is one transaction with a deadline: a network that swallows packets lets a
@@ -118,7 +114,8 @@ export class Postgres {
       try {
         return await this.inTime(work, deadlineMs);
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
+        if (!LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
+        if (attempt === MAX_ATTEMPTS) throw crowdedOut(error);
       }
       // At once, it would take the row again that whoever won still waits for.
       const pauseMs = Math.min(2 ** attempt, LONGEST_PAUSE_MS);
@@ -185,16 +182,25 @@ const LONGEST_PAUSE_MS = 100;
 /** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
 const LOST_TO_OTHERS = new Set(["40001", "40P01", "23505"]);
 /**
- * Connection lost, a commit of which nobody knows whether it happened, resources exhausted, operator intervention, the system
- * beneath, a server that follows another, a transaction that was idle for too long: nothing that the statement did.
+ * Connection lost, a commit of which nobody knows whether it happened, resources exhausted, operator intervention (a limit on
+ * how long statements take is one), a lock that was not waited for any longer, the system beneath, a server that follows
+ * another, a transaction that was idle for too long: nothing that the statement did.
  */
-const GOING_DOWN = /^(08|40003|53|57P|58|25006|25P03)/;
+const GOING_DOWN = /^(08|40003|53|55P03|57|58|25006|25P03)/;
 const READ_ONLY = "25006";
 
 /** The five characters by which PostgreSQL names an error; null when the error did not come from a server. */
 function sqlState(error: unknown): string | null {
   const { errno } = (error ?? {}) as { errno?: unknown };
   return typeof errno === "string" && errno.length === 5 ? errno : null;
+}
+
+/** A row that is there already may be an order that nobody can ever carry out; the others were only unlucky. */
+function crowdedOut(error: unknown): unknown {
+  const state = sqlState(error);
+  if (state === "23505") return error;
+  const message = `PostgreSQL let others go first ${MAX_ATTEMPTS} times (${state})`;
+  return new StoreUnreachable(message, { cause: error });
 }
 
 function unreachable(error: unknown): unknown {

@@ -1,5 +1,7 @@
 import { Database } from "bun:sqlite";
-import { SQL } from "bun";
+import { StoreUnreachable } from "../errors/bookkeeping.ts";
+import { systemClock } from "../units/clock.ts";
+import { Postgres } from "./postgres.ts";
 import type { UsageAnswer, UsageQuestion } from "./usage.ts";
 import { sumUsage, type UsageRow, type UsageSums } from "./usage-sums.ts";
 
@@ -8,34 +10,38 @@ declare const self: Worker;
 
 let db: Database | null = null;
 
-let client: SQL | null = null;
+let postgres: Postgres | null = null;
 
 self.onmessage = async ({ data: question }: MessageEvent<UsageQuestion>) => {
   try {
     self.postMessage({ id: question.id, sums: await answer(question) } satisfies UsageAnswer);
   } catch (error) {
-    self.postMessage({ id: question.id, problem: String(error) } satisfies UsageAnswer);
+    const unreachable = error instanceof StoreUnreachable;
+    const problem = unreachable ? error.message : String(error);
+    self.postMessage({ id: question.id, problem, unreachable } satisfies UsageAnswer);
   }
 };
 
 function answer(question: UsageQuestion): UsageSums | Promise<UsageSums> {
   if (question.path.includes("://")) {
-    client ??= new SQL(question.path, { max: 1, idleTimeout: 60 });
-    return answerFromPostgres(client, question);
+    postgres ??= new Postgres({ url: question.path, connections: 1, deadlineMs: DEADLINE_MS }, systemClock);
+    return answerFromPostgres(postgres, question);
   }
   db ??= new Database(question.path, { readonly: true });
   return answerFromSqlite(db, question);
 }
 
 async function answerFromPostgres(
-  sql: SQL,
+  store: Postgres,
   { balanceId, keyId, since, stretchMs }: UsageQuestion,
 ): Promise<UsageSums> {
-  const rows = await sql<Record<keyof UsageRow, string>[]>`
-    SELECT at, state, charged, body FROM ends
-    WHERE at >= ${since} AND (${balanceId}::text IS NULL OR balance_id = ${balanceId})
-      AND (${keyId}::text IS NULL OR key_id = ${keyId})
-    ORDER BY at DESC LIMIT ${MAX_ROWS + 1}`;
+  const rows = await store.query<Record<keyof UsageRow, string>>(
+    (sql) => sql`
+      SELECT at, state, charged, body FROM ends
+      WHERE at >= ${since} AND (${balanceId}::text IS NULL OR balance_id = ${balanceId})
+        AND (${keyId}::text IS NULL OR key_id = ${keyId})
+      ORDER BY at DESC LIMIT ${MAX_ROWS + 1}`,
+  );
   const read = rows.map((row): UsageRow => ({ ...row, at: Number(row.at), charged: Number(row.charged) }));
   return sumUsage(read, stretchMs, MAX_ROWS);
 }
@@ -57,3 +63,5 @@ function answerFromSqlite(books: Database, { balanceId, keyId, since, stretchMs 
 
 /** Receipts that one answer looks at: half a second of this thread. */
 const MAX_ROWS = 50_000;
+/** Nobody waits longer for a chart; one connection that hangs would keep all of them waiting. */
+const DEADLINE_MS = 30_000;

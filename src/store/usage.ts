@@ -1,3 +1,4 @@
+import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import type { UsageSums } from "./usage-sums.ts";
@@ -38,7 +39,7 @@ export class UsageReader {
       const waiting = this.waiting.get(data.id);
       this.waiting.delete(data.id);
       if ("sums" in data) waiting?.resolve(data.sums);
-      else waiting?.reject(new Error(data.problem));
+      else waiting?.reject(new (data.unreachable ? StoreUnreachable : Error)(data.problem));
     };
     thread.onerror = () => this.stop();
     this.thread = thread;
@@ -62,7 +63,7 @@ export interface UsageQuestion extends UsageScope {
 
 export type UsageAnswer =
   | { readonly id: number; readonly sums: UsageSums }
-  | { readonly id: number; readonly problem: string };
+  | { readonly id: number; readonly problem: string; readonly unreachable: boolean };
 
 interface Waiting {
   resolve(sums: UsageSums | null): void;

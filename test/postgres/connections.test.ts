@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Postgres, StoreUnreachable } from "../../src/store/postgres.ts";
+import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
+import { Postgres } from "../../src/store/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
 import { PostgresWire } from "./wire.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Postgres, StoreUnreachable } from "../../src/store/postgres.ts";
+import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
+import { Postgres } from "../../src/store/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { Cluster, hasPostgres } from "./cluster.ts";
 
@@ -63,11 +64,13 @@ describe.skipIf(!hasPostgres())("work that meets others in the database", () => 
     test(`${name} that always loses waits longer each time, and is given up`, async () => {
       await restart();
       pausesMs = [];
-      await expect(ask("40001", 1_000)).rejects.toMatchObject({ errno: "40001", message: "attempt 10" });
+      const lost = ask("40001", 1_000);
+      await expect(lost).rejects.toBeInstanceOf(StoreUnreachable);
+      await expect(lost).rejects.toMatchObject({ cause: { errno: "40001", message: "attempt 10" } });
       expect(pausesMs).toEqual([2, 4, 8, 16, 32, 64, 100, 100, 100]);
     });
 
-    for (const state of ["08006", "40003", "53300", "57P01", "58030"]) {
+    for (const state of ["08006", "40003", "53300", "55P03", "57014", "57P01", "58030"]) {
       test(`${name} that the database cannot serve (${state}) may have happened, and is not repeated`, async () => {
         await restart();
         const failed = ask(state, 1_000);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { migratePostgres, Postgres, StoreUnreachable } from "../../src/store/postgres.ts";
+import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
+import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
 import { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";

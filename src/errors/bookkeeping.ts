@@ -1,0 +1,19 @@
+import { type Refusal, refuse } from "./refusal.ts";
+
+/**
+ * The store of keys and books cannot be reached, or did not answer in time. Whatever was asked may have happened. No fault of
+ * the gateway's: it ends as `bookkeepingDown`.
+ */
+export class StoreUnreachable extends Error {
+  override name = "StoreUnreachable";
+}
+
+/** The books cannot be written, or asked: serving would be acknowledging what may be lost. */
+export const bookkeepingDown = (): Refusal =>
+  refuse(
+    "internal_error",
+    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
+    { retryAfterS: RETRY_S },
+  );
+
+const RETRY_S = 5;

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Made, type OpenGateway, open, type SendOptions } from "../gateway/open.ts";
+import { ADMIN, simpleConfig } from "../process/gateway.ts";
+import { Cluster, hasPostgres } from "./cluster.ts";
+
+/** Whoever asks something that only PostgreSQL knows, while that is away, is told to ask again, and nobody is alarmed. */
+describe.skipIf(!hasPostgres())("while PostgreSQL is away", () => {
+  let cluster: Cluster;
+  let gateway: OpenGateway;
+  let key: Made;
+  /** Nobody has used it yet, so the gateway does not remember it. */
+  let unseen: Made;
+  beforeAll(async () => {
+    cluster = await Cluster.start();
+    gateway = await open(simpleConfig([1], `store: ${cluster.url()}\n`));
+    [key, unseen] = [await gateway.key(1), await gateway.key(1)];
+    expect((await gateway.send("GET", "/v1/me", { bearer: key.key })).status).toBe(200);
+    await cluster.end("immediate");
+  }, 60_000);
+  afterAll(async () => {
+    await gateway.close();
+    await cluster.stop();
+  });
+
+  const chat = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };
+  const asked: [what: string, method: string, path: string, options: () => SendOptions][] = [
+    ["a request", "POST", "/v1/chat/completions", () => ({ bearer: unseen.key, json: chat })],
+    [
+      "one in Anthropic's language",
+      "POST",
+      "/v1/messages",
+      () => ({ bearer: unseen.key, json: { ...chat, stream: true } }),
+    ],
+    ["the catalog", "GET", "/v1/catalog", () => ({ bearer: unseen.key })],
+    ["a key's own state", "GET", "/v1/me", () => ({ bearer: unseen.key })],
+    ["a new key", "POST", "/v1/keys", () => ({})],
+    ["an owner's keys", "GET", "/v1/keys", () => ({ bearer: key.recovery_secret })],
+    ["a revocation", "DELETE", `/v1/keys/key_1`, () => ({ bearer: key.recovery_secret })],
+    ["receipts", "GET", "/v1/receipts", () => ({ bearer: key.recovery_secret })],
+    ["charts, for a key that is remembered", "GET", "/v1/usage", () => ({ bearer: key.key })],
+    ["the nodes", "GET", "/admin/nodes", () => ({ bearer: ADMIN })],
+    ["the audit", "GET", "/admin/ledger/audit", () => ({ bearer: ADMIN })],
+    [
+      "credit",
+      "POST",
+      "/admin/credits",
+      () => ({ bearer: ADMIN, json: { balance_id: key.balance_id, amount_usd: 1, idempotency_key: "one" } }),
+    ],
+  ];
+  for (const [what, method, path, options] of asked) {
+    test(`${what} is a retryable error that says when to come back`, async () => {
+      const { status, headers, json } = await gateway.send(method, path, options());
+      expect(status).toBe(500);
+      expect(json.error.code).toBe("internal_error");
+      expect(json.error.message).toContain("Retry after a few seconds");
+      expect(headers.get("retry-after")).toBe("5");
+      expect(gateway.logged.filter((line) => line.includes('"fault"'))).toEqual([]);
+    });
+  }
+});
