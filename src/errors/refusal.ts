@@ -37,6 +37,13 @@ export interface RefusalDetails {
  */
 export const NOT_SOON = { retryAfterS: 60, shouldRetry: false } as const satisfies RefusalDetails;
 
+/**
+ * For a 429 or 5xx that time mends. Official clients keep a `Retry-After` of up to a minute, and in the place of a longer one
+ * come back at once: those are told to leave it.
+ */
+export const retryAfter = (seconds: number): RefusalDetails =>
+  seconds > 60 ? { retryAfterS: seconds, shouldRetry: false } : { retryAfterS: seconds };
+
 export const refused = (value: unknown): value is Refusal => value instanceof Refusal;
 
 export const refuse = (code: ErrorCode, message: string, details?: RefusalDetails): Refusal =>

@@ -1,5 +1,5 @@
 import type { Catalog } from "../catalog/catalog.ts";
-import { type Refusal, refuse, sentence } from "../errors/refusal.ts";
+import { type Refusal, refuse, retryAfter, sentence } from "../errors/refusal.ts";
 import type { Outcome } from "../hosts/attempt.ts";
 import type { Rejected } from "../hosts/try.ts";
 import type { Key } from "../keys/key.ts";
@@ -87,7 +87,7 @@ function exhaustion(
     );
   }
   const restMs = soonestMs(plan.stops, roads);
-  const rest = restMs === 0 ? {} : { retryAfterS: Math.ceil(restMs / 1_000) };
+  const rest = restMs === 0 ? {} : retryAfter(Math.ceil(restMs / 1_000));
   if (plan.auto !== null) {
     const models = [...new Set(tries.map((one) => one.model))].join(", ");
     const { skipped } = plan.auto;

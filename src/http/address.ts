@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { type Refusal, refuse, retryAfter } from "../errors/refusal.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Networks } from "./networks.ts";
 
@@ -108,5 +108,5 @@ export const tooOften = (did: string, retryAfterS: number, besides?: string): Re
   refuse(
     "rate_limited",
     `This network address ${did} within an hour, which is the limit. Retry in ${retryAfterS} s.${besides === undefined ? "" : ` ${besides}`}`,
-    { retryAfterS, ...(retryAfterS > 60 ? { shouldRetry: false as const } : {}) },
+    retryAfter(retryAfterS),
   );

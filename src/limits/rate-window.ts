@@ -6,47 +6,56 @@
  * Times are monotonic milliseconds: a wall clock that jumps must not lift a limit.
  */
 const SLOT_MS = 1_000;
-/** The minute, and the slot that is only partly past it: a slot leaves when its *last* moment is a minute old. */
+const MINUTE_MS = 60_000;
+/** The minute, and the slot that is only partly past it. */
 const SLOTS = 61;
 
 export class RateWindow {
   private readonly slots = new Float64Array(SLOTS);
+  /** When each was last taken from. A minute later the whole slot leaves, so that nobody has to wait for longer than that. */
+  private readonly lastMs = new Float64Array(SLOTS);
+  private oldest = Number.POSITIVE_INFINITY;
   private newest = Number.NEGATIVE_INFINITY;
   private sum = 0;
 
   /** Amount taken within the last minute. */
   taken(atMs: number): number {
-    this.advance(slotOf(atMs));
+    this.leave(atMs);
     return this.sum;
   }
 
   /** Takes the amount at this moment; returns the slot, for `adjust`. */
   take(amount: number, atMs: number): number {
-    const slot = slotOf(atMs);
-    this.advance(slot);
+    this.leave(atMs);
+    const slot = Math.max(Math.floor(atMs / SLOT_MS), this.newest);
+    this.oldest = Math.min(this.oldest, slot);
+    this.newest = slot;
     this.slots[mod(slot)]! += amount;
+    this.lastMs[mod(slot)] = Math.max(atMs, this.lastMs[mod(slot)]!);
     this.sum += amount;
     return slot;
   }
 
   /** Corrects an amount taken earlier, once its true size is known; without effect when its slot has left the minute. */
   adjust(slot: number, by: number, atMs: number): void {
-    this.advance(slotOf(atMs));
-    if (slot <= this.newest - SLOTS) return;
+    this.leave(atMs);
+    if (slot < this.oldest) return;
     this.slots[mod(slot)]! += by;
     this.sum += by;
   }
 
-  /** Whole seconds until `amount` fits under `limit`, at least 1; null when it never will. */
+  /** Whole seconds until `amount` fits under `limit`, at least 1 and at most 60; null when it never will. */
   secondsUntilFits(amount: number, limit: number, atMs: number): number | null {
     if (amount > limit) return null;
-    this.advance(slotOf(atMs));
+    this.leave(atMs);
     let excess = this.sum + amount - limit;
-    for (let slot = this.newest - SLOTS + 1; slot <= this.newest; slot++) {
-      if (excess <= 0) return secondsBetween(atMs, slot - 1);
+    let freeMs = atMs;
+    for (let slot = this.oldest; slot <= this.newest && excess > 0; slot++) {
+      if (this.slots[mod(slot)] === 0) continue;
       excess -= this.slots[mod(slot)]!;
+      freeMs = this.lastMs[mod(slot)]! + MINUTE_MS;
     }
-    return secondsBetween(atMs, this.newest);
+    return Math.max(1, Math.ceil((freeMs - atMs) / 1_000));
   }
 
   /** Nothing taken within the last minute: the window may be dropped. */
@@ -54,20 +63,14 @@ export class RateWindow {
     return this.taken(atMs) === 0;
   }
 
-  private advance(slot: number): void {
-    if (slot <= this.newest) return;
-    const steps = Math.min(slot - this.newest, SLOTS);
-    for (let step = 0; step < steps; step++) {
-      const index = mod(slot - step);
-      this.sum -= this.slots[index]!;
-      this.slots[index] = 0;
+  private leave(atMs: number): void {
+    while (this.oldest <= this.newest && this.lastMs[mod(this.oldest)]! + MINUTE_MS <= atMs) {
+      this.sum -= this.slots[mod(this.oldest)]!;
+      this.slots[mod(this.oldest)] = 0;
+      this.oldest += 1;
     }
-    this.newest = slot;
+    if (this.oldest > this.newest) this.oldest = Number.POSITIVE_INFINITY;
   }
 }
 
-const slotOf = (atMs: number): number => Math.floor(atMs / SLOT_MS);
 const mod = (slot: number): number => ((slot % SLOTS) + SLOTS) % SLOTS;
-/** The slot is gone once SLOTS slots have begun after it. */
-const secondsBetween = (atMs: number, lastSlotToLeave: number): number =>
-  Math.max(1, Math.ceil(((lastSlotToLeave + SLOTS) * SLOT_MS - atMs) / 1_000));

@@ -1,6 +1,6 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
 import { AUTO_PREFIX, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
-import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import type { Home } from "./affinity.ts";
 import { acrossModels, preferredStops } from "./preferences.ts";
 import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.ts";
@@ -125,7 +125,7 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
   return refuse(
     "auto_unresolvable",
     `No candidate of ${AUTO_PREFIX}${variant} can serve this request: ${skipped.join(", ")}.`,
-    restMs === Infinity ? NOT_SOON : { retryAfterS: Math.ceil(restMs / 1_000) },
+    restMs === Infinity ? NOT_SOON : retryAfter(Math.ceil(restMs / 1_000)),
   );
 }
 

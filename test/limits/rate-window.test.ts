@@ -37,6 +37,24 @@ test("the seconds it names are enough, and one second less is not", () => {
   }
 });
 
+test("a slot leaves a minute after it was last taken from, so that nobody is told to wait longer", () => {
+  const window = new RateWindow();
+  window.take(1, 500);
+  window.take(1, 999);
+  expect(window.secondsUntilFits(1, 2, 999)).toBe(60);
+  expect(window.taken(60_998)).toBe(2);
+  expect(window.taken(60_999)).toBe(0);
+});
+
+test("what is taken after hours of rest is counted as ever", () => {
+  const window = new RateWindow();
+  const slot = window.take(2, 500);
+  window.take(3, 7_200_000);
+  window.adjust(slot, 5, 7_200_000);
+  expect(window.taken(7_200_000)).toBe(3);
+  expect(window.secondsUntilFits(1, 3, 7_210_000)).toBe(50);
+});
+
 test("an amount larger than the limit never fits", () => {
   expect(new RateWindow().secondsUntilFits(11, 10, 0)).toBeNull();
 });

@@ -321,9 +321,10 @@ describe("Auto", () => {
   });
 
   test("where candidates rest, it says when the first of them is back; where time mends nothing, not to repeat", () => {
-    const unavailable = (restMs: number) =>
-      refusal(auto(), roadsOf({ restMs: () => restMs })).details.retryAfterS;
-    expect([unavailable(1), unavailable(4_001)]).toEqual([1, 5]);
+    const unavailable = (restMs: number) => refusal(auto(), roadsOf({ restMs: () => restMs })).details;
+    expect([unavailable(1), unavailable(60_000)]).toEqual([{ retryAfterS: 1 }, { retryAfterS: 60 }]);
+    // Official clients replace a wait of more than a minute with one of half a second.
+    expect(unavailable(60_001)).toEqual({ retryAfterS: 61, shouldRetry: false });
     expect(refusal(wishFor("gateway/auto:none")).details).toMatchObject({ shouldRetry: false });
   });
   test("a model that is named directly bypasses it: its failing hosts are tried all the same", () => {
