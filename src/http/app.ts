@@ -6,6 +6,7 @@ import { adminAccountEndpoints } from "./admin-accounts.ts";
 import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
 import { adminNodeEndpoints } from "./admin-nodes.ts";
+import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import { apiDocEndpoints } from "./api-docs.ts";
 import { budgetEndpoints } from "./budgets.ts";
 import { catalogEndpoints } from "./catalog.ts";
@@ -67,13 +68,19 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
       return lastResort(failure, deps);
     }
   });
-  for (const endpoint of endpoints) {
+  for (const endpoint of [...endpoints, ...preflights(endpoints)]) {
     app.route(
       endpoint.method,
       endpoint.path,
       // `app.server` and not the context's: Elysia would define that one anew for every request.
-      ({ request, params }) =>
-        answer(endpoint, new Exchange(request, params, app.server, deps.desk, patience), deps),
+      ({ request, params }) => {
+        const answered = answer(
+          endpoint,
+          new Exchange(request, params, app.server, deps.desk, patience),
+          deps,
+        );
+        return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
+      },
       { parse: "none" },
     );
   }

@@ -13,18 +13,21 @@ export function catalogEndpoints(deps: HttpDeps): Endpoint[] {
     {
       method: "GET",
       path: "/v1/catalog",
+      anyOrigin: true,
       about: CATALOG.catalog,
       handle: (exchange) => catalog(exchange, deps),
     },
     {
       method: "GET",
       path: "/v1/models",
+      anyOrigin: true,
       about: CATALOG.models,
       handle: (exchange) => models(exchange, deps),
     },
     {
       method: "GET",
       path: "/v1/models/:id",
+      anyOrigin: true,
       about: CATALOG.model,
       handle: (exchange) => model(exchange, deps),
     },
@@ -32,6 +35,7 @@ export function catalogEndpoints(deps: HttpDeps): Endpoint[] {
     {
       method: "GET",
       path: "/v1/models/:id/:name",
+      anyOrigin: true,
       about: CATALOG.modelByParts,
       handle: (exchange) => model(exchange, deps),
     },

@@ -10,8 +10,10 @@ import { unreadResponse } from "./unread-response.ts";
 
 /** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */
 export interface Endpoint {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE" | "OPTIONS";
   readonly path: string;
+  /** Pages of other origins may call it; see any-origin. */
+  readonly anyOrigin?: boolean;
   /** What the API's document says of it. */
   readonly about: About;
   handle(exchange: Exchange): Promise<Reply | Refusal | Response> | Reply | Refusal | Response;

@@ -21,6 +21,7 @@ export function generationEndpoints(deps: HttpDeps): Endpoint[] {
     {
       method: "POST",
       path: "/v1/messages/count_tokens",
+      anyOrigin: true,
       about: COUNT_TOKENS,
       handle: (exchange) => countTokens(exchange, deps),
     },
@@ -41,6 +42,7 @@ function surface(
   return {
     method: "POST",
     path,
+    anyOrigin: true,
     about: GENERATION[name],
     async handle(exchange) {
       const { request } = exchange;

@@ -15,7 +15,9 @@ import { ME } from "./me-schemas.ts";
 import { ok, type Reply } from "./reply.ts";
 
 export function meEndpoints(deps: HttpDeps): Endpoint[] {
-  return [{ method: "GET", path: "/v1/me", about: ME, handle: (exchange) => me(exchange, deps) }];
+  return [
+    { method: "GET", path: "/v1/me", anyOrigin: true, about: ME, handle: (exchange) => me(exchange, deps) },
+  ];
 }
 
 /** Readable while suspended too: people must be able to see why they are refused. */

@@ -219,7 +219,7 @@ describe("a request that is not as it should be", () => {
     ["GET", "/v1/chat/completions", "invalid_request", "POST"],
     ["PUT", "/v1/keys/key_x", "invalid_request", "GET, PATCH, DELETE"],
     ["DELETE", "/v1/v1/responses", "invalid_request", "POST"],
-    ["OPTIONS", "/v1/messages", "invalid_request", "POST"],
+    ["OPTIONS", "/v1/auth/email", "invalid_request", "POST"],
   ];
   test.each(elsewhere)("%s %s is %s", async (method, path, code, allow) => {
     const { status, headers, body } = await ask(

@@ -22,9 +22,10 @@ describe("the API's document", () => {
     expect(conformity.document.servers).toEqual([{ url: "http://gateway.test" }]);
   });
 
-  test("has every endpoint that is served, and no other", () => {
+  test("has every endpoint that is served but what browsers ask before they call one, and no other", () => {
     const served = httpApp(house.deps)
-      .routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`)
+      .routes.filter(({ method }) => method !== "OPTIONS")
+      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`)
       .filter((name) => !name.includes(" /v1/v1/"));
     expect(conformity.operations.map(({ name }) => name).sort()).toEqual(served.sort());
   });

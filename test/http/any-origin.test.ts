@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { TestHouse } from "./house.ts";
+
+let house: TestHouse;
+let key = "";
+beforeAll(async () => {
+  house = new TestHouse();
+  key = (await house.setUp()).key;
+});
+afterAll(() => house.stop());
+
+const OPEN: [method: string, path: string][] = [
+  ["POST", "/v1/chat/completions"],
+  ["POST", "/v1/v1/chat/completions"],
+  ["POST", "/v1/responses"],
+  ["POST", "/v1/messages"],
+  ["POST", "/v1/messages/count_tokens"],
+  ["GET", "/v1/models"],
+  ["GET", "/v1/models/sim/echo"],
+  ["GET", "/v1/catalog"],
+  ["GET", "/v1/me"],
+  ["GET", "/v1/receipts"],
+  ["GET", "/v1/receipts/rcpt_1"],
+];
+const CLOSED: [method: string, path: string][] = [
+  ["POST", "/v1/keys"],
+  ["GET", "/v1/keys"],
+  ["POST", "/v1/me/claim"],
+  ["GET", "/v1/budgets"],
+  ["GET", "/v1/credits"],
+  ["GET", "/v1/usage"],
+  ["POST", "/v1/auth/email"],
+  ["POST", "/v1/auth/logout"],
+  ["GET", "/admin/hosts"],
+  ["GET", "/admin/config"],
+  ["GET", "/metrics"],
+  ["GET", "/dashboard"],
+];
+const ELSEWHERE = { origin: "https://app.example" };
+
+const preflight = (path: string, method: string) =>
+  fetch(house.url + path, {
+    method: "OPTIONS",
+    headers: {
+      ...ELSEWHERE,
+      "access-control-request-method": method,
+      "access-control-request-headers": "authorization,content-type,x-stainless-lang",
+    },
+  });
+
+describe("a page of another origin", () => {
+  for (const [method, path] of OPEN) {
+    test(`may ${method} ${path}, also where it is refused, and reads the gateway's headers`, async () => {
+      const allowed = await preflight(path, method);
+      expect([allowed.status, await allowed.text()]).toEqual([204, ""]);
+      expect(allowed.headers.get("access-control-allow-origin")).toBe("*");
+      expect(allowed.headers.get("access-control-allow-methods")).toContain(method);
+      // `*` alone would not cover it.
+      expect(allowed.headers.get("access-control-allow-headers")).toBe("authorization, *");
+      expect(allowed.headers.get("x-gateway-receipt")).toStartWith("rcpt_");
+      for (const bearer of [key, "or-live-unknown"]) {
+        const body = method === "POST" ? { body: {} } : {};
+        const { headers } = await house.send(method, path, { bearer, headers: ELSEWHERE, ...body });
+        expect(headers.get("access-control-allow-origin")).toBe("*");
+        expect(headers.get("access-control-expose-headers")).toContain("x-gateway-receipt");
+        expect(headers.has("access-control-allow-credentials")).toBe(false);
+      }
+    });
+  }
+
+  for (const [method, path] of CLOSED) {
+    test(`may not ${method} ${path}`, async () => {
+      const answers = [await preflight(path, method), await house.send(method, path, { headers: ELSEWHERE })];
+      for (const { headers } of answers) expect(headers.has("access-control-allow-origin")).toBe(false);
+      expect(answers[0]!.status).toBe(400);
+    });
+  }
+
+  test("is told so when its body is too large", async () => {
+    const body = "x".repeat(house.settings.bodyBytes + 1);
+    const { status, headers } = await house.send("POST", "/v1/responses", {
+      bearer: key,
+      headers: ELSEWHERE,
+      body,
+    });
+    expect(status).toBe(413);
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+  });
+});
+
+test("a client that is no page gets no more headers than before", async () => {
+  const { headers } = await house.send("GET", "/v1/models", { bearer: key });
+  expect([...headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+});
