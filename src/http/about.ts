@@ -24,6 +24,7 @@ export type Content = TSchema | null | readonly MediaType[];
 
 export type MediaType =
   | "application/json"
+  | "image/svg+xml"
   | "text/css"
   | "text/event-stream"
   | "text/html"

@@ -61,7 +61,7 @@ function pageOf(title: string, style: string, head: string, body: string, rules:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
-<link rel="icon" href="${ICON}">
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(ICON)}">
 <style>${css}</style>
 ${head}
 </head>
@@ -73,8 +73,18 @@ ${body}
   };
 }
 
-const ICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='9' fill='%230b6556'/%3E%3Cpath d='M8 11h9m-9 5h16m-16 5h6' stroke='%23fff' stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E";
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="#0b6556"/><path d="M8 11h9M8 16h16M8 21h6" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>`;
+
+/** For what has no page around it to name an icon, as JSON that is opened in a browser: then the browser asks for this. */
+export const icon = (): Response =>
+  new Response(ICON, {
+    headers: {
+      "content-type": "image/svg+xml",
+      "cache-control": "public, max-age=86400",
+      "content-security-policy": "default-src 'none'",
+      "x-content-type-options": "nosniff",
+    },
+  });
 
 export const page = ({ html, policy }: Page): Response =>
   new Response(html, {

@@ -4,7 +4,7 @@ import { DailyFigures } from "./daily-figures.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { errorsPage } from "./errors-page.ts";
-import { makeAppPage, page } from "./page.ts";
+import { icon, makeAppPage, page } from "./page.ts";
 import { statusPage } from "./status-page.ts";
 
 /** What a person who opens the address sees, and what a supervisor asks. */
@@ -20,6 +20,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       about: PAGES.readiness,
       handle: () => (deps.ready() ? plainText("ready\n") : plainText("not ready\n", 503)),
     },
+    { method: "GET", path: "/favicon.ico", about: PAGES.icon, handle: icon },
     { method: "GET", path: "/docs/errors", about: PAGES.errors, handle: () => page(errors) },
     {
       method: "GET",
@@ -100,6 +101,7 @@ const PAGES = {
     who: [],
     answers: { 200: ["text/plain"], 503: ["text/plain"] },
   },
+  icon: { summary: "The icon that browsers ask for", who: [], answers: { 200: ["image/svg+xml"] } },
   errors: { summary: "The errors reference", who: [], answers: { 200: ["text/html"] } },
   status: { summary: "Models and hosts, for the public", who: [], answers: { 200: ["text/html"] } },
   dashboard: { summary: "The dashboard", who: [], answers: { 200: ["text/html"] } },

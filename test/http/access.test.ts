@@ -107,6 +107,7 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["GET", "/admin", undefined, everybody()],
   ["GET", "/dashboard/none.js", undefined, everybody(BAD)],
   ["GET", "/healthz", undefined, everybody()],
+  ["GET", "/favicon.ico", undefined, everybody()],
   ["GET", "/readyz", undefined, everybody()],
   ["GET", "/", undefined, everybody()],
   ["POST", "/v1/embeddings", {}, everybody("400 unsupported_endpoint")],

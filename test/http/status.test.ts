@@ -67,3 +67,15 @@ test("while the receipts cannot be read, the page tells what it knows without th
   house.usage = async () => null;
   expect(await words()).toContain("All models are available.");
 });
+
+test("a browser that opens plain JSON gets the icon that it asks for, once a day, and the pages carry the same", async () => {
+  const { status, headers, text } = await house.send("GET", "/favicon.ico");
+  expect([status, headers.get("content-type"), headers.get("cache-control")]).toEqual([
+    200,
+    "image/svg+xml",
+    "public, max-age=86400",
+  ]);
+  expect(text).toStartWith("<svg ");
+  const [, address] = /<link rel="icon" href="([^"]*)">/.exec((await house.send("GET", "/status")).text)!;
+  expect(await (await fetch(address!)).text()).toBe(text);
+});
