@@ -33,3 +33,19 @@ test("books that cannot be read cost one request, which is told so, and not the 
     await host.close();
   }
 });
+
+test("a request that finds room time and again, and loses it each time to others, is told to retry", async () => {
+  const host = await startFakeHost(() => json({}));
+  const house = await openHouse([hostRow(host)], { creditUsd: 0 });
+  let found = 0;
+  house.ledger.replenish = async () => {
+    found += 1;
+    return "room" as const;
+  };
+  const answer = await house.send("chat.completions", ask("chat.completions"));
+  expect(answer.status).toBe(500);
+  expect(answer.headers["retry-after"]).toBe("5");
+  expect({ faults: house.faults, many: found > 10 }).toEqual({ faults: [], many: true });
+  await house.close();
+  await host.close();
+});
