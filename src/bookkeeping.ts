@@ -6,6 +6,7 @@ import type { KeyStore } from "./keys/key-store.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { CounterId } from "./ledger/counter.ts";
 import type { BalanceView, Ledger } from "./ledger/ledger.ts";
+import type { Log } from "./log.ts";
 import type { BooksOptions } from "./store/books.ts";
 import type { DataFolder } from "./store/data-folder.ts";
 import { folderDisk, probeSync } from "./store/disk.ts";
@@ -56,7 +57,7 @@ export interface BookkeepingParts {
   readonly config: Config;
   readonly folder: DataFolder;
   readonly clock: Clock;
-  log(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  readonly log: Log;
   /** Another life of this node has begun, or the operator has declared it lost. */
   onLost(error: Error): void;
 }

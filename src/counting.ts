@@ -1,3 +1,8 @@
+import { type Refusal, refused } from "./errors/refusal.ts";
+import type { CountAllowance } from "./limits/count-allowance.ts";
+import { SURFACES } from "./surfaces/surfaces.ts";
+import type { BalanceId } from "./units/id.ts";
+
 /**
  * Exact counts of prompts, in a thread of its own: tokenizing a long prompt takes longer than any stream should wait. The
  * thread starts with the first count and is bounded: beyond so many prompts waiting, the caller stays with the bound.
@@ -47,3 +52,30 @@ export class Counting {
 export type Counted = "text" | "files";
 
 const MAX_WAITING = 64;
+
+/**
+ * Input tokens of a Messages request, as Anthropic's endpoint for that counts them; estimated where the balance has had too
+ * many counted, or too much is waiting.
+ */
+export async function countMessages(
+  body: Uint8Array,
+  balance: BalanceId,
+  counting: Counting,
+  allowance: CountAllowance,
+): Promise<number | Refusal> {
+  const request = SURFACES.messages.readRequest(withCeiling(body));
+  if (refused(request)) return request;
+  const counts = allowance.take(balance, request.body.length) !== null;
+  return (counts ? await counting.count("text", request.body) : null) ?? request.promptEstimate;
+}
+
+/** That endpoint takes a request without a ceiling. */
+function withCeiling(body: Uint8Array): Uint8Array {
+  try {
+    const json = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
+    if (typeof json !== "object" || json === null || "max_tokens" in json) return body;
+    return new TextEncoder().encode(JSON.stringify({ ...json, max_tokens: 1 }));
+  } catch {
+    return body;
+  }
+}

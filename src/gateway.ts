@@ -1,63 +1,52 @@
 import { dirname, join } from "node:path";
-import { LRUCache } from "lru-cache";
 import type { Bookkeeping } from "./bookkeeping.ts";
 import { openPostgresBooks } from "./bookkeeping-postgres.ts";
 import { openSqliteBooks } from "./bookkeeping-sqlite.ts";
 import type { Route } from "./catalog/catalog.ts";
-import { isNameable, nameableIds, suggestion } from "./catalog/closest-id.ts";
-import { type Config, isDiskless, type Links, linksOf, listeningUrl } from "./config/config.ts";
+import { nameableIds, suggestion } from "./catalog/closest-id.ts";
+import { type Config, isDiskless, listeningUrl } from "./config/config.ts";
 import { configView } from "./config/config-view.ts";
 import { type ConfigPlace, type FoundConfig, findConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
-import { formatProblems } from "./config/problem.ts";
+import { ConfigError, formatProblems } from "./config/problem.ts";
 import { contractSignatures } from "./contract-signatures.ts";
-import { Counting } from "./counting.ts";
+import { Counting, countMessages } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
-import { refused } from "./errors/refusal.ts";
 import { generator } from "./generation/generate.ts";
-import type { Settings } from "./generation/house.ts";
-import { formatReceipt, type Receipt } from "./generation/receipt.ts";
+import type { House } from "./generation/house.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
-import type { Try } from "./hosts/attempt.ts";
 import { Destinations } from "./hosts/destination.ts";
 import { http1Transport } from "./hosts/http1-transport.ts";
 import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated.ts";
 import { AddressThrottle, throttlesOf } from "./http/address.ts";
-import { type Address, httpApp, listen } from "./http/app.ts";
-import type { HttpDeps, HttpSettings, LedgerAudit, LedgerDesk, ReceiptReader } from "./http/deps.ts";
+import { httpApp } from "./http/app.ts";
+import type { HttpDeps } from "./http/deps.ts";
+import { InForce } from "./in-force.ts";
 import type { Balance } from "./keys/key.ts";
-import { allowanceCounter, budgetCounter, keyCounter } from "./ledger/counter.ts";
-import type { Ledger } from "./ledger/ledger.ts";
+import { ledgerDesk } from "./ledger-desk.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
+import { opened, portOf } from "./listening.ts";
+import type { Log } from "./log.ts";
 import { Mailer } from "./mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
+import { Receipts } from "./receipts.ts";
+import { Reporting } from "./reporting.ts";
 import { Affinity } from "./routing/affinity.ts";
-import { Health, type Lesson } from "./routing/health.ts";
+import { Health } from "./routing/health.ts";
 import { routeReports } from "./routing/route-report.ts";
-import type { Stop } from "./routing/stop.ts";
 import { type DataFolder, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
-import type { StoreAudit, StoredReceipt } from "./store/ledger-store.ts";
 import { Retention } from "./store/retention.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
-import { Metrics } from "./telemetry/metrics.ts";
-import { type LogWriter, RequestLog } from "./telemetry/request-log.ts";
-import type { Known } from "./telemetry/spans.ts";
-import { TraceExporter } from "./telemetry/trace-exporter.ts";
-import { tracingSettings } from "./telemetry/tracing-settings.ts";
+import type { LogWriter } from "./telemetry/request-log.ts";
 import { type Clock, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
 import { Colleagues } from "./workers/colleagues.ts";
 import type { Line } from "./workers/messages.ts";
-
-/** The configuration cannot be used; the message lists every problem. */
-export class ConfigError extends Error {
-  override name = "ConfigError";
-}
 
 /**
  * Builds the whole gateway and opens its port. Everything that any floor needs from another is handed over here and
@@ -73,7 +62,8 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   };
   let folder: DataFolder | null = null;
   try {
-    const { config, found } = await find();
+    const read = await find();
+    const { config } = read;
     if (config.store.kind === "postgres" && !env.GATEWAY_ADMIN_TOKEN) {
       throw new ConfigError(
         "store: postgres://… needs GATEWAY_ADMIN_TOKEN in the environment, the same for every gateway of the store.",
@@ -84,8 +74,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       ? unkeptFolder(path, env.GATEWAY_ADMIN_TOKEN!, random)
       : openDataFolder(path, env.GATEWAY_ADMIN_TOKEN, random);
     return await assemble({
-      config,
-      found,
+      inForce: new InForce(read),
       find,
       folder,
       clock,
@@ -130,9 +119,6 @@ export interface GatewayOptions {
   readonly line?: Line | null;
 }
 
-/** One event for the operator; `fields` never hold keys, hashes, prompts or answers. */
-export type Log = (event: string, fields?: Readonly<Record<string, unknown>>) => void;
-
 export interface Gateway {
   readonly url: string;
   readonly folder: DataFolder;
@@ -144,41 +130,8 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-/** What the floors are told of a configuration, worked out once and not for every request. */
-interface InForce {
-  readonly links: Links;
-  readonly generation: Settings;
-  readonly http: HttpSettings;
-}
-
-function settingsOf(config: Config, url: string): InForce {
-  const links = linksOf(config, url);
-  const { generation, routing, openTier } = config;
-  return {
-    links,
-    generation: {
-      ...links,
-      attempts: { ...generation, hedgeMs: routing.hedgeMs },
-      order: routing.order,
-      chunkGapMs: generation.chunkGapMs,
-      totalMs: generation.totalMs,
-      writeOffTokens: generation.writeOffTokens,
-      defaultMaxOutputTokens: generation.defaultMaxOutputTokens,
-      openTierRpm: openTier.rpm,
-    },
-    http: {
-      ...links,
-      bodyBytes: config.bodyBytes,
-      accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
-      receiptDays: config.receipts.keepDays,
-      trustedProxies: config.trustedProxies,
-    },
-  };
-}
-
 interface Parts {
-  readonly config: Config;
-  readonly found: FoundHosts;
+  readonly inForce: InForce;
   readonly find: () => Promise<FoundConfig>;
   readonly folder: DataFolder;
   readonly clock: Clock;
@@ -192,36 +145,81 @@ interface Parts {
   readonly writeLog: LogWriter | null;
 }
 
-/** Receipts of refused requests, which opened no hold and are not written down. */
-const MAX_REFUSED_RECEIPTS = 10_000;
-const DRAIN_POLL_MS = 20;
+/** Rooms, the conductor, HTTP over them, the port. */
+async function assemble(parts: Parts): Promise<Gateway> {
+  const { inForce, folder, clock, env } = parts;
+  const rooms = await openRooms(parts);
+  const generate = generator(houseOf(rooms, parts));
+  const reload = () => reloaded(rooms, parts);
+  let draining = false;
+  const app = httpApp(depsOf(rooms, parts, { generate, reload, isDraining: () => draining }));
+  const hostname = env.HOST || "127.0.0.1";
+  rooms.slots.prepare(inForce.config.catalog.hosts.values());
+  const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
+  const url = listeningUrl(hostname, server.port!);
+  inForce.listensAt(url);
+  await Promise.race([rooms.freeRoutes.verify(), sleep(clock, FIRST_PROBES_MS)]);
+  return {
+    url,
+    folder,
+    get config() {
+      return inForce.config;
+    },
+    get found() {
+      return inForce.found;
+    },
+    reload,
+    async stop() {
+      draining = true;
+      rooms.freeRoutes.stop();
+      await drained(server, rooms, parts);
+      await closed(rooms, parts);
+    },
+  };
+}
+
 /** The start waits this long for the free routes to be probed, and goes on without those that take longer. */
 const FIRST_PROBES_MS = 5_000;
 
-async function assemble(parts: Parts): Promise<Gateway> {
-  const { folder, clock, random, env, log, find } = parts;
-  let { config, found } = parts;
-  let inForce: InForce;
-  let draining = false;
+type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
+/** Everything that lives as long as the gateway, from the books upward. */
+async function openRooms(parts: Parts) {
+  const { inForce, folder, clock, random, env, log } = parts;
+  const onFault = (error: unknown, receipt?: ReceiptId) =>
+    log("fault", { ...(receipt === undefined ? {} : { receipt }), error: stackOf(error) });
   const books = await openBooks(parts);
-  const { ledger, keyring } = books;
+  const retention = new Retention({
+    clock,
+    keepDays: () => inForce.config.receipts.keepDays,
+    fold: books.fold,
+    onDeleted: (receipts) => log("receipts deleted", { receipts }),
+    onFault: (error) => log("books", { error: String(error) }),
+  });
   const mailer = new Mailer({
     // A worker's folder is inside the operator's, who looks for one outbox.
     folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
     clock,
     random,
-    smtp: () => config.smtp,
+    smtp: () => inForce.config.smtp,
     log,
   });
-  const transport = http1Transport({ clock, onFault: (error) => log("fault", { error: stackOf(error) }) });
+
+  const transport = http1Transport({ clock, onFault });
   const destinations = new Destinations(SURFACES);
   const health = new Health(clock);
-  const hostsHere = () => ({ routes: routeReports(health, config.catalog), lines: [...slots.lines()] });
-  const ownParts = { state: () => ({ metrics: metrics.read(), hosts: hostsHere() }), slots: () => slots };
+  const hostsHere = () => ({
+    routes: routeReports(health, inForce.config.catalog),
+    lines: [...slots.lines()],
+  });
+  const ownParts = {
+    state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
+    slots: () => slots,
+  };
   const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, ownParts);
   const slots = new HostSlots(clock, colleagues?.places);
-  const bodies = new ByteBudget(config.bodyMemoryBytes, clock);
+  const bodies = new ByteBudget(inForce.config.bodyMemoryBytes, clock);
+  const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });
   const roads = {
     usable: health.usable.bind(health),
     restMs: health.restMs.bind(health),
@@ -232,52 +230,60 @@ async function assemble(parts: Parts): Promise<Gateway> {
   };
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
-  const freeRoutes = new FreeRoutes(health, probe, clock, () => config.catalog);
+  const freeRoutes = new FreeRoutes(health, probe, clock, () => inForce.config.catalog);
   const pseudonym = pseudonyms(folder.adminToken);
-  const allowances = (balance: Balance, blocks: readonly string[]) =>
-    allowancesOf(balance, blocks, config.openTier, pseudonym);
-  const counting = new Counting();
-  const countsAsked = new CountAllowance(clock);
-  const knows = (model: string) => isNameable(model, config.catalog);
-  const requestLog = parts.writeLog === null ? null : new RequestLog(parts.writeLog, clock, knows);
-  const tracing = openTracing(parts, { model: knows, server: (host) => serverOf(host, config) });
-  const metrics = new Metrics({
-    knows,
-    hosts: () => health.report(config.catalog),
-    slots,
-    bodies,
-    ledger,
-    journal: books.journal,
-    figures: books.figures,
-    dropped: () => ({
-      ...(requestLog === null ? {} : { log: requestLog.dropped }),
-      ...(tracing === null ? {} : { trace: tracing.dropped }),
-    }),
-  });
-  const refusedReceipts = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED_RECEIPTS });
 
-  const onFault = (error: unknown, receipt: ReceiptId) => log("fault", { receipt, error: stackOf(error) });
-
-  const generate = generator({
-    clock,
-    random,
-    ledger,
-    journal: books.journal,
+  return {
+    onFault,
+    books,
+    retention,
+    mailer,
     transport,
     destinations,
+    health,
+    hostsHere,
+    colleagues,
+    slots,
+    bodies,
+    reporting,
+    roads,
+    freeRoutes,
+    counting: new Counting(),
+    receipts: new Receipts(books),
+    allowances: (balance: Balance, blocks: readonly string[]) =>
+      allowancesOf(balance, blocks, inForce.config.openTier, pseudonym),
+  };
+}
+
+/** What a generation request passes through. */
+function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
+  const { books, health, freeRoutes, reporting, counting, receipts } = rooms;
+  return {
+    clock,
+    random,
+    ledger: books.ledger,
+    journal: books.journal,
+    transport: rooms.transport,
+    destinations: rooms.destinations,
     surfaces: SURFACES,
     pairing,
-    roads,
+    roads: rooms.roads,
     health,
     affinity: new Affinity(clock),
-    slots,
-    observe,
+    slots: rooms.slots,
+    observe({ route }, outcome, lesson) {
+      reporting.metrics.tried(route.host.id, outcome);
+      health.observe(route, lesson);
+      if (!route.free) return;
+      if (lesson.kind === "served") freeRoutes.served(route);
+      if (lesson.kind === "failed") freeRoutes.doubt(route);
+    },
     ended: (stop, end) => health.streamEnded(stop.route, end),
-    catalog: () => config.catalog,
+    catalog: () => inForce.config.catalog,
     settings: () => inForce.generation,
-    suggest: (id) => suggestion(id, nameableIds(config.catalog), inForce.links.baseUrl),
-    identify: (secret, at) => keyring.identify(secret, at),
-    allowances: ({ balance }, call) => allowances(balance, call.blocks()),
+    suggest: (id) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
+    identify: (secret, at) => books.keyring.identify(secret, at),
+    allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
     charged({ route }) {
       log("free route charges", { host: route.host.id, model: route.model });
       freeRoutes.doubt(route);
@@ -287,81 +293,38 @@ async function assemble(parts: Parts): Promise<Gateway> {
       boundFiles: ({ body }) => counting.count("files", body),
       allowance: new CountAllowance(clock),
     },
-    openTrace: (headers) => tracing?.open(headers) ?? null,
-    finished(done) {
-      metrics.finished(done);
-      if (config.log === "json") requestLog?.add(done);
-      tracing?.add(done);
-    },
-    keepRefused,
-    onFault,
-  });
-
-  function observe({ route }: Stop, outcome: Try["outcome"], lesson: Lesson): void {
-    metrics.tried(route.host.id, outcome);
-    health.observe(route, lesson);
-    if (!route.free) return;
-    if (lesson.kind === "served") freeRoutes.served(route);
-    if (lesson.kind === "failed") freeRoutes.doubt(route);
-  }
-
-  function keepRefused(receipt: Receipt & { balanceId: StoredReceipt["balanceId"] }): void {
-    const { id, createdAt, keyId, balanceId } = receipt;
-    refusedReceipts.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
-  }
-
-  const retention = new Retention({
-    clock,
-    keepDays: () => config.receipts.keepDays,
-    fold: books.fold,
-    onDeleted: (receipts) => log("receipts deleted", { receipts }),
-    onFault: (error) => log("books", { error: String(error) }),
-  });
-
-  const receipts: ReceiptReader = {
-    async receipt(id) {
-      const kept = refusedReceipts.get(id);
-      if (kept !== undefined) return kept;
-      return books.receipt(id);
-    },
-    receipts: books.receipts,
+    openTrace: (headers) => reporting.openTrace(headers),
+    finished: (done) => reporting.finished(done),
+    keepRefused: (receipt) => receipts.keepRefused(receipt),
+    onFault: rooms.onFault,
   };
+}
 
-  const ledgerDesk: LedgerDesk = {
-    balance: books.balance,
-    async keyUse({ lineage }, at) {
-      const day = await books.use(keyCounter("day", lineage, at));
-      const month = await books.use(keyCounter("month", lineage, at));
-      return { day: day.spent, month: month.spent, held: month.held };
-    },
-    budgetUse: (budget, at) => books.use(budgetCounter(budget.id, budget.window, at)),
-    async openTier(balance, blocks, at) {
-      const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
-        const { spent: used } = await books.use(allowanceCounter(owner, at));
-        return { limit, used };
-      });
-      return (await Promise.all(uses)).reduce((a, b) => (b.limit - b.used < a.limit - a.used ? b : a));
-    },
-    credit: books.credit,
-    credits: books.credits,
-    async audit() {
-      return auditOf(await books.audit(), ledger);
-    },
-  };
+interface Serving {
+  readonly generate: HttpDeps["generate"];
+  reload(): Promise<string | null>;
+  isDraining(): boolean;
+}
 
-  const deps: HttpDeps = {
+/** What HTTP serves. */
+function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Serving): HttpDeps {
+  const { inForce, clock, random, folder } = parts;
+  const { books, health, colleagues, hostsHere, reporting, counting, mailer } = rooms;
+  const { ledger, keyring } = books;
+  const countsAsked = new CountAllowance(clock);
+  return {
     desk: {
       store: books.keys,
       keyring,
       clock,
       random,
-      settings: () => ({ defaults: config.defaults, graceMs: config.graceMs }),
+      settings: () => ({ defaults: inForce.config.defaults, graceMs: inForce.config.graceMs }),
     },
     accounts: {
       store: books.accounts,
       clock,
       random,
-      contracts: contractSignatures(() => config.walletRpc),
+      contracts: contractSignatures(() => inForce.config.walletRpc),
       post: (mail) => mailer.post(mail),
       links: () => inForce.links,
       forgetBalance: (id) => keyring.forgetEstate(id),
@@ -370,175 +333,95 @@ async function assemble(parts: Parts): Promise<Gateway> {
     adminToken: folder.adminToken,
     settings: () => inForce.http,
     generate,
-    turnedAway: (surface, code) => metrics.turnedAway(surface, code),
+    turnedAway: (surface, code) => reporting.metrics.turnedAway(surface, code),
     overRate(key) {
       const short = ledger.overRate(key);
       return short === null ? null : rateRefusal(short, inForce.links.dashboardUrl);
     },
-    bodies,
-    async countTokens(body, { balance }) {
-      const request = SURFACES.messages.readRequest(withCeiling(body));
-      if (refused(request)) return request;
-      const counts = countsAsked.take(balance.id, request.body.length) !== null;
-      return (counts ? await counting.count("text", request.body) : null) ?? request.promptEstimate;
-    },
-    catalog: () => config.catalog,
-    roads,
+    bodies: rooms.bodies,
+    countTokens: (body, { balance }) => countMessages(body, balance.id, counting, countsAsked),
+    catalog: () => inForce.config.catalog,
+    roads: rooms.roads,
     hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),
-    hostReports: () => health.report(config.catalog),
-    ledger: ledgerDesk,
-    receipts,
+    hostReports: () => health.report(inForce.config.catalog),
+    ledger: ledgerDesk(books, rooms.allowances),
+    receipts: rooms.receipts,
     nodes: books.nodes,
     usage: books.usage,
     apps: new AppBundle(),
-    ready: () => !draining && books.healthy(),
+    ready: () => !isDraining() && books.healthy(),
     async reload() {
       const problem = await reload();
       if (problem === null) parts.onReloaded();
       return { problem };
     },
-    configInForce: () => configView(config, inForce.links),
-    metrics: async () => prometheusText((await colleagues?.metrics()) ?? metrics.read()),
-    onFault,
-  };
-
-  const hostname = env.HOST || "127.0.0.1";
-  // Links are only read by requests, and none arrives before the port is known.
-  inForce = settingsOf(config, "");
-  slots.prepare(config.catalog.hosts.values());
-  const app = httpApp(deps);
-  const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
-  const url = listeningUrl(hostname, server.port!);
-  inForce = settingsOf(config, url);
-  await Promise.race([freeRoutes.verify(), sleep(clock, FIRST_PROBES_MS)]);
-
-  async function reload(): Promise<string | null> {
-    try {
-      ({ config, found } = await find());
-      inForce = settingsOf(config, url);
-      bodies.resize(config.bodyMemoryBytes);
-      health.keep(config.catalog);
-      slots.prepare(config.catalog.hosts.values());
-      void freeRoutes.verify();
-      log("reloaded", { models: config.catalog.models.size, hosts: config.catalog.hosts.size });
-      return null;
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      log("reload refused", { problem: error.message });
-      return error.message;
-    }
-  }
-
-  return {
-    url,
-    folder,
-    get config() {
-      return config;
-    },
-    get found() {
-      return found;
-    },
-    reload,
-    async stop() {
-      draining = true;
-      freeRoutes.stop();
-      const stopped = server.stop();
-      const deadlineMs = clock.elapsedMs() + config.drainMs;
-      while (ledger.openHolds > 0 && clock.elapsedMs() < deadlineMs) await sleep(clock, DRAIN_POLL_MS);
-      // What has settled still has its last frames to give.
-      const givenMs = Math.min(deadlineMs, clock.elapsedMs() + CUT_MS);
-      while (server.pendingRequests > 0 && clock.elapsedMs() < givenMs) await sleep(clock, DRAIN_POLL_MS);
-      // Streams that are still open now are cut; each settles for what it delivered.
-      void server.stop(true);
-      const cutMs = clock.elapsedMs() + CUT_MS;
-      while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
-      await Promise.race([stopped, sleep(clock, CUT_MS)]);
-      // Nobody may be reading the log any more.
-      await Promise.race([requestLog?.flush(), sleep(clock, CUT_MS)]);
-      await tracing?.stop(CUT_MS);
-      await Promise.race([retention.stop(), sleep(clock, CUT_MS)]);
-      await books.close();
-      counting.stop();
-      transport.close();
-      await Promise.race([mailer.close(), sleep(clock, CUT_MS)]);
-      await parts.stopSimulated();
-      folder.release();
-    },
+    configInForce: () => configView(inForce.config, inForce.links),
+    metrics: async () => prometheusText((await colleagues?.metrics()) ?? reporting.metrics.read()),
+    onFault: rooms.onFault,
   };
 }
 
-/** Time for cut streams to settle. */
+/** Null once the new configuration is in force; otherwise why it is not. */
+async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<string | null> {
+  try {
+    inForce.replace(await find());
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    log("reload refused", { problem: error.message });
+    return error.message;
+  }
+  const { catalog, bodyMemoryBytes } = inForce.config;
+  rooms.bodies.resize(bodyMemoryBytes);
+  rooms.health.keep(catalog);
+  rooms.slots.prepare(catalog.hosts.values());
+  void rooms.freeRoutes.verify();
+  log("reloaded", { models: catalog.models.size, hosts: catalog.hosts.size });
+  return null;
+}
+
+/** Takes no more requests, lets those that are open end within `drain_ms`, then cuts them. */
+async function drained(server: Bun.Server<unknown>, rooms: Rooms, { inForce, clock }: Parts): Promise<void> {
+  const { ledger } = rooms.books;
+  const stopped = server.stop();
+  const deadlineMs = clock.elapsedMs() + inForce.config.drainMs;
+  while (ledger.openHolds > 0 && clock.elapsedMs() < deadlineMs) await sleep(clock, DRAIN_POLL_MS);
+  // What has settled still has its last frames to give.
+  const givenMs = Math.min(deadlineMs, clock.elapsedMs() + CUT_MS);
+  while (server.pendingRequests > 0 && clock.elapsedMs() < givenMs) await sleep(clock, DRAIN_POLL_MS);
+  // Streams that are still open now are cut; each settles for what it delivered.
+  void server.stop(true);
+  const cutMs = clock.elapsedMs() + CUT_MS;
+  while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
+  await Promise.race([stopped, sleep(clock, CUT_MS)]);
+}
+
+const DRAIN_POLL_MS = 20;
+/** Time for cut streams to settle, and for each part to end. */
 const CUT_MS = 2_000;
+
+async function closed(rooms: Rooms, { clock, folder, stopSimulated }: Parts): Promise<void> {
+  const { reporting, retention, books, counting, transport, mailer } = rooms;
+  // Nobody may be reading the log any more.
+  await Promise.race([reporting.flushLog(), sleep(clock, CUT_MS)]);
+  await reporting.stopTracing(CUT_MS);
+  await Promise.race([retention.stop(), sleep(clock, CUT_MS)]);
+  await books.close();
+  counting.stop();
+  transport.close();
+  await Promise.race([mailer.close(), sleep(clock, CUT_MS)]);
+  await stopSimulated();
+  folder.release();
+}
 
 const sleep = (clock: Clock, ms: number): Promise<void> =>
   new Promise((resolve) => void clock.after(ms, resolve));
 
-function openTracing({ env, clock, random, log }: Parts, known: Known): TraceExporter | null {
-  const settings = tracingSettings(env);
-  if (settings === null) return null;
-  // Headers may hold a secret, and so may an address.
-  log("tracing", { host: URL.parse(settings.url)?.host ?? null });
-  return new TraceExporter(settings, { clock, random, known, fetch });
-}
-
-function serverOf(id: string, { catalog }: Config): ReturnType<Known["server"]> {
-  const url = URL.parse(catalog.hosts.get(id)?.baseUrl ?? "");
-  if (url === null) return null;
-  return { address: url.hostname, port: Number(url.port) || (url.protocol === "https:" ? 443 : 80) };
-}
-
 const openBooks = (parts: Parts): Promise<Bookkeeping> => {
-  const { store } = parts.config;
-  return store.kind === "sqlite" ? openSqliteBooks(parts) : openPostgresBooks(parts, store);
+  const { inForce, folder, clock, log, onLost } = parts;
+  const { config } = inForce;
+  const { store } = config;
+  const tools = { config, folder, clock, log, onLost };
+  return store.kind === "sqlite" ? openSqliteBooks(tools) : openPostgresBooks(tools, store);
 };
 
 const stackOf = (error: unknown) => (error instanceof Error ? error.stack : String(error));
-
-/** The recomputed books, with what is held at this moment. */
-function auditOf({ credits, charges, losses, writeOffs, drifts }: StoreAudit, ledger: Ledger): LedgerAudit {
-  let held = 0n;
-  for (const { id, held: holds } of ledger.booked()) if (id.startsWith("balance:")) held += BigInt(holds);
-  return {
-    creditsNano: credits,
-    chargesNano: charges,
-    heldNano: held,
-    availableNano: credits - charges - held,
-    writeOffsNano: writeOffs,
-    lossesNano: losses,
-    drifts,
-  };
-}
-
-/** Anthropic's counting endpoint takes a request without a ceiling. */
-function withCeiling(body: Uint8Array): Uint8Array {
-  try {
-    const json = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
-    if (typeof json !== "object" || json === null || "max_tokens" in json) return body;
-    return new TextEncoder().encode(JSON.stringify({ ...json, max_tokens: 1 }));
-  } catch {
-    return body;
-  }
-}
-
-/** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
-function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.Server<unknown> {
-  try {
-    return listen(app, address);
-  } catch (error) {
-    const { hostname, port } = address;
-    throw new ConfigError(
-      `nothing can listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to one that is free; 0 picks one.`,
-    );
-  }
-}
-
-export function portOf(text: string | undefined): number {
-  if (text === undefined || text === "") return DEFAULT_PORT;
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new ConfigError(`PORT is "${text}": expected a number from 0 to 65535.`);
-  }
-  return port;
-}
-
-const DEFAULT_PORT = 8080;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createTransport, type Transporter } from "nodemailer";
 import type { Mail } from "./accounts/mail.ts";
 import type { SmtpConfig } from "./config/config.ts";
+import type { Log } from "./log.ts";
 import { randomBase58 } from "./units/base58.ts";
 import type { Clock } from "./units/clock.ts";
 import type { RandomBytes } from "./units/random.ts";
@@ -105,7 +106,7 @@ interface MailerHouse {
   readonly random: RandomBytes;
   /** Answers anew after a reload. */
   smtp(): SmtpConfig | null;
-  log(event: string, fields: Readonly<Record<string, unknown>>): void;
+  readonly log: Log;
 }
 
 /** Keeps absence notes from answering (RFC 3834). */

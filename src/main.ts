@@ -1,7 +1,10 @@
 import { join, resolve } from "node:path";
 import { banner } from "./config/banner.ts";
+import { ConfigError } from "./config/problem.ts";
 import { StoreUnreachable } from "./errors/bookkeeping.ts";
-import { ConfigError, type Log, openGateway, portOf, wantedWorkers } from "./gateway.ts";
+import { openGateway, wantedWorkers } from "./gateway.ts";
+import { portOf } from "./listening.ts";
+import type { Log } from "./log.ts";
 import { DataFolderError } from "./store/data-folder.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 import { lineToSupervisor } from "./workers/line.ts";

@@ -28,6 +28,12 @@ const FLOORS = [
     "bookkeeping-sqlite.ts",
     "bookkeeping-postgres.ts",
     "open-tier.ts",
+    "in-force.ts",
+    "ledger-desk.ts",
+    "listening.ts",
+    "log.ts",
+    "receipts.ts",
+    "reporting.ts",
   ],
 ];
 /** I/O begins at floor 6: below it, only these may be imported from outside. */

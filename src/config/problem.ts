@@ -11,6 +11,11 @@ export interface ConfigProblem {
   readonly expected: string;
 }
 
+/** The configuration, or a variable of the environment, cannot be used; the message lists every problem. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
 const PROBLEMS_SHOWN_MAX = 50;
 
 /** One problem a line, in the order of the file. */

@@ -4,6 +4,7 @@ import { errorObject, type Refusal, refusalHeaders, refused } from "../errors/re
 import { suspension } from "../errors/suspension.ts";
 import { attempt, type Outcome } from "../hosts/attempt.ts";
 import type { Opened } from "../hosts/try.ts";
+import type { Holder } from "../keys/keyring.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { Home } from "../routing/affinity.ts";
@@ -22,7 +23,7 @@ import type { Answer, Call, WholeAnswer } from "./answer.ts";
 import { Bill } from "./bill.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { Delivery } from "./delivery.ts";
-import type { Holder, House, Settings } from "./house.ts";
+import type { House, Settings } from "./house.ts";
 import { chargesForFree, usedTokens } from "./metering.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { type RequestTrace, refusedReceipt } from "./receipt.ts";

@@ -2,7 +2,7 @@ import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { AttemptLimits, HealthDesk, Try } from "../hosts/attempt.ts";
 import type { Destinations } from "../hosts/destination.ts";
 import type { Transport } from "../hosts/transport.ts";
-import type { Balance, Budget, Key } from "../keys/key.ts";
+import type { Holder } from "../keys/keyring.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
@@ -64,13 +64,6 @@ export interface Settings {
   readonly writeOffTokens: number;
   readonly defaultMaxOutputTokens: number;
   readonly openTierRpm: number | null;
-}
-
-/** Who a live key belongs to. */
-export interface Holder {
-  readonly key: Key;
-  readonly balance: Balance;
-  readonly budgets: readonly Budget[];
 }
 
 /** See store/journal. */

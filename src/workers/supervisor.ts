@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { Log } from "../gateway.ts";
 import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
+import type { Log } from "../log.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Answers, FromWorker, Question, ToWorker } from "./messages.ts";
 import { Places } from "./places.ts";

@@ -1,10 +1,11 @@
 import type { Catalog, Host, Model, Price } from "../../src/catalog/catalog.ts";
 import type { Answer } from "../../src/generation/answer.ts";
 import { generator } from "../../src/generation/generate.ts";
-import type { Holder, House, Settings } from "../../src/generation/house.ts";
+import type { House, Settings } from "../../src/generation/house.ts";
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
+import type { Holder } from "../../src/keys/keyring.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";

@@ -1,0 +1,26 @@
+import { ConfigError } from "./config/problem.ts";
+import { type Address, type httpApp, listen } from "./http/app.ts";
+
+/** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
+export function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.Server<unknown> {
+  try {
+    return listen(app, address);
+  } catch (error) {
+    const { hostname, port } = address;
+    throw new ConfigError(
+      `nothing can listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to one that is free; 0 picks one.`,
+    );
+  }
+}
+
+/** What the variable PORT says; 8080 where it says nothing. */
+export function portOf(text: string | undefined): number {
+  if (text === undefined || text === "") return DEFAULT_PORT;
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new ConfigError(`PORT is "${text}": expected a number from 0 to 65535.`);
+  }
+  return port;
+}
+
+const DEFAULT_PORT = 8080;

@@ -1,0 +1,26 @@
+import { LRUCache } from "lru-cache";
+import { formatReceipt, type Receipt } from "./generation/receipt.ts";
+import type { ReceiptReader } from "./http/deps.ts";
+import type { StoredReceipt } from "./store/ledger-store.ts";
+import type { BalanceId, ReceiptId } from "./units/id.ts";
+
+/** The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are not written down. */
+export class Receipts implements ReceiptReader {
+  readonly receipts: ReceiptReader["receipts"];
+  private readonly refused = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED });
+
+  constructor(private readonly books: ReceiptReader) {
+    this.receipts = books.receipts;
+  }
+
+  async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
+    return this.refused.get(id) ?? this.books.receipt(id);
+  }
+
+  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void {
+    const { id, createdAt, keyId, balanceId } = receipt;
+    this.refused.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
+  }
+}
+
+const MAX_REFUSED = 10_000;
