@@ -130,7 +130,8 @@ export async function openPostgresBooks(
     async audit() {
       await books.journal.flushed();
       await books.shipAll();
-      return withMemory(await store.audit(), await store.shipped(name), ledger);
+      const { appliedThrough } = books;
+      return withMemory(await store.audit(), await store.shipped(name), ledger, appliedThrough);
     },
     figures: () => figures(grants, books, node),
     async close() {
@@ -197,10 +198,16 @@ function tend(grants: Grants, clock: Clock): () => void {
   return () => timer.cancel();
 }
 
-/** What was shipped in this epoch is what this process has spent, less what it has spent since. */
-function withMemory(audit: StoreAudit, shipped: ReadonlyMap<CounterId, number>, ledger: Ledger): StoreAudit {
+/** What was shipped in this epoch is what this process has spent, where it has not spent more since. */
+function withMemory(
+  audit: StoreAudit,
+  shipped: ReadonlyMap<CounterId, number>,
+  ledger: Ledger,
+  appliedThrough: number,
+): StoreAudit {
   const drifts = [...audit.drifts];
-  for (const { id, spent } of ledger.booked()) {
+  for (const { id, spent, changedBy } of ledger.booked()) {
+    if (changedBy > appliedThrough) continue;
     const drift = BigInt(shipped.get(id) ?? 0) - BigInt(spent);
     if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
   }

@@ -58,7 +58,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     async audit() {
       await books.journal.flushed();
       books.applyAll();
-      return withMemory(control, ledger);
+      return withMemory(control, ledger, books.appliedThrough);
     },
     figures: () => [],
     async close() {
@@ -71,11 +71,12 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   };
 }
 
-/** The store's recomputed books, held against memory. */
-function withMemory(store: LedgerStore, ledger: Ledger): StoreAudit {
+/** The store's recomputed books, held against memory, where that has not gone on since. */
+function withMemory(store: LedgerStore, ledger: Ledger, appliedThrough: number): StoreAudit {
   const audit = store.audit();
   const drifts = [...audit.drifts];
-  for (const { id, spent } of ledger.booked()) {
+  for (const { id, spent, changedBy } of ledger.booked()) {
+    if (changedBy > appliedThrough) continue;
     const drift = BigInt(store.spent(id)) - BigInt(spent);
     if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
   }

@@ -27,7 +27,12 @@ export class DisklessBooks {
       ledger.checkpoint();
       this.journal.schedule();
     });
-    this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.journal.durableNow, IDLE_MS)));
+    this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
+  }
+
+  /** The journal's number up to which PostgreSQL's sums are complete. */
+  get appliedThrough(): number {
+    return this.journal.durableNow;
   }
 
   /** Resolves when everything that happened so far is in PostgreSQL; rejects when that cannot be reached. */

@@ -43,7 +43,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   protected abstract retire(before: number): boolean | Promise<boolean>;
 
   /** The journal's number up to which the database's sums are complete. */
-  protected get appliedThrough(): number {
+  get appliedThrough(): number {
     const next = this.journal.unapplied(1)[0];
     return next === undefined ? this.journal.durableNow : next.sequence - 1;
   }

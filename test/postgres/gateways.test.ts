@@ -69,6 +69,18 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
     await expectBooksInOrder();
   });
 
+  test("an audit while requests end finds nothing that is not there", async () => {
+    const keys = await Promise.all(gateways.map((gateway) => gateway.key(1)));
+    let running = true;
+    const clients = keys.map(async ({ key }, at) => {
+      while (running) expect((await ask(at, key)).status).toBe(200);
+    });
+    for (let audit = 0; audit < 10; audit++) await expectBooksInOrder();
+    running = false;
+    await Promise.all(clients);
+    await expectBooksInOrder();
+  });
+
   test("a balance that covers ten admits ten, wherever they are sent", async () => {
     const key = await gateways[0]!.key(0.01);
     expect(await storm([key.key])).toEqual({ 200: 10, 402: 290 });
