@@ -65,6 +65,8 @@ export interface Price {
   readonly cacheWrite: NanoPerMillion;
   /** Of what is kept for an hour; absent: as `cacheWrite`. */
   readonly cacheWrite1h?: NanoPerMillion;
+  /** Of sound in a prompt; absent: as `input`. */
+  readonly audioInput?: NanoPerMillion;
 }
 
 /** One way to reach a model: a host, and the model's name there. */

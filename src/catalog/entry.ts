@@ -26,6 +26,8 @@ export interface CatalogEntry {
 
 export interface PriceEntry {
   readonly input: number;
+  /** Where sound has a price of its own. */
+  readonly audio_input?: number;
   readonly output: number;
   readonly cache_read: number;
   readonly cache_write: number;
@@ -71,6 +73,7 @@ export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry 
 
 const priceEntry = (price: Price): PriceEntry => ({
   input: usdPerMillion(price.input),
+  ...(price.audioInput === undefined ? {} : { audio_input: usdPerMillion(price.audioInput) }),
   output: usdPerMillion(price.output),
   cache_read: usdPerMillion(price.cacheRead),
   cache_write: usdPerMillion(price.cacheWrite),

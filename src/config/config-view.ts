@@ -98,6 +98,7 @@ const priceRow = (price: Price | null) =>
     ? null
     : {
         input: price.input / NANO_PER_USD,
+        ...(price.audioInput === undefined ? {} : { audio_input: price.audioInput / NANO_PER_USD }),
         output: price.output / NANO_PER_USD,
         cache_read: price.cacheRead / NANO_PER_USD,
         cache_write: price.cacheWrite / NANO_PER_USD,

@@ -160,6 +160,7 @@ function priceAt(prices: ModelInfo["prices"], at: EpochMs): Priced | null {
   }
   const known = today.flatMap((price) => flatPrice(price) ?? []);
   if (known.length === 0) return null;
+  const hears = known.some(({ price }) => price.audioInput !== undefined);
   const dearest = (line: keyof Price): NanoPerMillion =>
     Math.max(...known.map(({ price }) => price[line] ?? 0)) as NanoPerMillion;
   return {
@@ -169,6 +170,7 @@ function priceAt(prices: ModelInfo["prices"], at: EpochMs): Priced | null {
       cacheRead: dearest("cacheRead"),
       cacheWrite: dearest("cacheWrite"),
       cacheWrite1h: dearest("cacheWrite1h"),
+      ...(hears ? { audioInput: dearest("audioInput") } : {}),
     },
     upToTokens: Math.min(...known.map(({ upToTokens }) => upToTokens)),
   };
@@ -176,14 +178,15 @@ function priceAt(prices: ModelInfo["prices"], at: EpochMs): Priced | null {
 
 /** Null when a line is missing or the whole costs nothing: that is not a price to sell at. */
 function flatPrice(price: ModelPrice): Priced | null {
-  const { input_mtok, output_mtok, cache_read_mtok, cache_write_mtok } = price;
+  const { input_mtok, output_mtok, cache_read_mtok, cache_write_mtok, input_audio_mtok } = price;
   const input = base(input_mtok);
   const output = base(output_mtok);
   if (input === null || output === null || (input === 0 && output === 0)) return null;
-  const steps = [input_mtok, output_mtok, cache_read_mtok, cache_write_mtok].flatMap((line) =>
-    typeof line === "object" ? line.tiers.map(({ start }) => start) : [],
+  const steps = [input_mtok, output_mtok, cache_read_mtok, cache_write_mtok, input_audio_mtok].flatMap(
+    (line) => (typeof line === "object" ? line.tiers.map(({ start }) => start) : []),
   );
   // Some lists name only what the cache adds to the input's price.
+  const audioInput = base(input_audio_mtok);
   const cacheWrite = Math.max(base(cache_write_mtok) ?? 0, input) as NanoPerMillion;
   return {
     price: {
@@ -192,6 +195,7 @@ function flatPrice(price: ModelPrice): Priced | null {
       cacheRead: base(cache_read_mtok) ?? input,
       cacheWrite,
       cacheWrite1h: Math.max(2 * input, cacheWrite) as NanoPerMillion,
+      ...(audioInput === null ? {} : { audioInput }),
     },
     upToTokens: Math.min(...steps),
   };

@@ -237,5 +237,6 @@ function readPrice(row: PriceRow, path: Path, report: Report): Price {
     cacheWrite: line("cache_write", row.input),
     // What Anthropic documents, the one that has such a cache ("Prompt caching", pricing).
     cacheWrite1h: line("cache_write_1h", Math.max(2 * row.input, row.cache_write ?? 0)),
+    ...(row.audio_input === undefined ? {} : { audioInput: line("audio_input", 0) }),
   };
 }

@@ -62,8 +62,9 @@ const Price = Type.Object(
     cache_read: Type.Optional(usdPerMillion()),
     cache_write: Type.Optional(usdPerMillion()),
     cache_write_1h: Type.Optional(usdPerMillion()),
+    audio_input: Type.Optional(usdPerMillion()),
   },
-  { ...strict, expected: "a price: { input, output, cache_read, cache_write, cache_write_1h }" },
+  { ...strict, expected: "a price: { input, output, cache_read, cache_write, cache_write_1h, audio_input }" },
 );
 
 const Host = Type.Object(

@@ -78,6 +78,7 @@ export type BudgetWindow = "day" | "week" | "month" | "total";
 
 export interface PriceAnswer {
   readonly input: number;
+  readonly audio_input?: number;
   readonly output: number;
   readonly cache_read: number;
   readonly cache_write: number;
@@ -128,6 +129,8 @@ export interface AttemptAnswer {
 
 export interface TokensAnswer {
   readonly input: number;
+  /** Of `input`. */
+  readonly audio_input?: number;
   readonly cache_read: number;
   readonly cache_write: number;
   /** Of `cache_write`. */

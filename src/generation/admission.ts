@@ -100,7 +100,8 @@ function size({ plan, request, settings }: Ask, promptBound: number | null): Siz
   const outputCeiling = ceiling * request.choices;
   const widest = widestModel(plan).contextLength;
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
-  const prompt = { bound, cachedFor1h: request.promptCachedFor1h };
+  const { promptCachedFor1h: cachedFor1h, promptBesideAudio } = request;
+  const prompt = { bound, cachedFor1h, hasAudio: promptBesideAudio !== null };
   const price = dearestOf(plan);
   const amount = plan.tier === "open" ? ZERO_USD : worstCase(prompt, outputCeiling, price);
   return { amount, outputCeiling, prompt, price };

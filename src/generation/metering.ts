@@ -1,5 +1,5 @@
 import type { Price } from "../catalog/catalog.ts";
-import { NO_PROMPT, type Tokens, worstCase } from "../ledger/charge.ts";
+import { NO_PROMPT, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { Stop } from "../routing/stop.ts";
@@ -55,7 +55,7 @@ export function usedTokens(
   request: GenerationRequest,
 ): { tokens: Tokens; from: "host" | "counted" } {
   if (usage !== null && (usage.output > 0 || countedOutput === 0)) {
-    return { tokens: withCacheTime(usage, request), from: "host" };
+    return { tokens: completed(usage, request), from: "host" };
   }
   return { tokens: deliveredTokens(usage, countedOutput, request), from: "counted" };
 }
@@ -69,20 +69,25 @@ export function deliveredTokens(
   countedOutput: number,
   request: GenerationRequest,
 ): Tokens {
-  const reported = usage === null ? null : withCacheTime(usage, request);
-  const prompt = reported ?? { input: request.promptEstimate, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0 };
-  const { input, cacheRead, cacheWrite, cacheWrite1h = 0 } = prompt;
+  const known = usage ?? { ...NO_TOKENS, input: request.promptEstimate };
+  const { input, audioInput = 0, cacheRead, cacheWrite, cacheWrite1h = 0 } = completed(known, request);
   const allowed = (request.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.choices;
   const output = Math.min(countedOutput, allowed);
-  return { input, cacheRead, cacheWrite, cacheWrite1h, output, reasoning: 0 };
+  return { input, audioInput, cacheRead, cacheWrite, cacheWrite1h, output, reasoning: 0 };
 }
 
 /** Whether a host wants money for what its route gives away. */
 export const chargesForFree = ({ route }: Stop, usage: Usage | null): boolean =>
   route.free && usage?.costUsd !== undefined && usage.costUsd > 0;
 
-/** Where a host does not say how much is kept for an hour, and the request asked for that, all is. */
-function withCacheTime(usage: Usage, { promptCachedFor1h }: GenerationRequest): Usage {
-  const isUntold = promptCachedFor1h && usage.cacheWrite1h === undefined;
-  return isUntold ? { ...usage, cacheWrite1h: usage.cacheWrite } : usage;
+/**
+ * What a host does not say of a prompt is taken for the dearer kind, as far as the request has that. Sound is only believed
+ * of a request that has some.
+ */
+function completed(usage: Tokens, { promptCachedFor1h, promptBesideAudio }: GenerationRequest): Tokens {
+  const { input, cacheWrite, audioInput: heard, cacheWrite1h: kept } = usage;
+  const cacheWrite1h = kept ?? (promptCachedFor1h ? cacheWrite : 0);
+  const audioInput = promptBesideAudio === null ? 0 : (heard ?? Math.max(0, input - promptBesideAudio));
+  const isComplete = audioInput === (heard ?? 0) && cacheWrite1h === (kept ?? 0);
+  return isComplete ? usage : { ...usage, audioInput, cacheWrite1h };
 }

@@ -62,9 +62,10 @@ export function formatReceipt(receipt: Receipt): string {
     stream: receipt.stream,
     tokens: {
       input: tokens.input,
+      // Left out where there is none.
+      audio_input: tokens.audioInput || undefined,
       cache_read: tokens.cacheRead,
       cache_write: tokens.cacheWrite,
-      // Left out where there are none.
       cache_write_1h: tokens.cacheWrite1h || undefined,
       output: tokens.output,
       reasoning: tokens.reasoning,
@@ -131,8 +132,12 @@ export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writte
 
 const publicTry = ({ host, outcome, ms, detail }: Try) => ({ host, outcome, ms: Math.round(ms), detail });
 
-const publicPrice = ({ input, output, cacheRead, cacheWrite, cacheWrite1h }: Price, tokens: Tokens) => ({
+const publicPrice = (
+  { input, output, cacheRead, cacheWrite, cacheWrite1h, audioInput }: Price,
+  tokens: Tokens,
+) => ({
   input: perMillion(input),
+  audio_input: tokens.audioInput ? perMillion(audioInput ?? input) : undefined,
   output: perMillion(output),
   cache_read: perMillion(cacheRead),
   cache_write: perMillion(cacheWrite),

@@ -6,6 +6,7 @@ import { answerOf, count, listOf, oneOf, orNone } from "./answers.ts";
 export const PriceAnswer = answerOf(
   {
     input: Type.Number(),
+    audio_input: Type.Optional(Type.Number({ description: "of sound in a prompt, where it differs" })),
     output: Type.Number(),
     cache_read: Type.Number(),
     cache_write: Type.Number(),

@@ -28,6 +28,7 @@ const ReceiptAnswer = answerOf(
     stream: Type.Boolean(),
     tokens: answerOf({
       input: count,
+      audio_input: Type.Optional(Type.Integer({ minimum: 1, description: "of `input`, what is sound" })),
       cache_read: count,
       cache_write: count,
       cache_write_1h: Type.Optional(

@@ -2,11 +2,12 @@ import type { Price } from "../catalog/catalog.ts";
 import { lineFemto, type NanoUsd, sumLines } from "../units/usd.ts";
 
 /**
- * Tokens by kind, as priced: disjoint but for `reasoning`, which is a part of `output`, and `cacheWrite1h`, the part of
- * `cacheWrite` that is kept for an hour.
+ * Tokens by kind, as priced: disjoint but for `audioInput`, the part of `input` that is sound, `cacheWrite1h`, the part of
+ * `cacheWrite` that is kept for an hour, and `reasoning`, which is a part of `output`.
  */
 export interface Tokens {
   readonly input: number;
+  readonly audioInput?: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
   readonly cacheWrite1h?: number;
@@ -18,9 +19,10 @@ export const NO_TOKENS: Tokens = { input: 0, cacheRead: 0, cacheWrite: 0, output
 
 /** What the tokens cost: exact products, one rounding, up to the next nano-dollar. */
 export function costOf(tokens: Tokens, price: Price): NanoUsd {
-  const { cacheWrite1h = 0 } = tokens;
+  const { audioInput = 0, cacheWrite1h = 0 } = tokens;
   return sumLines(
-    lineFemto(tokens.input, price.input),
+    lineFemto(tokens.input - audioInput, price.input),
+    lineFemto(audioInput, price.audioInput ?? price.input),
     lineFemto(tokens.cacheRead, price.cacheRead),
     lineFemto(tokens.cacheWrite - cacheWrite1h, price.cacheWrite),
     lineFemto(cacheWrite1h, price.cacheWrite1h ?? price.cacheWrite),
@@ -28,13 +30,14 @@ export function costOf(tokens: Tokens, price: Price): NanoUsd {
   );
 }
 
-/** A prompt as far as its price goes: at most so many tokens, and whether some may be kept in the cache for an hour. */
+/** A prompt as far as its price goes: at most so many tokens, some of which may be kept in the cache for an hour, or be sound. */
 export interface PromptSize {
   readonly bound: number;
   readonly cachedFor1h: boolean;
+  readonly hasAudio: boolean;
 }
 
-export const NO_PROMPT: PromptSize = { bound: 0, cachedFor1h: false };
+export const NO_PROMPT: PromptSize = { bound: 0, cachedFor1h: false, hasAudio: false };
 
 /** The most that such a prompt and `outputCeiling` tokens of answer can cost at this price. */
 export function worstCase(prompt: PromptSize, outputCeiling: number, price: Price): NanoUsd {
@@ -49,6 +52,7 @@ export function dearest(prices: readonly Price[]): Price {
     cacheRead: max(bound.cacheRead, price.cacheRead),
     cacheWrite: max(bound.cacheWrite, price.cacheWrite),
     cacheWrite1h: max(bound.cacheWrite1h ?? bound.cacheWrite, price.cacheWrite1h ?? price.cacheWrite),
+    audioInput: max(bound.audioInput ?? bound.input, price.audioInput ?? price.input),
   }));
 }
 
@@ -65,12 +69,10 @@ export function affordableOutput(
   return Math.floor(Math.floor((left / price.output) * 1_000_000) / choices);
 }
 
-function promptFemto({ bound, cachedFor1h }: PromptSize, price: Price): number | bigint {
-  const { input, cacheRead, cacheWrite, cacheWrite1h = cacheWrite } = price;
-  return lineFemto(
-    bound,
-    max(max(input, cacheRead), max(cacheWrite, cachedFor1h ? cacheWrite1h : cacheWrite)),
-  );
+function promptFemto({ bound, cachedFor1h, hasAudio }: PromptSize, price: Price): number | bigint {
+  const { input, cacheRead, cacheWrite, cacheWrite1h = cacheWrite, audioInput = input } = price;
+  const read = max(max(input, cacheRead), hasAudio ? audioInput : input);
+  return lineFemto(bound, max(read, max(cacheWrite, cachedFor1h ? cacheWrite1h : cacheWrite)));
 }
 
 const max = <N extends number>(a: N, b: N): N => (a > b ? a : b);

@@ -16,26 +16,31 @@ export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unkno
       estimate: estimatePrompt(body.length),
       mediaTokens: 0,
       hasFiles: false,
+      besideAudio: null,
       unseen,
     };
   }
   const all = { characters: 0, tokens: 0, mediaTokens: 0, hasFiles: false, unseen };
+  let audioTokens: number | null = null;
   walkPrompt(json, {
     text() {},
-    media({ characters, tokens, files, unseen }) {
+    media({ characters, tokens, files, unseen, audio }) {
       all.characters += characters;
       all.tokens += tokens;
       if (files.length === 0) all.mediaTokens += tokens;
       else all.hasFiles = true;
       all.unseen ||= unseen;
+      if (audio) audioTokens = (audioTokens ?? 0) + tokens;
     },
   });
   const textBytes = Math.max(0, body.length - all.characters);
+  const estimate = estimatePrompt(textBytes) + all.tokens;
   return {
     bound: textBytes + all.mediaTokens,
-    estimate: estimatePrompt(textBytes) + all.tokens,
+    estimate,
     mediaTokens: all.mediaTokens,
     hasFiles: all.hasFiles,
+    besideAudio: audioTokens === null ? null : estimate - audioTokens,
     unseen: all.unseen,
   };
 }
@@ -48,6 +53,8 @@ export interface PromptSize {
   readonly mediaTokens: number;
   /** Files are embedded. */
   readonly hasFiles: boolean;
+  /** Of the estimate, what is not sound; null where nothing is. */
+  readonly besideAudio: number | null;
   /** The host adds to the prompt what only it knows, up to all that the model reads at once. */
   readonly unseen: boolean;
 }

@@ -36,7 +36,7 @@ export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model"
 export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): GenerationRequest {
   const { surface, body, json, model, stream } = read;
   const { models, provider, route, fallbacks } = json;
-  const { bound, estimate, mediaTokens, hasFiles, unseen } = sizePrompt(body, json);
+  const { bound, estimate, mediaTokens, hasFiles, besideAudio, unseen } = sizePrompt(body, json);
   return {
     surface,
     body,
@@ -49,6 +49,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     promptEstimate: estimate,
     mediaTokens,
     promptHasFiles: hasFiles,
+    promptBesideAudio: besideAudio,
     promptCachedFor1h: isCachedFor1h(body, json),
     promptUnseen: unseen,
     overrides: { models, provider, route, fallbacks },
@@ -68,6 +69,7 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   promptEstimate: request.promptEstimate,
   mediaTokens: request.mediaTokens,
   promptHasFiles: request.promptHasFiles,
+  promptBesideAudio: request.promptBesideAudio,
   promptCachedFor1h: request.promptCachedFor1h,
   promptUnseen: request.promptUnseen,
   overrides: {},

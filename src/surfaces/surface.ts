@@ -37,6 +37,8 @@ export interface GenerationRequest {
   readonly mediaTokens: number;
   /** Files are embedded, of which only reading them tells how many tokens they come to. */
   readonly promptHasFiles: boolean;
+  /** A fair guess of the prompt's tokens that are not sound; null where there is no sound in it. */
+  readonly promptBesideAudio: number | null;
   /** Some of it may be kept in a cache for an hour, which costs more. */
   readonly promptCachedFor1h: boolean;
   /** The host adds what nobody here knows the size of: files that it fetches, its own searches. */
@@ -58,7 +60,9 @@ export interface Usage {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** The part of it that is kept for an hour; absent where the host does not say. */
+  /** The part of `input` that is sound; absent where the host does not say. */
+  readonly audioInput?: number;
+  /** The part of `cacheWrite` that is kept for an hour; absent where the host does not say. */
   readonly cacheWrite1h?: number;
   readonly output: number;
   readonly reasoning: number;

@@ -21,6 +21,8 @@ export interface Media {
   readonly files: readonly string[];
   /** A file that the host fetches by itself: nobody here knows its size. */
   readonly unseen: boolean;
+  /** Sound, or a file of it. */
+  readonly audio: boolean;
 }
 
 /** Where the three languages have what was said. */
@@ -76,11 +78,14 @@ function mediaOf(part: Record<string, unknown>, kind: "image" | "file"): Media {
   const tokens = kind === "image" ? IMAGE_TOKENS : Math.ceil(characters / EMBEDDED_CHARACTERS_PER_TOKEN);
   const files =
     kind === "image" ? [] : embedded.filter((data) => part.type !== "input_audio" || !AUDIO.test(data));
-  return { characters, tokens, files, unseen };
+  const audio = part.type === "input_audio" || embedded.some((data) => CALLED_AUDIO.test(data));
+  return { characters, tokens, files, unseen, audio };
 }
 
 /** WAV and MP3, as they begin in base64: a quarter of a token a character is far above what hosts count for their seconds. */
 const AUDIO = /^(data:[^,]*,)?(UklGR|SUQz|\/[/+])/;
+
+const CALLED_AUDIO = /^data:audio\//i;
 
 const EMBEDDING = ["data", "file_data", "url", "image_url"];
 const REFERRING = ["url", "file_url", "file_id", "file_data"];

@@ -64,6 +64,10 @@ test("prices are those of the provider's page, the cache's among them", () => {
     cacheWrite: 1_250_000_000,
     cacheWrite1h: 2_000_000_000,
   } as never);
+  expect(model("gemini", "google/gemini-2.5-flash")?.price).toMatchObject({
+    input: 300_000_000,
+    audioInput: 1_000_000_000,
+  } as never);
 });
 
 test("where long prompts cost more, the context ends at the price's step", () => {

@@ -3,7 +3,13 @@ import { deliveredTokens } from "../../src/generation/metering.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 
 const asked = (maxOutputTokens: number | null, choices = 1) =>
-  ({ maxOutputTokens, choices, promptEstimate: 10, promptCachedFor1h: false }) as GenerationRequest;
+  ({
+    maxOutputTokens,
+    choices,
+    promptEstimate: 10,
+    promptCachedFor1h: false,
+    promptBesideAudio: null,
+  }) as GenerationRequest;
 
 // Of a stream that its client left nobody tells the usage, and tokens that are counted by their text may be too many.
 test.each([

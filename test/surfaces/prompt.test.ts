@@ -33,6 +33,20 @@ test("base64 of images and files is no text", () => {
   expect(size("chat.completions", audio(`ZkxhQ${LONG}`)).promptHasFiles).toBe(true);
 });
 
+test("what is sound, and what of the prompt is not, is told apart", () => {
+  const text = { type: "text", text: LONG };
+  const wav = { type: "input_audio", input_audio: { data: `UklGR${LONG}`, format: "wav" } };
+  const file = { type: "file", file: { file_data: `data:Audio/mp3;base64,${LONG}` } };
+  const pdf = { type: "file", file: { file_data: `data:application/pdf;base64,${LONG}` } };
+  const beside = (...content: object[]) => size("chat.completions", said(...content)).promptBesideAudio;
+  expect([beside(text), beside(text, pdf)]).toEqual([null, null]);
+  const textAlone = size("chat.completions", said(text)).promptEstimate;
+  for (const sound of [[wav], [file], [wav, file]]) {
+    expect(beside(text, ...sound)).toBeGreaterThanOrEqual(textAlone);
+    expect(beside(text, ...sound)).toBeLessThan(textAlone + 100);
+  }
+});
+
 test.each<[string, object]>([
   ["arguments of a call", said({ type: "tool_use", input: { type: "image", source: { data: LONG } } })],
   ["a plain-text document", said({ type: "document", source: { type: "text", data: LONG } })],

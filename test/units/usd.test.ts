@@ -57,8 +57,15 @@ test("the worst case bounds every host and every kind of prompt token", () => {
   const cheap = { input: 1, output: 9, cacheRead: 1, cacheWrite: 5 } as never;
   const dear = { input: 3, output: 2, cacheRead: 1, cacheWrite: 1 } as never;
   const bound = dearest([cheap, dear]);
-  expect(bound).toEqual({ input: 3, output: 9, cacheRead: 1, cacheWrite: 5, cacheWrite1h: 5 } as never);
-  const prompt = { bound: 2_000_000, cachedFor1h: false };
+  expect(bound).toEqual({
+    input: 3,
+    output: 9,
+    cacheRead: 1,
+    cacheWrite: 5,
+    cacheWrite1h: 5,
+    audioInput: 3,
+  } as never);
+  const prompt = { bound: 2_000_000, cachedFor1h: false, hasAudio: false };
   expect(worstCase(prompt, 1_000_000, bound)).toBe(nanoUsd(2 * 5 + 9));
 });
 
@@ -75,7 +82,7 @@ test("what is kept in a cache for an hour has a price of its own, which bounds s
   expect(costOf(tokens, price)).toBe(nanoUsd(2 * 5 + 7));
   const other = { input: 1, output: 9, cacheRead: 1, cacheWrite: 6 } as never;
   expect(dearest([price, other])).toMatchObject({ cacheWrite: 6, cacheWrite1h: 7 } as never);
-  expect(worstCase({ bound: 1_000_000, cachedFor1h: true }, 0, price)).toBe(nanoUsd(7));
-  expect(worstCase({ bound: 1_000_000, cachedFor1h: false }, 0, price)).toBe(nanoUsd(5));
-  expect(worstCase({ bound: 1_000_000, cachedFor1h: true }, 0, other)).toBe(nanoUsd(6));
+  expect(worstCase({ bound: 1_000_000, cachedFor1h: true, hasAudio: false }, 0, price)).toBe(nanoUsd(7));
+  expect(worstCase({ bound: 1_000_000, cachedFor1h: false, hasAudio: false }, 0, price)).toBe(nanoUsd(5));
+  expect(worstCase({ bound: 1_000_000, cachedFor1h: true, hasAudio: false }, 0, other)).toBe(nanoUsd(6));
 });

@@ -69,10 +69,11 @@ export function ReceiptPage({ id }: { id: string }) {
 /** The bill, line by line. Reasoning is a part of the output and is no line of its own. */
 function Cost({ of }: { of: ReceiptAnswer }) {
   const { tokens, price } = of;
-  const { cache_write_1h: kept1h = 0 } = tokens;
+  const { cache_write_1h: kept1h = 0, audio_input: audio = 0 } = tokens;
   const lines = (
     [
-      ["Input", tokens.input, price?.input],
+      ["Input", tokens.input - audio, price?.input],
+      ["Audio input", audio, price?.audio_input],
       ["Read from cache", tokens.cache_read, price?.cache_read],
       ["Written to cache", tokens.cache_write - kept1h, price?.cache_write],
       ["Written to cache for an hour", kept1h, price?.cache_write_1h],

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Made, type OpenGateway, open } from "./open.ts";
+
+/** A host that hears 1,000 tokens of prompt, and tells in OpenAI's words how many of them were sound, or does not. */
+let gateway: OpenGateway;
+let mine: Made;
+let details: object = {};
+const host = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: () =>
+    Response.json({
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message: { role: "assistant", content: "Yes." }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 1_000, completion_tokens: 2, total_tokens: 1_002, ...details },
+    }),
+});
+
+beforeAll(async () => {
+  const model = (id: string, price: string) => `
+  - id: test/${id}
+    context_length: 100000
+    max_output_tokens: 4000
+    price: { ${price} }
+    routes: [{ host: a, model: m }]`;
+  gateway = await open(`
+hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions] }]
+models:${model("hears", "input: 2, output: 5, cache_read: 1, audio_input: 40")}${model("plain", "input: 2, output: 5")}
+`);
+  mine = await gateway.key(10);
+});
+afterAll(async () => {
+  await gateway.close();
+  await host.stop(true);
+});
+
+const SOUND = { type: "input_audio", input_audio: { data: `UklGR${"A".repeat(4_000)}`, format: "wav" } };
+const TEXT = { type: "text", text: "w".repeat(400) };
+
+async function receiptOf(content: object[], model = "hears") {
+  const json = { model: `test/${model}`, max_tokens: 10, messages: [{ role: "user", content }] };
+  const answer = await gateway.send("POST", "/v1/chat/completions", { bearer: mine.key, json });
+  expect(answer.status).toBe(200);
+  const id = answer.headers.get("x-gateway-receipt");
+  return (await gateway.send("GET", `/v1/receipts/${id}`, { bearer: mine.key })).json;
+}
+
+/** In millionths of a dollar. */
+const cost = (text: number, audio: number, cached = 0) => (text * 2 + audio * 40 + cached + 2 * 5) / 1e6;
+const heard = (audio_tokens: number, cached_tokens = 0) => ({
+  prompt_tokens_details: { audio_tokens, cached_tokens },
+});
+
+test("what the host says that it heard costs the price of audio, as the receipt shows", async () => {
+  details = heard(800);
+  const { tokens, price, cost_usd } = await receiptOf([TEXT, SOUND]);
+  expect(tokens).toMatchObject({ input: 1_000, audio_input: 800 });
+  expect(price).toMatchObject({ input: 2, audio_input: 40 });
+  expect(cost_usd).toBeCloseTo(cost(200, 800), 9);
+});
+
+test("of what was read from the cache nothing counts as heard", async () => {
+  details = heard(800, 900);
+  const { tokens, cost_usd } = await receiptOf([TEXT, SOUND]);
+  expect(tokens).toMatchObject({ input: 100, cache_read: 900, audio_input: 100 });
+  expect(cost_usd).toBeCloseTo(cost(0, 100, 900), 9);
+});
+
+test("where the host does not say, what exceeds the text of the prompt was heard", async () => {
+  details = {};
+  const { tokens } = await receiptOf([TEXT, SOUND]);
+  expect(tokens.audio_input).toBeGreaterThan(700);
+  expect(tokens.audio_input).toBeLessThan(950);
+  expect((await receiptOf([TEXT])).tokens.audio_input).toBeUndefined();
+});
+
+test("a request with sound holds the price of audio, and no other does", async () => {
+  details = heard(800);
+  const [loud, plain] = [await receiptOf([TEXT, SOUND]), await receiptOf([TEXT, SOUND], "plain")];
+  expect(loud.held_usd / plain.held_usd).toBeGreaterThan(15);
+  const [silent, text] = [await receiptOf([TEXT]), await receiptOf([TEXT], "plain")];
+  expect(silent.held_usd / text.held_usd).toBeLessThan(1.05);
+  // Whatever the host says: there was nothing to hear.
+  expect(silent.cost_usd).toBeCloseTo(cost(1_000, 0), 9);
+});
+
+test("a model without a price of audio charges it as text", async () => {
+  details = heard(800);
+  const { price, cost_usd } = await receiptOf([TEXT, SOUND], "plain");
+  expect(price.audio_input).toBe(2);
+  expect(cost_usd).toBeCloseTo(cost(1_000, 0), 9);
+});
+
+test("the catalog names the price", async () => {
+  const { data } = (await gateway.send("GET", "/v1/catalog", { bearer: mine.key })).json;
+  const prices = data.map(({ price }: { price: { audio_input?: number } }) => price.audio_input);
+  expect(prices).toEqual([40, undefined]);
+});
