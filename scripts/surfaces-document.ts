@@ -34,8 +34,9 @@ A seal holds a signature or encrypted thoughts of one family (the host's languag
 that family only; any other host gets the conversation without those thoughts. Freeform (\`custom\`) tools become functions
 with one text on hosts of \`chat.completions\` and \`messages\`, and come back as freeform calls.
 
-Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\` and items by reference are
-refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false.
+Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
+reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false; the tool runner of
+Anthropic's SDK asks for a thread and goes on without one by itself.
 `;
 
 function section(client: SurfaceName): string {

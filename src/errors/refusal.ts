@@ -27,6 +27,8 @@ export interface RefusalDetails {
   readonly shouldRetry?: boolean;
   /** The body was left in the client's socket, so the connection cannot take another request. */
   readonly bodyUnread?: true;
+  /** What Anthropic's clients read in `error.details`, to help themselves. */
+  readonly hint?: Readonly<Record<string, unknown>>;
   /** The available balance, for the header `x-gateway-balance-usd`. */
   readonly balance?: NanoUsd;
 }
@@ -55,6 +57,7 @@ export interface ErrorObject {
   readonly type: ErrorType;
   readonly code: ErrorCode;
   readonly param: string | null;
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /** `baseUrl` is the configured base address; the anchor in the message's link is the code itself. */
@@ -65,6 +68,7 @@ export function errorObject(refusal: Refusal, baseUrl: string): ErrorObject {
     type: ERRORS[code].type,
     code,
     param: details.param ?? null,
+    ...(details.hint === undefined ? {} : { details: details.hint }),
   };
 }
 

@@ -41,6 +41,9 @@ export const ErrorAnswer = answerOf(
       type: oneOf(["invalid_request_error", "api_error", "rate_limit_error"]),
       code: oneOf(ERROR_CODES),
       param: orNone(Type.String({ description: "the field at fault" })),
+      details: Type.Optional(
+        Type.Object({}, { description: "for Anthropic's clients: why `thread` is refused" }),
+      ),
     }),
     type: Type.Optional(Type.Literal("error", { description: "on /v1/messages only" })),
     request_id: Type.Optional(Type.String({ description: "on /v1/messages only" })),

@@ -34,7 +34,7 @@ export const SEARCHES = new Set<unknown>(["web_search", "web_search_2025_08_26",
 
 const FEE_MEMBERS = ["web_search_options", "search_parameters", "plugins"];
 const FEE_TOOLS =
-  /^(web_search|file_search|code_interpreter|code_execution|image_generation|browser_search|x_search|collections_search|attachment_search|google_|openrouter:)/;
+  /^(web_search|file_search|code_interpreter|code_execution|image_generation|browser_search|advisor|x_search|collections_search|attachment_search|google_|openrouter:)/;
 
 function hasFee(tool: unknown): boolean {
   const { type, environment } = asObject(tool) ?? {};

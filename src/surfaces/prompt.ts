@@ -64,13 +64,20 @@ const MEDIA_MARKS = ["image", '"document"', '"file"', "input_file", "input_audio
   Buffer.from(mark),
 );
 
-/** Searches, files and templates of the host's own go into the prompt and are billed as that. */
+/** Searches, files, templates and summaries of the host's own are read beside the prompt and billed as that. */
 function isServedMore(json: Readonly<Record<string, unknown>>): boolean {
   for (const name of SERVED_MEMBERS) if (json[name] !== undefined && json[name] !== null) return true;
+  const edits = asObject(json.context_management)?.edits;
+  if (Array.isArray(edits) && edits.some(isCompaction)) return true;
   return Array.isArray(json.tools) && json.tools.some((tool) => isServed(asObject(tool)?.type));
 }
 
-const SERVED_MEMBERS = ["prompt", "mcp_servers", "web_search_options", "plugins"];
+function isCompaction(edit: unknown): boolean {
+  const type = asObject(edit)?.type;
+  return typeof type === "string" && type.startsWith("compact");
+}
+
+const SERVED_MEMBERS = ["prompt", "mcp_servers", "web_search_options", "plugins", "compaction"];
 const SERVED_TOOLS =
   /^(web_search|web_fetch|file_search|code_interpreter|code_execution|mcp|browser_search|openrouter:)/;
 

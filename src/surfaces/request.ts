@@ -168,6 +168,7 @@ const CONTROLLED: readonly string[] = [
   "background",
   "previous_response_id",
   "conversation",
+  "thread",
 ];
 
 const MAX_CEILING = 100_000_000;

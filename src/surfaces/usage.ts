@@ -56,7 +56,32 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
     output,
     reasoning: Math.min(reasoning, output),
   };
-  return withCost(used, usage.cost ?? before?.costUsd);
+  return withCost(withCompactions(used, usage.iterations), usage.cost ?? before?.costUsd);
+}
+
+/** Summaries of a long conversation, which Anthropic bills beside the answer and leaves out of its sums ("Compaction"). */
+function withCompactions(used: Usage, iterations: unknown): Usage {
+  if (!Array.isArray(iterations)) return used;
+  let sum = used;
+  for (const iteration of iterations) {
+    if (asObject(iteration)?.type !== "compaction") continue;
+    const one = readAnthropicUsage({ ...iteration, iterations: null, cost: null }, null);
+    if (one !== null) sum = plus(sum, one);
+  }
+  return sum;
+}
+
+/** Tokens of both. How much is kept for an hour is told only if both tell it. */
+function plus(a: Usage, b: Usage): Usage {
+  const kept1h = a.cacheWrite1h !== undefined && b.cacheWrite1h !== undefined;
+  return {
+    input: a.input + b.input,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    ...(kept1h ? { cacheWrite1h: a.cacheWrite1h + b.cacheWrite1h } : {}),
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  };
 }
 
 /** OpenRouter and its like add what they charge, in every language. */

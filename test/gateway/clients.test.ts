@@ -27,6 +27,7 @@ const answering = (text: HostAnswer, tool: HostAnswer, request: FakeRequest): Be
 beforeAll(async () => {
   host = await startFakeHost((request) => {
     if (request.text().includes("please fail")) return status(500);
+    if (request.text().includes("tool_result")) return answering(messagesText(), messagesText(), request);
     if (request.text().includes("take your time")) {
       const { events } = request.path.endsWith("/messages") ? messagesText() : chatText();
       return sse(events, { before: (n) => (n === events.length - 2 ? request.gone : undefined) });
@@ -234,6 +235,35 @@ describe("the @anthropic-ai/sdk package", () => {
       })
       .finalMessage();
     expect(used.content.find(({ type }) => type === "tool_use")).toMatchObject({ input: { city: "Oslo" } });
+  });
+
+  test("the tool runner, which asks the host to keep a thread, goes on without one", async () => {
+    const client = anthropic((await gateway.key(1)).key);
+    const before = host.requests.length;
+    const answer = await client.beta.messages.toolRunner({
+      model: "test/model",
+      max_tokens: 50,
+      messages: said("Weather?"),
+      tools: [
+        { type: "custom", name: "get_weather", input_schema: WEATHER, run: () => "sunny", parse: String },
+      ],
+    });
+    expect(answer.content[0]).toMatchObject({ type: "text", text: expect.stringContaining("Hello") });
+    const bodies = host.requests.slice(before).map((request) => request.json());
+    expect(bodies.map(({ messages }) => messages.length)).toEqual([1, 3]);
+    for (const body of bodies) expect(body).not.toHaveProperty("thread");
+  });
+
+  test("a thread that is named is refused, as a conversation that is kept nowhere", async () => {
+    const { key } = await gateway.key(1);
+    const thread = { type: "continue", previous_message_id: "msg_1" };
+    const json = { model: "test/model", max_tokens: 9, messages: said("Hi"), thread };
+    const refusal = await gateway.send("POST", "/v1/messages", { bearer: key, json });
+    expect([refusal.status, refusal.json.error.code, refusal.json.error.param]).toEqual([
+      400,
+      "invalid_request",
+      "thread",
+    ]);
   });
 
   test("the headers that say how the body is meant reach the host, and credentials do not", async () => {

@@ -78,6 +78,19 @@ describe("nobody knows how much the host adds", () => {
       "chat.completions",
       { ...said({ type: "text", text: "Hi" }), web_search_options: {} },
     ],
+    [
+      "a summary of the conversation so far",
+      "messages",
+      {
+        ...said({ type: "text", text: "Hi" }),
+        context_management: { edits: [{ type: "compact_20260112" }] },
+      },
+    ],
+    [
+      "a summary that is all the answer",
+      "messages",
+      { ...said({ type: "text", text: "Hi" }), compaction: { type: "enabled" } },
+    ],
   ])("%s", (_, surface, more) => expect(size(surface, more).promptUnseen).toBe(true));
 
   test("a document whose kind is written in escapes", () => {
@@ -94,5 +107,7 @@ test("an image by address, and tools of the client's own, are known well enough"
     { type: "bash_20250124", name: "bash" },
     { name: "a", input_schema: {} },
   ];
-  expect(size("messages", { ...said({ type: "text", text: "Hi" }), tools }).promptUnseen).toBe(false);
+  const context_management = { edits: [{ type: "clear_tool_uses_20250919" }] };
+  const more = { ...said({ type: "text", text: "Hi" }), tools, context_management };
+  expect(size("messages", more).promptUnseen).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
+import { type ErrorObject, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
@@ -40,11 +40,25 @@ export const messagesToMessages: Pairing = {
 function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   const read = readBody(bytes, "messages");
   if (refused(read)) return read;
-  const problem = checkMessages(read.json);
+  const problem = checkThread(read.json) ?? checkMessages(read.json);
   if (problem !== null) return problem;
   const ceiling = readCeiling(read.json, "max_tokens");
   if (ceiling === null) return invalid("max_tokens", "is required: a whole number of at least 1");
   return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
+}
+
+/**
+ * A conversation that one host keeps cannot go on at another, is open to all who share the gateway's account there, and is
+ * billed for a prompt that nobody here has seen. By the hint, Anthropic's tool runner, which asks for one unless it is told
+ * not to, goes on without.
+ */
+function checkThread({ thread }: Readonly<Record<string, unknown>>): Refusal | null {
+  if (thread === undefined || thread === null) return null;
+  return refuse(
+    "invalid_request",
+    "`thread` cannot be used here, because conversations are not stored: send the whole conversation in `messages`.",
+    { param: "thread", hint: { error_code: "thread_unsupported_request", unsupported: ["thread"] } },
+  );
 }
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {

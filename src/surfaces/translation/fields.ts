@@ -151,6 +151,8 @@ const messages: Readonly<Record<string, Row>> = {
     service_tier: omit("chooses between the tiers of an account at Anthropic"),
     speed: refuse("its language has no speeds", isOneOf("standard")),
     inference_geo: refuse("its language cannot say where it has to run"),
+    thread: refuse("conversations are not stored; send the whole of it in `messages`"),
+    compaction: refuse("conversations are summarized by Anthropic"),
     container: refuse("containers are run by Anthropic"),
     mcp_servers: refuse("these servers are called by Anthropic"),
     user_profile_id: refuse("profiles are kept in an account at Anthropic"),
