@@ -54,7 +54,8 @@ export class Books extends JournalBooks<BooksOptions> {
       this.applying = null;
       const booked = this.applySlice();
       const { unappliedCount } = this.journal;
-      if (unappliedCount > 0) this.applySoon(booked && unappliedCount >= APPLY_SLICE ? BEHIND_MS : undefined);
+      if (unappliedCount === 0) return;
+      this.applySoon(!booked ? RETRY_MS : unappliedCount >= APPLY_SLICE ? BEHIND_MS : undefined);
     });
   }
 
@@ -107,4 +108,6 @@ const APPLY_SLICE = 256;
 const APPLY_AFTER_MS = 20;
 /** Between slices while ends come faster than that: the event loop has its turn, and the rest does not grow. */
 const BEHIND_MS = 2;
+/** After the database has refused. */
+const RETRY_MS = 500;
 const RECOVERY_SLICE = 2_000;

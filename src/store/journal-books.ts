@@ -78,25 +78,24 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     await this.going;
   }
 
+  /** However long the last page stays, for instance while a backup reads the database: the next is begun when this one is full. */
   private turnPage(): void {
     const { journal } = this;
-    if (this.retiring === null) {
-      if (journal.full && this.ledger !== null && journal.rotate(this.ledger.openRecords())) {
-        this.retiring = journal.currentFile;
-      }
-      return;
+    if (journal.full && this.ledger !== null && journal.rotate(this.ledger.openRecords())) {
+      this.retiring = journal.currentFile;
     }
+    const { retiring } = this;
+    if (retiring === null || this.going !== null || !journal.headWritten) return;
     const oldest = journal.unapplied(1)[0];
-    if (this.going !== null || !journal.headWritten) return;
-    if (oldest !== undefined && oldest.file < this.retiring) return;
-    const gone = this.retire(this.retiring);
-    if (gone instanceof Promise) this.going = this.retired(gone);
+    if (oldest !== undefined && oldest.file < retiring) return;
+    const gone = this.retire(retiring);
+    if (gone instanceof Promise) this.going = this.retired(gone, retiring);
     else if (gone) this.retiring = null;
   }
 
-  private async retired(gone: Promise<boolean>): Promise<void> {
+  private async retired(gone: Promise<boolean>, before: number): Promise<void> {
     try {
-      if (await gone) this.retiring = null;
+      if ((await gone) && this.retiring === before) this.retiring = null;
     } catch (error) {
       this.options.onFault(error);
     } finally {

@@ -84,6 +84,32 @@ test("a file of the journal is kept until the database has come through with wha
   await books.close();
 });
 
+test("while the database does not come through, one file of the journal follows the other, and then all of them go", async () => {
+  const clock = new ManualClock();
+  const disk = new SimulatedDisk();
+  let through = false;
+  const checkpoint = async () => through;
+  const books = await booksOn(clock, { disk, checkpoint, journalFileBytes: 1_000 });
+  books.follow({ checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger);
+  const pass = async () => {
+    for (let one = 0; one < 10; one++) books.journal.append(end(one));
+    await books.journal.flushed();
+    clock.advance(1_000);
+    await Bun.sleep(0);
+  };
+  for (let second = 0; second < 6; second++) await pass();
+  const sizes = journalFiles(disk).map(
+    (file) => disk.read(`journal-${String(file).padStart(8, "0")}.log`).length,
+  );
+  expect(sizes.length).toBeGreaterThan(4);
+  expect(Math.max(...sizes)).toBeLessThan(5_000);
+  through = true;
+  await pass();
+  await pass();
+  expect(journalFiles(disk).length).toBeLessThanOrEqual(2);
+  await books.close();
+});
+
 test("a start keeps the journal's files while somebody reads the database, because they may be all that a power cut leaves", async () => {
   const folder = mkdtempSync(join(tmpdir(), "books-"));
   const path = join(folder, "gateway.sqlite");
