@@ -1,3 +1,4 @@
+import { type AuditAnswer, type BalanceRow, type HostRow, limitInForce } from "../dashboard/admin/answers.ts";
 import { Client } from "./client.ts";
 import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
 import { counted, type Place, pairs, show, table } from "./console.ts";
@@ -86,7 +87,7 @@ export async function audit(options: OperationOptions, place: Place): Promise<vo
   const client = adminClient(options, place);
   const books = await withProgress(place, (progress) => {
     progress(0, null, "recomputing every balance");
-    return client.get<Books>("/admin/ledger/audit");
+    return client.get<AuditAnswer>("/admin/ledger/audit");
   });
   show(place, options.json, books, [
     ...pairs([
@@ -108,18 +109,6 @@ export async function audit(options: OperationOptions, place: Place): Promise<vo
   );
 }
 
-interface Books {
-  readonly ok: boolean;
-  readonly drift_nano: string;
-  readonly credits_nano: string;
-  readonly charges_nano: string;
-  readonly held_nano: string;
-  readonly available_nano: string;
-  readonly write_offs_nano: string;
-  readonly losses_nano: string;
-  readonly drifts: readonly { readonly account: string; readonly drift_nano: string }[];
-}
-
 /** "12.5 USD" of nano-dollars written as text, exactly. */
 function usd(nano: string): string {
   const value = BigInt(nano);
@@ -138,7 +127,7 @@ export async function listBalances(
 ): Promise<void> {
   const client = adminClient(options, place);
   const { rows, more } = await withProgress(place, (progress) =>
-    client.all<Balance>("/admin/balances", options.limit, (count) => progress(count, null, "balances")),
+    client.all<BalanceRow>("/admin/balances", options.limit, (count) => progress(count, null, "balances")),
   );
   show(place, options.json, { data: rows, has_more: more }, [
     ...table(
@@ -149,24 +138,13 @@ export async function listBalances(
         row.balance_usd,
         row.available_usd,
         row.held_usd,
-        row.live_keys,
+        row.live_keys ?? null,
         row.suspended,
         row.created_at,
       ]),
     ),
     ...(more ? [`… more: ask for them with --limit above ${options.limit}`] : []),
   ]);
-}
-
-interface Balance {
-  readonly id: string;
-  readonly account_id: string | null;
-  readonly balance_usd: number;
-  readonly available_usd: number;
-  readonly held_usd: number;
-  readonly live_keys: number;
-  readonly suspended: string | null;
-  readonly created_at: string;
 }
 
 export async function listHosts(options: OperationOptions, place: Place): Promise<void> {
@@ -189,27 +167,13 @@ export async function listHosts(options: OperationOptions, place: Place): Promis
   ]);
 }
 
-/** Where nobody set a limit and the host was never overloaded, it is only what a process can carry. */
-function mostAtOnce({ limit, max_concurrent, cut_workers }: HostRow): string {
-  if (limit === null || (max_concurrent === null && cut_workers === 0)) return "no limit";
-  return cut_workers > 0 ? `${limit}, overloaded lately` : `${limit}`;
+function mostAtOnce(host: HostRow): string {
+  const limit = limitInForce(host);
+  if (limit === null) return "no limit";
+  return host.cut_workers > 0 ? `${limit}, overloaded lately` : `${limit}`;
 }
 
 function usableRoutes({ routes }: HostRow): string {
   const usable = routes.filter((route) => route.usable && route.resting_workers === 0).length;
   return usable === routes.length ? `${usable}` : `${usable} of ${routes.length}`;
-}
-
-interface HostRow {
-  readonly id: string;
-  readonly state: string;
-  readonly max_concurrent: number | null;
-  readonly limit: number | null;
-  readonly cut_workers: number;
-  readonly in_flight: number;
-  readonly waiting: number;
-  readonly routes: readonly { readonly usable: boolean; readonly resting_workers: number }[];
-  readonly speaks: readonly string[];
-  readonly has_api_key: boolean;
-  readonly base_url: string;
 }

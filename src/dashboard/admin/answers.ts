@@ -1,4 +1,4 @@
-/** What the operator's endpoints answer with, as far as the pages read it. */
+/** What the operator's endpoints answer with, as far as the pages and the commands read it. */
 export interface BalanceRow {
   readonly id: string;
   readonly account_id: string | null;
@@ -31,6 +31,10 @@ export interface HostRow {
   readonly waiting: number;
   readonly routes: readonly RouteRow[];
 }
+
+/** How many requests a host is given at once; null where that is only what a process can carry, set by nobody and never cut. */
+export const limitInForce = ({ limit, max_concurrent, cut_workers }: HostRow): number | null =>
+  max_concurrent !== null || cut_workers > 0 ? limit : null;
 
 export interface RouteRow {
   readonly model: string;

@@ -3,7 +3,7 @@ import { count, milliseconds } from "../format.ts";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { useResource } from "../resource.ts";
-import type { HostRow, RouteRow } from "./answers.ts";
+import { type HostRow, limitInForce, type RouteRow } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
 /** Every host, how it does now, and what is served by it. */
@@ -84,10 +84,11 @@ function Host({ of: host }: { of: HostRow }) {
 }
 
 /** What it has to do now, and how much of it at once; a host that was overloaded is given less for a while. */
-function Load({ of: { in_flight, waiting, limit, max_concurrent, cut_workers } }: { of: HostRow }) {
+function Load({ of: host }: { of: HostRow }) {
+  const { in_flight, waiting, max_concurrent, cut_workers } = host;
   const isCut = cut_workers > 0;
-  // Where nobody set a limit and the host was never overloaded, it is only what a process can carry.
-  const most = limit !== null && (max_concurrent !== null || isCut) ? ` of at most ${count(limit)}` : "";
+  const limit = limitInForce(host);
+  const most = limit === null ? "" : ` of at most ${count(limit)}`;
   const allowed = isCut && max_concurrent !== null ? ` · ${count(max_concurrent)} allowed` : "";
   const line = waiting > 0 ? ` · ${count(waiting)} waiting` : "";
   return (
