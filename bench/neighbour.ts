@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { answered, fundedKey, startGateway } from "./gateway-process.ts";
 import { load, type Target, type Timings } from "./load.ts";
 import { option } from "./option.ts";
 import { type Measured, start } from "./processes.ts";
@@ -15,16 +16,10 @@ import { type Measured, start } from "./processes.ts";
 export async function benchNeighbour(rounds: number, seconds: number): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), "neighbour-"));
   const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
-  writeFileSync(join(folder, "gateway.yaml"), configuration(host.port));
-  const gateway = await start([process.execPath, `${import.meta.dir}/../src/main.ts`], {
-    GATEWAY_CONFIG: join(folder, "gateway.yaml"),
-    GATEWAY_DATA: join(folder, "data"),
-    GATEWAY_ADMIN_TOKEN: ADMIN,
-    PORT: "0",
-  });
+  const gateway = await startGateway(folder, configuration(host.port));
   try {
-    const modest = await target(gateway.port, 1_000_000);
-    const noisy = await target(gateway.port, NOISY_RPM);
+    const modest = await target(gateway, 1_000_000);
+    const noisy = await target(gateway, NOISY_RPM);
     const scene = { gateway, modest, noisy, seconds };
     // What has not run yet is slow once, for everybody.
     await load(modest, { body: BODY, connections: 4, requests: 2_000 });
@@ -99,7 +94,6 @@ const told = ({ totalMs, failures }: Timings) => ({
   failures,
 });
 
-const ADMIN = "bench-admin";
 const NOISY_RPM = 300;
 const NOISY_PER_SECOND = (NOISY_RPM / 60) * 100;
 
@@ -108,26 +102,17 @@ const bodyOf = (content: string): string =>
 const BODY = bodyOf("ping");
 const LARGE_BODY = bodyOf("x".repeat(1_000_000));
 
-/** A key of a balance of its own, with credit. */
-async function target(port: number, rpm: number): Promise<Target> {
-  const url = `http://127.0.0.1:${port}`;
-  const send = async (method: string, path: string, bearer: string | null, body?: object) => {
-    const response = await fetch(url + path, {
-      method,
-      headers: bearer === null ? {} : { authorization: `Bearer ${bearer}` },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
-    return response.json();
-  };
-  const made = (await send("POST", "/v1/keys", null)) as Record<
-    "id" | "key" | "balance_id" | "recovery_secret",
-    string
-  >;
-  const credit = { balance_id: made.balance_id, amount_usd: 1_000, idempotency_key: made.id };
-  await send("POST", "/admin/credits", ADMIN, credit);
-  await send("PATCH", `/v1/keys/${made.id}`, made.recovery_secret, { rpm_limit: rpm });
-  return { port, path: "/v1/chat/completions", headers: { authorization: `Bearer ${made.key}` } };
+async function target(gateway: Measured, rpm: number): Promise<Target> {
+  const { id, key, recovery_secret } = await fundedKey(gateway, 1_000);
+  const { port } = gateway;
+  await answered(
+    await fetch(`http://127.0.0.1:${port}/v1/keys/${id}`, {
+      method: "PATCH",
+      headers: { authorization: `Bearer ${recovery_secret}` },
+      body: JSON.stringify({ rpm_limit: rpm }),
+    }),
+  );
+  return { port, path: "/v1/chat/completions", headers: { authorization: `Bearer ${key}` } };
 }
 
 const configuration = (hostPort: number): string => `

@@ -5,10 +5,11 @@
  *
  *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100] [--stream yes]
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cluster } from "../test/postgres/cluster.ts";
+import { type FundedKey, fundedKey, startGateway } from "./gateway-process.ts";
 import { load, percentile } from "./load.ts";
 import { option } from "./option.ts";
 import { type Measured, start } from "./processes.ts";
@@ -50,9 +51,9 @@ export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
   const host = await start([process.execPath, join(import.meta.dir, "mock-host.ts")]);
   const running: Measured[] = [];
   const open = async (name: string, more: string): Promise<Arrangement> => {
-    const one = await startGateway(join(folder, name), host.port, more);
+    const one = await startGateway(join(folder, name), configuration(host.port, more));
     running.push(one);
-    return { name, process: one, keys: await fundedKeys(one.port) };
+    return { name, process: one, keys: await fundedKeys(one) };
   };
   try {
     const store = `store: ${await cluster.database()}`;
@@ -98,12 +99,7 @@ export async function benchScaling(size: ScalingSize): Promise<ScalingRun> {
 interface Arrangement {
   readonly name: string;
   readonly process: Measured;
-  readonly keys: readonly Key[];
-}
-
-export interface Key {
-  readonly id: string;
-  readonly key: string;
+  readonly keys: readonly FundedKey[];
 }
 
 interface Sample {
@@ -118,7 +114,6 @@ interface Sample {
   readonly writtenBytes: number;
 }
 
-const ADMIN = "bench-admin";
 const KEYS = 16;
 const CONNECTIONS_EACH = 4;
 const body = (stream: boolean): string =>
@@ -159,7 +154,7 @@ export interface Storm extends Pick<ScalingSize, "seconds" | "stream"> {
 /** All keys at once, and every answer a 200. */
 export async function storm(
   port: number,
-  keys: readonly Key[],
+  keys: readonly FundedKey[],
   { seconds, perSecond, stream }: Storm,
 ): Promise<{ count: number; perSecond: number; firstByteMs: number[]; totalMs: number[] }> {
   const target = (key: string) => ({
@@ -194,7 +189,7 @@ async function revoke(
   times: number,
 ): Promise<Pick<ScalingRun, "revokeMs" | "revokeOneStoppedMs">> {
   const [first, second, third] = nodes as [Arrangement, Arrangement, Arrangement];
-  const timed = async (at: Arrangement, { id, key }: Key): Promise<number> => {
+  const timed = async (at: Arrangement, { id, key }: FundedKey): Promise<number> => {
     const startedMs = performance.now();
     const answer = await fetch(`http://127.0.0.1:${at.process.port}/v1/keys/${id}`, {
       method: "DELETE",
@@ -205,44 +200,18 @@ async function revoke(
   };
   const revokeMs: number[] = [];
   for (let turn = 0; turn < times; turn++) {
-    const [key] = await fundedKeys(second.process.port, 1);
+    const [key] = await fundedKeys(second.process, 1);
     revokeMs.push(await timed(first, key!));
   }
-  const [key] = await fundedKeys(second.process.port, 1);
+  const [key] = await fundedKeys(second.process, 1);
   process.kill(third.process.pid, "SIGSTOP");
   const revokeOneStoppedMs = await timed(first, key!);
   process.kill(third.process.pid, "SIGCONT");
   return { revokeMs: revokeMs.sort((a, b) => a - b), revokeOneStoppedMs };
 }
 
-export function startGateway(folder: string, hostPort: number, more: string): Promise<Measured> {
-  mkdirSync(folder, { recursive: true });
-  const config = join(folder, "gateway.yaml");
-  writeFileSync(config, configuration(hostPort, more));
-  return start([process.execPath, join(import.meta.dir, "../src/main.ts")], {
-    GATEWAY_CONFIG: config,
-    GATEWAY_DATA: join(folder, "data"),
-    GATEWAY_ADMIN_TOKEN: ADMIN,
-    PORT: "0",
-  });
-}
-
-export async function fundedKeys(port: number, count = KEYS): Promise<Key[]> {
-  const url = `http://127.0.0.1:${port}`;
-  return Promise.all(
-    Array.from({ length: count }, async () => {
-      const made = (await (await fetch(`${url}/v1/keys`, { method: "POST" })).json()) as Key & {
-        balance_id: string;
-      };
-      const credit = { balance_id: made.balance_id, amount_usd: 10_000, idempotency_key: made.id };
-      await fetch(`${url}/admin/credits`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
-        body: JSON.stringify(credit),
-      });
-      return made;
-    }),
-  );
+export function fundedKeys(gateway: Measured, count = KEYS): Promise<FundedKey[]> {
+  return Promise.all(Array.from({ length: count }, () => fundedKey(gateway, 10_000)));
 }
 
 async function figures(port: number): Promise<{ statements: number; batches: number }> {
@@ -251,7 +220,7 @@ async function figures(port: number): Promise<{ statements: number; batches: num
   return { statements: value("gateway_grant_statements"), batches: value("gateway_shipped_batches") };
 }
 
-const configuration = (hostPort: number, more: string): string => `
+export const configuration = (hostPort: number, more: string): string => `
 hosts:
   - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
 models:

@@ -10,9 +10,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cluster } from "../test/postgres/cluster.ts";
+import { type FundedKey, startGateway } from "./gateway-process.ts";
 import { option } from "./option.ts";
 import { type Measured, start } from "./processes.ts";
-import { fundedKeys, type Key, median, startGateway, storm } from "./scaling.ts";
+import { configuration, fundedKeys, median, storm } from "./scaling.ts";
 
 export interface WorkersSize {
   readonly rounds: number;
@@ -45,9 +46,9 @@ export async function benchWorkers(size: WorkersSize): Promise<WorkersRow[]> {
   const host = await start([process.execPath, join(import.meta.dir, "mock-host.ts")]);
   const running: Measured[] = [];
   const open = async (name: string, more: string): Promise<Gateway> => {
-    const one = await startGateway(join(folder, name), host.port, more);
+    const one = await startGateway(join(folder, name), configuration(host.port, more));
     running.push(one);
-    return { process: one, keys: await fundedKeys(one.port) };
+    return { process: one, keys: await fundedKeys(one) };
   };
   const others = () => host.cpuUs() + cluster.cpuUs();
   try {
@@ -79,7 +80,7 @@ export async function benchWorkers(size: WorkersSize): Promise<WorkersRow[]> {
 
 interface Gateway {
   readonly process: Measured;
-  readonly keys: readonly Key[];
+  readonly keys: readonly FundedKey[];
 }
 
 interface Sample {

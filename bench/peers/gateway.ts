@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Measured, start } from "../processes.ts";
+import { fundedKey, startGateway } from "../gateway-process.ts";
+import type { Measured } from "../processes.ts";
 import { PACES, PATH, type Peer } from "./peer.ts";
 
 /** As it is shipped: ledger, journal and receipts on, a real key with every limit set. */
@@ -12,15 +13,8 @@ export const gateway: Peer = {
       version: `${version}, bun ${Bun.version}`,
       settings: "one process; key, ledger, every limit, durable journal and receipts on",
       async start(hostPort, folder) {
-        const config = join(folder, "gateway.yaml");
-        writeFileSync(config, configuration(hostPort));
-        const process_ = await start([process.execPath, `${ROOT}/src/main.ts`], {
-          GATEWAY_CONFIG: config,
-          GATEWAY_DATA: join(folder, "data"),
-          GATEWAY_ADMIN_TOKEN: ADMIN,
-          PORT: "0",
-        });
-        const key = await fundedKey(process_, join(folder, "key"));
+        const process_ = await startGateway(folder, configuration(hostPort));
+        const key = await keptKey(process_, join(folder, "key"));
         const target = (secret: string) => ({
           port: process_.port,
           path: PATH,
@@ -39,24 +33,13 @@ export const gateway: Peer = {
 };
 
 const ROOT = join(import.meta.dir, "../..");
-const ADMIN = "bench-admin";
 
 /** The key that is kept in `file`, or a new one with credit enough: a gateway that comes back knows it. */
-async function fundedKey({ port }: Measured, file: string): Promise<string> {
+async function keptKey(gateway: Measured, file: string): Promise<string> {
   if (existsSync(file)) return readFileSync(file, "utf8");
-  const url = `http://127.0.0.1:${port}`;
-  const made = (await (await fetch(`${url}/v1/keys`, { method: "POST" })).json()) as {
-    key: string;
-    balance_id: string;
-  };
-  const credited = await fetch(`${url}/admin/credits`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
-    body: JSON.stringify({ balance_id: made.balance_id, amount_usd: 100_000, idempotency_key: "bench" }),
-  });
-  if (!credited.ok) throw new Error(`no credit: ${await credited.text()}`);
-  writeFileSync(file, made.key);
-  return made.key;
+  const { key } = await fundedKey(gateway, 100_000);
+  writeFileSync(file, key);
+  return key;
 }
 
 const configuration = (hostPort: number): string => `
