@@ -64,7 +64,7 @@ const MEDIA_MARKS = ["image", '"document"', '"file"', "input_file", "input_audio
   Buffer.from(mark),
 );
 
-/** Searches, files, templates and summaries of the host's own are read beside the prompt and billed as that. */
+/** Searches, files, templates, summaries and agents of the host's own are read beside the prompt and billed as that. */
 function isServedMore(json: Readonly<Record<string, unknown>>): boolean {
   for (const name of SERVED_MEMBERS) if (json[name] !== undefined && json[name] !== null) return true;
   const edits = asObject(json.context_management)?.edits;
@@ -77,7 +77,14 @@ function isCompaction(edit: unknown): boolean {
   return typeof type === "string" && type.startsWith("compact");
 }
 
-const SERVED_MEMBERS = ["prompt", "mcp_servers", "web_search_options", "plugins", "compaction"];
+const SERVED_MEMBERS = [
+  "prompt",
+  "mcp_servers",
+  "web_search_options",
+  "plugins",
+  "compaction",
+  "multi_agent",
+];
 const SERVED_TOOLS =
   /^(web_search|web_fetch|file_search|code_interpreter|code_execution|mcp|browser_search|openrouter:)/;
 

@@ -133,11 +133,12 @@ export function leaveOutSeals(
 
 /**
  * Services that hosts charge above their prices for: holds and charges know one price of a model (OpenAI "Priority
- * processing", Anthropic "Fast mode").
+ * processing", Anthropic "Fast mode" and "Data residency").
  */
 const DEARER: readonly { readonly name: string; readonly values: readonly unknown[] }[] = [
   { name: "service_tier", values: ["priority", "fast"] },
   { name: "speed", values: ["fast"] },
+  { name: "inference_geo", values: ["us"] },
 ];
 
 function dearerService(json: Readonly<Record<string, unknown>>): string | null {
@@ -164,6 +165,7 @@ const CONTROLLED: readonly string[] = [
   "tools",
   "service_tier",
   "speed",
+  "inference_geo",
   "store",
   "background",
   "previous_response_id",

@@ -84,3 +84,27 @@ test("a host of another language cannot be told either", () => {
     true,
   );
 });
+
+test.each<[SurfaceName, object, string]>([
+  ["chat.completions", { service_tier: "priority" }, "service_tier"],
+  ["responses", { service_tier: "fast" }, "service_tier"],
+  ["messages", { speed: "fast" }, "speed"],
+  ["messages", { inference_geo: "us" }, "inference_geo"],
+])("on %s, %j costs more than the model's price, and is refused by its field", (surface, more, param) => {
+  const body = {
+    model: "a/b",
+    max_tokens: 9,
+    input: "Hi",
+    messages: [{ role: "user", content: "Hi" }],
+    ...more,
+  };
+  const refusal = SURFACES[surface].readRequest(Buffer.from(JSON.stringify(body))) as Refusal;
+  expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", param]);
+});
+
+test("a request that may run anywhere asks for nothing", () => {
+  expect(sent(ask("messages", { inference_geo: "global" }))).toMatchObject({ inference_geo: "global" });
+  expect(sent(ask("messages", { inference_geo: "global" }, false, "chat.completions"))).not.toHaveProperty(
+    "inference_geo",
+  );
+});

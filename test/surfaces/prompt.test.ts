@@ -68,6 +68,7 @@ describe("nobody knows how much the host adds", () => {
       { input: [{ role: "user", content: [{ type: "input_file", file_url: url }] }] },
     ],
     ["a template", "responses", { prompt: { id: "pmpt_1" } }],
+    ["agents at the host", "responses", { input: "Hi", multi_agent: { enabled: true } }],
     [
       "a search",
       "messages",

@@ -150,7 +150,7 @@ const messages: Readonly<Record<string, Row>> = {
     diagnostics: omit("asks why the host's cache was missed"),
     service_tier: omit("chooses between the tiers of an account at Anthropic"),
     speed: refuse("its language has no speeds", isOneOf("standard")),
-    inference_geo: refuse("its language cannot say where it has to run"),
+    inference_geo: refuse("its language cannot say where it has to run", isOneOf("global")),
     thread: refuse("conversations are not stored; send the whole of it in `messages`"),
     compaction: refuse("conversations are summarized by Anthropic"),
     container: refuse("containers are run by Anthropic"),
