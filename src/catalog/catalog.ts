@@ -67,6 +67,8 @@ export interface Price {
   readonly cacheWrite1h?: NanoPerMillion;
   /** Of sound in a prompt; absent: as `input`. */
   readonly audioInput?: NanoPerMillion;
+  /** Of sound in an answer; absent: as `output`. */
+  readonly audioOutput?: NanoPerMillion;
 }
 
 /** One way to reach a model: a host, and the model's name there. */

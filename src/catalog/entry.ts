@@ -29,6 +29,7 @@ export interface PriceEntry {
   /** Where sound has a price of its own. */
   readonly audio_input?: number;
   readonly output: number;
+  readonly audio_output?: number;
   readonly cache_read: number;
   readonly cache_write: number;
   readonly cache_write_1h: number;
@@ -75,6 +76,7 @@ const priceEntry = (price: Price): PriceEntry => ({
   input: usdPerMillion(price.input),
   ...(price.audioInput === undefined ? {} : { audio_input: usdPerMillion(price.audioInput) }),
   output: usdPerMillion(price.output),
+  ...(price.audioOutput === undefined ? {} : { audio_output: usdPerMillion(price.audioOutput) }),
   cache_read: usdPerMillion(price.cacheRead),
   cache_write: usdPerMillion(price.cacheWrite),
   cache_write_1h: usdPerMillion(price.cacheWrite1h ?? price.cacheWrite),

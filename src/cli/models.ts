@@ -102,12 +102,13 @@ function modelRow({ id, name, contextLength, maxOutputTokens, price, routes }: M
   };
 }
 
-const priceRow = ({ input, output, cacheRead, cacheWrite, audioInput }: Price) => ({
+const priceRow = ({ input, output, cacheRead, cacheWrite, audioInput, audioOutput }: Price) => ({
   input: input / NANO_PER_USD,
   output: output / NANO_PER_USD,
   cache_read: cacheRead / NANO_PER_USD,
   cache_write: cacheWrite / NANO_PER_USD,
   ...(audioInput === undefined ? {} : { audio_input: audioInput / NANO_PER_USD }),
+  ...(audioOutput === undefined ? {} : { audio_output: audioOutput / NANO_PER_USD }),
 });
 
 /** One line for each price, route and list of languages, as people write them. */

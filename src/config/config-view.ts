@@ -100,6 +100,7 @@ const priceRow = (price: Price | null) =>
         input: price.input / NANO_PER_USD,
         ...(price.audioInput === undefined ? {} : { audio_input: price.audioInput / NANO_PER_USD }),
         output: price.output / NANO_PER_USD,
+        ...(price.audioOutput === undefined ? {} : { audio_output: price.audioOutput / NANO_PER_USD }),
         cache_read: price.cacheRead / NANO_PER_USD,
         cache_write: price.cacheWrite / NANO_PER_USD,
         cache_write_1h: (price.cacheWrite1h ?? price.cacheWrite) / NANO_PER_USD,

@@ -238,5 +238,6 @@ function readPrice(row: PriceRow, path: Path, report: Report): Price {
     // What Anthropic documents, the one that has such a cache ("Prompt caching", pricing).
     cacheWrite1h: line("cache_write_1h", Math.max(2 * row.input, row.cache_write ?? 0)),
     ...(row.audio_input === undefined ? {} : { audioInput: line("audio_input", 0) }),
+    ...(row.audio_output === undefined ? {} : { audioOutput: line("audio_output", 0) }),
   };
 }

@@ -63,8 +63,13 @@ const Price = Type.Object(
     cache_write: Type.Optional(usdPerMillion()),
     cache_write_1h: Type.Optional(usdPerMillion()),
     audio_input: Type.Optional(usdPerMillion()),
+    audio_output: Type.Optional(usdPerMillion()),
   },
-  { ...strict, expected: "a price: { input, output, cache_read, cache_write, cache_write_1h, audio_input }" },
+  {
+    ...strict,
+    expected:
+      "a price: { input, output, cache_read, cache_write, cache_write_1h, audio_input, audio_output }",
+  },
 );
 
 const Host = Type.Object(

@@ -80,6 +80,7 @@ export interface PriceAnswer {
   readonly input: number;
   readonly audio_input?: number;
   readonly output: number;
+  readonly audio_output?: number;
   readonly cache_read: number;
   readonly cache_write: number;
   readonly cache_write_1h?: number;
@@ -136,6 +137,8 @@ export interface TokensAnswer {
   /** Of `cache_write`. */
   readonly cache_write_1h?: number;
   readonly output: number;
+  /** Of `output`. */
+  readonly audio_output?: number;
   readonly reasoning: number;
   readonly source: "host" | "counted";
 }

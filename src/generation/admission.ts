@@ -1,7 +1,7 @@
 import type { Model, Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
-import { dearest, NO_PROMPT, type PromptSize, worstCase } from "../ledger/charge.ts";
+import { dearest, NO_PROMPT, type PromptSize, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Allowance, Reservation, type Want } from "../ledger/reservation.ts";
@@ -102,7 +102,7 @@ function size({ plan, request, settings }: Ask, promptBound: number | null): Siz
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
   const { promptCachedFor1h: cachedFor1h, promptBesideAudio } = request;
   const prompt = { bound, cachedFor1h, hasAudio: promptBesideAudio !== null };
-  const price = dearestOf(plan);
+  const price = request.answersInAudio ? withAudioAnswer(dearestOf(plan)) : dearestOf(plan);
   const amount = plan.tier === "open" ? ZERO_USD : worstCase(prompt, outputCeiling, price);
   return { amount, outputCeiling, prompt, price };
 }

@@ -1,5 +1,5 @@
 import type { Price } from "../catalog/catalog.ts";
-import { NO_PROMPT, NO_TOKENS, type Tokens, worstCase } from "../ledger/charge.ts";
+import { NO_PROMPT, NO_TOKENS, type Tokens, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { Stop } from "../routing/stop.ts";
@@ -20,14 +20,16 @@ const AHEAD_TOKENS = 512;
 export class Meter {
   private step = STEP_TOKENS;
   private readonly grows: boolean;
+  private readonly price: Price;
 
   constructor(
     private readonly ledger: Ledger,
     private readonly reservation: Reservation,
     request: GenerationRequest,
-    private readonly price: Price,
+    price: Price,
     private covered: number,
   ) {
+    this.price = request.answersInAudio ? withAudioAnswer(price) : price;
     this.grows = request.maxOutputTokens === null && reservation.want.amount > 0;
   }
 
@@ -84,10 +86,12 @@ export const chargesForFree = ({ route }: Stop, usage: Usage | null): boolean =>
  * What a host does not say of a prompt is taken for the dearer kind, as far as the request has that. Sound is only believed
  * of a request that has some.
  */
-function completed(usage: Tokens, { promptCachedFor1h, promptBesideAudio }: GenerationRequest): Tokens {
-  const { input, cacheWrite, audioInput: heard, cacheWrite1h: kept } = usage;
+function completed(usage: Tokens, request: GenerationRequest): Tokens {
+  const { promptCachedFor1h, promptBesideAudio, answersInAudio } = request;
+  const { input, cacheWrite, audioInput: heard, audioOutput: spoken = 0, cacheWrite1h: kept } = usage;
   const cacheWrite1h = kept ?? (promptCachedFor1h ? cacheWrite : 0);
   const audioInput = promptBesideAudio === null ? 0 : (heard ?? Math.max(0, input - promptBesideAudio));
-  const isComplete = audioInput === (heard ?? 0) && cacheWrite1h === (kept ?? 0);
-  return isComplete ? usage : { ...usage, audioInput, cacheWrite1h };
+  const audioOutput = answersInAudio ? spoken : 0;
+  const isComplete = audioInput === (heard ?? 0) && audioOutput === spoken && cacheWrite1h === (kept ?? 0);
+  return isComplete ? usage : { ...usage, audioInput, audioOutput, cacheWrite1h };
 }

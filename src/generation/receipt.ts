@@ -68,6 +68,7 @@ export function formatReceipt(receipt: Receipt): string {
       cache_write: tokens.cacheWrite,
       cache_write_1h: tokens.cacheWrite1h || undefined,
       output: tokens.output,
+      audio_output: tokens.audioOutput || undefined,
       reasoning: tokens.reasoning,
       source: receipt.tokensFrom,
     },
@@ -133,12 +134,13 @@ export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writte
 const publicTry = ({ host, outcome, ms, detail }: Try) => ({ host, outcome, ms: Math.round(ms), detail });
 
 const publicPrice = (
-  { input, output, cacheRead, cacheWrite, cacheWrite1h, audioInput }: Price,
+  { input, output, cacheRead, cacheWrite, cacheWrite1h, audioInput, audioOutput }: Price,
   tokens: Tokens,
 ) => ({
   input: perMillion(input),
   audio_input: tokens.audioInput ? perMillion(audioInput ?? input) : undefined,
   output: perMillion(output),
+  audio_output: tokens.audioOutput ? perMillion(audioOutput ?? output) : undefined,
   cache_read: perMillion(cacheRead),
   cache_write: perMillion(cacheWrite),
   cache_write_1h: tokens.cacheWrite1h ? perMillion(cacheWrite1h ?? cacheWrite) : undefined,

@@ -8,6 +8,7 @@ export const PriceAnswer = answerOf(
     input: Type.Number(),
     audio_input: Type.Optional(Type.Number({ description: "of sound in a prompt, where it differs" })),
     output: Type.Number(),
+    audio_output: Type.Optional(Type.Number({ description: "of sound in an answer, where it differs" })),
     cache_read: Type.Number(),
     cache_write: Type.Number(),
     cache_write_1h: Type.Optional(Type.Number({ description: "of what is kept for an hour" })),

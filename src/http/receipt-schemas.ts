@@ -35,6 +35,7 @@ const ReceiptAnswer = answerOf(
         Type.Integer({ minimum: 1, description: "of `cache_write`, what is kept for an hour" }),
       ),
       output: count,
+      audio_output: Type.Optional(Type.Integer({ minimum: 1, description: "of `output`, what is sound" })),
       reasoning: count,
       source: oneOf(["host", "counted"]),
     }),

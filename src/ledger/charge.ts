@@ -2,8 +2,8 @@ import type { Price } from "../catalog/catalog.ts";
 import { lineFemto, type NanoUsd, sumLines } from "../units/usd.ts";
 
 /**
- * Tokens by kind, as priced: disjoint but for `audioInput`, the part of `input` that is sound, `cacheWrite1h`, the part of
- * `cacheWrite` that is kept for an hour, and `reasoning`, which is a part of `output`.
+ * Tokens by kind, as priced: disjoint but for `audioInput` and `audioOutput`, the parts of `input` and `output` that are sound,
+ * `cacheWrite1h`, the part of `cacheWrite` that is kept for an hour, and `reasoning`, which is a part of `output`.
  */
 export interface Tokens {
   readonly input: number;
@@ -12,6 +12,7 @@ export interface Tokens {
   readonly cacheWrite: number;
   readonly cacheWrite1h?: number;
   readonly output: number;
+  readonly audioOutput?: number;
   readonly reasoning: number;
 }
 
@@ -19,14 +20,15 @@ export const NO_TOKENS: Tokens = { input: 0, cacheRead: 0, cacheWrite: 0, output
 
 /** What the tokens cost: exact products, one rounding, up to the next nano-dollar. */
 export function costOf(tokens: Tokens, price: Price): NanoUsd {
-  const { audioInput = 0, cacheWrite1h = 0 } = tokens;
+  const { audioInput = 0, audioOutput = 0, cacheWrite1h = 0 } = tokens;
   return sumLines(
     lineFemto(tokens.input - audioInput, price.input),
     lineFemto(audioInput, price.audioInput ?? price.input),
     lineFemto(tokens.cacheRead, price.cacheRead),
     lineFemto(tokens.cacheWrite - cacheWrite1h, price.cacheWrite),
     lineFemto(cacheWrite1h, price.cacheWrite1h ?? price.cacheWrite),
-    lineFemto(tokens.output, price.output),
+    lineFemto(tokens.output - audioOutput, price.output),
+    lineFemto(audioOutput, price.audioOutput ?? price.output),
   );
 }
 
@@ -53,8 +55,15 @@ export function dearest(prices: readonly Price[]): Price {
     cacheWrite: max(bound.cacheWrite, price.cacheWrite),
     cacheWrite1h: max(bound.cacheWrite1h ?? bound.cacheWrite, price.cacheWrite1h ?? price.cacheWrite),
     audioInput: max(bound.audioInput ?? bound.input, price.audioInput ?? price.input),
+    audioOutput: max(bound.audioOutput ?? bound.output, price.audioOutput ?? price.output),
   }));
 }
+
+/** The price to hold at, where any token of the answer may be sound. */
+export const withAudioAnswer = (price: Price): Price => {
+  const { output, audioOutput = output } = price;
+  return audioOutput > output ? { ...price, output: audioOutput } : price;
+};
 
 /** The largest output ceiling whose worst case stays within `available`; 0 when not even the prompt does. */
 export function affordableOutput(

@@ -50,6 +50,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     mediaTokens,
     promptHasFiles: hasFiles,
     promptBesideAudio: besideAudio,
+    answersInAudio: isSpoken(json),
     promptCachedFor1h: isCachedFor1h(body, json),
     promptUnseen: unseen,
     overrides: { models, provider, route, fallbacks },
@@ -70,10 +71,15 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   mediaTokens: request.mediaTokens,
   promptHasFiles: request.promptHasFiles,
   promptBesideAudio: request.promptBesideAudio,
+  answersInAudio: request.answersInAudio,
   promptCachedFor1h: request.promptCachedFor1h,
   promptUnseen: request.promptUnseen,
   overrides: {},
 });
+
+/** As OpenAI's chat has it asked for ("Audio and speech"). */
+const isSpoken = ({ audio, modalities }: Readonly<Record<string, unknown>>): boolean =>
+  (audio !== undefined && audio !== null) || (Array.isArray(modalities) && modalities.includes("audio"));
 
 /** A positive whole number, absent, or null. */
 export function readCeiling(json: Readonly<Record<string, unknown>>, name: string): number | null | Refusal {

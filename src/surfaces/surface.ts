@@ -39,6 +39,8 @@ export interface GenerationRequest {
   readonly promptHasFiles: boolean;
   /** A fair guess of the prompt's tokens that are not sound; null where there is no sound in it. */
   readonly promptBesideAudio: number | null;
+  /** Sound is asked for in the answer. */
+  readonly answersInAudio: boolean;
   /** Some of it may be kept in a cache for an hour, which costs more. */
   readonly promptCachedFor1h: boolean;
   /** The host adds what nobody here knows the size of: files that it fetches, its own searches. */
@@ -65,6 +67,8 @@ export interface Usage {
   /** The part of `cacheWrite` that is kept for an hour; absent where the host does not say. */
   readonly cacheWrite1h?: number;
   readonly output: number;
+  /** The part of `output` that is sound; absent where the host does not say. */
+  readonly audioOutput?: number;
   readonly reasoning: number;
   /** What the host says that it charged, in USD; absent where it says nothing. */
   readonly costUsd?: number;

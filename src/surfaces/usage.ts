@@ -19,12 +19,13 @@ export function readOpenAiUsage(value: unknown): Usage | null {
   const cacheRead = optional(promptDetails?.cached_tokens ?? usage.prompt_cache_hit_tokens);
   const cacheWrite = optional(promptDetails?.cache_write_tokens ?? promptDetails?.cache_creation_tokens);
   const reasoning = optional(outputDetails?.reasoning_tokens);
-  const audio = tokens(promptDetails?.audio_tokens);
+  const heard = tokens(promptDetails?.audio_tokens);
+  const spoken = tokens(outputDetails?.audio_tokens);
   if (prompt === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
     return null;
   if (cacheRead + cacheWrite > prompt) return null;
   const input = prompt - cacheRead - cacheWrite;
-  const used: Usage = {
+  const used: { -readonly [Field in keyof Usage]: Usage[Field] } = {
     input,
     cacheRead,
     cacheWrite,
@@ -32,8 +33,9 @@ export function readOpenAiUsage(value: unknown): Usage | null {
     reasoning: Math.min(reasoning, output),
   };
   // How much of the cache is sound, no host tells.
-  const heard = audio === null ? used : { ...used, audioInput: Math.min(audio, input) };
-  return withCost(heard, usage.cost);
+  if (heard !== null) used.audioInput = Math.min(heard, input);
+  if (spoken !== null) used.audioOutput = Math.min(spoken, output);
+  return withCost(used, usage.cost);
 }
 
 /** Anthropic's, whose `input_tokens` exclude the cache. `before` is what an earlier event of the stream said. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Made, type OpenGateway, open } from "./open.ts";
 
 /** A host that hears 1,000 tokens of prompt, and tells in OpenAI's words how many of them were sound, or does not. */
@@ -28,7 +28,7 @@ beforeAll(async () => {
     routes: [{ host: a, model: m }]`;
   gateway = await open(`
 hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions] }]
-models:${model("hears", "input: 2, output: 5, cache_read: 1, audio_input: 40")}${model("plain", "input: 2, output: 5")}
+models:${model("hears", "input: 2, output: 5, cache_read: 1, audio_input: 40, audio_output: 80")}${model("plain", "input: 2, output: 5")}
 `);
   mine = await gateway.key(10);
 });
@@ -40,8 +40,9 @@ afterAll(async () => {
 const SOUND = { type: "input_audio", input_audio: { data: `UklGR${"A".repeat(4_000)}`, format: "wav" } };
 const TEXT = { type: "text", text: "w".repeat(400) };
 
-async function receiptOf(content: object[], model = "hears") {
-  const json = { model: `test/${model}`, max_tokens: 10, messages: [{ role: "user", content }] };
+async function receiptOf(content: object[], model = "hears", more: object = {}) {
+  const messages = [{ role: "user", content }];
+  const json = { model: `test/${model}`, max_tokens: 1_000, messages, ...more };
   const answer = await gateway.send("POST", "/v1/chat/completions", { bearer: mine.key, json });
   expect(answer.status).toBe(200);
   const id = answer.headers.get("x-gateway-receipt");
@@ -79,7 +80,9 @@ test("where the host does not say, what exceeds the text of the prompt was heard
 
 test("a request with sound holds the price of audio, and no other does", async () => {
   details = heard(800);
-  const [loud, plain] = [await receiptOf([TEXT, SOUND]), await receiptOf([TEXT, SOUND], "plain")];
+  const short = { max_tokens: 10 };
+  const loud = await receiptOf([TEXT, SOUND], "hears", short);
+  const plain = await receiptOf([TEXT, SOUND], "plain", short);
   expect(loud.held_usd / plain.held_usd).toBeGreaterThan(15);
   const [silent, text] = [await receiptOf([TEXT]), await receiptOf([TEXT], "plain")];
   expect(silent.held_usd / text.held_usd).toBeLessThan(1.05);
@@ -98,4 +101,29 @@ test("the catalog names the price", async () => {
   const { data } = (await gateway.send("GET", "/v1/catalog", { bearer: mine.key })).json;
   const prices = data.map(({ price }: { price: { audio_input?: number } }) => price.audio_input);
   expect(prices).toEqual([40, undefined]);
+});
+
+describe("an answer in sound", () => {
+  const SPOKEN = { modalities: ["text", "audio"], audio: { voice: "alloy", format: "wav" } };
+  const said = (audio_tokens: number) => ({
+    completion_tokens: 500,
+    completion_tokens_details: { audio_tokens },
+  });
+
+  test("costs the price of audio for what the host says that it spoke", async () => {
+    details = said(400);
+    const { tokens, price, cost_usd } = await receiptOf([TEXT], "hears", SPOKEN);
+    expect(tokens).toMatchObject({ output: 500, audio_output: 400 });
+    expect(price).toMatchObject({ output: 5, audio_output: 80 });
+    expect(cost_usd).toBeCloseTo((1_000 * 2 + 100 * 5 + 400 * 80) / 1e6, 9);
+  });
+
+  test("is believed, and held at its price, only where it was asked for", async () => {
+    details = said(400);
+    const [spoken, written] = [await receiptOf([TEXT], "hears", SPOKEN), await receiptOf([TEXT])];
+    expect(written.tokens.audio_output).toBeUndefined();
+    expect(written.cost_usd).toBeCloseTo((1_000 * 2 + 500 * 5) / 1e6, 9);
+    expect(spoken.held_usd).toBeGreaterThan((1_000 * 80) / 1e6);
+    expect(written.held_usd).toBeLessThan((1_000 * 10) / 1e6);
+  });
 });

@@ -9,6 +9,7 @@ const asked = (maxOutputTokens: number | null, choices = 1) =>
     promptEstimate: 10,
     promptCachedFor1h: false,
     promptBesideAudio: null,
+    answersInAudio: false,
   }) as GenerationRequest;
 
 // Of a stream that its client left nobody tells the usage, and tokens that are counted by their text may be too many.

@@ -64,6 +64,7 @@ test("the worst case bounds every host and every kind of prompt token", () => {
     cacheWrite: 5,
     cacheWrite1h: 5,
     audioInput: 3,
+    audioOutput: 9,
   } as never);
   const prompt = { bound: 2_000_000, cachedFor1h: false, hasAudio: false };
   expect(worstCase(prompt, 1_000_000, bound)).toBe(nanoUsd(2 * 5 + 9));

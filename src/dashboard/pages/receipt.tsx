@@ -69,15 +69,16 @@ export function ReceiptPage({ id }: { id: string }) {
 /** The bill, line by line. Reasoning is a part of the output and is no line of its own. */
 function Cost({ of }: { of: ReceiptAnswer }) {
   const { tokens, price } = of;
-  const { cache_write_1h: kept1h = 0, audio_input: audio = 0 } = tokens;
+  const { cache_write_1h: kept1h = 0, audio_input: heard = 0, audio_output: spoken = 0 } = tokens;
   const lines = (
     [
-      ["Input", tokens.input - audio, price?.input],
-      ["Audio input", audio, price?.audio_input],
+      ["Input", tokens.input - heard, price?.input],
+      ["Audio input", heard, price?.audio_input],
       ["Read from cache", tokens.cache_read, price?.cache_read],
       ["Written to cache", tokens.cache_write - kept1h, price?.cache_write],
       ["Written to cache for an hour", kept1h, price?.cache_write_1h],
-      ["Output", tokens.output, price?.output],
+      ["Output", tokens.output - spoken, price?.output],
+      ["Audio output", spoken, price?.audio_output],
     ] as const
   ).filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output");
   return (
