@@ -51,6 +51,13 @@ export const refused = (value: unknown): value is Refusal => value instanceof Re
 export const refuse = (code: ErrorCode, message: string, details?: RefusalDetails): Refusal =>
   new Refusal(code, message, details);
 
+/** A fault of the gateway's own; nothing of its cause is told. */
+export const internalError = (): Refusal =>
+  refuse(
+    "internal_error",
+    "Something failed inside the gateway. Retry, and report the receipt id in x-gateway-receipt.",
+  );
+
 /** The specification's error object. */
 export interface ErrorObject {
   readonly message: string;

@@ -1,5 +1,5 @@
 import { bookkeepingDown } from "../errors/bookkeeping.ts";
-import { errorObject, type Refusal } from "../errors/refusal.ts";
+import { errorObject, internalError, type Refusal } from "../errors/refusal.ts";
 import type { Opened } from "../hosts/try.ts";
 import { costOf } from "../ledger/charge.ts";
 import type { Settled } from "../ledger/reservation.ts";
@@ -9,7 +9,7 @@ import type { Sink, StreamedAnswer } from "./answer.ts";
 import type { Bill, End } from "./bill.ts";
 import type { House, Settings } from "./house.ts";
 import { chargesForFree, deliveredTokens, Meter, usedTokens } from "./metering.ts";
-import { internalError, stoppedForCredit, upstreamError } from "./refusals.ts";
+import { stoppedForCredit, upstreamError } from "./refusals.ts";
 
 /**
  * A stream that is ready for its client: its first token is in hand, its hold durable. From here on no other host can be

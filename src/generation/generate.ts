@@ -1,6 +1,6 @@
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
-import { errorObject, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
+import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { attempt, type Outcome } from "../hosts/attempt.ts";
 import type { Opened } from "../hosts/try.ts";
@@ -27,7 +27,7 @@ import type { House, Settings } from "./house.ts";
 import { chargesForFree, usedTokens } from "./metering.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { type RequestTrace, refusedReceipt } from "./receipt.ts";
-import { crowded, internalError, invalidKey, noAnswer, noOverride } from "./refusals.ts";
+import { crowded, invalidKey, noAnswer, noOverride } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
 
 /**

@@ -140,9 +140,3 @@ export const noOverride = (param: string): Refusal =>
     `\`${param}\` is a routing override, which the Open Tier refuses. Remove it, or name a paid model.`,
     { param },
   );
-
-export const internalError = (): Refusal =>
-  refuse(
-    "internal_error",
-    "Something failed inside the gateway. Retry, and report the receipt id in x-gateway-receipt.",
-  );

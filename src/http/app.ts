@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { internalError } from "../errors/refusal.ts";
 import { newReceiptId } from "../units/id.ts";
 import { accountEndpoints } from "./accounts.ts";
 import { adminEndpoints } from "./admin.ts";
@@ -20,11 +21,9 @@ import { movedPage } from "./moved-pages.ts";
 import { pageEndpoints } from "./pages.ts";
 import { Patience } from "./patience.ts";
 import { receiptEndpoints } from "./receipts.ts";
-import { internalError, refusalResponse } from "./reply.ts";
+import { refusalResponse } from "./reply.ts";
 import { unknownPath } from "./unknown-path.ts";
 import { usageEndpoints } from "./usage.ts";
-
-export type { HttpDeps } from "./deps.ts";
 
 /**
  * The gateway's HTTP interface. Elysia finds the endpoint for a path, and that is all it does here: bodies are read by
@@ -115,7 +114,7 @@ const withAlias = (endpoint: Endpoint): Endpoint[] =>
  */
 export function listen(
   app: ReturnType<typeof httpApp>,
-  { hostname, port, shared = false }: Address,
+  { hostname, port, shared }: Address,
 ): Bun.Server<unknown> {
   app.listen({
     hostname,
@@ -129,5 +128,6 @@ export function listen(
 export interface Address {
   readonly hostname: string;
   readonly port: number;
-  readonly shared?: boolean;
+  /** By several processes. */
+  readonly shared: boolean;
 }

@@ -1,11 +1,11 @@
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { internalError, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Connection, Patience } from "./patience.ts";
-import { internalError, type Reply, refusalResponse, replyResponse } from "./reply.ts";
+import { type Reply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
 
 /** One row of the table of operations (contract §4). Paths under `/v1` are served under `/v1/v1` too. */

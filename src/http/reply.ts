@@ -1,4 +1,4 @@
-import { errorObject, type Refusal, refusalHeaders, refuse } from "../errors/refusal.ts";
+import { errorObject, type Refusal, refusalHeaders } from "../errors/refusal.ts";
 import type { ReceiptId } from "../units/id.ts";
 
 /** What an endpoint answers with, before it becomes a response. */
@@ -49,9 +49,3 @@ const headersOf = (receipt: ReceiptId): Record<string, string> => ({
   "x-request-id": receipt,
   "request-id": receipt,
 });
-
-export const internalError = (): Refusal =>
-  refuse(
-    "internal_error",
-    "Something failed inside the gateway. Retry, and report the receipt id in x-gateway-receipt.",
-  );

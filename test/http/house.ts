@@ -6,7 +6,8 @@ import { refuse } from "../../src/errors/refusal.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
 import { formatReceipt } from "../../src/generation/receipt.ts";
 import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
-import { type HttpDeps, httpApp, listen } from "../../src/http/app.ts";
+import { httpApp, listen } from "../../src/http/app.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
 import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { ByteBudget } from "../../src/limits/byte-budget.ts";
@@ -55,7 +56,11 @@ export class TestHouse {
 
   constructor({ untakenSeconds, clock = systemClock }: { untakenSeconds?: number; clock?: Clock } = {}) {
     this.deps = this.makeDeps(clock);
-    this.server = listen(httpApp(this.deps, untakenSeconds), { hostname: "127.0.0.1", port: 0 });
+    this.server = listen(httpApp(this.deps, untakenSeconds), {
+      hostname: "127.0.0.1",
+      port: 0,
+      shared: false,
+    });
   }
 
   get port(): number {
