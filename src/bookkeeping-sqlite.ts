@@ -36,8 +36,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     balance: (id) => ledger.balance(id),
     use: (id) => ledger.use(id),
     async credit(credit) {
-      const { repeated } = control.credit(credit);
-      if (repeated !== null) return repeated;
+      const done = control.credit(credit);
+      if (done === null || done.repeated !== null) return done?.repeated ?? null;
       ledger.credited(credit.balanceId, credit.amount);
       return credit;
     },

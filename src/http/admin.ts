@@ -2,7 +2,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { SuspensionReason } from "../errors/suspension.ts";
 import { isoTime } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
-import { usdFromNano } from "../units/usd.ts";
+import { MAX_NANO_USD, usdFromNano } from "../units/usd.ts";
 import { isLoopback, plain } from "./address.ts";
 import {
   ADMIN,
@@ -61,6 +61,12 @@ async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Re
   const { idempotency_key: idempotencyKey, note = null } = fields;
   const at = deps.desk.clock.now();
   const done = await deps.ledger.credit({ balanceId, amount, idempotencyKey, note, at });
+  if (done === null) {
+    return invalidField(
+      "amount_usd",
+      `A balance is credited with at most ${usdFromNano(MAX_NANO_USD).toLocaleString("en-US")} USD in all, and ${balanceId} would be with more. Nothing was credited. Credit another balance of the account.`,
+    );
+  }
   if (done.balanceId !== balanceId || done.amount !== amount) {
     return invalidField(
       "idempotency_key",

@@ -101,9 +101,10 @@ export interface LedgerDesk {
     at: EpochMs,
   ): Promise<{ readonly limit: number; readonly used: number }>;
   /**
-   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now or before.
+   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now or before;
+   * null when the balance would have been credited with more in all than is counted exactly.
    */
-  credit(credit: Credit): Promise<Credit>;
+  credit(credit: Credit): Promise<Credit | null>;
   /** Newest first. */
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   audit(): Promise<LedgerAudit>;

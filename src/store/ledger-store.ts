@@ -4,7 +4,7 @@ import type { Sums } from "../ledger/ledger.ts";
 import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
-import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { foldEnds, type SummedEnd, words } from "./fold.ts";
 import { places, type Unapplied } from "./journal.ts";
 
@@ -62,13 +62,14 @@ export class LedgerStore implements Sums {
 
   /**
    * Credits a balance, once for each idempotency key. Durable on return. `repeated` returns what was credited under that
-   * key before.
+   * key before. Null, and nothing is credited, where it would come to more in all than is counted exactly.
    */
-  credit(credit: Credit): { repeated: Credit | null } {
-    return this.db.transaction((): { repeated: Credit | null } => {
+  credit(credit: Credit): { repeated: Credit | null } | null {
+    return this.db.transaction((): { repeated: Credit | null } | null => {
       const known = this.statements.creditByKey.get(credit.idempotencyKey);
       if (known !== null) return { repeated: { ...known, idempotencyKey: credit.idempotencyKey } };
       const { at, idempotencyKey, balanceId, amount, note } = credit;
+      if (this.credited(balanceId) + amount > MAX_NANO_USD) return null;
       this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note);
       this.statements.credit.run(balanceCounter(balanceId), amount);
       return { repeated: null };

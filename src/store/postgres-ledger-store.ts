@@ -4,7 +4,7 @@ import { EpochOver } from "../ledger/membership.ts";
 import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
-import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type Fold, foldEnds, type SummedEnd } from "./fold.ts";
 import { places, type Unapplied } from "./journal.ts";
 import type { Credit, Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./ledger-store.ts";
@@ -62,9 +62,9 @@ export class PostgresLedgerStore {
 
   /**
    * Credits a balance, once for each idempotency key. Durable when it resolves, with what was credited under that key, now
-   * or before.
+   * or before. Null, and nothing is credited, where it would come to more in all than is counted exactly.
    */
-  async credit(credit: Credit): Promise<Credit> {
+  async credit(credit: Credit): Promise<Credit | null> {
     const { at, idempotencyKey, balanceId, amount, note } = credit;
     return this.postgres.transaction(async (sql) => {
       const inserted = await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
@@ -76,9 +76,13 @@ export class PostgresLedgerStore {
         >`SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} ${andReplicated(sql)}`;
         return creditOf(row!);
       }
-      await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
-        ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited`;
-      return credit;
+      const added =
+        await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
+        ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
+        WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING id`;
+      if (added.length > 0) return credit;
+      await sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
+      return null;
     });
   }
 

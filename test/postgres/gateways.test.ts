@@ -81,6 +81,18 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
     await expectBooksInOrder();
   });
 
+  test("a balance is credited with at most $9,000,000 in all, which is counted exactly", async () => {
+    const { balance_id, key } = await gateways[0]!.key(9_000_000);
+    const credit = (amount_usd: number) =>
+      gateways[0]!.admin("/admin/credits", { balance_id, amount_usd, idempotency_key: "much" });
+    const refused = await credit(0.000000001);
+    expect(refused.status).toBe(400);
+    expect(refused.json.error).toMatchObject({ code: "invalid_request", param: "amount_usd" });
+    expect((await credit(0.000000001)).status).toBe(400);
+    expect((await gateways[0]!.send("GET", "/v1/me", { bearer: key })).json.balance_usd).toBe(9_000_000);
+    await expectBooksInOrder();
+  });
+
   test("a balance that covers ten admits ten, wherever they are sent", async () => {
     const key = await gateways[0]!.key(0.01);
     expect(await storm([key.key])).toEqual({ 200: 10, 402: 290 });
