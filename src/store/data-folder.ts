@@ -109,24 +109,24 @@ function adminToken(
 ): Pick<DataFolder, "adminToken" | "adminTokenPath"> {
   if (envToken !== undefined && envToken !== "") return { adminToken: envToken, adminTokenPath: null };
   const path = join(folder, "admin-token");
-  if (!existsSync(path)) {
-    writeFileSync(path, `or-admin-${randomBase58(ADMIN_TOKEN_CHARACTERS, random)}\n`, {
-      mode: 0o600,
-      flush: true,
-    });
-  }
+  const token = kept(path, () => `or-admin-${randomBase58(ADMIN_TOKEN_CHARACTERS, random)}`);
   chmodSync(path, 0o600);
-  return { adminToken: readFileSync(path, "utf8").trim(), adminTokenPath: path };
+  return { adminToken: token, adminTokenPath: path };
 }
 
 const NODE_CHARACTERS = 22;
 
 function nodeName(folder: string, random: RandomBytes): string {
-  const path = join(folder, "node-name");
-  if (!existsSync(path)) {
-    writeFileSync(path, `${newNodeName(random)}\n`, { mode: 0o600, flush: true });
-  }
-  return readFileSync(path, "utf8").trim();
+  return kept(join(folder, "node-name"), () => newNodeName(random));
+}
+
+/** What is written in a file, which is made where there is none. A start that was killed as it made one left it empty. */
+function kept(path: string, make: () => string): string {
+  const text = existsSync(path) ? readFileSync(path, "utf8").trim() : "";
+  if (text !== "") return text;
+  const made = make();
+  writeFileSync(path, `${made}\n`, { mode: 0o600, flush: true });
+  return made;
 }
 
 const newNodeName = (random: RandomBytes): string => `node_${randomBase58(NODE_CHARACTERS, random)}`;
