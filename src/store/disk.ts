@@ -9,18 +9,21 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { unlink } from "node:fs/promises";
+import { rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 
 /** One folder, as the journal uses it. The simulator's disk tears writes and forgets what was not synced. */
 export interface Disk {
   list(): string[];
   read(name: string): Uint8Array;
-  /** Creates the file where it does not exist; its name is durable on return. */
-  open(name: string): DiskFile;
+  /** Creates the file where it does not exist, or makes it of the one called `from`; its name is durable on return. */
+  open(name: string, from?: string): DiskFile;
+  /** Nothing goes by the old name any more, durably, on return or when the promise resolves. */
+  rename(name: string, to: string): void | Promise<void>;
   /** It is gone for good on return, or when the promise resolves: what was known of it may then be forgotten. */
   remove(name: string): void | Promise<void>;
 }
@@ -38,10 +41,15 @@ export function folderDisk(folder: string, syncing: "inline" | "off-loop"): Disk
   return {
     list: () => readdirSync(folder),
     read: (name) => readFileSync(join(folder, name)),
-    open(name) {
+    open(name, from) {
+      if (from !== undefined) renameSync(join(folder, from), join(folder, name));
       const file = openFile(join(folder, name), syncing);
       syncFolder(folder);
       return file;
+    },
+    async rename(name, to) {
+      await rename(join(folder, name), join(folder, to));
+      await syncFolderLater(folder);
     },
     // Off the loop: for a file of some megabytes it takes 20 ms.
     async remove(name) {
@@ -80,8 +88,9 @@ export function probeSync(folder: string): { syncing: "inline" | "off-loop"; slo
 }
 
 /**
- * The file is kept longer than what is written, with zeros, which no reader takes for a line: a sync of bytes that lie
- * within a file that does not grow spares the file system's own journal. On ext4 that halves its time and its CPU.
+ * A file that is not long enough already is kept longer than what is written, with zeros, which no reader takes for a line: a
+ * sync of bytes that lie within a file that does not grow spares the file system's own journal. On ext4 that halves its time
+ * and its CPU.
  */
 function openFile(path: string, syncing: "inline" | "off-loop"): DiskFile {
   const fd = openSync(path, "a+", 0o600);

@@ -4,7 +4,7 @@ import { type Recovered, Replay, recoveredEnd } from "../ledger/recovery.ts";
 import type { Clock } from "../units/clock.ts";
 import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
-import { DurableJournal, journalFiles, readJournal, type Unapplied } from "./journal.ts";
+import { DurableJournal, journalFiles, readJournal, spareFiles, type Unapplied } from "./journal.ts";
 
 /**
  * What every database that follows a journal has in common: ends that were lost sight of are written, the ledger is
@@ -119,7 +119,8 @@ export interface JournalBooksOptions {
 
 /**
  * What the journal says of the life before; `reached` is how far the database had come in each file, in bytes. A file's
- * number is never used again, not even where the files were lost: what is written would be taken for booked.
+ * number is never used again, not even where the files were lost: what is written would be taken for booked, and what a file
+ * holds of its former number for written.
  */
 export function readBack(
   disk: Disk,
@@ -133,5 +134,6 @@ export function readBack(
       unapplied.push({ record, sequence: 0, file, bytes });
     }
   }
-  return { replay, unapplied, nextFile: Math.max(0, ...journalFiles(disk), ...reached.keys()) + 1 };
+  const last = Math.max(0, ...journalFiles(disk), ...spareFiles(disk), ...reached.keys());
+  return { replay, unapplied, nextFile: last + 1 };
 }

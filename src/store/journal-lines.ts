@@ -1,14 +1,19 @@
 import { formatRecord, type LedgerRecord, parseRecord } from "../ledger/record.ts";
 
-/** Journal records as lines, `crc32 json`: the checksum is that of the JSON's bytes, in eight hexadecimal digits. */
+/**
+ * Journal records as lines, `check json`: the check is the CRC-32 of the JSON's bytes, salted with the number of the file, in
+ * eight hexadecimal digits. A file that is used again still holds the lines of its former number, and none of them passes.
+ */
 export class JournalLines {
   /** Used again for every batch: what is written is on its way to the disk before the next. */
   private buffer = Buffer.alloc(LEAST_BYTES);
   private length = 0;
+  private salt = 0;
 
-  /** Begins a new batch. */
-  clear(): void {
+  /** Begins a new batch, for this file. */
+  begin(file: number): void {
     this.length = 0;
+    this.salt = saltOf(file);
     if (this.buffer.length > MOST_KEPT_BYTES) this.buffer = Buffer.alloc(LEAST_BYTES);
   }
 
@@ -17,7 +22,7 @@ export class JournalLines {
     const text = formatRecord(record);
     this.reserve(CRC_LENGTH + text.length * MOST_BYTES_A_UNIT + SEPARATORS);
     const { buffer } = this;
-    writeHex(Bun.hash.crc32(text), buffer, this.length);
+    writeHex((Bun.hash.crc32(text) ^ this.salt) >>> 0, buffer, this.length);
     const start = this.length + CRC_LENGTH + 1;
     const end = start + buffer.write(text, start, "utf8");
     buffer[start - 1] = SPACE;
@@ -47,22 +52,31 @@ function writeHex(value: number, into: Uint8Array, at: number): void {
   }
 }
 
-/** The records in a file's bytes, in order, with the place where each ends; stops at the first torn line. */
-export function* readLines(content: Buffer): Generator<{ record: LedgerRecord; end: number }> {
+/**
+ * The records in the bytes of the file with this number, in order, with the place where each ends; stops at the first line
+ * that was torn, or belongs to a former number.
+ */
+export function* readLines(content: Buffer, file: number): Generator<{ record: LedgerRecord; end: number }> {
+  const salt = saltOf(file);
   for (let start = 0; ; ) {
     const end = content.indexOf(LF, start);
     if (end === -1) return;
     const textStart = start + CRC_LENGTH + 1;
-    if (content.toString("latin1", start, start + CRC_LENGTH) !== crc(content.subarray(textStart, end)))
-      return;
+    const crc = Bun.hash.crc32(content.subarray(textStart, end));
+    const check = content.toString("latin1", start, start + CRC_LENGTH);
+    // Version 0.1.0 wrote them without salt, into files that were never used again.
+    if (check !== hex(crc ^ salt) && check !== hex(crc)) return;
     start = end + 1;
     yield { record: parseRecord(content.toString("utf8", textStart, end)), end: start };
   }
 }
 
+/** Different for every file, and never 0: multiplication by an odd number takes no two numbers to the same. */
+const saltOf = (file: number): number => Math.imul(file, 0x9e3779b1);
+
 const CRC_LENGTH = 8;
 const HEX_DIGITS = "0123456789abcdef";
-const crc = (bytes: Uint8Array): string => Bun.hash.crc32(bytes).toString(16).padStart(CRC_LENGTH, "0");
+const hex = (crc: number): string => (crc >>> 0).toString(16).padStart(CRC_LENGTH, "0");
 
 const SPACE = 0x20;
 const LF = 0x0a;

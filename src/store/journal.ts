@@ -5,7 +5,7 @@ import { DurableWaiters } from "./durable-waiters.ts";
 import { JournalLines, readLines } from "./journal-lines.ts";
 
 /**
- * The ledger's write-ahead journal: lines of `crc32 json`, appended to numbered files. It exists because a request must
+ * The ledger's write-ahead journal: lines of `check json`, appended to numbered files. It exists because a request must
  * be durable twice (its hold, its end) and SQLite would pay for each with index pages and a blocking fsync on the event
  * loop. Here everything of one turn of the loop shares a write and a sync, which leaves the loop where the disk is slow.
  * SQLite follows at leisure: `unapplied` hands it the ends that are durable, together with the place up to which it then
@@ -33,7 +33,7 @@ export class DurableJournal implements Journal {
 
   constructor(private readonly options: JournalOptions) {
     this.number = options.firstFile;
-    this.file = options.disk.open(fileName(this.number));
+    this.file = this.openFile(this.number);
   }
 
   append(record: LedgerRecord): number {
@@ -116,7 +116,7 @@ export class DurableJournal implements Journal {
    */
   rotate(open: readonly LedgerRecord[]): boolean {
     if (this.state === "writing" || this.state === "retrying" || this.state === "closed") return false;
-    const next = this.options.disk.open(fileName(this.number + 1));
+    const next = this.openFile(this.number + 1);
     this.file.close();
     this.file = next;
     this.number += 1;
@@ -127,13 +127,30 @@ export class DurableJournal implements Journal {
     return true;
   }
 
-  /** Removes the files before this one, the oldest first: SQLite knows all of them durably. */
+  /**
+   * The files before this one are done with, the oldest first: SQLite knows all of them durably. One is kept, to be written
+   * again under another number: a file that has its length costs neither zeros nor the file system's journal.
+   */
   forgetBefore(number: number): void | Promise<void> {
-    const { disk } = this.options;
-    for (const file of journalFiles(disk)) {
-      const going = file < number ? disk.remove(fileName(file)) : undefined;
+    for (const file of journalFiles(this.options.disk)) {
+      const going = file < number ? this.forget(file) : undefined;
       if (going !== undefined) return going.then(() => this.forgetBefore(number));
     }
+  }
+
+  private forget(file: number): void | Promise<void> {
+    const { disk, firstFile } = this.options;
+    // Version 0.1.0 did not salt its lines.
+    const isSalted = file >= firstFile;
+    return isSalted && spareFiles(disk).length === 0
+      ? disk.rename(fileName(file), spareName(file))
+      : disk.remove(fileName(file));
+  }
+
+  private openFile(number: number): DiskFile {
+    const { disk } = this.options;
+    const [spare] = spareFiles(disk);
+    return disk.open(fileName(number), spare === undefined ? undefined : spareName(spare));
   }
 
   async close(): Promise<void> {
@@ -160,7 +177,7 @@ export class DurableJournal implements Journal {
     this.pending = [];
     this.waiters.sent(this.appended);
     try {
-      this.lines.clear();
+      this.lines.begin(this.number);
       for (const line of batch) line.place(this.number, this.bytes + this.lines.add(line.record));
       this.file.write(this.lines.bytes(), this.bytes);
       const synced = this.file.sync();
@@ -265,19 +282,24 @@ const RETRY_MS = 250;
 export function* readJournal(disk: Disk): Generator<{ record: LedgerRecord; file: number; bytes: number }> {
   for (const file of journalFiles(disk)) {
     const content = Buffer.from(disk.read(fileName(file)));
-    for (const { record, end } of readLines(content)) yield { record, file, bytes: end };
+    for (const { record, end } of readLines(content, file)) yield { record, file, bytes: end };
   }
 }
 
 /** Numbers of the journal's files, ascending. */
-export function journalFiles(disk: Disk): number[] {
-  return disk
+export const journalFiles = (disk: Disk): number[] => numbersOf(disk, /^journal-(\d{8})\.log$/);
+
+/** Former numbers of the files that are kept to be written again, ascending: one at most, but for a crash. */
+export const spareFiles = (disk: Disk): number[] => numbersOf(disk, /^journal-(\d{8})\.spare$/);
+
+const numbersOf = (disk: Disk, name: RegExp): number[] =>
+  disk
     .list()
-    .flatMap((name) => {
-      const match = /^journal-(\d{8})\.log$/.exec(name);
+    .flatMap((file) => {
+      const match = name.exec(file);
       return match === null ? [] : [Number(match[1])];
     })
     .sort((a, b) => a - b);
-}
 
 const fileName = (number: number): string => `journal-${String(number).padStart(8, "0")}.log`;
+const spareName = (number: number): string => `journal-${String(number).padStart(8, "0")}.spare`;

@@ -21,11 +21,17 @@ export class SimulatedDisk implements Disk {
     return this.files.get(name)!.content();
   }
 
-  open(name: string): DiskFile {
+  open(name: string, from?: string): DiskFile {
     if (this.mood === "read-only") throw new Error("EROFS: read-only file system");
+    if (from !== undefined) this.rename(from, name);
     const file = this.files.get(name) ?? new SimulatedFile(this);
     this.files.set(name, file);
     return file;
+  }
+
+  rename(name: string, to: string): void {
+    this.files.set(to, this.files.get(name)!);
+    this.files.delete(name);
   }
 
   remove(name: string): void {
@@ -76,7 +82,10 @@ class SimulatedFile implements DiskFile {
   crash(random: Random, kind: "process" | "power"): void {
     for (const { bytes, at } of this.dirty) {
       if (kind === "process") this.durable = overlay(this.durable, bytes, at);
-      else if (random.chance(0.7)) this.durable = overlay(this.durable, survived(bytes, random), at);
+      else if (random.chance(0.7)) {
+        for (const piece of survived(bytes, random))
+          this.durable = overlay(this.durable, piece.bytes, at + piece.at);
+      }
     }
     this.dirty = [];
   }
@@ -87,12 +96,13 @@ class SimulatedFile implements DiskFile {
   }
 }
 
-/** What of an unsynced write reached the disk: its beginning, or all of it but for some sectors. */
-function survived(bytes: Uint8Array, random: Random): Uint8Array {
-  if (random.chance(0.5)) return bytes.slice(0, random.below(bytes.length + 1));
-  const holed = bytes.slice();
-  const from = random.below(holed.length);
-  return holed.fill(0, from, Math.min(holed.length, from + 1 + random.below(SECTOR_BYTES)));
+/** What of an unsynced write reached the disk: its beginning, or all of it but for some sectors, which stay as they were. */
+function survived(bytes: Uint8Array, random: Random): { bytes: Uint8Array; at: number }[] {
+  const to = random.below(bytes.length + 1);
+  const beginning = { bytes: bytes.slice(0, to), at: 0 };
+  if (random.chance(0.5)) return [beginning];
+  const from = to + 1 + random.below(SECTOR_BYTES);
+  return [beginning, { bytes: bytes.slice(from), at: from }];
 }
 
 const SECTOR_BYTES = 512;

@@ -110,6 +110,14 @@ test("while the database does not come through, one file of the journal follows 
   await books.close();
 });
 
+test("a number whose lines still stand in a spare file is not used again, although the journal is gone", async () => {
+  const disk = new SimulatedDisk();
+  disk.open("journal-00000009.spare");
+  const books = await booksOn(new ManualClock(), { disk });
+  expect(books.journal.currentFile).toBe(10);
+  await books.close();
+});
+
 test("a start keeps the journal's files while somebody reads the database, because they may be all that a power cut leaves", async () => {
   const folder = mkdtempSync(join(tmpdir(), "books-"));
   const path = join(folder, "gateway.sqlite");

@@ -43,6 +43,22 @@ test("a file that is opened again keeps what it has", () => {
   expect(content()).toBe("one\nTWO\n");
 });
 
+test("a file that is made of another has its length and content, and nothing goes by the old name", async () => {
+  const disk = folderDisk(folder, "inline");
+  const first = disk.open("first");
+  first.write(bytes("one\ntwo\n"), 0);
+  first.close();
+  await disk.rename("first", "spare");
+  expect(disk.list()).toEqual(["spare"]);
+  const length = readFileSync(join(folder, "spare")).length;
+  const file = disk.open("file", "spare");
+  file.write(bytes("ONE\n"), 0);
+  file.close();
+  expect(disk.list()).toEqual(["file"]);
+  expect(content()).toBe("ONE\ntwo\n");
+  expect(readFileSync(join(folder, "file")).length).toBe(length);
+});
+
 test("a piece that is larger than the step is written whole", async () => {
   const file = folderDisk(folder, "off-loop").open("file");
   const large = `${"x".repeat(1_000_000)}\n`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
 import type { Disk } from "../../src/store/disk.ts";
-import { DurableJournal, journalFiles, MAX_UNAPPLIED, readJournal } from "../../src/store/journal.ts";
+import { DurableJournal, journalFiles, MAX_UNAPPLIED, readJournal, spareFiles } from "../../src/store/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
 import { end } from "./end-record.ts";
@@ -133,6 +133,72 @@ test("a new file begins with the open holds, and the old one can then be forgott
   expect(receiptsOn(disk)).toEqual(["hold", "rcpt_new"]);
 });
 
+describe("a file that is done with", () => {
+  const spare = async (disk: SimulatedDisk) => {
+    const { journal, written } = journalOn(disk);
+    for (let name = 10; name < 40; name++) journal.append(end(`former${name}`));
+    await written();
+    journal.rotate([]);
+    await journal.forgetBefore(2);
+    expect(spareFiles(disk)).toEqual([1]);
+    return { journal, written };
+  };
+
+  test("is written again under another number, and others with it are removed", async () => {
+    const disk = new SimulatedDisk();
+    const { journal, written } = await spare(disk);
+    journal.append(end("a"));
+    await written();
+    journal.rotate([]);
+    expect(disk.list()).toEqual(["journal-00000002.log", "journal-00000003.log"]);
+    journal.append(end("b"));
+    await written();
+    journal.rotate([]);
+    await journal.forgetBefore(4);
+    expect(disk.list()).toEqual(["journal-00000004.log", "journal-00000002.spare"]);
+  });
+
+  test("that another process wrote is not: its lines may be without salt", async () => {
+    const disk = new SimulatedDisk();
+    const { written } = journalOn(disk);
+    await written();
+    const next = journalOn(disk, 2).journal;
+    await next.forgetBefore(2);
+    expect(disk.list()).toEqual(["journal-00000002.log"]);
+  });
+
+  test("gives none of its former lines back, wherever a power cut leaves it", async () => {
+    for (let seed = 0; seed < 300; seed++) {
+      const random = new Random(seed);
+      const disk = new SimulatedDisk();
+      await spare(disk);
+      // Lines of one length, so that each new one ends where a former one begins.
+      const { journal, turn } = journalOn(disk, 3);
+      expect(spareFiles(disk)).toEqual([]);
+      const acknowledged: string[] = [];
+      for (let index = 10; index < 20; index++) {
+        const durable = journal.durable(journal.append(end(`latter${index}`)));
+        if (durable !== true) void durable.then((yes) => yes && acknowledged.push(`rcpt_latter${index}`));
+        if (random.chance(0.3)) await turn();
+      }
+      disk.syncing = false;
+      await turn();
+      disk.crash(random, "power");
+      const found = receiptsOn(disk);
+      expect(found.slice(0, acknowledged.length)).toEqual(acknowledged as never);
+      expect(found).toEqual(found.map((_, index) => `rcpt_latter${index + 10}`) as never);
+    }
+  });
+});
+
+test("lines that an earlier version wrote without salt are read", () => {
+  const disk = new SimulatedDisk();
+  const text = formatRecord(end("a"));
+  const line = `${Bun.hash.crc32(text).toString(16).padStart(8, "0")} ${text}\n`;
+  disk.open("journal-00000007.log").write(Buffer.from(line), 0);
+  expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
+});
+
 test("a disk that refuses a new file leaves the old one in use", async () => {
   const disk = new SimulatedDisk();
   const { journal, written } = journalOn(disk);
@@ -182,6 +248,7 @@ describe("relaxed", () => {
     const disk: Disk = {
       list: () => [],
       read: () => new Uint8Array(),
+      rename: () => {},
       remove: () => {},
       open: () => ({
         write: () => {},
