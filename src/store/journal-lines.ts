@@ -64,7 +64,7 @@ export function* readLines(content: Buffer, file: number): Generator<{ record: L
     const textStart = start + CRC_LENGTH + 1;
     const crc = Bun.hash.crc32(content.subarray(textStart, end));
     const check = content.toString("latin1", start, start + CRC_LENGTH);
-    // Version 0.1.0 wrote them without salt, into files that were never used again.
+    // Lines had no salt while files were never used again, and a folder may be of that time.
     if (check !== hex(crc ^ salt) && check !== hex(crc)) return;
     start = end + 1;
     yield { record: parseRecord(content.toString("utf8", textStart, end)), end: start };

@@ -140,9 +140,9 @@ export class DurableJournal implements Journal {
 
   private forget(file: number): void | Promise<void> {
     const { disk, firstFile } = this.options;
-    // Version 0.1.0 did not salt its lines.
-    const isSalted = file >= firstFile;
-    return isSalted && spareFiles(disk).length === 0
+    // What another process wrote may be of a time when lines had no salt.
+    const isOurs = file >= firstFile;
+    return isOurs && spareFiles(disk).length === 0
       ? disk.rename(fileName(file), spareName(file))
       : disk.remove(fileName(file));
   }

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
 import type { Disk } from "../../src/store/disk.ts";
-import { DurableJournal, journalFiles, MAX_UNAPPLIED, readJournal, spareFiles } from "../../src/store/journal.ts";
+import {
+  DurableJournal,
+  journalFiles,
+  MAX_UNAPPLIED,
+  readJournal,
+  spareFiles,
+} from "../../src/store/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
 import { end } from "./end-record.ts";
