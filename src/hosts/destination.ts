@@ -63,7 +63,7 @@ export function ownHeaders(
 
 const VERSION = "anthropic-version";
 const BETA = "anthropic-beta";
-/** The one version of Messages there is (docs.anthropic.com, "Versions"), which its hosts insist on. */
+/** The version of Messages that translated requests are written for (docs.anthropic.com, "Versions"); hosts insist on one. */
 const ANTHROPIC_VERSION = "2023-06-01";
 
 const OF_A_LANGUAGE = /^(anthropic|openai|x-stainless)-/;

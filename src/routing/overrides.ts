@@ -45,6 +45,8 @@ function readModels(raw: Raw, surface: string): readonly string[] | Refusal {
   if (!isGiven(raw.fallbacks)) return isGiven(raw.models) ? readNames("models", raw.models, MAX_MODELS) : [];
   if (surface !== "messages") return invalid("fallbacks", "is read on /v1/messages only; use models here");
   if (isGiven(raw.models)) return invalid("fallbacks", "cannot be combined with models");
+  // Anthropic's word for whatever the server has set up, and where nothing is, for the model alone.
+  if (raw.fallbacks === "default") return [];
   if (!Array.isArray(raw.fallbacks)) return invalid("fallbacks", "must be an array of objects {model}");
   // Anthropic's form: one object a model. Other members would change the request, which no host could be told.
   const plain = raw.fallbacks.every((entry) => isObject(entry) && Object.keys(entry).join() === "model");

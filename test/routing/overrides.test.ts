@@ -150,6 +150,9 @@ describe("fallbacks, on messages", () => {
       "e/f",
     ]);
   });
+  test("the default ones are none: which they are is the host's to say, and no host is told", () => {
+    expect(read({ fallbacks: "default" }, "messages").moreModels).toEqual([]);
+  });
   test("four are refused", () => {
     expect(refusal({ fallbacks: fallback("a/b", "c/d", "e/f", "g/h") }, "messages")).toContain(
       "1 to 3 names",
