@@ -6,7 +6,7 @@ import { Books } from "./store/books.ts";
 import { Checkpointer } from "./store/checkpointer.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore, type StoreAudit } from "./store/ledger-store.ts";
-import { openDatabase } from "./store/sqlite.ts";
+import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
 import { UsageReader } from "./store/usage.ts";
 
 /** One process that keeps everything in its data folder. */
@@ -16,11 +16,14 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const booksDb = openDatabase(folder.databasePath, "NORMAL");
   const control = new LedgerStore(controlDb);
   const store = new LedgerStore(booksDb);
-  const checkpointer = new Checkpointer(folder.databasePath, clock, (error) =>
-    log("books", { error: String(error) }),
-  );
-  const checkpoint = () => checkpointer.now();
-  const books = await Books.open({ ...journalOptions(parts, folder.path), store, checkpoint });
+  const checkpointer = mendsWalReset(sqliteVersion(booksDb))
+    ? new Checkpointer(folder.databasePath, clock, (error) => log("books", { error: String(error) }))
+    : null;
+  const books = await Books.open({
+    ...journalOptions(parts, folder.path),
+    store,
+    ...(checkpointer === null ? {} : { checkpoint: () => checkpointer.now() }),
+  });
   const ledger = new Ledger(clock, books.journal, control);
   books.follow(ledger);
   const keys = new SqliteKeyStore(controlDb, clock);
@@ -62,7 +65,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     },
     figures: () => [],
     async close() {
-      checkpointer.stop();
+      checkpointer?.stop();
       await books.close();
       usage.stop();
       controlDb.close();

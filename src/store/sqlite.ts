@@ -20,6 +20,19 @@ export function openDatabase(path: string, synchronous: "FULL" | "NORMAL" = "FUL
   return db;
 }
 
+export const sqliteVersion = (db: Database): string =>
+  db.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()!.version;
+
+/**
+ * Whether one connection may copy the log into the database while another one writes. Before 3.51.3 a write that begins the log
+ * anew at the wrong moment could make later commits be taken for copied, and lose them (sqlite.org/wal.html, "The WAL-Reset
+ * Bug"). Bun brings a newer SQLite, but on macOS it takes the system's.
+ */
+export function mendsWalReset(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  return major * 1e6 + minor * 1e3 + patch >= 3_051_003;
+}
+
 /**
  * SQLite writes a page at a time, in two calls into its log and one into the database. Of its usual 4 KiB, a busy gateway
  * wrote twice as many for each request, and no fewer bytes.

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openDatabase } from "../../src/store/sqlite.ts";
+import { mendsWalReset, openDatabase } from "../../src/store/sqlite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -23,4 +23,14 @@ test("a new database has the larger pages; one that was made with smaller ones k
   expect(pageBytes(db)).toBe(4_096);
   expect(db.query("SELECT value FROM kept").get()).toEqual({ value: "still here" });
   db.close();
+});
+
+test.each([
+  ["3.43.2", false],
+  ["3.51.2", false],
+  ["3.51.3", true],
+  ["3.54.0", true],
+  ["4.0.0", true],
+])("SQLite %s may copy its log while another connection writes: %p", (version, may) => {
+  expect(mendsWalReset(version)).toBe(may);
 });
