@@ -6,18 +6,18 @@ import type { Connection, Tenant } from "./http1-connection.ts";
  * caches; handled one by one, each would fetch all of it anew (docs/performance.md, "Side by side").
  */
 export class Arrivals {
-  #waiting: Arrival[] = [];
+  private waiting: Arrival[] = [];
 
   add(connection: Connection, tenant: Tenant, bytes: Uint8Array): void {
-    if (this.#waiting.length === 0) setImmediate(this.deliver);
-    this.#waiting.push({ connection, tenant, bytes });
+    if (this.waiting.length === 0) setImmediate(this.deliver);
+    this.waiting.push({ connection, tenant, bytes });
   }
 
   /** Now: for whoever has news of a socket that must not overtake its bytes. */
   readonly deliver = (): void => {
-    const arrived = this.#waiting;
+    const arrived = this.waiting;
     if (arrived.length === 0) return;
-    this.#waiting = [];
+    this.waiting = [];
     for (const { connection, tenant, bytes } of arrived) connection.deliver(tenant, bytes);
   };
 }

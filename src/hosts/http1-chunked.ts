@@ -10,12 +10,12 @@ export class ChunkedBody {
   fault: string | null = null;
   /** Where in the last decoded buffer the body ended. */
   end = 0;
-  #state = State.Size;
-  #digits = 0;
+  private state = State.Size;
+  private digits = 0;
   /** Of the chunk: its size while the size is read, then what is still to come. */
-  #left = 0;
-  #lineBytes = 0;
-  #trailerBytes = 0;
+  private left = 0;
+  private lineBytes = 0;
+  private trailerBytes = 0;
 
   /**
    * Decodes `bytes` and overwrites them. Returns the payload among them, null when there is none; payload
@@ -26,59 +26,59 @@ export class ChunkedBody {
     let payloadFrom = 0;
     let payloadTo = 0;
     while (at < bytes.length && !this.complete && this.fault === null) {
-      if (this.#state !== State.Data) {
-        this.#readFrame(bytes[at++]!);
+      if (this.state !== State.Data) {
+        this.readFrame(bytes[at++]!);
         continue;
       }
-      const taken = Math.min(this.#left, bytes.length - at);
+      const taken = Math.min(this.left, bytes.length - at);
       if (payloadTo === payloadFrom) payloadFrom = payloadTo = at;
       else bytes.copyWithin(payloadTo, at, at + taken);
       payloadTo += taken;
       at += taken;
-      this.#left -= taken;
-      if (this.#left === 0) this.#state = State.DataCr;
+      this.left -= taken;
+      if (this.left === 0) this.state = State.DataCr;
     }
     this.end = at;
     return payloadTo === payloadFrom ? null : portion(bytes, payloadFrom, payloadTo);
   }
 
-  #readFrame(byte: number): void {
-    switch (this.#state) {
+  private readFrame(byte: number): void {
+    switch (this.state) {
       case State.Size:
-        this.#readSize(byte);
+        this.readSize(byte);
         return;
       case State.Extension:
-        if (byte === CR) this.#state = State.SizeLf;
+        if (byte === CR) this.state = State.SizeLf;
         else if (isControl(byte)) this.fault = "a control character in a chunk extension";
-        else if (++this.#lineBytes > EXTENSION_BYTES_MAX) this.fault = "a chunk extension that is too long";
+        else if (++this.lineBytes > EXTENSION_BYTES_MAX) this.fault = "a chunk extension that is too long";
         return;
       case State.SizeLf:
         if (byte !== LF) this.fault = "a chunk size that does not end in CR LF";
-        else this.#state = this.#left === 0 ? State.TrailerStart : State.Data;
+        else this.state = this.left === 0 ? State.TrailerStart : State.Data;
         return;
       case State.DataCr:
         if (byte !== CR) this.fault = "a chunk longer than its size";
-        else this.#state = State.DataLf;
+        else this.state = State.DataLf;
         return;
       case State.DataLf:
         if (byte !== LF) this.fault = "a chunk longer than its size";
-        else this.#expectSize();
+        else this.expectSize();
         return;
       case State.TrailerStart:
-        if (byte === CR) this.#state = State.LastLf;
+        if (byte === CR) this.state = State.LastLf;
         else if (byte === SPACE || byte === TAB) this.fault = "a folded trailer field";
         else {
-          this.#state = State.Trailer;
-          this.#readTrailer(byte);
+          this.state = State.Trailer;
+          this.readTrailer(byte);
         }
         return;
       case State.Trailer:
-        if (byte === CR) this.#state = State.TrailerLf;
-        else this.#readTrailer(byte);
+        if (byte === CR) this.state = State.TrailerLf;
+        else this.readTrailer(byte);
         return;
       case State.TrailerLf:
         if (byte !== LF) this.fault = "a trailer field that does not end in CR LF";
-        else this.#state = State.TrailerStart;
+        else this.state = State.TrailerStart;
         return;
       case State.LastLf:
         if (byte !== LF) this.fault = "a last chunk that does not end in CR LF";
@@ -87,29 +87,29 @@ export class ChunkedBody {
     }
   }
 
-  #readSize(byte: number): void {
+  private readSize(byte: number): void {
     const digit = hexDigit(byte);
     if (digit >= 0) {
-      if (++this.#digits > SIZE_DIGITS_MAX) this.fault = "a chunk size that is too long";
-      this.#left = this.#left * 16 + digit;
+      if (++this.digits > SIZE_DIGITS_MAX) this.fault = "a chunk size that is too long";
+      this.left = this.left * 16 + digit;
       return;
     }
-    if (this.#digits === 0) this.fault = "a chunk without a size";
-    else if (byte === CR) this.#state = State.SizeLf;
-    else if (byte === SEMICOLON) this.#state = State.Extension;
+    if (this.digits === 0) this.fault = "a chunk without a size";
+    else if (byte === CR) this.state = State.SizeLf;
+    else if (byte === SEMICOLON) this.state = State.Extension;
     else this.fault = "a chunk size that is not hexadecimal";
   }
 
-  #readTrailer(byte: number): void {
+  private readTrailer(byte: number): void {
     if (isControl(byte)) this.fault = "a control character in a trailer field";
-    else if (++this.#trailerBytes > TRAILER_BYTES_MAX) this.fault = "trailer fields that are too long";
+    else if (++this.trailerBytes > TRAILER_BYTES_MAX) this.fault = "trailer fields that are too long";
   }
 
-  #expectSize(): void {
-    this.#state = State.Size;
-    this.#digits = 0;
-    this.#left = 0;
-    this.#lineBytes = 0;
+  private expectSize(): void {
+    this.state = State.Size;
+    this.digits = 0;
+    this.left = 0;
+    this.lineBytes = 0;
   }
 }
 

@@ -14,16 +14,16 @@ export class Connection {
   reused = false;
   /** On the clock's `elapsedMs`; meaningful while idle. */
   idleUntilMs = 0;
-  #tenant: Tenant | null;
-  #socket: Socket<Connection> | null = null;
-  #state: "dialling" | "open" | "closed" = "dialling";
-  #dialTimer: Timer | null = null;
+  private tenant: Tenant | null;
+  private socket: Socket<Connection> | null = null;
+  private state: "dialling" | "open" | "closed" = "dialling";
+  private dialTimer: Timer | null = null;
   /** Among its owner's sockets. */
-  #counted = true;
-  #paused = false;
+  private counted = true;
+  private paused = false;
   /** What the peer has not taken yet, and what comes after it. */
-  #unsent: Uint8Array | null = null;
-  #unsentNext: Uint8Array | null = null;
+  private unsent: Uint8Array | null = null;
+  private unsentNext: Uint8Array | null = null;
 
   constructor(
     readonly owner: ConnectionOwner,
@@ -31,11 +31,11 @@ export class Connection {
     readonly arrivals: Arrivals,
     tenant: Tenant,
   ) {
-    this.#tenant = tenant;
+    this.tenant = tenant;
   }
 
   dial(tls: TLSOptions | null, clock: Clock, timeoutMs: number): void {
-    this.#dialTimer = clock.after(timeoutMs, () => this.#dialTimedOut(timeoutMs));
+    this.dialTimer = clock.after(timeoutMs, () => this.dialTimedOut(timeoutMs));
     const { hostname, port } = this.endpoint;
     const target: TCPSocketConnectOptions<Connection> = { hostname, port, data: this, socket: HANDLERS };
     // An empty `tls` would give a plain socket (Bun 1.4.5): it is left out or full, never in between.
@@ -45,28 +45,28 @@ export class Connection {
 
   /** Gives an open, idle connection to its next tenant. */
   lease(tenant: Tenant): void {
-    this.#tenant = tenant;
+    this.tenant = tenant;
     this.reused = true;
-    this.#send(tenant.takeRequest());
+    this.send(tenant.takeRequest());
   }
 
   /** Stops reading until `resume`, so that an answer nobody takes stays in the socket. */
   pause(): void {
-    if (this.#paused || this.#state !== "open") return;
-    this.#paused = true;
-    this.#socket?.pause();
+    if (this.paused || this.state !== "open") return;
+    this.paused = true;
+    this.socket?.pause();
   }
 
   resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#socket?.resume();
+    if (!this.paused) return;
+    this.paused = false;
+    this.socket?.resume();
   }
 
   /** The tenant is done. `healthy`: the answer ended where it should and the host will take another request. */
   release(healthy: boolean, keepAliveS: number | null): void {
-    this.#tenant = null;
-    if (!healthy || this.#state !== "open" || this.#unsent !== null) {
+    this.tenant = null;
+    if (!healthy || this.state !== "open" || this.unsent !== null) {
       this.destroy();
     } else {
       this.resume();
@@ -76,172 +76,172 @@ export class Connection {
 
   /** Hard, by a reset: the host learns at once that nobody listens any more. */
   destroy(): void {
-    if (this.#state === "closed") return;
-    const socket = this.#socket;
-    this.#close();
+    if (this.state === "closed") return;
+    const socket = this.socket;
+    this.close();
     socket?.terminate();
   }
 
   /** Politely, for one that is idle. */
   retire(): void {
-    if (this.#state === "closed") return;
-    const socket = this.#socket;
-    this.#close();
+    if (this.state === "closed") return;
+    const socket = this.socket;
+    this.close();
     socket?.end();
   }
 
   /** @internal The socket's events; see HANDLERS. */
   connected(socket: Socket<Connection>): void {
-    if (this.#state === "closed") {
+    if (this.state === "closed") {
       // Given up while it was being dialled.
       socket.terminate();
-      this.#uncount();
+      this.uncount();
       return;
     }
-    this.#socket = socket;
+    this.socket = socket;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, PROBE_AFTER_MS);
-    if (!this.endpoint.secure) this.#ready();
+    if (!this.endpoint.secure) this.ready();
   }
 
   /** @internal `trusted` is false when the certificate does not prove the host's name to a root we know. */
   handshaken(trusted: boolean, error: Error | null): void {
-    if (this.#state !== "dialling") return;
-    if (trusted) this.#ready();
-    else this.#failDial(new HostFault("tls", `No trusted TLS session with the host: ${reasonOf(error)}.`));
+    if (this.state !== "dialling") return;
+    if (trusted) this.ready();
+    else this.failDial(new HostFault("tls", `No trusted TLS session with the host: ${reasonOf(error)}.`));
   }
 
   /** @internal */
   received(bytes: Uint8Array): void {
-    if (this.#state !== "open") return;
-    if (this.#tenant === null) this.#dropIdle();
-    else this.arrivals.add(this, this.#tenant, bytes);
+    if (this.state !== "open") return;
+    if (this.tenant === null) this.dropIdle();
+    else this.arrivals.add(this, this.tenant, bytes);
   }
 
   /** @internal Bytes that came while the tenant had the connection. Never throws: others' bytes come after them. */
   deliver(tenant: Tenant, bytes: Uint8Array): void {
-    if (this.#state !== "open") return;
-    if (this.#tenant === tenant) this.#hand(tenant, bytes);
+    if (this.state !== "open") return;
+    if (this.tenant === tenant) this.hand(tenant, bytes);
     // An answer to nothing: the next request on this socket would take it for its own.
-    else if (this.#tenant === null) this.#dropIdle();
-    else this.#lose(true);
+    else if (this.tenant === null) this.dropIdle();
+    else this.lose(true);
   }
 
   /** @internal */
   drained(): void {
-    if (this.#state === "open") this.#flush();
+    if (this.state === "open") this.flush();
   }
 
   /** @internal `error` is null when the peer closed in order. */
   lost(error: Error | null): void {
     // What came before the end counts before it.
     this.arrivals.deliver();
-    if (this.#state === "closed") return;
-    const tenant = this.#tenant;
-    if (this.#state === "dialling") {
-      this.#failDial(new HostFault("tls", `The host broke off the TLS handshake: ${reasonOf(error)}.`));
+    if (this.state === "closed") return;
+    const tenant = this.tenant;
+    if (this.state === "dialling") {
+      this.failDial(new HostFault("tls", `The host broke off the TLS handshake: ${reasonOf(error)}.`));
     } else if (tenant === null) {
-      this.#dropIdle();
+      this.dropIdle();
     } else {
-      this.#lose(error === null);
+      this.lose(error === null);
     }
   }
 
   /** @internal The dial came to nothing, whoever may still wait for it. */
   unreachable(error: Error): void {
-    if (this.#socket === null) this.#uncount();
-    if (this.#state === "dialling") this.#failDial(dialFault(error, this.endpoint));
+    if (this.socket === null) this.uncount();
+    if (this.state === "dialling") this.failDial(dialFault(error, this.endpoint));
   }
 
-  #ready(): void {
-    this.#dialTimer?.cancel();
-    this.#dialTimer = null;
-    this.#state = "open";
-    if (this.#tenant !== null) this.#send(this.#tenant.takeRequest());
+  private ready(): void {
+    this.dialTimer?.cancel();
+    this.dialTimer = null;
+    this.state = "open";
+    if (this.tenant !== null) this.send(this.tenant.takeRequest());
   }
 
-  #dialTimedOut(timeoutMs: number): void {
+  private dialTimedOut(timeoutMs: number): void {
     const { hostname, port } = this.endpoint;
-    this.#failDial(
+    this.failDial(
       new HostFault("connect_timeout", `No connection to ${hostname}:${port} within ${timeoutMs} ms.`),
     );
   }
 
-  #failDial(fault: HostFault): void {
-    const tenant = this.#tenant;
+  private failDial(fault: HostFault): void {
+    const tenant = this.tenant;
     this.destroy();
     tenant?.failed(fault);
   }
 
-  #send({ head, body }: RequestBytes): void {
-    this.#unsent = head;
-    this.#unsentNext = body;
-    this.#flush();
+  private send({ head, body }: RequestBytes): void {
+    this.unsent = head;
+    this.unsentNext = body;
+    this.flush();
   }
 
-  #flush(): void {
-    while (this.#unsent !== null) {
-      const sent = this.#socket!.write(this.#unsent);
+  private flush(): void {
+    while (this.unsent !== null) {
+      const sent = this.socket!.write(this.unsent);
       if (sent < 0) {
         // Closed under us, and the event has not come yet.
         this.lost(null);
         return;
       }
-      if (sent < this.#unsent.length) {
-        this.#unsent = this.#unsent.subarray(sent);
+      if (sent < this.unsent.length) {
+        this.unsent = this.unsent.subarray(sent);
         return;
       }
-      this.#unsent = this.#unsentNext;
-      this.#unsentNext = null;
+      this.unsent = this.unsentNext;
+      this.unsentNext = null;
     }
   }
 
-  #hand(tenant: Tenant, bytes: Uint8Array): void {
+  private hand(tenant: Tenant, bytes: Uint8Array): void {
     try {
       tenant.received(bytes);
     } catch (error) {
-      this.#breakOff(tenant, error);
+      this.breakOff(tenant, error);
     }
   }
 
-  #lose(clean: boolean): void {
-    const tenant = this.#tenant!;
+  private lose(clean: boolean): void {
+    const tenant = this.tenant!;
     this.destroy();
     try {
       tenant.lost(clean, this.reused);
     } catch (error) {
-      this.#breakOff(tenant, error);
+      this.breakOff(tenant, error);
     }
   }
 
   /** The tenant threw, and nobody can tell what it made of the bytes: without an end it would wait out its time limit. */
-  #breakOff(tenant: Tenant, error: unknown): void {
+  private breakOff(tenant: Tenant, error: unknown): void {
     this.owner.forget(this);
     this.destroy();
     this.owner.faulted(error);
     tenant.failed(new HostFault("internal", "The gateway could not read the host's answer."));
   }
 
-  #dropIdle(): void {
+  private dropIdle(): void {
     this.owner.forget(this);
     this.destroy();
   }
 
-  #close(): void {
-    const dialled = this.#socket !== null;
-    this.#state = "closed";
-    this.#dialTimer?.cancel();
-    this.#dialTimer = null;
-    this.#tenant = null;
-    this.#unsent = this.#unsentNext = null;
-    this.#socket = null;
+  private close(): void {
+    const dialled = this.socket !== null;
+    this.state = "closed";
+    this.dialTimer?.cancel();
+    this.dialTimer = null;
+    this.tenant = null;
+    this.unsent = this.unsentNext = null;
+    this.socket = null;
     // One that is still being dialled holds its socket until the dial ends: `connected` or `unreachable` reports it.
-    if (dialled) this.#uncount();
+    if (dialled) this.uncount();
   }
 
-  #uncount(): void {
-    if (!this.#counted) return;
-    this.#counted = false;
+  private uncount(): void {
+    if (!this.counted) return;
+    this.counted = false;
     this.owner.gone();
   }
 }

@@ -23,14 +23,14 @@ export function decompressed(reply: CompressedBody): HostReply {
 class InflatedReply implements HostReply {
   readonly status: number;
   readonly headers: Map<string, string>;
-  readonly #source: CompressedBody;
-  readonly #coding: string;
+  private readonly source: CompressedBody;
+  private readonly coding: string;
   /** Made when the first bytes come: a body without any ends properly. */
-  #codec: Transform | null = null;
-  #writing = false;
-  #sourceEnded = false;
-  #end: null | HostFault | undefined = undefined;
-  #sleeper: (() => void) | null = null;
+  private codec: Transform | null = null;
+  private writing = false;
+  private sourceEnded = false;
+  private end: null | HostFault | undefined = undefined;
+  private sleeper: (() => void) | null = null;
 
   constructor(source: CompressedBody, coding: string) {
     this.status = source.status;
@@ -38,8 +38,8 @@ class InflatedReply implements HostReply {
     this.headers.delete("content-encoding");
     // It counted the compressed bytes.
     this.headers.delete("content-length");
-    this.#source = source;
-    this.#coding = coding;
+    this.source = source;
+    this.coding = coding;
   }
 
   takeBody(): HostBytes {
@@ -49,67 +49,67 @@ class InflatedReply implements HostReply {
   /** Each turn takes output if there is some, waits for the codec if it is busy, and else gives it more input. */
   async read(): Promise<Read> {
     for (;;) {
-      if (this.#source.cancelled) {
-        this.#codec?.destroy();
-        return this.#source.read();
+      if (this.source.cancelled) {
+        this.codec?.destroy();
+        return this.source.read();
       }
-      const output: Uint8Array | null = this.#codec?.read() ?? null;
+      const output: Uint8Array | null = this.codec?.read() ?? null;
       if (output !== null) return output;
-      if (this.#end !== undefined) return this.#end;
-      if (this.#writing || this.#sourceEnded) await this.#codecStirs();
-      else this.#feed(await this.#source.read());
+      if (this.end !== undefined) return this.end;
+      if (this.writing || this.sourceEnded) await this.codecStirs();
+      else this.feed(await this.source.read());
     }
   }
 
-  #feed(input: Read): void {
+  private feed(input: Read): void {
     if (input instanceof HostFault) {
-      this.#finish(input);
+      this.finish(input);
     } else if (input !== null) {
-      this.#write(input);
+      this.write(input);
     } else {
-      this.#sourceEnded = true;
-      if (this.#codec === null) this.#finish(null);
-      else this.#codec.end();
+      this.sourceEnded = true;
+      if (this.codec === null) this.finish(null);
+      else this.codec.end();
     }
   }
 
-  #write(input: Uint8Array): void {
-    const codec = (this.#codec ??= this.#openCodec(input[0]!));
+  private write(input: Uint8Array): void {
+    const codec = (this.codec ??= this.openCodec(input[0]!));
     if (codec === null) {
-      this.#finish(malformed("a content-encoding that was not asked for and is unknown"));
+      this.finish(malformed("a content-encoding that was not asked for and is unknown"));
       return;
     }
-    this.#writing = true;
+    this.writing = true;
     codec.write(input, () => {
-      this.#writing = false;
-      this.#stir();
+      this.writing = false;
+      this.stir();
     });
   }
 
-  #openCodec(firstByte: number): Transform | null {
-    const codec = codecFor(this.#coding, firstByte);
-    codec?.on("readable", this.#stir);
-    codec?.on("end", () => this.#finish(null));
-    codec?.on("error", (error) => this.#finish(codecFault(error)));
+  private openCodec(firstByte: number): Transform | null {
+    const codec = codecFor(this.coding, firstByte);
+    codec?.on("readable", this.stir);
+    codec?.on("end", () => this.finish(null));
+    codec?.on("error", (error) => this.finish(codecFault(error)));
     return codec;
   }
 
-  #finish(end: null | HostFault): void {
-    if (this.#end !== undefined) return;
-    this.#end = end;
-    if (end !== null) this.#codec?.destroy();
-    this.#stir();
+  private finish(end: null | HostFault): void {
+    if (this.end !== undefined) return;
+    this.end = end;
+    if (end !== null) this.codec?.destroy();
+    this.stir();
   }
 
-  #codecStirs(): Promise<void> {
+  private codecStirs(): Promise<void> {
     return new Promise((wake) => {
-      this.#sleeper = wake;
+      this.sleeper = wake;
     });
   }
 
-  readonly #stir = (): void => {
-    const wake = this.#sleeper;
-    this.#sleeper = null;
+  private readonly stir = (): void => {
+    const wake = this.sleeper;
+    this.sleeper = null;
     wake?.();
   };
 }

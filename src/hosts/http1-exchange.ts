@@ -14,39 +14,39 @@ import { type Exchange, type HostBytes, HostFault, type HostReply, type Read } f
 export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   readonly reply: Promise<HostReply | HostFault>;
   /** Null once it has been called. */
-  #settleReply: ((reply: HostReply | HostFault) => void) | null;
-  #connection: Connection | null = null;
-  readonly #reader = new ResponseReader();
+  private settleReply: ((reply: HostReply | HostFault) => void) | null;
+  private connection: Connection | null = null;
+  private readonly reader = new ResponseReader();
 
-  readonly #arrived: Uint8Array[] = [];
-  #firstArrived = 0;
-  #unreadBytes = 0;
-  #waiting: ((answer: Read) => void) | null = null;
+  private readonly arrived: Uint8Array[] = [];
+  private firstArrived = 0;
+  private unreadBytes = 0;
+  private waiting: ((answer: Read) => void) | null = null;
   /** Undefined until the body ended; then what `read` says after the last bytes. */
-  #end: null | HostFault | undefined = undefined;
+  private end: null | HostFault | undefined = undefined;
 
   /** Null once the connection has it: an answer may last for minutes, and the request may be megabytes. */
-  #request: RequestBytes | null;
+  private request: RequestBytes | null;
 
   constructor(request: RequestBytes) {
-    this.#request = request;
+    this.request = request;
     const { promise, resolve } = Promise.withResolvers<HostReply | HostFault>();
     this.reply = promise;
-    this.#settleReply = resolve;
+    this.settleReply = resolve;
   }
 
   takeRequest(): RequestBytes {
-    assert(this.#request !== null, "a request was sent twice");
-    const request = this.#request;
-    this.#request = null;
+    assert(this.request !== null, "a request was sent twice");
+    const request = this.request;
+    this.request = null;
     return request;
   }
 
   begin(pool: Pool, fresh: boolean): void {
     const connection = pool.connect(this, fresh);
     // A dial may fail before `connect` returns.
-    if (this.#end !== undefined) return;
-    if (connection !== null) this.#connection = connection;
+    if (this.end !== undefined) return;
+    if (connection !== null) this.connection = connection;
     else
       this.failed(
         new HostFault(
@@ -58,106 +58,106 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
 
   cancel(): void {
     // Read to its end already: nothing is left to cancel, and the socket has long gone back.
-    if (this.#end === null && this.#unreadBytes === 0) return;
-    this.#connection?.release(false, null);
-    this.#connection = null;
-    this.#arrived.length = this.#firstArrived = this.#unreadBytes = 0;
-    this.#finish(CANCELLED);
+    if (this.end === null && this.unreadBytes === 0) return;
+    this.connection?.release(false, null);
+    this.connection = null;
+    this.arrived.length = this.firstArrived = this.unreadBytes = 0;
+    this.finish(CANCELLED);
   }
 
   get cancelled(): boolean {
-    return this.#end === CANCELLED;
+    return this.end === CANCELLED;
   }
 
   read(): Read | Promise<Read> {
-    if (this.#unreadBytes > 0) return this.#takeArrived();
-    if (this.#end !== undefined) return this.#end;
-    assert(this.#waiting === null, "a body is read by one reader at a time");
+    if (this.unreadBytes > 0) return this.takeArrived();
+    if (this.end !== undefined) return this.end;
+    assert(this.waiting === null, "a body is read by one reader at a time");
     const { promise, resolve } = Promise.withResolvers<Read>();
-    this.#waiting = resolve;
+    this.waiting = resolve;
     return promise;
   }
 
   received(bytes: Uint8Array): void {
-    const reader = this.#reader;
+    const reader = this.reader;
     const body = reader.push(bytes);
-    if (this.#settleReply !== null && reader.head !== null) this.#settle(decompressed(this));
-    if (body !== null) this.#deliver(body);
-    if (reader.complete) this.#complete();
+    if (this.settleReply !== null && reader.head !== null) this.settle(decompressed(this));
+    if (body !== null) this.deliver(body);
+    if (reader.complete) this.complete();
     else if (reader.fault !== null) {
-      this.#connection?.release(false, null);
+      this.connection?.release(false, null);
       this.failed(reader.fault);
-    } else if (this.#unreadBytes > HIGH_WATER_BYTES) this.#connection?.pause();
+    } else if (this.unreadBytes > HIGH_WATER_BYTES) this.connection?.pause();
   }
 
   lost(clean: boolean, reused: boolean): void {
-    const reader = this.#reader;
-    this.#connection = null;
+    const reader = this.reader;
+    this.connection = null;
     const stale = reused && !reader.started;
     reader.end(clean);
-    if (reader.complete) this.#finish(null);
-    else this.#finish(stale ? STALE : reader.fault!);
+    if (reader.complete) this.finish(null);
+    else this.finish(stale ? STALE : reader.fault!);
   }
 
   failed(fault: HostFault): void {
-    this.#connection = null;
-    this.#finish(fault);
+    this.connection = null;
+    this.finish(fault);
   }
 
   get status(): number {
-    return this.#reader.head!.status;
+    return this.reader.head!.status;
   }
 
   get headers(): HeaderFields {
-    return this.#reader.head!.headers;
+    return this.reader.head!.headers;
   }
 
   /** Nobody looks at the fields any more. */
   takeBody(): HostBytes {
-    this.#reader.head!.headers = NO_FIELDS;
+    this.reader.head!.headers = NO_FIELDS;
     return this;
   }
 
-  #settle(reply: HostReply | HostFault): void {
-    const settle = this.#settleReply!;
-    this.#settleReply = null;
+  private settle(reply: HostReply | HostFault): void {
+    const settle = this.settleReply!;
+    this.settleReply = null;
     settle(reply);
   }
 
-  #deliver(body: Uint8Array): void {
-    if (this.#waiting !== null) {
-      this.#wake(body);
+  private deliver(body: Uint8Array): void {
+    if (this.waiting !== null) {
+      this.wake(body);
     } else {
-      this.#arrived.push(body);
-      this.#unreadBytes += body.length;
+      this.arrived.push(body);
+      this.unreadBytes += body.length;
     }
   }
 
-  #takeArrived(): Uint8Array {
-    const bytes = this.#arrived[this.#firstArrived++]!;
-    this.#unreadBytes -= bytes.length;
-    if (this.#firstArrived === this.#arrived.length) this.#arrived.length = this.#firstArrived = 0;
-    if (this.#unreadBytes <= LOW_WATER_BYTES) this.#connection?.resume();
+  private takeArrived(): Uint8Array {
+    const bytes = this.arrived[this.firstArrived++]!;
+    this.unreadBytes -= bytes.length;
+    if (this.firstArrived === this.arrived.length) this.arrived.length = this.firstArrived = 0;
+    if (this.unreadBytes <= LOW_WATER_BYTES) this.connection?.resume();
     return bytes;
   }
 
-  #complete(): void {
-    const { head, surplus } = this.#reader;
-    const connection = this.#connection;
-    this.#connection = null;
+  private complete(): void {
+    const { head, surplus } = this.reader;
+    const connection = this.connection;
+    this.connection = null;
     connection?.release(head!.keepAlive && !surplus, head!.keepAliveS);
-    this.#finish(null);
+    this.finish(null);
   }
 
-  #finish(end: null | HostFault): void {
-    this.#end = end;
-    if (this.#settleReply !== null && end !== null) this.#settle(end);
-    if (this.#waiting !== null) this.#wake(end);
+  private finish(end: null | HostFault): void {
+    this.end = end;
+    if (this.settleReply !== null && end !== null) this.settle(end);
+    if (this.waiting !== null) this.wake(end);
   }
 
-  #wake(answer: Read): void {
-    const wake = this.#waiting!;
-    this.#waiting = null;
+  private wake(answer: Read): void {
+    const wake = this.waiting!;
+    this.waiting = null;
     wake(answer);
   }
 }

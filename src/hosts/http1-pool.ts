@@ -13,10 +13,10 @@ export interface PoolLimits {
 
 /** The sockets to one origin. The one used last is reused first: the others grow old together and can be let go. */
 export class Pool implements ConnectionOwner {
-  readonly #idle: Connection[] = [];
-  #sockets = 0;
-  #sweep: Timer | null = null;
-  #closed = false;
+  private readonly pooled: Connection[] = [];
+  private sockets = 0;
+  private sweep: Timer | null = null;
+  private closed = false;
 
   constructor(
     readonly endpoint: Endpoint,
@@ -29,69 +29,69 @@ export class Pool implements ConnectionOwner {
 
   /** A connection for the tenant, pooled or dialled; null when the origin has as many sockets as it may. */
   connect(tenant: Tenant, fresh: boolean): Connection | null {
-    const pooled = fresh ? null : this.#takeIdle();
+    const pooled = fresh ? null : this.takeIdle();
     if (pooled !== null) {
       pooled.lease(tenant);
       return pooled;
     }
-    if (this.#sockets >= this.limits.maxSockets) return null;
-    this.#sockets++;
+    if (this.sockets >= this.limits.maxSockets) return null;
+    this.sockets++;
     const connection = new Connection(this, this.endpoint, this.arrivals, tenant);
     connection.dial(this.tls, this.clock, this.limits.connectTimeoutMs);
     return connection;
   }
 
   get vacant(): boolean {
-    return this.#sockets === 0;
+    return this.sockets === 0;
   }
 
   /** Lets go of the idle ones now, and of the others when they are done. */
   close(): void {
-    this.#closed = true;
-    this.#sweep?.cancel();
-    this.#sweep = null;
-    for (const connection of this.#idle.splice(0)) connection.retire();
+    this.closed = true;
+    this.sweep?.cancel();
+    this.sweep = null;
+    for (const connection of this.pooled.splice(0)) connection.retire();
   }
 
   idle(connection: Connection, keepAliveS: number | null): void {
     const keepMs = keepAliveS === null ? this.limits.idleTimeoutMs : hintedIdleMs(keepAliveS);
-    if (this.#closed || keepMs <= 0 || this.#idle.length >= this.limits.maxIdle) {
+    if (this.closed || keepMs <= 0 || this.pooled.length >= this.limits.maxIdle) {
       connection.retire();
       return;
     }
     connection.idleUntilMs = this.clock.elapsedMs() + keepMs;
-    this.#idle.push(connection);
-    this.#sweep ??= this.clock.after(SWEEP_EVERY_MS, this.#retireExpired);
+    this.pooled.push(connection);
+    this.sweep ??= this.clock.after(SWEEP_EVERY_MS, this.retireExpired);
   }
 
   forget(connection: Connection): void {
-    const at = this.#idle.indexOf(connection);
-    if (at >= 0) this.#idle.splice(at, 1);
+    const at = this.pooled.indexOf(connection);
+    if (at >= 0) this.pooled.splice(at, 1);
   }
 
   gone(): void {
-    this.#sockets--;
+    this.sockets--;
   }
 
-  #takeIdle(): Connection | null {
+  private takeIdle(): Connection | null {
     const nowMs = this.clock.elapsedMs();
-    for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
+    for (let connection = this.pooled.pop(); connection !== undefined; connection = this.pooled.pop()) {
       if (connection.idleUntilMs > nowMs) return connection;
       connection.retire();
     }
     return null;
   }
 
-  readonly #retireExpired = (): void => {
-    this.#sweep = null;
+  private readonly retireExpired = (): void => {
+    this.sweep = null;
     const nowMs = this.clock.elapsedMs();
     let kept = 0;
-    for (const connection of this.#idle) {
-      if (connection.idleUntilMs > nowMs) this.#idle[kept++] = connection;
+    for (const connection of this.pooled) {
+      if (connection.idleUntilMs > nowMs) this.pooled[kept++] = connection;
       else connection.retire();
     }
-    this.#idle.length = kept;
-    if (kept > 0) this.#sweep = this.clock.after(SWEEP_EVERY_MS, this.#retireExpired);
+    this.pooled.length = kept;
+    if (kept > 0) this.sweep = this.clock.after(SWEEP_EVERY_MS, this.retireExpired);
   };
 }
 

@@ -18,11 +18,11 @@ export class ResponseReader {
   /** Bytes followed the response's end: nobody asked for them, so the socket cannot be trusted with another request. */
   surplus = false;
 
-  #held = NOTHING;
-  #heldBytes = 0;
-  #interims = 0;
-  #bodyLeft = 0;
-  #chunked: ChunkedBody | null = null;
+  private held = NOTHING;
+  private heldBytes = 0;
+  private interims = 0;
+  private bodyLeft = 0;
+  private chunked: ChunkedBody | null = null;
 
   /**
    * Takes over `bytes` (they may be overwritten) and returns the body's bytes among them, null when there are none. Look at
@@ -35,9 +35,9 @@ export class ResponseReader {
       return null;
     }
     this.started = true;
-    if (this.head !== null) return this.#readBody(bytes);
-    const rest = this.#readHead(bytes);
-    return rest === null || this.head === null ? null : this.#readBody(rest);
+    if (this.head !== null) return this.readBody(bytes);
+    const rest = this.readHead(bytes);
+    return rest === null || this.head === null ? null : this.readBody(rest);
   }
 
   /** The peer closed the socket: cleanly, or by a reset. */
@@ -50,40 +50,40 @@ export class ResponseReader {
   }
 
   /** Returns what follows the final head; null while that has not arrived whole, and after a fault. */
-  #readHead(bytes: Uint8Array): Uint8Array | null {
-    let rest = this.#heldBytes === 0 ? bytes : this.#hold(bytes);
+  private readHead(bytes: Uint8Array): Uint8Array | null {
+    let rest = this.heldBytes === 0 ? bytes : this.hold(bytes);
     // A head found in held bytes may have its blank line begin in an earlier read.
     for (let from = Math.max(0, rest.length - bytes.length - 3); ; from = 0) {
       const end = indexOf.call(rest, HEAD_END, from);
-      if (end + 4 > HEAD_BYTES_MAX) return this.#fail(`a head larger than ${HEAD_BYTES_MAX} bytes`);
-      if (end < 0) return this.#waitForHead(rest, bytes.length);
+      if (end + 4 > HEAD_BYTES_MAX) return this.fail(`a head larger than ${HEAD_BYTES_MAX} bytes`);
+      if (end < 0) return this.waitForHead(rest, bytes.length);
       const head = parseHead(decode.call(rest, "latin1", 0, end));
       if (head instanceof HostFault) {
         this.fault = head;
         return null;
       }
       rest = portion(rest, end + 4, rest.length);
-      this.#heldBytes = 0;
+      this.heldBytes = 0;
       if (head.status >= 200) {
-        this.#held = NOTHING;
-        this.#begin(head);
+        this.held = NOTHING;
+        this.begin(head);
         return rest;
       }
-      if (head.status === 101) return this.#fail("a protocol switch that was not asked for");
-      if (++this.#interims > INTERIM_HEADS_MAX) return this.#fail("too many interim responses");
+      if (head.status === 101) return this.fail("a protocol switch that was not asked for");
+      if (++this.interims > INTERIM_HEADS_MAX) return this.fail("too many interim responses");
     }
   }
 
-  #begin(head: ResponseHead): void {
+  private begin(head: ResponseHead): void {
     this.head = head;
-    if (head.framing === "chunked") this.#chunked = new ChunkedBody();
-    else if (head.framing === "close") this.#bodyLeft = Number.POSITIVE_INFINITY;
-    else this.#bodyLeft = head.framing;
-    this.complete = this.#chunked === null && this.#bodyLeft === 0;
+    if (head.framing === "chunked") this.chunked = new ChunkedBody();
+    else if (head.framing === "close") this.bodyLeft = Number.POSITIVE_INFINITY;
+    else this.bodyLeft = head.framing;
+    this.complete = this.chunked === null && this.bodyLeft === 0;
   }
 
-  #readBody(bytes: Uint8Array): Uint8Array | null {
-    const chunked = this.#chunked;
+  private readBody(bytes: Uint8Array): Uint8Array | null {
+    const chunked = this.chunked;
     if (chunked !== null) {
       const payload = chunked.decode(bytes);
       if (chunked.fault !== null) this.fault = malformed(chunked.fault);
@@ -91,44 +91,44 @@ export class ResponseReader {
       this.surplus = chunked.complete && chunked.end < bytes.length;
       return payload;
     }
-    const end = Math.min(bytes.length, this.#bodyLeft);
-    this.#bodyLeft -= end;
-    this.complete = this.#bodyLeft === 0;
+    const end = Math.min(bytes.length, this.bodyLeft);
+    this.bodyLeft -= end;
+    this.complete = this.bodyLeft === 0;
     this.surplus = end < bytes.length;
     return end === 0 ? null : portion(bytes, 0, end);
   }
 
   /** Refuses early what can never become a head, so that a peer speaking another protocol is not waited for. */
-  #waitForHead(rest: Uint8Array, fresh: number): null {
-    if (rest.length >= HEAD_BYTES_MAX) return this.#fail(`a head larger than ${HEAD_BYTES_MAX} bytes`);
+  private waitForHead(rest: Uint8Array, fresh: number): null {
+    if (rest.length >= HEAD_BYTES_MAX) return this.fail(`a head larger than ${HEAD_BYTES_MAX} bytes`);
     for (let at = 0; at < Math.min(rest.length, PROTOCOL.length); at++) {
-      if (rest[at] !== PROTOCOL[at]) return this.#fail("it is not HTTP/1.1");
+      if (rest[at] !== PROTOCOL[at]) return this.fail("it is not HTTP/1.1");
     }
     for (
       let at = rest.indexOf(LF, Math.max(0, rest.length - fresh));
       at >= 0;
       at = rest.indexOf(LF, at + 1)
     ) {
-      if (rest[at - 1] !== CR) return this.#fail("a lone line break in the response head");
+      if (rest[at - 1] !== CR) return this.fail("a lone line break in the response head");
     }
-    if (this.#heldBytes === 0) this.#hold(rest);
+    if (this.heldBytes === 0) this.hold(rest);
     return null;
   }
 
   /** Appends to the held bytes and returns them all; doubles its room, so that a head that drips in costs linear time. */
-  #hold(bytes: Uint8Array): Uint8Array {
-    const needed = this.#heldBytes + bytes.length;
-    if (needed > this.#held.length) {
-      const larger = new Uint8Array(Math.max(needed, this.#held.length * 2, HELD_BYTES_MIN));
-      larger.set(this.#held.subarray(0, this.#heldBytes));
-      this.#held = larger;
+  private hold(bytes: Uint8Array): Uint8Array {
+    const needed = this.heldBytes + bytes.length;
+    if (needed > this.held.length) {
+      const larger = new Uint8Array(Math.max(needed, this.held.length * 2, HELD_BYTES_MIN));
+      larger.set(this.held.subarray(0, this.heldBytes));
+      this.held = larger;
     }
-    this.#held.set(bytes, this.#heldBytes);
-    this.#heldBytes = needed;
-    return this.#held.subarray(0, needed);
+    this.held.set(bytes, this.heldBytes);
+    this.heldBytes = needed;
+    return this.held.subarray(0, needed);
   }
 
-  #fail(what: string): null {
+  private fail(what: string): null {
     this.fault = malformed(what);
     return null;
   }

@@ -34,73 +34,73 @@ export interface Http1Options {
 }
 
 class Http1Transport implements Transport {
-  readonly #clock: Clock;
-  readonly #onFault: Http1Options["onFault"];
-  readonly #limits: PoolLimits;
-  readonly #ca: string[] | null;
-  readonly #arrivals = new Arrivals();
-  readonly #pools = new Map<string, Pool>();
-  readonly #lines = new WeakMap<Destination, Line>();
-  #closed = false;
+  private readonly clock: Clock;
+  private readonly onFault: Http1Options["onFault"];
+  private readonly limits: PoolLimits;
+  private readonly ca: string[] | null;
+  private readonly arrivals = new Arrivals();
+  private readonly pools = new Map<string, Pool>();
+  private readonly lines = new WeakMap<Destination, Line>();
+  private closed = false;
 
   constructor(options: Http1Options) {
-    this.#clock = options.clock;
-    this.#onFault = options.onFault;
-    this.#limits = {
+    this.clock = options.clock;
+    this.onFault = options.onFault;
+    this.limits = {
       connectTimeoutMs: options.connectTimeoutMs ?? 5000,
       idleTimeoutMs: options.idleTimeoutMs ?? 4000,
       maxIdle: options.maxIdlePerOrigin ?? 1024,
       maxSockets: options.maxSocketsPerOrigin ?? 16 * 1024,
     };
-    this.#ca = options.ca === undefined ? null : [options.ca].flat();
+    this.ca = options.ca === undefined ? null : [options.ca].flat();
   }
 
   open(call: HostCall): Exchange {
-    const { endpoint, start } = this.#lineTo(call.to);
+    const { endpoint, start } = this.lineTo(call.to);
     const exchange = new Http1Exchange(encodeRequest(call, start));
-    exchange.begin(this.#poolOf(endpoint), call.fresh === true);
+    exchange.begin(this.poolOf(endpoint), call.fresh === true);
     return exchange;
   }
 
   close(): void {
-    this.#closed = true;
-    for (const pool of this.#pools.values()) pool.close();
+    this.closed = true;
+    for (const pool of this.pools.values()) pool.close();
   }
 
-  #lineTo(destination: Destination): Line {
-    let line = this.#lines.get(destination);
+  private lineTo(destination: Destination): Line {
+    let line = this.lines.get(destination);
     if (line === undefined) {
       const endpoint = endpointOf(destination.host);
       line = { endpoint, start: headStart(destination, endpoint) };
-      this.#lines.set(destination, line);
+      this.lines.set(destination, line);
     }
     return line;
   }
 
-  #poolOf(endpoint: Endpoint): Pool {
-    let pool = this.#pools.get(endpoint.origin);
+  private poolOf(endpoint: Endpoint): Pool {
+    let pool = this.pools.get(endpoint.origin);
     if (pool === undefined) {
-      this.#dropVacantPools();
-      const tls = this.#tlsOf(endpoint);
-      pool = new Pool(endpoint, this.#limits, tls, this.#clock, this.#arrivals, this.#onFault);
-      if (this.#closed) pool.close();
-      this.#pools.set(endpoint.origin, pool);
+      this.dropVacantPools();
+      const tls = this.tlsOf(endpoint);
+      pool = new Pool(endpoint, this.limits, tls, this.clock, this.arrivals, this.onFault);
+      if (this.closed) pool.close();
+      this.pools.set(endpoint.origin, pool);
     }
     return pool;
   }
 
   /** Origins leave with a reload of the catalog; theirs stay until another origin is met. */
-  #dropVacantPools(): void {
-    for (const [origin, pool] of this.#pools) if (pool.vacant) this.#pools.delete(origin);
+  private dropVacantPools(): void {
+    for (const [origin, pool] of this.pools) if (pool.vacant) this.pools.delete(origin);
   }
 
-  #tlsOf(endpoint: Endpoint): TLSOptions | null {
+  private tlsOf(endpoint: Endpoint): TLSOptions | null {
     if (!endpoint.secure) return null;
     return {
       serverName: endpoint.hostname,
       rejectUnauthorized: true,
       ALPNProtocols: "http/1.1",
-      ...(this.#ca === null ? {} : { ca: this.#ca }),
+      ...(this.ca === null ? {} : { ca: this.ca }),
     };
   }
 }
