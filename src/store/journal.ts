@@ -8,8 +8,8 @@ import { JournalLines, readLines } from "./journal-lines.ts";
  * The ledger's write-ahead journal: lines of `check json`, appended to numbered files. It exists because a request must
  * be durable twice (its hold, its end) and SQLite would pay for each with index pages and a blocking fsync on the event
  * loop. Here everything of one turn of the loop shares a write and a sync, which leaves the loop where the disk is slow.
- * SQLite follows at leisure: `unapplied` hands it the ends that are durable, together with the place up to which it then
- * knows the journal, stored in the same transaction.
+ * The database (SQLite, or the PostgreSQL that nodes share) follows at leisure: `unapplied` hands it the ends that are durable,
+ * together with the place up to which it then knows the journal, stored in the same transaction.
  *
  * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters hear `false`, `healthy` turns false so
  * that no new hold is taken, the lines stay in memory, and the journal tries again until the disk accepts them.
@@ -72,7 +72,7 @@ export class DurableJournal implements Journal {
     return this.written(this.appended);
   }
 
-  /** Durable ends that SQLite does not know yet, oldest first, at most `most`. */
+  /** Durable ends that the database does not know yet, oldest first, at most `most`. */
   unapplied(most: number): readonly Unapplied[] {
     return this.queue.slice(0, most);
   }
@@ -81,7 +81,7 @@ export class DurableJournal implements Journal {
     return this.queue.length;
   }
 
-  /** SQLite has these now, durably or not: the files that hold them stay until `forgetBefore`. */
+  /** The database has these now, durably or not: the files that hold them stay until `forgetBefore`. */
   applied(count: number): void {
     this.queue.splice(0, count);
   }
@@ -128,7 +128,7 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * The files before this one are done with, the oldest first: SQLite knows all of them durably. One is kept, to be written
+   * The files before this one are done with, the oldest first: the database knows all of them durably. One is kept, to be written
    * again under another number: a file that has its length costs neither zeros nor the file system's journal.
    */
   forgetBefore(number: number): void | Promise<void> {
@@ -232,7 +232,7 @@ export interface JournalOptions {
   /** Runs once everything of this turn of the loop has been appended. */
   readonly defer: (run: () => void) => void;
   readonly after: (ms: number, run: () => void) => void;
-  /** There are durable ends that SQLite does not know yet. */
+  /** There are durable ends that the database does not know yet. */
   readonly onUnapplied?: () => void;
 }
 
