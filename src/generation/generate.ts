@@ -16,7 +16,7 @@ import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
-import { newSpanId, type Trace } from "../units/trace-context.ts";
+import type { Trace } from "../units/trace-context.ts";
 import { ZERO_USD } from "../units/usd.ts";
 import { type Admitted, admit, checkContext, imposedCeiling } from "./admission.ts";
 import type { Answer, Call, WholeAnswer } from "./answer.ts";
@@ -190,8 +190,10 @@ class Run {
       balanceId: key.balanceId,
       health: house.health,
       observe: house.observe,
-      openSpan: () => (trace === null ? null : { ...trace, spanId: newSpanId(house.random) }),
-      onFault: (error: unknown) => house.onFault(error, this.id),
+      trace,
+      random: house.random,
+      receipt: this.id,
+      onFault: house.onFault,
     };
     return attempt(request, plan, ways, call.signal);
   }

@@ -5,7 +5,8 @@ import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
-import { formatTraceparent, type TraceContext } from "../units/trace-context.ts";
+import type { RandomBytes } from "../units/random.ts";
+import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
 import { type Said, sayTo } from "./said.ts";
 import { TimeLimit } from "./time-limit.ts";
 import {
@@ -42,8 +43,9 @@ export interface Ways extends Tools {
   readonly keyId: string;
   /** Whose request it is. */
   readonly balanceId: BalanceId;
-  /** A span of its own for each try; null when nobody traces. */
-  openSpan(): TraceContext | null;
+  /** Each try has a span beneath it; null when nobody traces. */
+  readonly trace: TraceContext | null;
+  readonly random: RandomBytes;
   /** Told of each try, for health. */
   observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
 }
@@ -205,7 +207,7 @@ class Walk {
     ways.health.enter(stop.route);
     const { ms, early } = this.limitOf(stop, startedMs);
     const limit = new TimeLimit(ways.clock, ms, signal, early);
-    const span = ways.openSpan();
+    const span = ways.trace === null ? null : childSpan(ways.trace, ways.random);
     const ended = new Trial(request, stop, said, traced(ways, span), limit, slot).run();
     this.running.push({ stop, limit, at: this.begun++, startedMs, ended, span });
   }

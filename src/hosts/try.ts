@@ -11,6 +11,7 @@ import type {
   WholeJudge,
 } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
+import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
 import type { Said, Wording } from "./said.ts";
 import type { TimeLimit } from "./time-limit.ts";
@@ -180,7 +181,7 @@ export class Trial {
 
   /** A mistake of ours, which this answer brought to light: the next host's may be one that can be read. */
   private unreadable(error: unknown): TryOutcome {
-    this.tools.onFault(error);
+    this.tools.onFault(error, this.tools.receipt);
     if (this.limit.over) return this.late(this.limit.outcome());
     return this.late({ kind: "refused", message: "its answer could not be read" });
   }
@@ -214,7 +215,8 @@ export interface Tools extends Wording {
   /** The client's headers that the host should see, lower-case names. */
   readonly clientHeaders: Readonly<Record<string, string>>;
   /** Told of a mistake in the gateway that an answer brought to light. */
-  onFault(error: unknown): void;
+  onFault(error: unknown, receipt: ReceiptId): void;
+  readonly receipt: ReceiptId;
 }
 
 /** For an answer that is collected: silence inside it, and all of it. */

@@ -46,7 +46,13 @@ export function openTrace(
   };
 }
 
-export const newSpanId = (random: RandomBytes): string => hex(SPAN_BYTES, random);
+/** A span of its own beneath the given one. */
+export const childSpan = (parent: TraceContext, random: RandomBytes): TraceContext => ({
+  ...parent,
+  spanId: newSpanId(random),
+});
+
+const newSpanId = (random: RandomBytes): string => hex(SPAN_BYTES, random);
 
 /** Later versions may append members, which are ignored. */
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;

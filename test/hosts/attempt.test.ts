@@ -7,7 +7,8 @@ import type { Plan } from "../../src/routing/plan.ts";
 import { paidStops } from "../../src/routing/stop.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
-import type { BalanceId } from "../../src/units/id.ts";
+import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import { systemRandom } from "../../src/units/random.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
 import { BALANCE, catalogOf, failedFor, model, roadsOf, route, servedIn } from "../routing/world.ts";
@@ -71,7 +72,9 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
     slots,
     keyId: "key",
     balanceId: options.balanceId ?? BALANCE,
-    openSpan: () => null,
+    trace: null,
+    random: systemRandom,
+    receipt: "req_test" as ReceiptId,
     onFault: (error) => faults.push(error),
     observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
   };

@@ -8,7 +8,8 @@ import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
-import type { BalanceId } from "../../src/units/id.ts";
+import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import { systemRandom } from "../../src/units/random.ts";
 import { BLIND_HEALTH } from "../fakes/blind-health.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
 import { catalogOf, model, roadsOf, route, wishFor } from "../routing/world.ts";
@@ -154,7 +155,9 @@ const waysOn = (
   health: desk,
   slots: new HostSlots(clock),
   keyId: "key",
-  openSpan: () => null,
+  trace: null,
+  random: systemRandom,
+  receipt: "req_test" as ReceiptId,
   onFault: (error) => {
     throw error;
   },
