@@ -1,6 +1,5 @@
 import type { Database } from "bun:sqlite";
 import { type Refusal, refused } from "../errors/refusal.ts";
-import type { SuspensionReason } from "../errors/suspension.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
 import type {
   BudgetChange,
@@ -11,11 +10,12 @@ import type {
   SuspensionRecord,
 } from "../keys/key-store.ts";
 import { assert } from "../units/assert.ts";
-import type { Clock, EpochMs } from "../units/clock.ts";
-import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
+import type { Clock } from "../units/clock.ts";
+import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
+import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "./key-rows.ts";
 
 /**
  * Keys, balances and budgets in SQLite. Every change is one immediate transaction, so `decide` sees what it changes; the
@@ -41,7 +41,7 @@ export class SqliteKeyStore implements KeyStore {
 
   async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
     const row = this.statements.balanceByRecovery.get(hash);
-    return row === null ? null : balanceOf(row);
+    return row === null ? null : balanceFromRow(row);
   }
 
   async estate(id: BalanceId): Promise<Estate | null> {
@@ -63,7 +63,7 @@ export class SqliteKeyStore implements KeyStore {
     const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
     return this.statements.balances
       .all(this.clock.now(), at, from?.id ?? "", limit)
-      .map((row) => ({ balance: balanceOf(row), liveKeys: row.live }));
+      .map((row) => ({ balance: balanceFromRow(row), liveKeys: row.live }));
   }
 
   async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
@@ -150,7 +150,7 @@ export class SqliteKeyStore implements KeyStore {
   private readEstate(id: BalanceId): Estate | null {
     const row = this.statements.balanceById.get(id);
     if (row === null) return null;
-    return { balance: balanceOf(row), budgets: this.statements.budgetsOf.all(id).map(budgetOf) };
+    return { balance: balanceFromRow(row), budgets: this.statements.budgetsOf.all(id).map(budgetOf) };
   }
 
   private insertKey(key: Key): void {
@@ -170,7 +170,7 @@ export class SqliteKeyStore implements KeyStore {
   }
 }
 
-const newestFirst = (a: KeyRow, b: KeyRow): number =>
+const newestFirst = (a: KeyRow<number>, b: KeyRow<number>): number =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
 /** Columns that a key's life changes, in the order of `CHANGEABLE`. */
@@ -210,31 +210,6 @@ type Changeable = [
   string,
 ];
 
-interface KeyRow {
-  readonly id: KeyId;
-  readonly hash: SecretHash;
-  readonly prefix: string;
-  readonly name: string | null;
-  readonly balance_id: BalanceId;
-  readonly lineage: KeyId;
-  readonly state: Key["state"];
-  readonly created_at: EpochMs;
-  readonly expires_at: EpochMs | null;
-  readonly rpm_limit: number | null;
-  readonly tpm_limit: number | null;
-  readonly daily_limit: NanoUsd | null;
-  readonly monthly_limit: NanoUsd | null;
-  readonly allowed_models: string | null;
-  readonly budgets: string;
-}
-
-interface BalanceRow {
-  readonly id: BalanceId;
-  readonly account_id: AccountId | null;
-  readonly suspended: SuspensionReason | null;
-  readonly created_at: EpochMs;
-}
-
 interface BudgetRow {
   readonly id: BudgetId;
   readonly balance_id: BalanceId;
@@ -243,32 +218,7 @@ interface BudgetRow {
   readonly window: WindowKind;
 }
 
-const keyOf = (row: KeyRow | null): Key | null => (row === null ? null : keyFromRow(row));
-
-const keyFromRow = (row: KeyRow): Key => ({
-  id: row.id,
-  hash: row.hash,
-  prefix: row.prefix,
-  name: row.name,
-  balanceId: row.balance_id,
-  lineage: row.lineage,
-  state: row.state,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  rpmLimit: row.rpm_limit,
-  tpmLimit: row.tpm_limit,
-  dailyLimit: row.daily_limit,
-  monthlyLimit: row.monthly_limit,
-  allowedModels: row.allowed_models === null ? null : JSON.parse(row.allowed_models),
-  budgets: JSON.parse(row.budgets),
-});
-
-const balanceOf = (row: BalanceRow): Balance => ({
-  id: row.id,
-  accountId: row.account_id,
-  suspended: row.suspended,
-  createdAt: row.created_at,
-});
+const keyOf = (row: KeyRow<number> | null): Key | null => (row === null ? null : keyFromRow(row));
 
 const budgetOf = (row: BudgetRow): Budget => ({
   id: row.id,
@@ -286,9 +236,9 @@ const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
 
 function prepare(db: Database) {
   return {
-    keyByHash: db.query<KeyRow, [string]>("SELECT * FROM keys WHERE hash = ?"),
-    keyById: db.query<KeyRow, [string]>("SELECT * FROM keys WHERE id = ?"),
-    keysOf: db.query<KeyRow, [string, number, string, number]>(
+    keyByHash: db.query<KeyRow<number>, [string]>("SELECT * FROM keys WHERE hash = ?"),
+    keyById: db.query<KeyRow<number>, [string]>("SELECT * FROM keys WHERE id = ?"),
+    keysOf: db.query<KeyRow<number>, [string, number, string, number]>(
       `SELECT * FROM keys WHERE balance_id = ? AND (created_at, id) < (?, ?)
        ORDER BY created_at DESC, id DESC LIMIT ?`,
     ),
@@ -298,7 +248,7 @@ function prepare(db: Database) {
     liveSiblings: db.query<{ live: number }, [string, string, number]>(
       `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND lineage = ? AND ${LIVE}`,
     ),
-    endLineage: db.query<KeyRow, [string, string, string]>(
+    endLineage: db.query<KeyRow<number>, [string, string, string]>(
       `UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND lineage = ? AND id <> ? AND state <> 'revoked'
        RETURNING *`,
     ),
@@ -309,14 +259,16 @@ function prepare(db: Database) {
     updateKey: db.query<never, [...Changeable, string]>(
       `UPDATE keys SET ${CHANGEABLE.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`,
     ),
-    balanceById: db.query<BalanceRow, [string]>(`SELECT ${BALANCE_COLUMNS} FROM ${BALANCES} WHERE b.id = ?`),
-    balanceByRecovery: db.query<BalanceRow, [string]>(
+    balanceById: db.query<BalanceRow<number>, [string]>(
+      `SELECT ${BALANCE_COLUMNS} FROM ${BALANCES} WHERE b.id = ?`,
+    ),
+    balanceByRecovery: db.query<BalanceRow<number>, [string]>(
       `SELECT ${BALANCE_COLUMNS} FROM ${BALANCES} WHERE b.recovery_hash = ?`,
     ),
-    balances: db.query<BalanceRow & { live: number }, [number, number, string, number]>(
+    balances: db.query<BalanceRow<number> & { live: number }, [number, number, string, number]>(
       `SELECT ${BALANCE_COLUMNS},
          (SELECT count(*) FROM keys WHERE balance_id = b.id
-           AND state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)) AS live
+           AND ${LIVE}) AS live
        FROM ${BALANCES} WHERE (b.created_at, b.id) < (?, ?) ORDER BY b.created_at DESC, b.id DESC LIMIT ?`,
     ),
     addBalance: db.query<never, [string, string | null, string | null, string, number]>(

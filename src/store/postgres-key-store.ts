@@ -13,10 +13,11 @@ import type {
 import type { Change } from "../ledger/membership.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
-import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
+import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
+import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "./key-rows.ts";
 import type { Postgres } from "./postgres.ts";
 import { noteChanges } from "./postgres-registry.ts";
 
@@ -33,32 +34,35 @@ export class PostgresKeyStore implements KeyStore {
   ) {}
 
   async keyByHash(hash: SecretHash): Promise<Key | null> {
-    const [row] = await this.postgres.query<KeyRow>((sql) => sql`SELECT * FROM keys WHERE hash = ${hash}`);
+    const [row] = await this.postgres.query<KeyRow<string>>(
+      (sql) => sql`SELECT * FROM keys WHERE hash = ${hash}`,
+    );
     return row === undefined ? null : keyFromRow(row);
   }
 
   async keyById(id: KeyId): Promise<Key | null> {
-    const [row] = await this.postgres.query<KeyRow>((sql) => sql`SELECT * FROM keys WHERE id = ${id}`);
+    const [row] = await this.postgres.query<KeyRow<string>>(
+      (sql) => sql`SELECT * FROM keys WHERE id = ${id}`,
+    );
     return row === undefined ? null : keyFromRow(row);
   }
 
   async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
-    const [row] = await this.postgres.query<BalanceRow>(
+    const [row] = await this.postgres.query<BalanceRow<string>>(
       (sql) => sql`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.recovery_hash = ${hash}`,
     );
-    return row === undefined ? null : balanceOf(row);
+    return row === undefined ? null : balanceFromRow(row);
   }
 
   async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
-    const rows = await this.postgres.query<BalanceRow & { live: string }>(
+    const rows = await this.postgres.query<BalanceRow<string> & { live: string }>(
       (sql) => sql`
-        SELECT ${columns(sql)}, (SELECT count(*) FROM keys WHERE balance_id = b.id AND state <> 'revoked'
-          AND (expires_at IS NULL OR expires_at > ${this.clock.now()})) AS live
+        SELECT ${columns(sql)}, (SELECT count(*) FROM keys WHERE balance_id = b.id AND ${live(sql, this.clock.now())}) AS live
         FROM ${balancesOf(sql)} WHERE (b.created_at, b.id) < (
           coalesce((SELECT created_at FROM balances WHERE id = ${before}), ${Number.MAX_SAFE_INTEGER}), coalesce(${before}::text, ''))
         ORDER BY b.created_at DESC, b.id DESC LIMIT ${limit}`,
     );
-    return rows.map((row) => ({ balance: balanceOf(row), liveKeys: Number(row.live) }));
+    return rows.map((row) => ({ balance: balanceFromRow(row), liveKeys: Number(row.live) }));
   }
 
   async estate(id: BalanceId): Promise<Estate | null> {
@@ -67,7 +71,7 @@ export class PostgresKeyStore implements KeyStore {
 
   async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
     const ids = JSON.stringify(balances);
-    const rows = await this.postgres.query<KeyRow>(
+    const rows = await this.postgres.query<KeyRow<string>>(
       (sql) => sql`
         SELECT * FROM keys WHERE balance_id IN (SELECT value FROM json_array_elements_text(${ids}::text::json))
           AND (created_at, id) < (
@@ -107,7 +111,7 @@ export class PostgresKeyStore implements KeyStore {
       const [at] = await sql<{ balance_id: BalanceId }[]>`SELECT balance_id FROM keys WHERE id = ${id}`;
       assert(at !== undefined, `change of ${id}, which does not exist`);
       const estate = await lockEstate(sql, at.balance_id);
-      const [row] = await sql<KeyRow[]>`SELECT * FROM keys WHERE id = ${id}`;
+      const [row] = await sql<KeyRow<string>[]>`SELECT * FROM keys WHERE id = ${id}`;
       const key = keyFromRow(row!);
       const decided = decide(key, estate, await this.liveKeys(sql, key.balanceId, key.lineage));
       if (refused(decided)) return { result: decided, changes: [] };
@@ -125,7 +129,7 @@ export class PostgresKeyStore implements KeyStore {
     return this.change<BudgetChange | Refusal>(async (sql) => {
       const estate = await lockEstate(sql, balance);
       const uses = await sql<{ budgets: string }[]>`SELECT budgets FROM keys WHERE balance_id = ${balance}
-        AND budgets <> '[]' AND state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${this.clock.now()})`;
+        AND budgets <> '[]' AND ${live(sql, this.clock.now())}`;
       const decided = decide(estate, countUses(uses.map(({ budgets }) => JSON.parse(budgets))));
       if (refused(decided)) return { result: decided, changes: [] };
       const { id, balanceId, name, cap, window } = decided.budget;
@@ -185,7 +189,7 @@ export class PostgresKeyStore implements KeyStore {
   private async liveKeys(sql: TransactionSQL, balance: BalanceId, lineage: KeyId | null): Promise<number> {
     const [row] = await sql<{ live: string }[]>`SELECT count(*) AS live FROM keys
       WHERE balance_id = ${balance} AND (${lineage}::text IS NULL OR lineage = ${lineage})
-        AND state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${this.clock.now()})`;
+        AND ${live(sql, this.clock.now())}`;
     return Number(row!.live);
   }
 }
@@ -206,16 +210,22 @@ async function lockEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate> {
 }
 
 async function readEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate | null> {
-  const [row] = await sql<BalanceRow[]>`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.id = ${id}`;
+  const [row] = await sql<
+    BalanceRow<string>[]
+  >`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.id = ${id}`;
   if (row === undefined) return null;
   const budgets = await sql<BudgetRow[]>`SELECT * FROM budgets WHERE balance_id = ${id} ORDER BY name`;
-  return { balance: balanceOf(row), budgets: budgets.map(budgetOf) };
+  return { balance: balanceFromRow(row), budgets: budgets.map(budgetOf) };
 }
 
 /** An account's suspension is that of all its balances, beside those of their own. */
 const columns = (sql: SQL) =>
   sql`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at`;
 const balancesOf = (sql: SQL) => sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
+
+/** Neither revoked nor expired. */
+const live = (sql: SQL, now: EpochMs) =>
+  sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
 
 async function insertKey(sql: TransactionSQL, key: Key): Promise<void> {
   const { id, hash, prefix, balanceId, lineage, createdAt } = key;
@@ -235,7 +245,7 @@ async function updateKey(sql: TransactionSQL, key: Key): Promise<void> {
 }
 
 async function endSiblings(sql: TransactionSQL, { id, balanceId, lineage }: Key): Promise<Key[]> {
-  const rows = await sql<KeyRow[]>`UPDATE keys SET state = 'revoked'
+  const rows = await sql<KeyRow<string>[]>`UPDATE keys SET state = 'revoked'
     WHERE balance_id = ${balanceId} AND lineage = ${lineage} AND id <> ${id} AND state <> 'revoked' RETURNING *`;
   return rows.map(keyFromRow);
 }
@@ -259,36 +269,11 @@ function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
   return uses;
 }
 
-interface KeyRow {
-  readonly id: KeyId;
-  readonly hash: SecretHash;
-  readonly prefix: string;
-  readonly name: string | null;
-  readonly balance_id: BalanceId;
-  readonly lineage: KeyId;
-  readonly state: Key["state"];
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly rpm_limit: string | null;
-  readonly tpm_limit: string | null;
-  readonly daily_limit: string | null;
-  readonly monthly_limit: string | null;
-  readonly allowed_models: string | null;
-  readonly budgets: string;
-}
-
 interface SuspensionRow {
   readonly reason: SuspensionReason | null;
   readonly at: string;
   readonly by_whom: string;
   readonly note: string | null;
-}
-
-interface BalanceRow {
-  readonly id: BalanceId;
-  readonly account_id: AccountId | null;
-  readonly suspended: SuspensionReason | null;
-  readonly created_at: string;
 }
 
 interface BudgetRow {
@@ -299,31 +284,6 @@ interface BudgetRow {
   readonly period: WindowKind;
 }
 
-const keyFromRow = (row: KeyRow): Key => ({
-  id: row.id,
-  hash: row.hash,
-  prefix: row.prefix,
-  name: row.name,
-  balanceId: row.balance_id,
-  lineage: row.lineage,
-  state: row.state,
-  createdAt: Number(row.created_at) as EpochMs,
-  expiresAt: number(row.expires_at) as EpochMs | null,
-  rpmLimit: number(row.rpm_limit),
-  tpmLimit: number(row.tpm_limit),
-  dailyLimit: number(row.daily_limit) as NanoUsd | null,
-  monthlyLimit: number(row.monthly_limit) as NanoUsd | null,
-  allowedModels: row.allowed_models === null ? null : JSON.parse(row.allowed_models),
-  budgets: JSON.parse(row.budgets),
-});
-
-const balanceOf = (row: BalanceRow): Balance => ({
-  id: row.id,
-  accountId: row.account_id,
-  suspended: row.suspended,
-  createdAt: Number(row.created_at) as EpochMs,
-});
-
 const budgetOf = (row: BudgetRow): Budget => ({
   id: row.id,
   balanceId: row.balance_id,
@@ -331,6 +291,3 @@ const budgetOf = (row: BudgetRow): Budget => ({
   cap: Number(row.cap) as NanoUsd,
   window: row.period,
 });
-
-/** Whole numbers below 2^53 come as text. */
-const number = (text: string | null): number | null => (text === null ? null : Number(text));

@@ -1,0 +1,61 @@
+import type { SuspensionReason } from "../errors/suspension.ts";
+import type { Balance, Key } from "../keys/key.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
+import type { NanoUsd } from "../units/usd.ts";
+
+/** A row of `keys`. Whole numbers below 2^53 come as numbers from SQLite, as text from PostgreSQL. */
+export interface KeyRow<Whole extends number | string> {
+  readonly id: KeyId;
+  readonly hash: SecretHash;
+  readonly prefix: string;
+  readonly name: string | null;
+  readonly balance_id: BalanceId;
+  readonly lineage: KeyId;
+  readonly state: Key["state"];
+  readonly created_at: Whole;
+  readonly expires_at: Whole | null;
+  readonly rpm_limit: Whole | null;
+  readonly tpm_limit: Whole | null;
+  readonly daily_limit: Whole | null;
+  readonly monthly_limit: Whole | null;
+  /** JSON, as `budgets` is. */
+  readonly allowed_models: string | null;
+  readonly budgets: string;
+}
+
+export const keyFromRow = (row: KeyRow<number | string>): Key => ({
+  id: row.id,
+  hash: row.hash,
+  prefix: row.prefix,
+  name: row.name,
+  balanceId: row.balance_id,
+  lineage: row.lineage,
+  state: row.state,
+  createdAt: Number(row.created_at) as EpochMs,
+  expiresAt: number(row.expires_at) as EpochMs | null,
+  rpmLimit: number(row.rpm_limit),
+  tpmLimit: number(row.tpm_limit),
+  dailyLimit: number(row.daily_limit) as NanoUsd | null,
+  monthlyLimit: number(row.monthly_limit) as NanoUsd | null,
+  allowedModels: row.allowed_models === null ? null : JSON.parse(row.allowed_models),
+  budgets: JSON.parse(row.budgets),
+});
+
+/** A row of `balances`, suspended with its account. */
+export interface BalanceRow<Whole extends number | string> {
+  readonly id: BalanceId;
+  readonly account_id: AccountId | null;
+  readonly suspended: SuspensionReason | null;
+  readonly created_at: Whole;
+}
+
+export const balanceFromRow = (row: BalanceRow<number | string>): Balance => ({
+  id: row.id,
+  accountId: row.account_id,
+  suspended: row.suspended,
+  createdAt: Number(row.created_at) as EpochMs,
+});
+
+const number = (whole: number | string | null): number | null => (whole === null ? null : Number(whole));
