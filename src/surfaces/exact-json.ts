@@ -33,14 +33,18 @@ const LONG_INTEGER = /(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 /** The same JSON with long whole numbers as texts. */
 function withQuotedIntegers(json: string): string {
   const parts: string[] = [];
+  let taken = 0;
   let at = 0;
   while (at < json.length) {
     const quote = json.indexOf('"', at);
     const gapEnd = quote === -1 ? json.length : quote;
-    const next = quote === -1 ? json.length : endOfText(json, quote);
-    parts.push(json.slice(at, gapEnd).replace(LONG_INTEGER, '"$&"'), json.slice(gapEnd, next));
-    at = next;
+    if (gapEnd - at >= 16) {
+      parts.push(json.slice(taken, at), json.slice(at, gapEnd).replace(LONG_INTEGER, '"$&"'));
+      taken = gapEnd;
+    }
+    at = quote === -1 ? json.length : endOfText(json, quote);
   }
+  parts.push(json.slice(taken));
   return parts.join("");
 }
 
