@@ -18,7 +18,7 @@ export function readBody(body: Uint8Array, surface: SurfaceName): Body | Refusal
   const unsure = ambiguous(body);
   if (unsure !== null) return unsure;
   const json = parse(body);
-  if (json === null) return noObject();
+  if (json === null) return noObject(body);
   // With a list alone, as OpenRouter's clients may send, its first is the one that is asked for.
   const model = json.model ?? (Array.isArray(json.models) ? json.models[0] : undefined);
   if (typeof model !== "string" || model === "") return invalid("model", "must be a non-empty string");
@@ -205,7 +205,7 @@ function ambiguous(body: Uint8Array): Refusal | null {
   }
   if (cursor.isTooDeep)
     return refuse("invalid_request", `The body is nested deeper than ${MAX_DEPTH} levels.`);
-  return cursor.isDone ? null : noObject();
+  return cursor.isDone ? null : noObject(body);
 }
 
 function controlledAt(cursor: JsonCursor): string | null {
@@ -213,7 +213,21 @@ function controlledAt(cursor: JsonCursor): string | null {
   return null;
 }
 
-const noObject = (): Refusal => refuse("invalid_request", "The body must be one JSON object in UTF-8.");
+function noObject(body: Uint8Array): Refusal {
+  const packed = PACKED.some((beginning) => beginning.every((byte, at) => body[at] === byte));
+  return refuse(
+    "invalid_request",
+    packed
+      ? "The body is compressed, and is not unpacked here: send it without `Content-Encoding`."
+      : "The body must be one JSON object in UTF-8.",
+  );
+}
+
+/** How gzip and zstd begin. */
+const PACKED = [
+  [0x1f, 0x8b],
+  [0x28, 0xb5, 0x2f, 0xfd],
+];
 
 function parse(body: Uint8Array): Record<string, unknown> | null {
   try {

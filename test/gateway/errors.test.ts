@@ -412,6 +412,18 @@ describe("each error of the table, by its cause", () => {
   });
 });
 
+test.each([
+  ["gzip", Bun.gzipSync],
+  ["zstd", Bun.zstdCompressSync],
+] as const)("a body packed with %s is told that it was not unpacked", async (coding, pack) => {
+  const { key } = await gateway.key(1);
+  const bytes = pack(Buffer.from('{"model":"test/model","messages":[{"role":"user","content":"Hi"}]}'));
+  const headers = { "content-encoding": coding };
+  const reply = await gateway.send("POST", "/v1/chat/completions", { bearer: key, bytes, headers });
+  expect([reply.status, reply.json.error.code]).toEqual([400, "invalid_request"]);
+  expect(reply.json.error.message).toContain("compressed");
+});
+
 describe("bad input: an error with a receipt, nothing held, and the server goes on", () => {
   const valid = '"messages":[{"role":"user","content":"Hi"}]';
   const deep = (levels: number) =>
