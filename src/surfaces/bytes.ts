@@ -22,3 +22,12 @@ export const copyInto = (
 ): number => Buffer.prototype.copy.call(bytes, target, at, from, to);
 
 export const NO_BYTES: Uint8Array = new Uint8Array();
+
+/** The bytes with the span replaced. */
+export function replaceSpan(bytes: Uint8Array, start: number, end: number, by: Uint8Array): Uint8Array {
+  const replaced = new Uint8Array(bytes.length + by.length - (end - start));
+  copyInto(replaced, 0, bytes, 0, start);
+  replaced.set(by, start);
+  copyInto(replaced, start + by.length, bytes, end, bytes.length);
+  return replaced;
+}

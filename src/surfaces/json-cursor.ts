@@ -13,10 +13,11 @@ import {
   skipString,
   skipValue,
   TOO_DEEP,
-} from "./json-members.ts";
+} from "./json-scan.ts";
 
 /**
- * Reads JSON where it stands, value after value, and makes nothing of it. An event of a stream carries one word, and what
+ * Reads JSON where it stands, value after value, and makes nothing of it. The gateway changes two or three members of a request
+ * and one of each event; everything else must reach the other side as it came, so it is copied and never printed anew. An event of a stream carries one word, and what
  * `JSON.parse` makes of all the rest costs more than everything else that is done for it. Who meets anything that it does not
  * expect gives up, and reads the whole by `JSON.parse`: nothing that was read before then may count.
  */
@@ -25,6 +26,8 @@ export class JsonCursor {
   at = 0;
   /** The quote of the member's name. */
   memberStart = 0;
+  /** Of the member that was passed. */
+  valueStart = 0;
   private nameEnd = 0;
   /** The comma before the member; -1 at the first one. */
   comma = -1;
@@ -81,6 +84,21 @@ export class JsonCursor {
     this.nameEnd = nameEnd;
     this.at = valueStart;
     return !this.givenUp;
+  }
+
+  /**
+   * Steps over the members of the object that begins here, up to and with the one of that name: its value is then from
+   * `valueStart` to `at`. False when it has none, or cannot be read.
+   */
+  passMember(name: string): boolean {
+    this.enterObject();
+    while (this.nextMember()) {
+      const isIt = this.isNamed(name);
+      this.valueStart = this.at;
+      this.skip();
+      if (isIt) return !this.givenUp;
+    }
+    return false;
   }
 
   /** Behind the comma that follows the value, if one does. */

@@ -5,7 +5,6 @@ import { Edits } from "./edits.ts";
 import { fault } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
-import { findMember, type Member } from "./json-members.ts";
 import { CurrentEvent, EventCutter, eventEnd } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
@@ -107,15 +106,18 @@ export abstract class PassingJudge implements WholeJudge {
     return data;
   }
 
-  /** Where the event's member `outer`, which is the answer or its beginning, names the model. */
-  protected modelIn(outer: string, { bytes, dataStart, dataEnd }: CurrentEvent): Member | null {
-    const answer = findMember(bytes, outer, dataStart, dataEnd);
-    return answer === null ? null : findMember(bytes, "model", answer.valueStart, answer.end);
+  /** Passes the model's name in the event's member `outer`, which is the answer or its beginning; false where it has none. */
+  protected passModel(outer: string, { bytes, dataStart, dataEnd }: CurrentEvent): boolean {
+    const { cursor } = this;
+    cursor.begin(bytes, dataStart, dataEnd);
+    if (!cursor.passMember(outer)) return false;
+    cursor.begin(bytes, cursor.valueStart, cursor.at);
+    return cursor.passMember("model");
   }
 
   protected rename(outer: string, event: CurrentEvent): void {
-    const model = this.modelIn(outer, event);
-    if (model !== null) this.edits.replace(model.valueStart, model.end, this.modelJson);
+    const { cursor } = this;
+    if (this.passModel(outer, event)) this.edits.replace(cursor.valueStart, cursor.at, this.modelJson);
   }
 
   protected breakOff(message: string): void {

@@ -1,13 +1,13 @@
-import { textOf } from "./bytes.ts";
+import { replaceSpan, textOf } from "./bytes.ts";
 import { parseObject } from "./json.ts";
-import { findMember, replaceSpan } from "./json-members.ts";
+import { JsonCursor } from "./json-cursor.ts";
 
 /** The answer with its top-level `model` put back, everything else as it came. */
 export function withModel(body: Uint8Array, publicModel: string): Uint8Array {
-  const member = findMember(body, "model", 0, body.length);
-  return member === null
-    ? body
-    : replaceSpan(body, member.valueStart, member.end, Buffer.from(JSON.stringify(publicModel)));
+  const cursor = new JsonCursor();
+  cursor.begin(body, 0, body.length);
+  if (!cursor.passMember("model")) return body;
+  return replaceSpan(body, cursor.valueStart, cursor.at, Buffer.from(JSON.stringify(publicModel)));
 }
 
 /** Null for what is no JSON object. */

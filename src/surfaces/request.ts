@@ -5,7 +5,7 @@ import { NO_BYTES } from "./bytes.ts";
 import { isCachedFor1h } from "./cache-time.ts";
 import { asObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
-import { MAX_DEPTH } from "./json-members.ts";
+import { MAX_DEPTH } from "./json-scan.ts";
 import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
 import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";

@@ -2,7 +2,6 @@ import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts
 import { tokensOf } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { findMember, findWithComma } from "../json-members.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
@@ -292,7 +291,7 @@ class ChatJudge extends PassingJudge {
   }
 
   private give(chunk: Record<string, unknown>, event: CurrentEvent): void {
-    const { edits } = this;
+    const { edits, cursor } = this;
     const { bytes, start, end, dataStart, dataEnd } = event;
     const withholds = !this.wantsUsage && "usage" in chunk;
     if (withholds && Array.isArray(chunk.choices) && chunk.choices.length === 0) {
@@ -307,10 +306,13 @@ class ChatJudge extends PassingJudge {
       edits.replace(start, end, encodeEvent(null, given));
       return;
     }
-    const model = renames ? findMember(bytes, "model", dataStart, dataEnd) : null;
-    if (model !== null) edits.replace(model.valueStart, model.end, this.modelJson);
-    const usage = withholds ? findWithComma(bytes, "usage", dataStart, dataEnd) : null;
-    if (usage !== null) edits.leaveOut(usage.start, usage.end);
+    cursor.begin(bytes, dataStart, dataEnd);
+    if (renames && cursor.passMember("model")) edits.replace(cursor.valueStart, cursor.at, this.modelJson);
+    cursor.begin(bytes, dataStart, dataEnd);
+    if (!withholds || !cursor.passMember("usage")) return;
+    const { comma, memberStart } = cursor;
+    if (comma === -1) edits.leaveOut(memberStart, cursor.nextMemberStart);
+    else edits.leaveOut(comma, cursor.at);
   }
 }
 

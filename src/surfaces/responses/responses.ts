@@ -1,8 +1,8 @@
 import { type ErrorObject, type Refusal, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
+import { replaceSpan } from "../bytes.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { replaceSpan } from "../json-members.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
@@ -205,10 +205,10 @@ class ResponsesJudge extends PassingJudge {
   }
 
   private renamed(event: CurrentEvent): Uint8Array {
-    const model = this.modelIn("response", event);
-    if (model === null) return event.copy();
+    if (!this.passModel("response", event)) return event.copy();
     const { start } = event;
-    return replaceSpan(event.copy(), model.valueStart - start, model.end - start, this.modelJson);
+    const { valueStart, at: valueEnd } = this.cursor;
+    return replaceSpan(event.copy(), valueStart - start, valueEnd - start, this.modelJson);
   }
 
   private isWritten(): boolean {

@@ -1,63 +1,9 @@
-import { copyInto } from "./bytes.ts";
-
 /**
- * Where the members of a JSON object stand in its bytes. The gateway changes two or three members of a request and one of
- * each event; everything else must reach the other side as it came, so it is copied by these spans and never printed anew.
- * It only finds members: that the bytes are JSON at all is `JSON.parse`'s to say.
+ * Steps over the values of JSON in its bytes, for the cursor. That the bytes are JSON at all is `JSON.parse`'s to say.
  */
-export interface Member {
-  /** From the opening quote of the name to the end of the value. */
-  readonly start: number;
-  readonly valueStart: number;
-  readonly end: number;
-}
 
 /** Deeper nesting than any client sends; a recursive parser elsewhere might not survive more. */
 export const MAX_DEPTH = 128;
-
-/** The member of that name, of an object that is known to be well-formed; stops looking as soon as it is found. */
-export function findMember(bytes: Uint8Array, name: string, from: number, to: number): Member | null {
-  let at = skipSpace(bytes, from, to);
-  if (bytes[at] !== OPEN_BRACE) return null;
-  at = skipSpace(bytes, at + 1, to);
-  while (at < to && bytes[at] === QUOTE) {
-    const start = at;
-    const nameEnd = skipString(bytes, at, to);
-    const valueStart = skipSpace(bytes, skipSpace(bytes, nameEnd, to) + 1, to);
-    const end = skipValue(bytes, valueStart, to);
-    if (end === TOO_DEEP) return null;
-    if (isSpelt(bytes, name, start + 1, nameEnd - 1)) return { start, valueStart, end };
-    at = skipSpace(bytes, end, to);
-    if (bytes[at] !== COMMA) return null;
-    at = skipSpace(bytes, at + 1, to);
-  }
-  return null;
-}
-
-/** The bytes with the span replaced. */
-export function replaceSpan(bytes: Uint8Array, start: number, end: number, by: Uint8Array): Uint8Array {
-  const replaced = new Uint8Array(bytes.length + by.length - (end - start));
-  copyInto(replaced, 0, bytes, 0, start);
-  replaced.set(by, start);
-  copyInto(replaced, start + by.length, bytes, end, bytes.length);
-  return replaced;
-}
-
-/** The member of that name with its comma, of an object that is known to be well-formed. */
-export function findWithComma(
-  bytes: Uint8Array,
-  name: string,
-  from: number,
-  to: number,
-): { readonly start: number; readonly end: number } | null {
-  const member = findMember(bytes, name, from, to);
-  if (member === null) return null;
-  let { start } = member;
-  const end = skipSpace(bytes, member.end, to);
-  if (bytes[end] === COMMA) return { start, end: end + 1 };
-  while (start > from && bytes[start] !== COMMA && bytes[start - 1] !== OPEN_BRACE) start -= 1;
-  return { start, end };
-}
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
