@@ -29,11 +29,19 @@ const writeLog = (text: string): Promise<void> =>
 
 const PARENT_CHECK_MS = 50;
 
+// A signal that nobody listens to would end the start. What was read by then may be old: read it again.
+let reloadWanted = false;
+const wantReload = () => {
+  reloadWanted = true;
+};
+process.on("SIGHUP", wantReload);
 const serving = await start();
-console.log(serving.announcement);
 
-process.on("SIGHUP", () => serving.reload());
+process.off("SIGHUP", wantReload).on("SIGHUP", () => serving.reload());
+if (reloadWanted) serving.reload();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void end());
+// Whoever waits for this line may send a signal at once.
+console.log(serving.announcement);
 
 // `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process. When that is
 // killed, this one must not live on unseen, holding the port and the data folder; being crash-safe, it may end as abruptly.

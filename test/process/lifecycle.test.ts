@@ -53,6 +53,15 @@ async function openStream(
   };
 }
 
+/** Resolves once the output holds these words, or has ended. */
+async function said(output: ReadableStream<Uint8Array>, words: string): Promise<void> {
+  let text = "";
+  for await (const bytes of output) {
+    text += new TextDecoder().decode(bytes);
+    if (text.includes(words)) return;
+  }
+}
+
 async function withFolder(
   run: (folder: Folder) => Promise<void>,
   config = simpleConfig([host.port]),
@@ -154,6 +163,22 @@ describe("the configuration", () => {
       expect(refused.json.error.message).toContain("models[0].context_length");
       expect(await models()).toEqual(["test/renamed"]);
       await gateway.stop();
+    }));
+
+  test("SIGHUP during the start does not end it", () =>
+    withFolder(async (folder) => {
+      const child = Bun.spawn([process.execPath, "src/main.ts"], {
+        cwd: join(import.meta.dir, "../.."),
+        env: folder.env,
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      await said(child.stderr, '"event":"disk"');
+      child.kill("SIGHUP");
+      await said(child.stdout, "listening on ");
+      child.kill("SIGTERM");
+      expect(await child.exited).toBe(0);
     }));
 
   test("a mistake stops the start with file, place, what was found and what was expected", () =>
