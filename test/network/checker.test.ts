@@ -142,6 +142,11 @@ describe("the history checker", () => {
       /no such refusal is expected/,
     ],
     [
+      "a fault that the gateway did not foresee",
+      asking({ receipt: null, status: 500, code: "unforeseen" }),
+      /no such refusal is expected/,
+    ],
+    [
       "a retryable error when all is well",
       asking({ receipt: null, askedMs: 81, endedMs: 82, status: 500, code: "internal_error" }),
       /refused although all is well/,

@@ -31,7 +31,7 @@ export class Clients {
       });
       heard = { ...heard, status: response.status, receipt: response.headers.get("x-gateway-receipt") };
       const text = await response.text();
-      if (response.status !== 200) return { ...heard, code: /"code":"(\w+)"/.exec(text)?.[1] ?? null };
+      if (response.status !== 200) return { ...heard, code: codeOf(response, text) };
       const whole = stream ? text.endsWith("data: [DONE]\n\n") : isJson(text);
       return { ...heard, costNano: whole ? costOf(text) : null };
     } catch {
@@ -56,6 +56,10 @@ const PATIENCE_MS = 5_000;
 type Heard = Pick<Request, "status" | "code" | "receipt" | "costNano">;
 
 const NOTHING: Heard = { status: null, code: null, receipt: null, costNano: null };
+
+/** A 500 that does not say when to come back is a fault that nobody foresaw. */
+const codeOf = ({ status, headers }: Response, text: string): string | null =>
+  status === 500 && !headers.has("retry-after") ? "unforeseen" : (/"code":"(\w+)"/.exec(text)?.[1] ?? null);
 
 /** By the usage that it told. */
 const costOf = (text: string): number => Number(/"completion_tokens": ?(\d+)/.exec(text)?.[1]) * TOKEN_NANO;
