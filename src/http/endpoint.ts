@@ -1,6 +1,7 @@
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
+import { diskRefused } from "../store/sqlite.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -81,7 +82,7 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
     if (error instanceof StoreUnreachable) return refusal(bookkeepingDown(), exchange, deps);
     // Reading the body of a client that left rejects; nobody is there to be answered.
     if (!request.signal.aborted) deps.onFault(error, exchange.receipt);
-    return refusal(internalError(), exchange, deps);
+    return refusal(diskRefused(error) ? bookkeepingDown() : internalError(), exchange, deps);
   } finally {
     exchange.giveRoomBack();
   }

@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
@@ -19,6 +19,10 @@ export function openDatabase(path: string, synchronous: "FULL" | "NORMAL" = "FUL
   migrate(db);
   return db;
 }
+
+/** The disk is full, read-only or broken, or others hold the file: the statement may well be carried out later. */
+export const diskRefused = (error: unknown): boolean =>
+  error instanceof SQLiteError && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY)/.test(error.code ?? "");
 
 export const sqliteVersion = (db: Database): string =>
   db.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()!.version;

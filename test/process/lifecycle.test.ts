@@ -241,7 +241,8 @@ describe("a disk that refuses", () => {
       const unlimited = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }\n";
       folder.configure(simpleConfig([host.port], unlimited));
       const gateway = await GatewayProcess.start(folder);
-      const { key } = await gateway.keyWith(1);
+      const { key, balance_id } = await gateway.keyWith(1);
+      const credit = { balance_id, amount_usd: 1, idempotency_key: "while it is full" };
       const acknowledged: string[] = [];
       const chat = async () => {
         const reply = await gateway.post("/v1/chat/completions", CHAT, key);
@@ -257,12 +258,22 @@ describe("a disk that refuses", () => {
       expect(refused.json.error).toMatchObject({ code: "internal_error", type: "api_error" });
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
       expect((await gateway.get("/readyz")).status).toBe(503);
+      const notCredited = await gateway.post("/admin/credits", credit, ADMIN);
+      expect(notCredited.status).toBe(500);
+      expect(Number(notCredited.headers.get("retry-after"))).toBeGreaterThan(0);
       Bun.spawnSync(["sh", "-c", `rm -f ${data}/filler-*`]);
       while ((await chat()).status !== 200) await Bun.sleep(50);
+      for (let time = 0; time < 2; time++) {
+        expect((await gateway.post("/admin/credits", credit, ADMIN)).status).toBe(200);
+      }
       for (const receipt of acknowledged) {
         expect((await gateway.get(`/v1/receipts/${receipt}`, key)).json.state).toBe("settled");
       }
-      expect((await gateway.audit()).json).toMatchObject({ drift_nano: "0", held_nano: "0" });
+      expect((await gateway.audit()).json).toMatchObject({
+        drift_nano: "0",
+        held_nano: "0",
+        credits_nano: "2000000000",
+      });
       expect(await gateway.stop()).toBe(0);
     }));
 
