@@ -59,21 +59,16 @@ export class Books extends JournalBooks<BooksOptions> {
     });
   }
 
-  protected retire(before: number): boolean | Promise<boolean> {
+  protected async retire(before: number): Promise<boolean> {
     const { store, checkpoint } = this.options;
-    if (checkpoint !== undefined) return checkpoint().then((through) => through && this.forgetBefore(before));
-    return store.checkpoint() && this.forgetBefore(before);
+    const through = checkpoint === undefined ? store.checkpoint() : await checkpoint();
+    if (through) await this.forgetBefore(before);
+    return through;
   }
 
-  private forgetBefore(file: number): true | Promise<true> {
-    const going = this.journal.forgetBefore(file);
-    if (going instanceof Promise) return going.then(() => this.forgetPlaces(file));
-    return this.forgetPlaces(file);
-  }
-
-  private forgetPlaces(before: number): true {
-    this.options.store.forgetReachedBefore(before);
-    return true;
+  private async forgetBefore(file: number): Promise<void> {
+    await this.journal.forgetBefore(file);
+    this.options.store.forgetReachedBefore(file);
   }
 
   /** False when the database refused. */

@@ -40,7 +40,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   protected abstract applySoon(): void;
 
   /** Removes the files before this one, which the database has been told all of; false while it may forget that again. */
-  protected abstract retire(before: number): boolean | Promise<boolean>;
+  protected abstract retire(before: number): Promise<boolean>;
 
   /** The journal's number up to which the database's sums are complete. */
   get appliedThrough(): number {
@@ -88,14 +88,12 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     if (retiring === null || this.going !== null || !journal.headWritten) return;
     const oldest = journal.unapplied(1)[0];
     if (oldest !== undefined && oldest.file < retiring) return;
-    const gone = this.retire(retiring);
-    if (gone instanceof Promise) this.going = this.retired(gone, retiring);
-    else if (gone) this.retiring = null;
+    this.going = this.retired(retiring);
   }
 
-  private async retired(gone: Promise<boolean>, before: number): Promise<void> {
+  private async retired(before: number): Promise<void> {
     try {
-      if ((await gone) && this.retiring === before) this.retiring = null;
+      if ((await this.retire(before)) && this.retiring === before) this.retiring = null;
     } catch (error) {
       this.options.onFault(error);
     } finally {

@@ -131,11 +131,8 @@ export class DurableJournal implements Journal {
    * The files before this one are done with, the oldest first: the database knows all of them durably. One is kept, to be written
    * again under another number: a file that has its length costs neither zeros nor the file system's journal.
    */
-  forgetBefore(number: number): void | Promise<void> {
-    for (const file of journalFiles(this.options.disk)) {
-      const going = file < number ? this.forget(file) : undefined;
-      if (going !== undefined) return going.then(() => this.forgetBefore(number));
-    }
+  async forgetBefore(number: number): Promise<void> {
+    for (const file of journalFiles(this.options.disk)) if (file < number) await this.forget(file);
   }
 
   private forget(file: number): void | Promise<void> {

@@ -134,7 +134,7 @@ test("a new file begins with the open holds, and the old one can then be forgott
   journal.append(end("new"));
   await written();
   expect(journal.headWritten).toBe(true);
-  journal.forgetBefore(journal.currentFile);
+  await journal.forgetBefore(journal.currentFile);
   expect(journalFiles(disk)).toEqual([8]);
   expect(receiptsOn(disk)).toEqual(["hold", "rcpt_new"]);
 });
