@@ -33,6 +33,7 @@ A field that is not in a table is refused. This page is made from \`src/surfaces
 A seal holds a signature or encrypted thoughts of one family (the host's language and the model's author). It goes back to
 that family only; any other host gets the conversation without those thoughts. Freeform (\`custom\`) tools become functions
 with one text on hosts of \`chat.completions\` and \`messages\`, and come back as freeform calls.
+Tools of a client of \`messages\` with names of more than 64 characters have shorter ones at hosts of the other two languages.
 
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
 reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false; the tool runner of

@@ -172,6 +172,48 @@ describe("tools in a namespace", () => {
   });
 });
 
+describe("tools of a messages client whose names are longer than OpenAI's hosts take", () => {
+  const [long, twin] = ["first", "second"].map(
+    (end) => `mcp__plugin_browser__${"take_a_picture_of_".repeat(3)}${end}`,
+  );
+  const tools = [long, twin, "look"].map((name) => ({ name, input_schema: { type: "object" } }));
+  const messages = [
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: twin, input: {} }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "done" }] },
+  ];
+  const more = { tools, messages, tool_choice: { type: "tool", name: long } };
+
+  test("go by shorter ones there, the same wherever they are named", () => {
+    const { json } = sent("messages", "chat.completions", more);
+    const names = json.tools.map((tool: { function: { name: string } }) => tool.function.name);
+    expect(names[2]).toBe("look");
+    expect(new Set(names).size).toBe(3);
+    for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+    expect(json.tool_choice.function.name).toBe(names[0]);
+    expect(json.messages[1].tool_calls[0].function.name).toBe(names[1]);
+  });
+
+  test("are called by their own, streamed or not", () => {
+    const { json } = sent("messages", "chat.completions", more);
+    const call = {
+      id: "call_1",
+      type: "function",
+      function: { name: json.tools[0].function.name, arguments: "{}" },
+    };
+    const choice = { index: 0, finish_reason: "tool_calls" };
+    const whole = { choices: [{ ...choice, message: { role: "assistant", tool_calls: [call] } }] };
+    const { readReply, openStream } = pairing("messages", "chat.completions");
+    const reply = readReply(Buffer.from(JSON.stringify(whole)), read("messages", more), ASKED);
+    if (reply.kind === "fault") throw new Error(reply.error.message);
+    expect(JSON.parse(Buffer.from(reply.body).toString()).content[0]).toMatchObject({ name: long });
+    const chunk = { choices: [{ ...choice, delta: { tool_calls: [{ index: 0, ...call }] } }] };
+    const stream = openStream(read("messages", { ...more, stream: true }), ASKED);
+    const events = sseText([{ data: JSON.stringify(chunk) }, { data: "[DONE]" }]);
+    expect(Buffer.from(stream.push(Buffer.from(events))).toString()).toContain(`"name":"${long}"`);
+  });
+});
+
 describe("sealed thoughts", () => {
   const thinking = [
     { type: "message_start", message: { id: "msg_1", usage: { input_tokens: 5, output_tokens: 1 } } },

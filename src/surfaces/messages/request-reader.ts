@@ -30,6 +30,7 @@ import {
 } from "../translation/members.ts";
 import type { Saying } from "../translation/saying.ts";
 import { readSeal } from "../translation/seal.ts";
+import { shortName } from "../translation/tool-names.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -222,7 +223,7 @@ function readAssistantBlock(block: Json, path: string, saying: Saying): Assistan
         {
           kind: "tool_call",
           id: needText(block, "id", `${path}.id`, saying),
-          name: needText(block, "name", `${path}.name`, saying),
+          name: shortName(needText(block, "name", `${path}.name`, saying)),
           custom: false,
           input: JSON.stringify(block.input ?? {}),
           cache: readCacheMark(block),
@@ -249,7 +250,7 @@ function readTool(tool: Json, path: string, saying: Saying): Tool[] {
   return [
     {
       kind: "function",
-      name: needText(tool, "name", `${path}.name`, saying),
+      name: shortName(needText(tool, "name", `${path}.name`, saying)),
       description: readText(tool, "description", saying, `${path}.description`),
       parameters: readObject(tool, "input_schema", saying, `${path}.input_schema`) ?? NO_PARAMETERS,
       strict: readBoolean(tool, "strict", saying),
@@ -265,8 +266,10 @@ function readToolChoice(choice: Json, saying: Saying): ToolChoice | null {
       return { kind: choice.type };
     case "any":
       return { kind: "required" };
-    case "tool":
-      return { kind: "named", name: needText(choice, "name", "tool_choice.name", saying), custom: false };
+    case "tool": {
+      const name = shortName(needText(choice, "name", "tool_choice.name", saying));
+      return { kind: "named", name, custom: false };
+    }
     default:
       saying.wrong("tool_choice.type", "must be auto, any, tool or none");
       return null;

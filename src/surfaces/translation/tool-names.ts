@@ -8,9 +8,23 @@ type Json = Readonly<Record<string, unknown>>;
  */
 export function flatName(namespace: unknown, name: string): string {
   if (typeof namespace !== "string" || namespace === "") return name;
-  const flat = `${namespace}__${name}`;
+  return shortName(`${namespace}__${name}`);
+}
+
+/** A name as every host takes it: Anthropic's may be twice as long, and Claude Code makes such from those of MCP servers. */
+export const shortName = (name: string): string =>
   // The end of a long name is what tells tools apart; a sum stands for what is cut.
-  return flat.length <= MAX_NAME ? flat : `${flat.slice(0, MAX_NAME - SUM_LENGTH - 1)}_${sumOf(flat)}`;
+  name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - SUM_LENGTH - 1)}_${sumOf(name)}`;
+
+/** The tools of a client of Messages whose names were cut, by their short names. */
+export function longNames(tools: unknown): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  if (!Array.isArray(tools)) return names;
+  for (const tool of tools) {
+    const name = asObject(tool)?.name;
+    if (typeof name === "string" && name.length > MAX_NAME) names.set(shortName(name), name);
+  }
+  return names;
 }
 
 export interface NamedTool {
@@ -43,7 +57,7 @@ export function callName(flat: string, tools: readonly NamedTool[]): Json {
     : { name: tool.name, namespace: tool.namespace };
 }
 
-/** OpenAI and Anthropic allow no longer ones. */
+/** OpenAI allows no longer ones. */
 const MAX_NAME = 64;
 const SUM_LENGTH = 8;
 

@@ -34,11 +34,10 @@ import type {
 import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
 import { type AnswerReader, isFault } from "./answer-reader.ts";
 import { type AnswerWriter, NO_USAGE, WholeWriter } from "./answer-writer.ts";
+import { asOffered } from "./called-tools.ts";
 import type { Conversation, Seal } from "./conversation.ts";
-import { unwrappedInput } from "./custom-tool.ts";
 import { Saying } from "./saying.ts";
 import { familyOf } from "./seal.ts";
-import { namedTools } from "./tool-names.ts";
 
 /**
  * A client of one language on a host of another: one language's reader meets the other's writer over the vocabulary
@@ -140,7 +139,7 @@ function readReply(
   const json = parseExactObject(textOf(bytes, 0, bytes.length));
   if (json === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   const answer = new Answer();
-  const counter = new Counter(unwrapping(answer, host, request));
+  const counter = new Counter(asOffered(answer, request, LANGUAGES[host].wrapsCustomTools));
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
   if (problem !== null) return { kind: "fault", error: problem };
@@ -185,7 +184,7 @@ class TranslatingJudge implements StreamJudge {
     hostFamily: string,
   ) {
     this.promptEstimate = request.promptEstimate;
-    this.counter = new Counter(unwrapping(writer, host, request));
+    this.counter = new Counter(asOffered(writer, request, LANGUAGES[host].wrapsCustomTools));
     this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
   }
 
@@ -325,60 +324,6 @@ class Counter implements AnswerEvents {
 
   usage(usage: Usage): void {
     this.reported = usage;
-    this.next.usage(usage);
-  }
-
-  stop(reason: StopReason, sequence: string | null): void {
-    this.next.stop(reason, sequence);
-  }
-}
-
-/** Between a host that calls functions only and a client that offered freeform tools. Anthropic's `custom` is a function. */
-function unwrapping(
-  next: AnswerEvents,
-  host: SurfaceName,
-  { surface, json }: GenerationRequest,
-): AnswerEvents {
-  if (!LANGUAGES[host].wrapsCustomTools || surface === "messages") return next;
-  const names = namedTools(json.tools).flatMap(({ custom, flat }) => (custom ? [flat] : []));
-  return names.length === 0 ? next : new Unwrapper(next, new Set(names));
-}
-
-/** The text of a freeform call is known when its arguments are whole. */
-class Unwrapper implements AnswerEvents {
-  private wrapped: { readonly block: OpenBlock; text: string } | null = null;
-
-  constructor(
-    private readonly next: AnswerEvents,
-    private readonly names: ReadonlySet<string>,
-  ) {}
-
-  start(id: string | null, usage: Usage | null): void {
-    this.next.start(id, usage);
-  }
-
-  open(block: OpenBlock): void {
-    if (block.kind === "tool_call" && this.names.has(block.name))
-      this.wrapped = { block: { ...block, custom: true }, text: "" };
-    else this.next.open(block);
-  }
-
-  delta(text: string, logprobs?: readonly unknown[]): void {
-    if (this.wrapped === null) this.next.delta(text, logprobs);
-    else this.wrapped.text += text;
-  }
-
-  close(seal: Seal | null): void {
-    if (this.wrapped !== null) {
-      const { block, text } = this.wrapped;
-      this.wrapped = null;
-      this.next.open(block);
-      this.next.delta(unwrappedInput(text));
-    }
-    this.next.close(seal);
-  }
-
-  usage(usage: Usage): void {
     this.next.usage(usage);
   }
 

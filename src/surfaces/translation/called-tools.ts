@@ -1,0 +1,99 @@
+import type { GenerationRequest, Usage } from "../surface.ts";
+import type { AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
+import type { Seal } from "./conversation.ts";
+import { unwrappedInput } from "./custom-tool.ts";
+import { longNames, namedTools } from "./tool-names.ts";
+
+/**
+ * What a host answers, with its calls as the client offered the tools: freeform ones, which such a host knows as functions
+ * (Anthropic's `custom` is a function), and ones with names that were too long for it.
+ */
+export function asOffered(
+  next: AnswerEvents,
+  { surface, json }: Pick<GenerationRequest, "surface" | "json">,
+  wrapsCustomTools: boolean,
+): AnswerEvents {
+  if (surface === "messages") {
+    const long = longNames(json.tools);
+    return long.size === 0 ? next : new Renamer(next, long);
+  }
+  if (!wrapsCustomTools) return next;
+  const names = namedTools(json.tools).flatMap(({ custom, flat }) => (custom ? [flat] : []));
+  return names.length === 0 ? next : new Unwrapper(next, new Set(names));
+}
+
+/** Calls get the names back that were too long for the host. */
+class Renamer implements AnswerEvents {
+  constructor(
+    private readonly next: AnswerEvents,
+    private readonly names: ReadonlyMap<string, string>,
+  ) {}
+
+  start(id: string | null, usage: Usage | null): void {
+    this.next.start(id, usage);
+  }
+
+  open(block: OpenBlock): void {
+    const name = block.kind === "tool_call" ? this.names.get(block.name) : undefined;
+    this.next.open(block.kind === "tool_call" && name !== undefined ? { ...block, name } : block);
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    this.next.delta(text, logprobs);
+  }
+
+  close(seal: Seal | null): void {
+    this.next.close(seal);
+  }
+
+  usage(usage: Usage): void {
+    this.next.usage(usage);
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.next.stop(reason, sequence);
+  }
+}
+
+/** The text of a freeform call is known when its arguments are whole. */
+class Unwrapper implements AnswerEvents {
+  private wrapped: { readonly block: OpenBlock; text: string } | null = null;
+
+  constructor(
+    private readonly next: AnswerEvents,
+    private readonly names: ReadonlySet<string>,
+  ) {}
+
+  start(id: string | null, usage: Usage | null): void {
+    this.next.start(id, usage);
+  }
+
+  open(block: OpenBlock): void {
+    if (block.kind === "tool_call" && this.names.has(block.name))
+      this.wrapped = { block: { ...block, custom: true }, text: "" };
+    else this.next.open(block);
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    if (this.wrapped === null) this.next.delta(text, logprobs);
+    else this.wrapped.text += text;
+  }
+
+  close(seal: Seal | null): void {
+    if (this.wrapped !== null) {
+      const { block, text } = this.wrapped;
+      this.wrapped = null;
+      this.next.open(block);
+      this.next.delta(unwrappedInput(text));
+    }
+    this.next.close(seal);
+  }
+
+  usage(usage: Usage): void {
+    this.next.usage(usage);
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.next.stop(reason, sequence);
+  }
+}
