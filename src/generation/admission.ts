@@ -75,7 +75,7 @@ export interface Ask {
   readonly settings: Pick<Settings, "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm">;
 }
 
-export type Desk = Pick<House, "ledger" | "clock">;
+type Desk = Pick<House, "ledger" | "clock">;
 
 export interface Admitted {
   readonly reservation: Reservation;

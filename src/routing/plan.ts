@@ -27,6 +27,10 @@ export interface Plan {
 
 const FREE_AUTO_MODEL = `${AUTO_PREFIX}${FREE_VARIANT}`;
 
+/**
+ * The hosts that a request may be tried on, in order; or why there are none. Looks at what is known of them right now, and takes
+ * nothing.
+ */
 export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
   if (asksOpenTier(wish.model, catalog)) return planFree(wish, catalog, roads, suggest);
   const more = othersOf(wish);
