@@ -114,6 +114,23 @@ describe("a field that the host's language lacks", () => {
     ["messages", "responses", { cache_control: { type: "ephemeral" } }, ["cache_control"]],
     ["messages", "responses", { metadata: { user_id: "u".repeat(65) } }, ["metadata.user_id"]],
   ];
+  test.each<[SurfaceName, SurfaceName, object, string[]]>([
+    [
+      "responses",
+      "chat.completions",
+      { reasoning: { effort: "low", mode: "pro", context: "all_turns" } },
+      ["reasoning.mode", "reasoning.context"],
+    ],
+    ["responses", "messages", { reasoning: { mode: "standard", context: "auto" } }, []],
+    [
+      "messages",
+      "chat.completions",
+      { output_config: { task_budget: { type: "tokens", total: 9 } } },
+      ["task_budget"],
+    ],
+  ])("from %s to %s, of %j is left out what the host cannot be told: %j", (client, host, more, names) => {
+    expect(sent(client, host, more).omitted).toEqual(names);
+  });
   test.each(omissions)("from %s to %s, %j is left out and named", (client, host, more, names) => {
     const { json, omitted } = sent(client, host, more);
     expect(omitted).toEqual(names);

@@ -38,6 +38,7 @@ type Json = Readonly<Record<string, unknown>>;
 export function readMessagesRequest(json: Json, saying: Saying): Conversation {
   const choice = readObject(json, "tool_choice", saying);
   const config = readObject(json, "output_config", saying);
+  if (config !== null && namesAny(config, ["task_budget"])) saying.omit("task_budget");
   return {
     turns: [
       ...readSystem(json.system, "system", saying),

@@ -291,9 +291,14 @@ function readFormat(format: Json | null, saying: Saying): AnswerFormat | null {
   return null;
 }
 
+const isUnusual = (value: unknown, usual: string): boolean =>
+  value !== undefined && value !== null && value !== usual;
+
 function readReasoning(reasoning: Json | null, saying: Saying): ReasoningWish | null {
   if (reasoning === null) return null;
-  const { effort } = reasoning;
+  const { effort, mode, context } = reasoning;
+  if (isUnusual(mode, "standard")) saying.omit("reasoning.mode");
+  if (isUnusual(context, "auto")) saying.omit("reasoning.context");
   const summary = readText(reasoning, "summary", saying) ?? readText(reasoning, "generate_summary", saying);
   if (effort === undefined || effort === null)
     return summary === null ? null : { off: false, effort: null, budgetTokens: null, summary };

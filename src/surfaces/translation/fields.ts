@@ -180,6 +180,9 @@ export const NESTED = {
   "reasoning.effort": omit(
     "the ceiling leaves no room for thoughts, or a tool is forced, which excludes them there",
   ),
+  "reasoning.mode": omit("how OpenAI's models think: the host thinks in its standard way"),
+  "reasoning.context": omit("the host decides which of its earlier thoughts the model sees"),
+  task_budget: omit("tells the model how far a task has to get; it answers without knowing"),
   "thinking.budget_tokens": omit("its language has efforts instead of budgets; the nearest one is asked for"),
   "image.detail": omit("the host decides how closely it looks"),
   "document.context": omit("its language has no room for it"),
