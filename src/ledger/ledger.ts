@@ -195,8 +195,9 @@ export class Ledger {
    * Takes a charge back whose record the disk refused, so that an answer which therefore could not be given costs nothing.
    * False when the record is on its way to the disk after all; the charge then stands.
    */
-  takeBack(reservation: Reservation, { charged, sequence }: Settlement, body: string): boolean {
+  takeBack(reservation: Reservation, { charged, lost, sequence }: Settlement, body: string): boolean {
     if (!this.journal.withdraw(sequence)) return false;
+    this.lost = (this.lost - lost) as NanoUsd;
     for (const counter of reservation.counters.all) counter.settle(ZERO_USD, -charged as NanoUsd);
     // Only an answer that was there to be given is taken back, and that had used its allowance.
     for (const counter of reservation.allowances.all) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);

@@ -195,8 +195,10 @@ describe("settling", () => {
   test("a charge that could not be recorded is taken back whole", async () => {
     const books = open(100);
     const reservation = admitted(await ask(books, 80));
-    const settlement = books.ledger.settle(reservation, ending(30), () => "{}");
+    const settlement = books.ledger.settle(reservation, ending(120), () => "{}");
+    expect(books.ledger.lost).toBe(40 as NanoUsd);
     expect(books.ledger.takeBack(reservation, settlement, "{}")).toBe(true);
+    expect(books.ledger.lost).toBe(ZERO_USD);
     expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(100 as NanoUsd);
     expect(books.records.at(-1)).toMatchObject({ kind: "terminal", state: "failed", charged: 0 });
   });
