@@ -76,7 +76,7 @@ export function journalOptions(
     relaxed,
     journalFileBytes: JOURNAL_FILE_BYTES,
     writeOffTokens: config.generation.writeOffTokens,
-    defer: relaxed ? (run) => void clock.after(RELAXED_SYNC_MS, run) : pacedSyncs(clock),
+    defer: relaxed ? (run) => void clock.after(RELAXED_SYNC_MS, run) : setImmediate,
     recoveredBody: recoveredReceipt,
     onRecovered: (orphans) => {
       if (orphans > 0) log("recovered", { open_holds: orphans });
@@ -84,26 +84,6 @@ export function journalOptions(
     onFault: (error) => log("books", { error: String(error) }),
   };
 }
-
-/**
- * A sync as soon as everything of this turn of the loop is written; while syncs follow each other closely, one a
- * millisecond, because each costs as much CPU as a request. Nobody notices the millisecond on a machine that is that busy.
- */
-function pacedSyncs(clock: Clock): (run: () => void) => void {
-  let lastMs = Number.NEGATIVE_INFINITY;
-  let close = 0;
-  return (run) => {
-    const nowMs = clock.elapsedMs();
-    close = nowMs - lastMs < CLOSE_MS ? Math.min(close + 1, BUSY_SYNCS) : Math.max(close - 2, 0);
-    lastMs = nowMs;
-    if (close === BUSY_SYNCS) clock.after(1, run);
-    else setImmediate(run);
-  };
-}
-
-/** So many syncs in a row, each this soon after the last, are a busy spell. */
-const BUSY_SYNCS = 16;
-const CLOSE_MS = 0.4;
 
 const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;
 /** With relaxed durability the journal is synced this often. */

@@ -109,6 +109,8 @@ class Run {
       const bill = new Bill(house, admitted.reservation, this.startedMs, this.requestTrace());
       this.bill = bill;
 
+      // On its way while the host works, because a stream's first byte waits for it. A whole answer waits for its end alone.
+      if (request.stream) void house.journal.durable(admitted.reservation.sequence);
       const outcome = await this.attempt(request, plan, admitted, holder);
       bill.tries = outcome.tries;
       switch (outcome.kind) {

@@ -9,6 +9,9 @@ import type { LedgerStore } from "./ledger-store.ts";
  */
 export class Books extends JournalBooks<BooksOptions> {
   private applying: Timer | null = null;
+  private applyingAfterMs = 0;
+  /** By the database, the last time. */
+  private refused = false;
 
   /**
    * Brings the books up to date with what the journal says happened before the last end of the process: books what was
@@ -47,15 +50,17 @@ export class Books extends JournalBooks<BooksOptions> {
     this.options.store.checkpoint();
   }
 
-  /** Collects the ends of some milliseconds into one transaction; of more than fit into one, the rest follows soon. */
-  protected applySoon(afterMs = APPLY_AFTER_MS): void {
-    if (this.applying !== null) return;
+  /** Collects the ends of some time into one transaction, or as many as fit into one. */
+  protected applySoon(): void {
+    const isFull = this.journal.unappliedCount >= APPLY_SLICE;
+    const afterMs = this.refused ? RETRY_MS : isFull ? BEHIND_MS : APPLY_AFTER_MS;
+    if (this.applying !== null && this.applyingAfterMs <= afterMs) return;
+    this.applying?.cancel();
+    this.applyingAfterMs = afterMs;
     this.applying = this.options.clock.after(afterMs, () => {
       this.applying = null;
-      const booked = this.applySlice();
-      const { unappliedCount } = this.journal;
-      if (unappliedCount === 0) return;
-      this.applySoon(!booked ? RETRY_MS : unappliedCount >= APPLY_SLICE ? BEHIND_MS : undefined);
+      this.refused = !this.applySlice();
+      if (this.journal.unappliedCount > 0) this.applySoon();
     });
   }
 
@@ -100,7 +105,8 @@ export type EndStore = Pick<LedgerStore, "apply" | "reached" | "forgetReachedBef
 
 /** At some 7 µs an end, a slice stays below two milliseconds; half as many cost a quarter more each. */
 const APPLY_SLICE = 256;
-const APPLY_AFTER_MS = 20;
+/** The more ends a transaction has, the more of them share each page that it writes. */
+const APPLY_AFTER_MS = 100;
 /** Between slices while ends come faster than that: the event loop has its turn, and the rest does not grow. */
 const BEHIND_MS = 2;
 /** After the database has refused. */

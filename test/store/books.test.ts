@@ -55,6 +55,23 @@ test("the database keeps up with more ends than a core can settle, in slices tha
   expect(Math.max(...slices)).toBeLessThanOrEqual(256);
 });
 
+test("a database that refuses is asked twice a second, however many ends come", async () => {
+  const clock = new ManualClock();
+  let asked = 0;
+  const apply = () => {
+    asked += 1;
+    throw new Error("SQLITE_FULL");
+  };
+  const books = await booksOn(clock, { store: { ...NO_STORE, apply }, onFault() {} });
+  for (let ms = 0; ms < 3_000; ms++) {
+    books.journal.append(end(ms));
+    await books.journal.flushed();
+    clock.advance(1);
+  }
+  expect(asked).toBeGreaterThanOrEqual(6);
+  expect(asked).toBeLessThanOrEqual(7);
+});
+
 test("a file of the journal is kept until the database has come through with what stands in it", async () => {
   const clock = new ManualClock();
   const disk = new SimulatedDisk();
