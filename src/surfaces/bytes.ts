@@ -13,6 +13,11 @@ export function containsOne(bytes: Uint8Array, parts: readonly Uint8Array[]): bo
   return false;
 }
 
+/** Whether the bytes from `at` on are those of `part` between `from` and `to`. */
+export const equals = (bytes: Uint8Array, at: number, part: Uint8Array, from: number, to: number): boolean =>
+  at + to - from <= bytes.length &&
+  Buffer.prototype.compare.call(bytes, part, from, to, at, at + to - from) === 0;
+
 export const copyInto = (
   target: Uint8Array,
   at: number,

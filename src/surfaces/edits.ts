@@ -30,6 +30,17 @@ export class Edits {
     this.replace(start, end, NO_BYTES);
   }
 
+  /** How many there are. */
+  get made(): number {
+    return this.count;
+  }
+
+  /** Those from the one with this number on. */
+  each(first: number, tell: (start: number, end: number, by: Uint8Array) => void): void {
+    for (let at = first; at < this.count; at++)
+      tell(this.spans[2 * at]!, this.spans[2 * at + 1]!, this.texts[at]!);
+  }
+
   /** The bytes with all of it done; it starts anew. */
   applyTo(bytes: Uint8Array): Uint8Array {
     if (this.count === 0) return bytes;

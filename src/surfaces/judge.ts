@@ -5,6 +5,7 @@ import { Edits } from "./edits.ts";
 import { fault } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
+import { Likeness } from "./likeness.ts";
 import { CurrentEvent, EventCutter, eventEnd } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
@@ -24,6 +25,11 @@ export abstract class PassingJudge implements WholeJudge {
   protected readonly modelJson: Uint8Array;
   private readonly cutter = new EventCutter();
   private readonly event = new CurrentEvent();
+  private readonly likeness = new Likeness();
+  /** Of the event's texts that were counted where they stand: how many, and the last one's place. */
+  private texts = 0;
+  private textStart = 0;
+  private textEnd = 0;
   private counted = 0;
 
   constructor(
@@ -70,6 +76,12 @@ export abstract class PassingJudge implements WholeJudge {
    */
   protected abstract judge(event: CurrentEvent): void;
 
+  /**
+   * The same of an event with text, as nearly all are, which is read where it stands; false when it is another. What it means is
+   * in its bytes alone: the next that differs from it in one text that counts is not read any more.
+   */
+  protected abstract judgeText(event: CurrentEvent): boolean;
+
   /** The host's body ended properly, but without its end mark. */
   protected closed(): void {
     this.breakOff("the stream ended without its end mark");
@@ -96,6 +108,9 @@ export abstract class PassingJudge implements WholeJudge {
       return 0;
     }
     cursor.skip();
+    this.texts += 1;
+    this.textStart = start;
+    this.textEnd = cursor.at - 1;
     return estimateJsonText(bytes, start, cursor.at - 1);
   }
 
@@ -129,10 +144,20 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   private read(bytes: Uint8Array): Uint8Array {
-    const { event, cursor, edits } = this;
-    for (let at = 0; at < bytes.length && !this.over; at = event.end) {
+    const { event, cursor, edits, likeness } = this;
+    for (let at = 0; at < bytes.length && !this.over; ) {
+      const end = likeness.pass(bytes, at, edits);
+      if (end !== -1) {
+        this.wroteTokens(likeness.tokens);
+        at = end;
+        continue;
+      }
       event.moveTo(bytes, at, eventEnd(bytes, at));
-      this.judge(event);
+      const first = edits.made;
+      this.texts = 0;
+      if (this.collector !== null || !this.judgeText(event)) this.judge(event);
+      else if (this.texts === 1) likeness.learn(event, this.textStart, this.textEnd, edits, first);
+      at = event.end;
     }
     if (this.over) edits.leaveOut(event.start, bytes.length);
     event.letGo();

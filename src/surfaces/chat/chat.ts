@@ -152,7 +152,6 @@ class ChatJudge extends PassingJudge {
   }
 
   protected judge(event: CurrentEvent): void {
-    if (this.judgeText(event)) return;
     const { data } = event;
     if (data === null) return;
     if (data.trim() === "[DONE]") {
@@ -173,8 +172,8 @@ class ChatJudge extends PassingJudge {
    * A chunk of text or arguments and nothing else, which is the way of nearly all, is read where it stands. False when it says more than
    * that. The first token's is read whole, for the words of `fail`.
    */
-  private judgeText(event: CurrentEvent): boolean {
-    if (!this.tokenSeen || this.collector !== null) return false;
+  protected judgeText(event: CurrentEvent): boolean {
+    if (!this.tokenSeen) return false;
     const { cursor, edits } = this;
     let tokens = 0;
     let modelStart = 0;

@@ -98,7 +98,6 @@ class MessagesJudge extends PassingJudge {
   }
 
   protected judge(event: CurrentEvent): void {
-    if (this.judgeDelta(event)) return;
     const data = this.dataOf(event.data);
     switch (data?.type) {
       case "message_start":
@@ -126,9 +125,7 @@ class MessagesJudge extends PassingJudge {
     }
   }
 
-  /** A delta, as nearly all events are, is read where it stands. False when it is something else. */
-  private judgeDelta(event: CurrentEvent): boolean {
-    if (this.collector !== null) return false;
+  protected judgeText(event: CurrentEvent): boolean {
     const { cursor } = this;
     let isDelta = false;
     let tokens = 0;

@@ -143,7 +143,6 @@ class ResponsesJudge extends PassingJudge {
   }
 
   protected judge(event: CurrentEvent): void {
-    if (this.judgeDelta(event)) return;
     const data = this.dataOf(event.data);
     if (data === null) return;
     const { type, sequence_number: sequence } = data;
@@ -180,9 +179,7 @@ class ResponsesJudge extends PassingJudge {
     }
   }
 
-  /** A delta, as nearly all events are, is read where it stands. False when it is something else. */
-  private judgeDelta(event: CurrentEvent): boolean {
-    if (this.collector !== null) return false;
+  protected judgeText(event: CurrentEvent): boolean {
     const { cursor } = this;
     let isDelta = false;
     let tokens = 0;
