@@ -39,6 +39,26 @@ function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000) {
   return { journal, turn, retry, written };
 }
 
+/** Appends the end of each, until the power goes before the last lines are synced; returns the receipts that were acknowledged. */
+async function writeUntilPowerCut(
+  { journal, turn }: ReturnType<typeof journalOn>,
+  names: readonly string[],
+  disk: SimulatedDisk,
+  random: Random,
+): Promise<string[]> {
+  const acknowledged: string[] = [];
+  for (const name of names) {
+    const durable = journal.durable(journal.append(end(name)));
+    if (durable !== true) void durable.then((yes) => yes && acknowledged.push(`rcpt_${name}`));
+    if (random.chance(0.3)) await turn();
+  }
+  // They reach the page cache.
+  disk.syncing = false;
+  await turn();
+  disk.crash(random, "power");
+  return acknowledged;
+}
+
 const receiptsOn = (disk: SimulatedDisk) =>
   [...readJournal(disk)].map(({ record }) => (record.kind === "terminal" ? record.receipt : record.kind));
 
@@ -72,18 +92,9 @@ describe("durable", () => {
     for (let seed = 0; seed < 300; seed++) {
       const random = new Random(seed);
       const disk = new SimulatedDisk();
-      const { journal, turn } = journalOn(disk);
-      const acknowledged: string[] = [];
-      for (let index = 0; index < 20; index++) {
-        const name = `r${index}`;
-        const durable = journal.durable(journal.append(end(name)));
-        if (durable !== true) void durable.then((yes) => yes && acknowledged.push(`rcpt_${name}`));
-        if (random.chance(0.3)) await turn();
-      }
-      // The last lines reach the page cache, and the power goes before their sync.
-      disk.syncing = false;
-      await turn();
-      disk.crash(random, "power");
+      const books = journalOn(disk);
+      const names = Array.from({ length: 20 }, (_, index) => `r${index}`);
+      const acknowledged = await writeUntilPowerCut(books, names, disk, random);
       const found = receiptsOn(disk);
       expect(found.slice(0, acknowledged.length)).toEqual(acknowledged as never);
       expect(found).toEqual(found.map((_, index) => `rcpt_r${index}`) as never);
@@ -179,17 +190,10 @@ describe("a file that is done with", () => {
       const disk = new SimulatedDisk();
       await spare(disk);
       // Lines of one length, so that each new one ends where a former one begins.
-      const { journal, turn } = journalOn(disk, 3);
+      const books = journalOn(disk, 3);
       expect(spareFiles(disk)).toEqual([]);
-      const acknowledged: string[] = [];
-      for (let index = 10; index < 20; index++) {
-        const durable = journal.durable(journal.append(end(`latter${index}`)));
-        if (durable !== true) void durable.then((yes) => yes && acknowledged.push(`rcpt_latter${index}`));
-        if (random.chance(0.3)) await turn();
-      }
-      disk.syncing = false;
-      await turn();
-      disk.crash(random, "power");
+      const names = Array.from({ length: 10 }, (_, index) => `latter${index + 10}`);
+      const acknowledged = await writeUntilPowerCut(books, names, disk, random);
       const found = receiptsOn(disk);
       expect(found.slice(0, acknowledged.length)).toEqual(acknowledged as never);
       expect(found).toEqual(found.map((_, index) => `rcpt_latter${index + 10}`) as never);
