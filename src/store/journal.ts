@@ -98,7 +98,7 @@ export class DurableJournal implements Journal {
 
   /** The open holds that a new file begins with are on the disk: the files before it are no longer needed for them. */
   get headWritten(): boolean {
-    return !this.headWaits && this.state === "idle";
+    return !this.headWaits;
   }
 
   /** The file being written. */

@@ -101,6 +101,23 @@ test("a file of the journal is kept until the database has come through with wha
   await books.close();
 });
 
+test("a file of the journal goes although there is always something on its way to the next", async () => {
+  const clock = new ManualClock();
+  const disk = new SimulatedDisk();
+  const books = await booksOn(clock, { disk, checkpoint: async () => true, journalFileBytes: 1 });
+  books.follow({ checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger);
+  const first = books.journal.currentFile;
+  for (let second = 0; second < 5; second++) {
+    books.journal.append(end(second));
+    books.journal.schedule();
+    clock.advance(1_000);
+    await Bun.sleep(0);
+  }
+  expect(books.journal.currentFile).toBeGreaterThan(first);
+  expect(journalFiles(disk)).not.toContain(first);
+  await books.close();
+});
+
 test("while the database does not come through, one file of the journal follows the other, and then all of them go", async () => {
   const clock = new ManualClock();
   const disk = new SimulatedDisk();
