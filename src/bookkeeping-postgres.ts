@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Bookkeeping, type BookkeepingParts, journalOptions } from "./bookkeeping.ts";
+import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
 import type { StoreConfig } from "./config/config.ts";
 import { recoveredReceipt } from "./generation/receipt.ts";
 import { Keyring } from "./keys/keyring.ts";
@@ -12,7 +12,6 @@ import { type Change, EpochOver, Membership } from "./ledger/membership.ts";
 import { recoveredEnd } from "./ledger/recovery.ts";
 import { DisklessBooks } from "./store/diskless-books.ts";
 import { closeGoneNodes } from "./store/gone-nodes.ts";
-import type { StoreAudit } from "./store/ledger-store.ts";
 import { migratePostgres, Postgres } from "./store/postgres.ts";
 import { PostgresAccountStore } from "./store/postgres-account-store.ts";
 import { PostgresAuthority, RECALLS } from "./store/postgres-authority.ts";
@@ -131,7 +130,10 @@ export async function openPostgresBooks(
       await books.journal.flushed();
       await books.shipAll();
       const { appliedThrough } = books;
-      return withMemory(await store.audit(), await store.shipped(name), ledger, appliedThrough);
+      const audit = await store.audit();
+      // What was shipped in this epoch is what this process has spent.
+      const shipped = await store.shipped(name);
+      return withMemory(audit, ledger, appliedThrough, (id) => shipped.get(id) ?? 0);
     },
     figures: () => figures(grants, books, node),
     async close() {
@@ -196,22 +198,6 @@ function tend(grants: Grants, clock: Clock): () => void {
     if (++turns % IDLE_EVERY === 0) grants.returnIdle();
   }
   return () => timer.cancel();
-}
-
-/** What was shipped in this epoch is what this process has spent, where it has not spent more since. */
-function withMemory(
-  audit: StoreAudit,
-  shipped: ReadonlyMap<CounterId, number>,
-  ledger: Ledger,
-  appliedThrough: number,
-): StoreAudit {
-  const drifts = [...audit.drifts];
-  for (const { id, spent, changedBy } of ledger.booked()) {
-    if (changedBy > appliedThrough) continue;
-    const drift = BigInt(shipped.get(id) ?? 0) - BigInt(spent);
-    if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
-  }
-  return { ...audit, drifts };
 }
 
 function figures(grants: Grants, { journal, shipped, batches }: NodeBooks, node: Membership): Figure[] {

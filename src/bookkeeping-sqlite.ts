@@ -1,11 +1,11 @@
-import { type Bookkeeping, type BookkeepingParts, journalOptions } from "./bookkeeping.ts";
+import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
 import { Keyring } from "./keys/keyring.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SqliteAccountStore } from "./store/account-store.ts";
 import { Books } from "./store/books.ts";
 import { Checkpointer } from "./store/checkpointer.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
-import { LedgerStore, type StoreAudit } from "./store/ledger-store.ts";
+import { LedgerStore } from "./store/ledger-store.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
 import { UsageReader } from "./store/usage.ts";
 
@@ -61,7 +61,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     async audit() {
       await books.journal.flushed();
       books.applyAll();
-      return withMemory(control, ledger, books.appliedThrough);
+      return withMemory(control.audit(), ledger, books.appliedThrough, (id) => control.spent(id));
     },
     figures: () => [],
     async close() {
@@ -72,16 +72,4 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       booksDb.close();
     },
   };
-}
-
-/** The store's recomputed books, held against memory, where that has not gone on since. */
-function withMemory(store: LedgerStore, ledger: Ledger, appliedThrough: number): StoreAudit {
-  const audit = store.audit();
-  const drifts = [...audit.drifts];
-  for (const { id, spent, changedBy } of ledger.booked()) {
-    if (changedBy > appliedThrough) continue;
-    const drift = BigInt(store.spent(id)) - BigInt(spent);
-    if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
-  }
-  return { ...audit, drifts };
 }

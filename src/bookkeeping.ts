@@ -85,6 +85,22 @@ export function journalOptions(
   };
 }
 
+/** The store's recomputed books, held against what memory has spent, where that has not gone on since. */
+export function withMemory(
+  audit: StoreAudit,
+  ledger: Ledger,
+  appliedThrough: number,
+  known: (id: CounterId) => number,
+): StoreAudit {
+  const drifts = [...audit.drifts];
+  for (const { id, spent, changedBy } of ledger.booked()) {
+    if (changedBy > appliedThrough) continue;
+    const drift = BigInt(known(id)) - BigInt(spent);
+    if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
+  }
+  return { ...audit, drifts };
+}
+
 const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;
 /** With relaxed durability the journal is synced this often. */
 const RELAXED_SYNC_MS = 1_000;
