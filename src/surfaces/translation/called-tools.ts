@@ -22,20 +22,16 @@ export function asOffered(
   return names.length === 0 ? next : new Unwrapper(next, new Set(names));
 }
 
-/** Calls get the names back that were too long for the host. */
-class Renamer implements AnswerEvents {
-  constructor(
-    private readonly next: AnswerEvents,
-    private readonly names: ReadonlyMap<string, string>,
-  ) {}
+/** Tells the next of everything. */
+class Passing implements AnswerEvents {
+  constructor(protected readonly next: AnswerEvents) {}
 
   start(id: string | null, usage: Usage | null): void {
     this.next.start(id, usage);
   }
 
   open(block: OpenBlock): void {
-    const name = block.kind === "tool_call" ? this.names.get(block.name) : undefined;
-    this.next.open(block.kind === "tool_call" && name !== undefined ? { ...block, name } : block);
+    this.next.open(block);
   }
 
   delta(text: string, logprobs?: readonly unknown[]): void {
@@ -55,31 +51,44 @@ class Renamer implements AnswerEvents {
   }
 }
 
+/** Calls get the names back that were too long for the host. */
+class Renamer extends Passing {
+  constructor(
+    next: AnswerEvents,
+    private readonly names: ReadonlyMap<string, string>,
+  ) {
+    super(next);
+  }
+
+  override open(block: OpenBlock): void {
+    const name = block.kind === "tool_call" ? this.names.get(block.name) : undefined;
+    this.next.open(block.kind === "tool_call" && name !== undefined ? { ...block, name } : block);
+  }
+}
+
 /** The text of a freeform call is known when its arguments are whole. */
-class Unwrapper implements AnswerEvents {
+class Unwrapper extends Passing {
   private wrapped: { readonly block: OpenBlock; text: string } | null = null;
 
   constructor(
-    private readonly next: AnswerEvents,
+    next: AnswerEvents,
     private readonly names: ReadonlySet<string>,
-  ) {}
-
-  start(id: string | null, usage: Usage | null): void {
-    this.next.start(id, usage);
+  ) {
+    super(next);
   }
 
-  open(block: OpenBlock): void {
+  override open(block: OpenBlock): void {
     if (block.kind === "tool_call" && this.names.has(block.name))
       this.wrapped = { block: { ...block, custom: true }, text: "" };
     else this.next.open(block);
   }
 
-  delta(text: string, logprobs?: readonly unknown[]): void {
+  override delta(text: string, logprobs?: readonly unknown[]): void {
     if (this.wrapped === null) this.next.delta(text, logprobs);
     else this.wrapped.text += text;
   }
 
-  close(seal: Seal | null): void {
+  override close(seal: Seal | null): void {
     if (this.wrapped !== null) {
       const { block, text } = this.wrapped;
       this.wrapped = null;
@@ -87,13 +96,5 @@ class Unwrapper implements AnswerEvents {
       this.next.delta(unwrappedInput(text));
     }
     this.next.close(seal);
-  }
-
-  usage(usage: Usage): void {
-    this.next.usage(usage);
-  }
-
-  stop(reason: StopReason, sequence: string | null): void {
-    this.next.stop(reason, sequence);
   }
 }
