@@ -1,5 +1,5 @@
 import type { Catalog } from "./catalog.ts";
-import { AUTO_PREFIX, FREE_SUFFIX } from "./model-name.ts";
+import { AUTO_PREFIX, autoVariant, FREE_SUFFIX } from "./model-name.ts";
 
 /**
  * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs for requests that
@@ -22,7 +22,8 @@ export function closestId(wanted: string, ids: Iterable<string>): string | null 
 /** Whether a request may name it: a published model, the same on the Open Tier, or an automatic route. */
 export function isNameable(id: string, { models, auto }: Catalog): boolean {
   if (models.has(id)) return true;
-  if (id.startsWith(AUTO_PREFIX)) return auto.has(id.slice(AUTO_PREFIX.length));
+  const variant = autoVariant(id);
+  if (variant !== null) return auto.has(variant);
   return id.endsWith(FREE_SUFFIX) && models.has(id.slice(0, -FREE_SUFFIX.length));
 }
 

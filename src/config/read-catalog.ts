@@ -1,5 +1,5 @@
 import type { Catalog, Host, Model, Price, Route } from "../catalog/catalog.ts";
-import { FREE_VARIANT, isModelId } from "../catalog/model-name.ts";
+import { FREE_VARIANT, isModelId, isVariant } from "../catalog/model-name.ts";
 import { nanoFromUsd, pricePerMillion } from "../units/usd.ts";
 import { readAddress } from "./address.ts";
 import type { FoundHosts } from "./found-hosts.ts";
@@ -182,7 +182,7 @@ function readAuto(
 ): ReadonlyMap<string, readonly string[]> {
   const auto = new Map<string, readonly string[]>(rows.models === undefined ? found.auto : []);
   for (const [variant, ids] of Object.entries(rows.auto ?? {})) {
-    if (!VARIANT.test(variant))
+    if (!isVariant(variant))
       report(["auto", variant], describe(variant), "letters, digits, dots, dashes or underscores");
     for (const [index, id] of ids.entries()) {
       const model = models.get(id) ?? namedSimulatedModel(id, models, hosts, found);
@@ -213,8 +213,6 @@ function namedSimulatedModel(
   models.set(id, model);
   return model;
 }
-
-const VARIANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 function readPrice(row: PriceRow, path: Path, report: Report): Price {
   const line = (key: keyof PriceRow, otherwise: number): Price["input"] => {

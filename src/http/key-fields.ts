@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../catalog/model-name.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { KeyWish } from "../keys/wish.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -49,14 +50,16 @@ export function readKeyWish(body: unknown, now: EpochMs): KeyWish | Refusal {
   if (refused(monthlyLimit)) return monthlyLimit;
   const expiresAt = expiryOf(fields.expires_at, now);
   if (refused(expiresAt)) return expiresAt;
-  const { name, rpm_limit: rpmLimit, tpm_limit: tpmLimit, allowed_models, budget } = fields;
+  const allowedModels = allowedModelsOf(fields.allowed_models);
+  if (refused(allowedModels)) return allowedModels;
+  const { name, rpm_limit: rpmLimit, tpm_limit: tpmLimit, budget } = fields;
   return {
     ...(name === undefined ? {} : { name }),
     ...(rpmLimit === undefined ? {} : { rpmLimit }),
     ...(tpmLimit === undefined ? {} : { tpmLimit }),
     ...(dailyLimit === undefined ? {} : { dailyLimit }),
     ...(monthlyLimit === undefined ? {} : { monthlyLimit }),
-    ...(allowed_models === undefined ? {} : { allowedModels: unique(allowed_models) }),
+    ...(allowedModels === undefined ? {} : { allowedModels }),
     ...(budget === undefined ? {} : { budgets: budgetsOf(budget) }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
   };
@@ -82,4 +85,27 @@ function expiryOf(value: string | null | undefined, now: EpochMs): EpochMs | nul
 const budgetsOf = (budget: string | string[] | null): string[] =>
   budget === null ? [] : typeof budget === "string" ? [budget] : [...new Set(budget)];
 
-const unique = (models: string[] | null): string[] | null => (models === null ? null : [...new Set(models)]);
+/**
+ * Specification: the only model ids that the key may call, of which Auto picks too. Models may be listed before they are
+ * published; a list that could never serve anybody is a mistake, and is told here rather than to the key's every request.
+ */
+function allowedModelsOf(names: string[] | null | undefined): string[] | null | undefined | Refusal {
+  if (names === undefined || names === null) return names;
+  const nameless = names.find((name) => !isModelId(name) && !isVariant(autoVariant(name) ?? ""));
+  if (nameless !== undefined) {
+    return invalidField(
+      "allowed_models",
+      `\`allowed_models\` names \`${nameless}\`, and no model can be called that: ids are \`<author>/<name>\`. They are compared whole; there are no patterns.`,
+    );
+  }
+  if (names.every(picksAmongOthers)) {
+    return invalidField(
+      "allowed_models",
+      `\`allowed_models\` names no model beside \`${names[0]}\`, which picks among the models of this list: add those that it may pick.`,
+    );
+  }
+  return [...new Set(names)];
+}
+
+/** The Open Tier's route, which costs nothing, is opened to all of its models by its own name. */
+const picksAmongOthers = (name: string): boolean => autoVariant(name) !== null && name !== FREE_AUTO_MODEL;

@@ -1,5 +1,11 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
-import { AUTO_PREFIX, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
+import {
+  AUTO_PREFIX,
+  autoVariant,
+  FREE_AUTO_MODEL,
+  FREE_SUFFIX,
+  FREE_VARIANT,
+} from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import type { Home } from "./affinity.ts";
 import { acrossModels, preferredStops } from "./preferences.ts";
@@ -24,8 +30,6 @@ export interface Plan {
    */
   readonly movesOn: "always" | "too_long" | "never";
 }
-
-const FREE_AUTO_MODEL = `${AUTO_PREFIX}${FREE_VARIANT}`;
 
 /**
  * The hosts that a request may be tried on, in order; or why there are none. Looks at what is known of them right now, and takes
@@ -62,10 +66,6 @@ export function asksOpenTier(model: string, catalog: Catalog): boolean {
     model === FREE_AUTO_MODEL ||
     (model.endsWith(FREE_SUFFIX) && !catalog.models.has(model) && autoVariant(model) === null)
   );
-}
-
-function autoVariant(model: string): string | null {
-  return model.startsWith(AUTO_PREFIX) ? model.slice(AUTO_PREFIX.length) : null;
 }
 
 function stopsOf(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
@@ -242,7 +242,7 @@ function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest):
 
 /** The operator's list, or every model with a free route. */
 const freeCandidates = (catalog: Catalog): readonly string[] =>
-  catalog.auto.get("free") ??
+  catalog.auto.get(FREE_VARIANT) ??
   [...catalog.models.values()].filter(({ routes }) => routes.some(({ free }) => free)).map(({ id }) => id);
 
 const allows = ({ allowedModels }: Allowed, id: string): boolean =>

@@ -61,6 +61,12 @@ describe("limits that cannot be", () => {
     [{ monthly_limit_usd: 1e12 }, "monthly_limit_usd"],
     [{ allowed_models: [] }, "allowed_models"],
     [{ allowed_models: [1] }, "allowed_models"],
+    [{ allowed_models: ["gpt-4o"] }, "allowed_models"],
+    [{ allowed_models: ["openai/*"] }, "allowed_models"],
+    [{ allowed_models: ["test/one", "gateway/auto:*"] }, "allowed_models"],
+    [{ allowed_models: ["test/one", "gateway/auto:"] }, "allowed_models"],
+    [{ allowed_models: ["test/one", "gateway/auto"] }, "allowed_models"],
+    [{ allowed_models: ["gateway/auto:fast", "gateway/auto:deep"] }, "allowed_models"],
     [{ budget: 7 }, "budget"],
     [{ budget: "nowhere" }, "budget"],
     [{ expires_at: "tomorrow" }, "expires_at"],
@@ -81,6 +87,16 @@ describe("limits that cannot be", () => {
     if (param !== null) expect(json.error.message).toContain(`\`${param}\``);
     expect(json.error.message).toEndWith("See http://gateway.test/docs/errors#invalid_request");
   });
+});
+
+test.each([
+  ["a model that is not published yet", ["next/model"]],
+  ["a free model", ["test/one:free"]],
+  ["what Auto may pick, beside its name", ["gateway/auto:fast", "test/one"]],
+  ["whatever the Open Tier has", ["gateway/auto:free"]],
+])("a key may be allowed %s", async (_, allowed_models) => {
+  const { status, json } = await house.send("POST", "/v1/keys", { body: { allowed_models } });
+  expect([status, json.allowed_models]).toEqual([201, allowed_models]);
 });
 
 describe("an owner", () => {

@@ -272,6 +272,11 @@ describe("Auto", () => {
   const skips: [string, Wish, Roads][] = [
     ["is unavailable", auto(), roadsOf({ down: ["dear", "cheap", "middle"] })],
     ["is not allowed on the key", auto({ allowedModels: ["a/two"] }), roadsOf()],
+    [
+      "is not allowed on a key that names Auto",
+      auto({ allowedModels: ["gateway/auto:both", "a/two"] }),
+      roadsOf(),
+    ],
     ["is too small for the prompt", auto({ promptEstimate: 1_001 }), roadsOf()],
   ];
   for (const [name, wish, roads] of skips) {
