@@ -1,7 +1,7 @@
 import { type Refusal, refused } from "./errors/refusal.ts";
+import type { Key } from "./keys/key.ts";
 import type { CountAllowance } from "./limits/count-allowance.ts";
 import { SURFACES } from "./surfaces/surfaces.ts";
-import type { BalanceId } from "./units/id.ts";
 
 /**
  * Exact counts of prompts, in a thread of its own: tokenizing a long prompt takes longer than any stream should wait. The
@@ -53,19 +53,27 @@ export type Counted = "text" | "files";
 
 const MAX_WAITING = 64;
 
+export interface CountDesk {
+  readonly counting: Counting;
+  readonly allowance: CountAllowance;
+  /** Why the key may not name the model. */
+  nameRefusal(model: string, key: Key): Refusal | null;
+}
+
 /**
  * Input tokens of a Messages request, as Anthropic's endpoint for that counts them; estimated where the balance has had too
  * many counted, or too much is waiting.
  */
 export async function countMessages(
   body: Uint8Array,
-  balance: BalanceId,
-  counting: Counting,
-  allowance: CountAllowance,
+  key: Key,
+  { counting, allowance, nameRefusal }: CountDesk,
 ): Promise<number | Refusal> {
   const request = SURFACES.messages.readRequest(withCeiling(body));
   if (refused(request)) return request;
-  const counts = allowance.take(balance, request.body.length) !== null;
+  const unnamed = nameRefusal(request.model, key);
+  if (unnamed !== null) return unnamed;
+  const counts = allowance.take(key.balanceId, request.body.length) !== null;
   return (counts ? await counting.count("text", request.body) : null) ?? request.promptEstimate;
 }
 

@@ -23,7 +23,7 @@ import { AddressThrottle, throttlesOf } from "./http/address.ts";
 import { httpApp } from "./http/app.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { InForce } from "./in-force.ts";
-import type { Balance } from "./keys/key.ts";
+import type { Balance, Key } from "./keys/key.ts";
 import { ledgerDesk } from "./ledger-desk.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
@@ -36,6 +36,7 @@ import { Receipts } from "./receipts.ts";
 import { Reporting } from "./reporting.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health } from "./routing/health.ts";
+import { nameRefusal } from "./routing/plan.ts";
 import { routeReports } from "./routing/route-report.ts";
 import { type DataFolder, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import { Retention } from "./store/retention.ts";
@@ -250,6 +251,7 @@ async function openRooms(parts: Parts) {
     freeRoutes,
     counting: new Counting(),
     receipts: new Receipts(books),
+    suggest: (id: string) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
       allowancesOf(balance, blocks, inForce.config.openTier, pseudonym),
   };
@@ -281,7 +283,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => inForce.config.catalog,
     settings: () => inForce.generation,
-    suggest: (id) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
+    suggest: rooms.suggest,
     identify: (secret, at) => books.keyring.identify(secret, at),
     allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
     charged({ route }) {
@@ -311,7 +313,12 @@ function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Se
   const { inForce, clock, random, folder } = parts;
   const { books, health, colleagues, hostsHere, reporting, counting, mailer } = rooms;
   const { ledger, keyring } = books;
-  const countsAsked = new CountAllowance(clock);
+  const countDesk = {
+    counting,
+    allowance: new CountAllowance(clock),
+    nameRefusal: (model: string, { allowedModels }: Key) =>
+      nameRefusal({ model, allowedModels }, inForce.config.catalog, rooms.suggest),
+  };
   return {
     desk: {
       store: books.keys,
@@ -339,7 +346,7 @@ function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Se
       return short === null ? null : rateRefusal(short, inForce.links.dashboardUrl);
     },
     bodies: rooms.bodies,
-    countTokens: (body, { balance }) => countMessages(body, balance.id, counting, countsAsked),
+    countTokens: (body, key) => countMessages(body, key, countDesk),
     catalog: () => inForce.config.catalog,
     roads: rooms.roads,
     hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),

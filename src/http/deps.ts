@@ -6,7 +6,6 @@ import type { Refusal } from "../errors/refusal.ts";
 import type { Answer, Call } from "../generation/answer.ts";
 import type { KeyDesk } from "../keys/desk.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
-import type { Holder } from "../keys/keyring.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostLoad } from "../limits/host-slots.ts";
@@ -38,8 +37,8 @@ export interface HttpDeps {
   overRate(key: Key): Refusal | null;
   /** Memory for large bodies. */
   readonly bodies: ByteBudget;
-  /** Input tokens of a Messages request. */
-  countTokens(body: Uint8Array, holder: Pick<Holder, "key" | "balance">): Promise<number | Refusal>;
+  /** Input tokens of a Messages request; refused for a model that the key could not name in one. */
+  countTokens(body: Uint8Array, key: Key): Promise<number | Refusal>;
   catalog(): Catalog;
   readonly roads: RoadConditions & Pick<Roads, "speed">;
   /** Of all workers. */

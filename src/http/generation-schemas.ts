@@ -60,8 +60,8 @@ export const GENERATION = {
 
 export const COUNT_TOKENS = {
   summary: "Counts the input tokens of a messages request, free of charge",
-  details: "The key may come as x-api-key.",
+  details: "The key may come as x-api-key. Refused for a model that the key could not call.",
   who: ["key"],
-  body: Type.Object({ model: Type.Optional(Type.String()), messages }),
+  body: Type.Object({ model, messages }),
   answers: { 200: answerOf({ input_tokens: count }) },
 } as const satisfies About;

@@ -1,5 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import { suspension } from "../errors/suspension.ts";
 import type { Call } from "../generation/answer.ts";
 import { blocksOf } from "./address.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -88,8 +89,9 @@ async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | 
   const identity = await identify(exchange, deps, bearerOrApiKeyOf);
   if (refused(identity)) return identity;
   if (identity.kind !== "key") return keysOnly("count tokens");
+  if (identity.balance.suspended !== null) return suspension(identity.balance.suspended);
   const body = await readWanted(exchange, identity, deps);
   if (refused(body)) return body;
-  const tokens = await deps.countTokens(body, identity);
+  const tokens = await deps.countTokens(body, identity.key);
   return refused(tokens) ? tokens : ok({ input_tokens: tokens });
 }

@@ -55,6 +55,18 @@ export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Su
   };
 }
 
+/** Why a key may not name this model, whatever becomes of the request; null when it may. No host is looked at. */
+export function nameRefusal(wish: Named, catalog: Catalog, suggest: Suggest): Refusal | null {
+  const { model } = wish;
+  const variant = autoVariant(model);
+  const found = asksOpenTier(model, catalog)
+    ? freeModels(wish, catalog, suggest)
+    : variant === null
+      ? directModel(model, wish, catalog, suggest)
+      : autoModels(variant, wish, catalog, suggest);
+  return refused(found) ? found : null;
+}
+
 function othersOf({ model, overrides }: Wish): readonly string[] {
   const { moreModels } = overrides;
   return moreModels.length === 0 ? moreModels : [...new Set(moreModels)].filter((id) => id !== model);
@@ -95,13 +107,18 @@ function stopsOfAll(
 }
 
 function directStops(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
-  const model = catalog.models.get(id);
-  if (model === undefined) return unknownModel(id, suggest);
-  if (!allows(wish, id)) return notAllowed(wish, id);
+  const model = directModel(id, wish, catalog, suggest);
+  if (refused(model)) return model;
   const priced = paidStops(model, wish, roads);
   if (priced.length === 0) return noPrice(model, catalog, roads, wish);
   const stops = preferredStops(priced, wish, roads);
   return refused(stops) ? stops : { stops, skipped: [] };
+}
+
+function directModel(id: string, wish: Allowed, catalog: Catalog, suggest: Suggest): Model | Refusal {
+  const model = catalog.models.get(id);
+  if (model === undefined) return unknownModel(id, suggest);
+  return allows(wish, id) ? model : notAllowed(wish, id);
 }
 
 function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
@@ -126,10 +143,30 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
   // Estimates err, and a prompt that is too long stays so: then its count decides, and `context_too_long` names it.
   if (tooSmall.length > 0 && restMs === Infinity) return { stops: tooSmall, skipped };
   if (filtered.length === candidates.length) return filtered[0]!;
-  return refuse(
+  return unresolvable(variant, skipped, restMs);
+}
+
+const unresolvable = (variant: string, skipped: readonly string[], restMs: number): Refusal =>
+  refuse(
     "auto_unresolvable",
     `No candidate of ${AUTO_PREFIX}${variant} can serve this request: ${skipped.join(", ")}.`,
     restMs === Infinity ? NOT_SOON : retryAfter(Math.ceil(restMs / 1_000)),
+  );
+
+function autoModels(
+  variant: string,
+  wish: Allowed,
+  catalog: Catalog,
+  suggest: Suggest,
+): readonly string[] | Refusal {
+  const candidates = catalog.auto.get(variant);
+  if (candidates === undefined) return unknownModel(`${AUTO_PREFIX}${variant}`, suggest);
+  const allowed = candidates.filter((id) => allows(wish, id));
+  if (allowed.length > 0) return allowed;
+  return unresolvable(
+    variant,
+    candidates.map((id) => `${id} (${NOT_ALLOWED})`),
+    Infinity,
   );
 }
 
@@ -148,7 +185,7 @@ type Judged =
 function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads): Judged {
   const model = catalog.models.get(id);
   if (model === undefined) return { why: "not in the catalog" };
-  if (!allows(wish, id)) return { why: "not allowed on this key" };
+  if (!allows(wish, id)) return { why: NOT_ALLOWED };
   const priced = paidStops(model, wish, roads);
   if (priced.length === 0) {
     return model.routes.some(({ free, price }) => !free && price !== null)
@@ -163,6 +200,8 @@ function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads):
   const restMs = soonestMs(stops, roads);
   return restMs === 0 ? { stops } : { why: "unavailable", restMs };
 }
+
+const NOT_ALLOWED = "not allowed on this key";
 
 /** When the first of these hosts takes requests again, in milliseconds from now; 0 when one does already. */
 export const soonestMs = (stops: readonly Stop[], roads: Roads): number =>
@@ -222,12 +261,8 @@ function spread(stops: readonly Stop[], maxHosts: number): readonly Stop[] {
 }
 
 function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
-  const ids =
-    wish.model === FREE_AUTO_MODEL ? freeCandidates(catalog) : [wish.model.slice(0, -FREE_SUFFIX.length)];
-  const known = ids.flatMap((id) => catalog.models.get(id) ?? []);
-  if (known.length === 0 && wish.model !== FREE_AUTO_MODEL) return unknownModel(ids[0]!, suggest);
-  const allowed = known.filter(({ id }) => allows(wish, id) || allows(wish, wish.model));
-  if (known.length > 0 && allowed.length === 0) return notAllowed(wish, wish.model);
+  const allowed = freeModels(wish, catalog, suggest);
+  if (refused(allowed)) return allowed;
   const stops = allowed.flatMap((model) => freeStops(model, wish, roads));
   if (stops.length === 0) {
     const probed = allowed.some(({ routes }) => routes.some(({ free }) => free));
@@ -240,6 +275,15 @@ function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest):
   return { tier: "open", stops, auto: null, movesOn: "never" };
 }
 
+function freeModels(wish: Named, catalog: Catalog, suggest: Suggest): readonly Model[] | Refusal {
+  const ids =
+    wish.model === FREE_AUTO_MODEL ? freeCandidates(catalog) : [wish.model.slice(0, -FREE_SUFFIX.length)];
+  const known = ids.flatMap((id) => catalog.models.get(id) ?? []);
+  if (known.length === 0 && wish.model !== FREE_AUTO_MODEL) return unknownModel(ids[0]!, suggest);
+  const allowed = known.filter(({ id }) => allows(wish, id) || allows(wish, wish.model));
+  return known.length > 0 && allowed.length === 0 ? notAllowed(wish, wish.model) : allowed;
+}
+
 /** The operator's list, or every model with a free route. */
 const freeCandidates = (catalog: Catalog): readonly string[] =>
   catalog.auto.get(FREE_VARIANT) ??
@@ -249,6 +293,7 @@ const allows = ({ allowedModels }: Allowed, id: string): boolean =>
   allowedModels === null || allowedModels.includes(id);
 
 type Allowed = Pick<Wish, "allowedModels">;
+type Named = Pick<Wish, "model" | "allowedModels">;
 type Suggest = (id: string) => string;
 
 function unknownModel(id: string, suggest: Suggest): Refusal {
