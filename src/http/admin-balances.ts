@@ -1,15 +1,18 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Balance, Key } from "../keys/key.ts";
-import { revoke } from "../keys/rotation.ts";
+import { revise, revoke } from "../keys/rotation.ts";
 import { isoTime } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./admin-schemas.ts";
 import { guarded } from "./admin-token.ts";
+import { readJson } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
+import { readKeyWish } from "./key-fields.ts";
 import { usedKeyView } from "./key-view.ts";
+import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
@@ -19,6 +22,7 @@ export function adminBalanceEndpoints(deps: HttpDeps): Endpoint[] {
     { method: "GET", path: "/admin/balances/:id", about: ADMIN.balance, handle: guarded(showBalance, deps) },
     { method: "GET", path: "/admin/balances/:id/keys", about: ADMIN.keys, handle: guarded(listKeys, deps) },
     { method: "GET", path: "/admin/keys/:id", about: ADMIN.key, handle: guarded(showKey, deps) },
+    { method: "PATCH", path: "/admin/keys/:id", about: ADMIN.changeKey, handle: guarded(changeKey, deps) },
     { method: "POST", path: "/admin/keys/:id/revoke", about: ADMIN.revoke, handle: guarded(revokeKey, deps) },
   ];
 }
@@ -66,6 +70,18 @@ async function showKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Re
   return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
 }
 
+/** For a user who asks for more: the operator raises what the owner may not be there to raise. */
+async function changeKey({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await keyNamed(params.id, deps);
+  if (refused(found)) return found;
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const wish = readKeyWish(body, deps.desk.clock.now());
+  if (refused(wish)) return wish;
+  const key = await revise(deps.desk, found.id, wish, "operator");
+  return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
+}
+
 /** For a key that was reported as leaked: the operator need not wait for its owner. */
 async function revokeKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await keyNamed(params.id, deps);
@@ -88,7 +104,7 @@ async function balanceView({ id, accountId, suspended, createdAt }: Balance, { l
   };
 }
 
-async function balanceNamed(id: string | undefined, { desk }: HttpDeps): Promise<Balance | Refusal> {
+export async function balanceNamed(id: string | undefined, { desk }: HttpDeps): Promise<Balance | Refusal> {
   const estate = await desk.store.estate((id ?? "") as BalanceId);
   return estate?.balance ?? invalidField("id", `There is no balance \`${(id ?? "").slice(0, MAX_SHOWN)}\`.`);
 }

@@ -16,7 +16,9 @@ import {
   time,
 } from "./answers.ts";
 import { text, usd } from "./fields.ts";
+import { KeyFields } from "./key-fields.ts";
 import { RevokedAnswer, UsedKeyAnswer } from "./key-schemas.ts";
+import { OwnedReceiptAnswer, receiptPage, receiptQuery } from "./receipt-schemas.ts";
 
 export const CreditFields = Type.Object(
   {
@@ -217,10 +219,29 @@ export const ADMIN = {
     answers: { 200: pageOf(UsedKeyAnswer) },
   },
   key: { ...admin, summary: "Shows a key with its use", answers: { 200: UsedKeyAnswer } },
+  changeKey: {
+    ...admin,
+    summary: "Changes a key's limits, name or expiry",
+    details: "What is raised holds from the key's next request on.",
+    body: KeyFields,
+    answers: { 200: UsedKeyAnswer },
+  },
   revoke: {
     ...admin,
     summary: "Ends a key, from the very next request",
     answers: { 200: RevokedAnswer },
+  },
+  receipt: {
+    ...admin,
+    summary: "Shows what became of one request, whoever sent it",
+    answers: { 200: OwnedReceiptAnswer },
+  },
+  receipts: {
+    ...admin,
+    summary: "Lists the receipts of a balance, newest first",
+    details: "As /v1/receipts lists them for its owner.",
+    query: { ...pageQuery(DEFAULT_ROWS, MAX_ROWS), ...receiptQuery },
+    answers: { 200: receiptPage(OwnedReceiptAnswer) },
   },
   hosts: {
     ...admin,

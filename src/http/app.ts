@@ -7,6 +7,7 @@ import { adminAccountEndpoints } from "./admin-accounts.ts";
 import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
 import { adminNodeEndpoints } from "./admin-nodes.ts";
+import { adminReceiptEndpoints } from "./admin-receipts.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import { apiDocEndpoints } from "./api-docs.ts";
 import { budgetEndpoints } from "./budgets.ts";
@@ -45,6 +46,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     ...adminEndpoints(deps),
     ...adminAccountEndpoints(deps),
     ...adminBalanceEndpoints(deps),
+    ...adminReceiptEndpoints(deps),
     ...adminHostEndpoints(deps),
     ...adminNodeEndpoints(deps),
     ...pageEndpoints(deps),

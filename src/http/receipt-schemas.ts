@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type TObject, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../errors/codes.ts";
 import type { About } from "./about.ts";
 import { amountUsd, answerOf, count, oneOf, orNone, pageQuery, time } from "./answers.ts";
@@ -7,49 +7,66 @@ import { PriceAnswer } from "./catalog-schemas.ts";
 const ms = Type.Number({ minimum: 0, description: "milliseconds" });
 
 /** Contract §5; `generation/receipt` writes it. */
-const ReceiptAnswer = answerOf(
-  {
-    id: Type.String(),
-    created_at: time,
-    state: oneOf(["settled", "written_off", "refused", "failed", "cancelled", "recovered"]),
-    surface: Type.String(),
-    key_id: Type.String(),
-    model_requested: Type.String(),
-    model: orNone(Type.String()),
-    host: orNone(Type.String()),
-    attempts: Type.Array(
-      answerOf({
-        host: Type.String(),
-        outcome: Type.String(),
-        ms,
-        detail: Type.Optional(orNone(Type.String())),
-      }),
-    ),
-    stream: Type.Boolean(),
-    tokens: answerOf({
-      input: count,
-      audio_input: Type.Optional(Type.Integer({ minimum: 1, description: "of `input`, what is sound" })),
-      cache_read: count,
-      cache_write: count,
-      cache_write_1h: Type.Optional(
-        Type.Integer({ minimum: 1, description: "of `cache_write`, what is kept for an hour" }),
-      ),
-      output: count,
-      audio_output: Type.Optional(Type.Integer({ minimum: 1, description: "of `output`, what is sound" })),
-      reasoning: count,
-      source: oneOf(["host", "counted"]),
+const receiptMembers = {
+  id: Type.String(),
+  created_at: time,
+  state: oneOf(["settled", "written_off", "refused", "failed", "cancelled", "recovered"]),
+  surface: Type.String(),
+  key_id: Type.String(),
+  model_requested: Type.String(),
+  model: orNone(Type.String()),
+  host: orNone(Type.String()),
+  attempts: Type.Array(
+    answerOf({
+      host: Type.String(),
+      outcome: Type.String(),
+      ms,
+      detail: Type.Optional(orNone(Type.String())),
     }),
-    price: orNone(PriceAnswer),
-    cost_usd: amountUsd,
-    held_usd: amountUsd,
-    write_off: Type.Boolean(),
-    write_off_usd: amountUsd,
-    first_token_ms: orNone(ms),
-    total_ms: orNone(ms),
-    error_code: orNone(oneOf(ERROR_CODES)),
-  },
-  "Receipt",
-);
+  ),
+  stream: Type.Boolean(),
+  tokens: answerOf({
+    input: count,
+    audio_input: Type.Optional(Type.Integer({ minimum: 1, description: "of `input`, what is sound" })),
+    cache_read: count,
+    cache_write: count,
+    cache_write_1h: Type.Optional(
+      Type.Integer({ minimum: 1, description: "of `cache_write`, what is kept for an hour" }),
+    ),
+    output: count,
+    audio_output: Type.Optional(Type.Integer({ minimum: 1, description: "of `output`, what is sound" })),
+    reasoning: count,
+    source: oneOf(["host", "counted"]),
+  }),
+  price: orNone(PriceAnswer),
+  cost_usd: amountUsd,
+  held_usd: amountUsd,
+  write_off: Type.Boolean(),
+  write_off_usd: amountUsd,
+  first_token_ms: orNone(ms),
+  total_ms: orNone(ms),
+  error_code: orNone(oneOf(ERROR_CODES)),
+};
+
+const ReceiptAnswer = answerOf(receiptMembers, "Receipt");
+/** For the operator, who looks over all balances. */
+export const OwnedReceiptAnswer = answerOf({ ...receiptMembers, balance_id: Type.String() }, "OwnedReceipt");
+
+export const receiptQuery = {
+  key_id: Type.String({ description: "only those of this key" }),
+  model: Type.String({ description: "only those that this model served" }),
+  state: Type.String({
+    description: "only those in this state: settled, written_off, failed, cancelled or recovered",
+  }),
+};
+
+export const receiptPage = <T extends TObject>(receipt: T) =>
+  answerOf({
+    object: Type.Literal("list"),
+    data: Type.Array(receipt),
+    has_more: Type.Boolean(),
+    next_before: orNone(Type.String({ description: "the next page's `before`" })),
+  });
 
 export const DEFAULT_RECEIPTS = 20;
 export const MAX_RECEIPTS = 100;
@@ -62,20 +79,9 @@ export const RECEIPTS = {
     who: ["key", "owner"],
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
-      key_id: Type.String({ description: "only those of this key" }),
-      model: Type.String({ description: "only those that this model served" }),
-      state: Type.String({
-        description: "only those in this state: settled, written_off, failed, cancelled or recovered",
-      }),
+      ...receiptQuery,
     },
-    answers: {
-      200: answerOf({
-        object: Type.Literal("list"),
-        data: Type.Array(ReceiptAnswer),
-        has_more: Type.Boolean(),
-        next_before: orNone(Type.String({ description: "the next page's `before`" })),
-      }),
-    },
+    answers: { 200: receiptPage(ReceiptAnswer) },
   },
   show: {
     summary: "Shows what became of one request",

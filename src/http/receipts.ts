@@ -1,5 +1,5 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
-import type { StoredReceipt } from "../store/ledger-store.ts";
+import type { ReceiptFilter, StoredReceipt } from "../store/ledger-store.ts";
 import type { KeyId, ReceiptId } from "../units/id.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
@@ -36,16 +36,10 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   if (refused(limit)) return limit;
   const before = query.get("before");
   if (before !== null && (await visible(before, who, deps)) === null) {
-    return invalidField(
-      "before",
-      `\`before\` must be the id of a receipt that this credential can read.${kept(deps)}`,
-    );
+    return noSuchBefore("that this credential can read", deps);
   }
-  const filter = {
-    keyId: who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null),
-    model: query.get("model"),
-    state: query.get("state"),
-  };
+  const asked = receiptFilter(query);
+  const filter = who.kind === "key" ? { ...asked, keyId: who.key.id } : asked;
   const { receipts, nextBefore } = await deps.receipts.receipts(
     who.balance.id,
     filter,
@@ -66,12 +60,22 @@ async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   const id = exchange.params.id ?? "";
   const receipt = await visible(id, who, deps);
   return receipt === null
-    ? invalidField(
-        "id",
-        `There is no receipt \`${id.slice(0, MAX_SHOWN)}\` that this credential can read.${kept(deps)}`,
-      )
+    ? noReceipt(id, " that this credential can read", deps)
     : ok(JSON.parse(receipt.body));
 }
+
+/** What a list's query asks for beside its page. */
+export const receiptFilter = (query: URLSearchParams): ReceiptFilter => ({
+  keyId: query.get("key_id") as KeyId | null,
+  model: query.get("model"),
+  state: query.get("state"),
+});
+
+export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
+  invalidField("id", `There is no receipt \`${id.slice(0, MAX_SHOWN)}\`${whose}.${kept(deps)}`);
+
+export const noSuchBefore = (whose: string, deps: HttpDeps): Refusal =>
+  invalidField("before", `\`before\` must be the id of a receipt ${whose}.${kept(deps)}`);
 
 const MAX_SHOWN = 64;
 

@@ -41,8 +41,8 @@ export interface Rotated extends Minted {
   readonly old: Key;
 }
 
-/** Who asks: the key itself, or the owner by one of the two owner credentials. */
-export type Actor = "key" | "recovery" | "session";
+/** Who asks: the key itself, the owner by one of the two owner credentials, or the operator. */
+export type Actor = "key" | "recovery" | "session" | "operator";
 
 /** Each rotation leaves a key that works for a day: a bound keeps a runaway loop from filling the store with them. */
 const MAX_GRACE_KEYS = 16;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
 
 let house: TestHouse;
 beforeAll(() => {
@@ -55,6 +55,8 @@ describe("the operator's list of balances", () => {
     ["/admin/balances/bal_none", "id"],
     ["/admin/balances/bal_none/keys", "id"],
     ["/admin/keys/key_none", "id"],
+    ["/admin/balances/bal_none/receipts", "id"],
+    ["/admin/receipts/rcpt_none", "id"],
   ];
   test.each(wrong)("%s is refused, naming %s", async (path, param) => {
     const { status, json } = await admin("GET", path);
@@ -89,6 +91,69 @@ describe("the operator's view of keys", () => {
     expect((await house.send("GET", "/v1/me", { bearer: key })).status).toBe(200);
     expect((await admin("POST", `/admin/keys/${id}/revoke`)).json).toEqual({ id, state: "revoked" });
     expect((await house.send("GET", "/v1/me", { bearer: key })).json.error.code).toBe("invalid_api_key");
+  });
+
+  test("a limit that the operator raises holds for the key's next request", async () => {
+    const { id, key } = await house.setUp();
+    const raised = { daily_limit_usd: 80, rpm_limit: null, allowed_models: ["test/one"] };
+    expect((await admin("PATCH", `/admin/keys/${id}`, raised)).json).toMatchObject({ id, ...raised });
+    expect((await house.send("GET", "/v1/me", { bearer: key })).json.key).toMatchObject(raised);
+  });
+
+  const wrong: [string, unknown, string][] = [
+    ["a negative limit", { daily_limit_usd: -1 }, "daily_limit_usd"],
+    ["a field that keys do not have", { max_budget: 5 }, "max_budget"],
+    ["a budget that the balance does not have", { budget: "team" }, "budget"],
+  ];
+  test.each(wrong)("%s is refused and changes nothing", async (_, body, param) => {
+    const { id } = await house.setUp();
+    const { status, json } = await admin("PATCH", `/admin/keys/${id}`, body);
+    expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
+    expect((await admin("GET", `/admin/keys/${id}`)).json.daily_limit_usd).toBe(5);
+  });
+
+  test("a key that was revoked is not changed", async () => {
+    const { id } = await house.setUp();
+    await admin("POST", `/admin/keys/${id}/revoke`);
+    const { status, json } = await admin("PATCH", `/admin/keys/${id}`, { rpm_limit: 1 });
+    expect([status, json.error.code]).toEqual([400, "invalid_request"]);
+  });
+});
+
+describe("the operator's view of receipts", () => {
+  test("finds the receipt that a user reports, with whose it is", async () => {
+    const { id, key, balance_id } = await house.setUp();
+    house.receipts.push(storedReceipt("rcpt_reported", { id, balance_id }));
+    const theirs = await house.send("GET", "/v1/receipts/rcpt_reported", { bearer: key });
+    const { json } = await admin("GET", "/admin/receipts/rcpt_reported");
+    expect(json).toEqual({ ...theirs.json, balance_id });
+  });
+
+  test("lists those of a balance in pages, of one key where that is asked", async () => {
+    const [mine, theirs] = [await house.setUp(), await house.setUp()];
+    const { balance_id, recovery_secret } = mine;
+    const second = await house.send("POST", "/v1/keys", { bearer: recovery_secret });
+    for (const number of [3, 2, 1]) house.receipts.push(storedReceipt(`rcpt_bill${number}`, mine));
+    house.receipts.push(storedReceipt("rcpt_bill0", { id: second.json.id, balance_id }));
+    const page = (query: string) => admin("GET", `/admin/balances/${balance_id}/receipts?${query}`);
+
+    const first = await page("limit=2");
+    expect(first.json).toMatchObject({
+      data: [
+        { id: "rcpt_bill3", balance_id },
+        { id: "rcpt_bill2", balance_id },
+      ],
+      has_more: true,
+      next_before: "rcpt_bill2",
+    });
+    const rest = await page("before=rcpt_bill2");
+    expect(rest.json).toMatchObject({ data: [{ id: "rcpt_bill1" }, { id: "rcpt_bill0" }], has_more: false });
+    const ofOne = await page(`key_id=${second.json.id}`);
+    expect(ofOne.json.data.map(({ id }: { id: string }) => id)).toEqual(["rcpt_bill0"]);
+
+    house.receipts.push(storedReceipt("rcpt_foreign", theirs));
+    expect((await page("before=rcpt_foreign")).json.error.param).toBe("before");
+    expect((await page("limit=201")).json.error.param).toBe("limit");
   });
 });
 

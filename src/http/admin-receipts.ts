@@ -1,0 +1,56 @@
+import { type Refusal, refused } from "../errors/refusal.ts";
+import type { StoredReceipt } from "../store/ledger-store.ts";
+import type { ReceiptId } from "../units/id.ts";
+import { balanceNamed } from "./admin-balances.ts";
+import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./admin-schemas.ts";
+import { guarded } from "./admin-token.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { readCount } from "./fields.ts";
+import { noReceipt, noSuchBefore, receiptFilter } from "./receipts.ts";
+import { ok, type Reply } from "./reply.ts";
+
+/** Receipts for the operator: the one that a user reports, and all of a balance, to write a bill from. */
+export function adminReceiptEndpoints(deps: HttpDeps): Endpoint[] {
+  return [
+    { method: "GET", path: "/admin/receipts/:id", about: ADMIN.receipt, handle: guarded(show, deps) },
+    {
+      method: "GET",
+      path: "/admin/balances/:id/receipts",
+      about: ADMIN.receipts,
+      handle: guarded(list, deps),
+    },
+  ];
+}
+
+async function show({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const id = params.id ?? "";
+  const receipt = await deps.receipts.receipt(id as ReceiptId);
+  return receipt === null ? noReceipt(id, "", deps) : ok(owned(receipt));
+}
+
+async function list({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const balance = await balanceNamed(params.id, deps);
+  if (refused(balance)) return balance;
+  const query = queryOf(request);
+  const limit = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
+  if (refused(limit)) return limit;
+  const before = query.get("before") as ReceiptId | null;
+  if (before !== null && (await deps.receipts.receipt(before))?.balanceId !== balance.id) {
+    return noSuchBefore("of this balance", deps);
+  }
+  const { receipts, nextBefore } = await deps.receipts.receipts(
+    balance.id,
+    receiptFilter(query),
+    limit,
+    before,
+  );
+  return ok({
+    object: "list",
+    data: receipts.map(owned),
+    has_more: nextBefore !== null,
+    next_before: nextBefore,
+  });
+}
+
+const owned = ({ body, balanceId }: StoredReceipt) => ({ ...JSON.parse(body), balance_id: balanceId });
