@@ -27,6 +27,23 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** For limits: `none` lifts one. Not null, which commander would take for an option without a value. */
+export const orUnlimited =
+  <Value>(read: (text: string) => Value) =>
+  (text: string): Value | "none" =>
+    text === "none" ? text : read(text);
+
+/** A day, or a moment with its zone; a day begins at midnight UTC. */
+export function moment(text: string): Date {
+  if (
+    !/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text) ||
+    Number.isNaN(Date.parse(text))
+  ) {
+    throw new InvalidArgumentError("It must be a day like 2030-01-31, or a time like 2030-01-31T12:00:00Z.");
+  }
+  return new Date(text);
+}
+
 export function amountUsd(text: string): number {
   if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) {
     throw new InvalidArgumentError("It must be an amount in USD with at most nine decimals, like 12.50.");

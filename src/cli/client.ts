@@ -1,5 +1,11 @@
+import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
 import { messageOf, type Place, printable } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
+
+export function adminClient(options: ConnectionOptions, place: Place): Client {
+  const url = gatewayUrl(options, place);
+  return new Client(place, url, adminToken(options, url, place));
+}
 
 /** The gateway's HTTP operations, with one credential. */
 export class Client {
@@ -12,6 +18,10 @@ export class Client {
 
   get<Answer>(path: string): Promise<Answer> {
     return this.call("GET", path);
+  }
+
+  patch<Answer>(path: string, body: object): Promise<Answer> {
+    return this.call("PATCH", path, body);
   }
 
   post<Answer>(path: string, body?: object): Promise<Answer> {
@@ -36,6 +46,17 @@ export class Client {
         return { rows, more: page.has_more };
       }
     }
+  }
+
+  /** A list from its newest row to its last, a page at a time. */
+  async *pages<Row extends { readonly id: string }>(path: string): AsyncGenerator<readonly Row[]> {
+    let before: string | null = null;
+    do {
+      const query: string = `?limit=${PAGE}${before === null ? "" : `&before=${encodeURIComponent(before)}`}`;
+      const page: Page<Row> = await this.get(path + query);
+      yield page.data;
+      before = page.has_more ? (page.next_before ?? page.data.at(-1)?.id ?? null) : null;
+    } while (before !== null);
   }
 
   private async call<Answer>(method: string, path: string, body?: object): Promise<Answer> {
@@ -80,6 +101,13 @@ export class Client {
       );
     }
   }
+}
+
+interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly has_more: boolean;
+  /** Of lists whose pages may be empty and not the last. */
+  readonly next_before?: string | null;
 }
 
 interface Sent {

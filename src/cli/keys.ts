@@ -12,12 +12,12 @@ export interface KeyOptions extends ConnectionOptions {
   readonly owner?: string | undefined;
 }
 
-export interface NewKeyOptions extends KeyOptions {
+export interface KeyWishOptions extends KeyOptions {
   readonly name?: string | undefined;
-  readonly rpmLimit?: number | undefined;
-  readonly tpmLimit?: number | undefined;
-  readonly dailyLimitUsd?: number | undefined;
-  readonly monthlyLimitUsd?: number | undefined;
+  readonly rpmLimit?: number | "none" | undefined;
+  readonly tpmLimit?: number | "none" | undefined;
+  readonly dailyLimitUsd?: number | "none" | undefined;
+  readonly monthlyLimitUsd?: number | "none" | undefined;
   readonly allowModel?: readonly string[] | undefined;
   readonly budget?: readonly string[] | undefined;
   readonly expiresAt?: string | undefined;
@@ -31,7 +31,7 @@ type NewKey = Key & {
 };
 
 /** Without an owner's credential: a balance without an account, with its first key. */
-export async function createKey(options: NewKeyOptions, place: Place): Promise<void> {
+export async function createKey(options: KeyWishOptions, place: Place): Promise<void> {
   const owner = ownerOf(options, place);
   const url = gatewayUrl(options, place);
   // The answer holds secrets whether or not a credential is sent.
@@ -52,16 +52,18 @@ export async function createKey(options: NewKeyOptions, place: Place): Promise<v
   ]);
 }
 
-const wishOf = (options: NewKeyOptions) => ({
+const wishOf = (options: KeyWishOptions) => ({
   name: options.name,
-  rpm_limit: options.rpmLimit,
-  tpm_limit: options.tpmLimit,
-  daily_limit_usd: options.dailyLimitUsd,
-  monthly_limit_usd: options.monthlyLimitUsd,
+  rpm_limit: limitOf(options.rpmLimit),
+  tpm_limit: limitOf(options.tpmLimit),
+  daily_limit_usd: limitOf(options.dailyLimitUsd),
+  monthly_limit_usd: limitOf(options.monthlyLimitUsd),
   allowed_models: options.allowModel,
   budget: options.budget,
   expires_at: options.expiresAt,
 });
+
+const limitOf = (limit: number | "none" | undefined) => (limit === "none" ? null : limit);
 
 export async function listKeys(
   balance: string | undefined,
@@ -106,18 +108,28 @@ export async function showKey(id: string, options: KeyOptions, place: Place): Pr
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
   const key = await clientFor(owner, options, place).get<Key>(path);
-  show(
-    place,
-    options.json,
-    key,
-    pairs(
-      Object.entries(key).map(([name, value]) => [
-        name,
-        Array.isArray(value) ? value.join(", ") : (value as string | number | null),
-      ]),
-    ),
-  );
+  show(place, options.json, key, linesOf(key));
 }
+
+/** Changes what was named and leaves the rest as it is. */
+export async function changeKey(id: string, options: KeyWishOptions, place: Place): Promise<void> {
+  const wish = wishOf(options);
+  if (Object.values(wish).every((value) => value === undefined)) {
+    throw new Failure(EXIT.usage, "nothing to change was named", "For example --daily-limit-usd 20.");
+  }
+  const owner = ownerOf(options, place);
+  const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
+  const key = await clientFor(owner, options, place).patch<Key>(path, wish);
+  show(place, options.json, key, linesOf(key));
+}
+
+const linesOf = (key: Key): string[] =>
+  pairs(
+    Object.entries(key).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(", ") : (value as string | number | null),
+    ]),
+  );
 
 export async function revokeKey(id: string, options: KeyOptions, place: Place): Promise<void> {
   const owner = ownerOf(options, place);

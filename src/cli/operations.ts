@@ -1,6 +1,6 @@
 import { type AuditAnswer, type BalanceRow, type HostRow, limitInForce } from "../dashboard/admin/answers.ts";
-import { Client } from "./client.ts";
-import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
+import { adminClient } from "./client.ts";
+import type { ConnectionOptions } from "./connection.ts";
 import { counted, type Place, pairs, show, table } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { withProgress } from "./progress.ts";
@@ -8,11 +8,6 @@ import { withProgress } from "./progress.ts";
 /** The operator's commands that are one operation of the running gateway each. */
 export interface OperationOptions extends ConnectionOptions {
   readonly json: boolean;
-}
-
-function adminClient(options: ConnectionOptions, place: Place): Client {
-  const url = gatewayUrl(options, place);
-  return new Client(place, url, adminToken(options, url, place));
 }
 
 export async function credit(
@@ -145,6 +140,12 @@ export async function listBalances(
     ),
     ...(more ? [`… more: ask for them with --limit above ${options.limit}`] : []),
   ]);
+}
+
+/** A file with a mistake is refused whole; what the gateway says of it is the failure's message. */
+export async function reload(options: OperationOptions, place: Place): Promise<void> {
+  const done = await adminClient(options, place).post<{ reloaded: true }>("/admin/reload");
+  show(place, options.json, done, ["The configuration was read again and is in force."]);
 }
 
 export async function listHosts(options: OperationOptions, place: Place): Promise<void> {

@@ -5,6 +5,8 @@ import {
   amountUsd,
   jsonOption,
   limitOption,
+  moment,
+  orUnlimited,
   several,
   tokenOption,
   urlOption,
@@ -14,9 +16,10 @@ import { checkConfig } from "./config.ts";
 import { type Place, showFailure } from "./console.ts";
 import { doctor } from "./doctor.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
-import { createKey, listKeys, revokeKey, showKey } from "./keys.ts";
+import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
 import { importModels } from "./models.ts";
-import { audit, credit, listBalances, listHosts, setSuspension } from "./operations.ts";
+import { audit, credit, listBalances, listHosts, reload, setSuspension } from "./operations.ts";
+import { showReceipt, showUsage } from "./usage.ts";
 
 /** Runs one command line; whatever goes wrong becomes a message and an exit code. */
 export async function run(args: readonly string[], place: Place): Promise<ExitCode> {
@@ -46,25 +49,37 @@ function program(place: Place) {
       .addOption(allowHttpOption())
       .addOption(jsonOption());
 
-  const keys = gateway.command("keys").description("Create, list, show and revoke API keys.") as Command;
+  const keys = gateway
+    .command("keys")
+    .description("Create, list, show, change and revoke API keys.") as Command;
   const owner = () =>
     new Option("--owner <secret>", "act for an owner: the recovery secret; better in GATEWAY_OWNER");
-  connected("create", keys)
+  const wishing = (name: string) =>
+    connected(name, keys)
+      .addOption(owner())
+      .option("--name <text>", "a name for people")
+      .option("--rpm-limit <n>", "requests per minute, or none", orUnlimited(wholeNumber))
+      .option("--tpm-limit <n>", "tokens per minute, or none", orUnlimited(wholeNumber))
+      .option("--daily-limit-usd <usd>", "spend per UTC day, or none", orUnlimited(amountUsd))
+      .option("--monthly-limit-usd <usd>", "spend per calendar month, or none", orUnlimited(amountUsd))
+      .addOption(
+        new Option("--allow-model <id>", "a model that it may call; repeat it for several").argParser(
+          several,
+        ),
+      )
+      .addOption(
+        new Option("--budget <name>", "a budget that it draws from; repeat it for several").argParser(
+          several,
+        ),
+      )
+      .option("--expires-at <time>", "ISO 8601 with its zone");
+  wishing("create")
     .description("Create a key: on a new balance without an account, or on the balance of --owner.")
-    .addOption(owner())
-    .option("--name <text>", "a name for people")
-    .option("--rpm-limit <n>", "requests per minute", wholeNumber)
-    .option("--tpm-limit <n>", "tokens per minute", wholeNumber)
-    .option("--daily-limit-usd <usd>", "spend per UTC day", amountUsd)
-    .option("--monthly-limit-usd <usd>", "spend per calendar month", amountUsd)
-    .addOption(
-      new Option("--allow-model <id>", "a model that it may call; repeat it for several").argParser(several),
-    )
-    .addOption(
-      new Option("--budget <name>", "a budget that it draws from; repeat it for several").argParser(several),
-    )
-    .option("--expires-at <time>", "ISO 8601 with its zone")
     .action((options) => createKey(options, place));
+  wishing("change")
+    .description("Change a key's limits, name or expiry; what is not named stays.")
+    .argument("<key>", "id of a key, key_…")
+    .action((id, options) => changeKey(id, options, place));
   connected("list", keys)
     .description("List the keys of a balance, or of --owner.")
     .argument("[balance]", "id of a balance, bal_…")
@@ -106,6 +121,20 @@ function program(place: Place) {
     .description("Lift a suspension.")
     .argument("<id>", "acct_… or bal_…")
     .action((id, options) => setSuspension(id, null, options, place));
+  connected("receipt")
+    .description("Show what became of a request, by the receipt id that its user has.")
+    .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
+    .action((id, options) => showReceipt(id, options, place));
+  connected("usage")
+    .description("Add up what each key used of each model, from receipts, for bills.")
+    .argument("[balance]", "id of a balance, bal_… (default: all balances)")
+    .option("--since <time>", "a UTC day or a time (default: the first of the month)", moment)
+    .option("--until <time>", "the first moment that does not count (default: now)", moment)
+    .option("--csv", "as comma-separated values")
+    .action((balance, options) => showUsage(balance, options, place));
+  connected("reload")
+    .description("Have the gateway read its configuration again; a bad file is refused whole.")
+    .action((options) => reload(options, place));
   connected("audit")
     .description("Recompute every balance from the entries; exit code 1 when one is off.")
     .action((options) => audit(options, place));

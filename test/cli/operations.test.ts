@@ -1,13 +1,15 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { gateway, type Run } from "./command.ts";
 
 let running: GatewayProcess;
-const folder = new Folder(simpleConfig([9]));
+const folder = new Folder(
+  simpleConfig([9]).replace("http://127.0.0.1:9/v1", "simulated").replace("bench-model", "echo"),
+);
 beforeAll(async () => {
   running = await GatewayProcess.start(folder);
 });
@@ -71,6 +73,17 @@ describe("keys", () => {
     const { out, code } = await operator("keys", "revoke", id);
     expect([code, out]).toEqual([0, `${id} is revoked: its next request is refused.\n`]);
     expect((await running.get("/v1/me", key)).status).toBe(401);
+  });
+
+  test("whose limits are changed by the operator keep what was not named; none lifts a limit", async () => {
+    const { id, key } = await running.keyWith(0);
+    const { code } = await operator("keys", "change", id, "--daily-limit-usd", "80", "--rpm-limit", "none");
+    expect(code).toBe(0);
+    expect((await running.get("/v1/me", key)).json.key).toMatchObject({
+      daily_limit_usd: 80,
+      rpm_limit: null,
+      tpm_limit: 400_000,
+    });
   });
 
   test("whose name holds a terminal's control characters cannot act on the operator's terminal", async () => {
@@ -139,6 +152,91 @@ test("an audit of books that do not add up names the account, and fails", async 
   expect(run.err).toContain("the books are off by 1.50 USD in 1 account");
 });
 
+describe("what was used", () => {
+  const ask = (key: string, content: string) =>
+    running.post("/v1/chat/completions", { model: "test/model", messages: [{ role: "user", content }] }, key);
+
+  test("is told of one request by its receipt, and added up for bills to the nano-dollar", async () => {
+    const { id, key, balance_id } = await running.keyWith(5);
+    const [first, second] = [await ask(key, "one"), await ask(key, "one and two")];
+    const receipt = await json("receipt", first.headers.get("x-gateway-receipt")!);
+    expect(receipt).toMatchObject({ key_id: id, balance_id, state: "settled", model: "test/model" });
+    const spent = 5 - (await running.get("/v1/me", key)).json.balance_usd;
+
+    const used = await json("usage", balance_id);
+    const input = first.json.usage.prompt_tokens + second.json.usage.prompt_tokens;
+    expect(used.data).toEqual([
+      expect.objectContaining({ balance_id, key_id: id, model: "test/model", requests: 2, input }),
+    ]);
+    expect(Number(used.data[0].cost_usd)).toBeCloseTo(spent, 9);
+    const { out } = await operator("usage", "--csv");
+    expect(out).toStartWith(
+      "balance_id,key_id,model,requests,failed,input,cache_read,cache_write,output,cost_usd\n",
+    );
+    expect(out).toContain(`\n${balance_id},${id},test/model,2,0,${input},0,0,`);
+    expect((await json("usage", balance_id, "--since", "2020-01-01", "--until", "2020-02-01")).data).toEqual(
+      [],
+    );
+  });
+
+  const receiptAt = (created_at: string, state = "settled") => ({
+    id: `rcpt_${created_at}`,
+    created_at,
+    state,
+    balance_id: "bal_1",
+    key_id: "key_1",
+    model: null,
+    model_requested: "a/b",
+    tokens: { input: 1, cache_read: 0, cache_write: 0, output: 2 },
+    cost_usd: 0.1,
+  });
+
+  test("counts what began in the period, also where it stands behind what a later start recovered", async () => {
+    const pages = [
+      [receiptAt("2030-03-01T00:00:00Z"), receiptAt("2029-12-01T10:00:00Z", "recovered")],
+      [],
+      [receiptAt("2030-02-28T23:59:59Z"), receiptAt("2030-01-31T23:59:00Z")],
+      [
+        receiptAt("2030-02-01T00:00:00Z"),
+        receiptAt("2030-01-30T23:59:59Z"),
+        receiptAt("2030-02-02T00:00:00Z"),
+      ],
+    ];
+    using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        const page = Number(new URL(request.url).searchParams.get("before") ?? 0);
+        const has_more = page + 1 < pages.length;
+        return Response.json({
+          object: "list",
+          data: pages[page],
+          has_more,
+          next_before: has_more ? `${page + 1}` : null,
+        });
+      },
+    });
+    const { out, err } = await gateway(
+      ["usage", "bal_1", "--since", "2030-02-01", "--until", "2030-03-01T00:00:00Z", "--json"],
+      { GATEWAY_URL: server.url.origin, GATEWAY_ADMIN_TOKEN: ADMIN },
+    );
+    expect(err).toBe("");
+    expect(JSON.parse(out).data).toEqual([
+      expect.objectContaining({ model: "a/b", requests: 2, input: 2, output: 4, cost_usd: "0.2" }),
+    ]);
+  });
+});
+
+test("a configuration is read again on the operator's word, and a bad file is refused with its mistake", async () => {
+  expect((await operator("reload")).out).toContain("in force");
+  const good = readFileSync(join(folder.path, "gateway.yaml"), "utf8");
+  folder.configure(`${good}\nrouteing: {}\n`);
+  const { code, err } = await operator("reload");
+  folder.configure(good);
+  expect(code).toBe(3);
+  expect(err).toContain("routeing");
+});
+
 test("hosts are shown as the gateway sees them", async () => {
   expect(await json("hosts")).toMatchObject([{ id: "h0", state: "available", has_api_key: false }]);
 });
@@ -194,6 +292,17 @@ describe("what goes wrong is told with the next step, and by the exit code", () 
   const wrong: [string, string[], Record<string, string>, number, string][] = [
     ["a word that is no command", ["kees"], {}, 2, "Did you mean keys?"],
     ["an option that is none", ["audit", "--jsn"], {}, 2, "--json"],
+    ["a change that names nothing", ["keys", "change", "key_x"], {}, 2, "--daily-limit-usd"],
+    ["a time that is none", ["usage", "--since", "yesterday"], {}, 2, "2030-01-31"],
+    ["a time without its zone", ["usage", "--since", "2030-01-31T10:00"], {}, 2, "2030-01-31"],
+    [
+      "an end before the beginning",
+      ["usage", "--until", "2030-01-01", "--since", "2030-01-02"],
+      {},
+      2,
+      "--since",
+    ],
+    ["a receipt that is not there", ["receipt", "rcpt_none"], {}, 3, "There is no receipt `rcpt_none`"],
     ["a missing argument", ["keys", "show"], {}, 2, "missing required argument"],
     ["an amount with too many decimals", ["credit", "bal_x", "1.0000000001"], {}, 2, "nine decimals"],
     ["an amount below nothing", ["credit", "--", "bal_x", "-1"], {}, 2, "nine decimals"],

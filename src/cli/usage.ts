@@ -1,0 +1,176 @@
+import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
+import { adminClient, type Client } from "./client.ts";
+import type { ConnectionOptions } from "./connection.ts";
+import { type Cell, type Place, pairs, show, table } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+import { type Progress, withProgress } from "./progress.ts";
+
+/** `gateway receipt rcpt_…`: what became of the request that a user reports. */
+export async function showReceipt(
+  id: string,
+  options: ConnectionOptions & { readonly json: boolean },
+  place: Place,
+): Promise<void> {
+  const receipt = await adminClient(options, place).get<Record<string, unknown>>(
+    `/admin/receipts/${encodeURIComponent(id)}`,
+  );
+  show(
+    place,
+    options.json,
+    receipt,
+    pairs(Object.entries(receipt).map(([name, value]) => [name, cellOf(value)])),
+  );
+}
+
+const cellOf = (value: unknown): Cell =>
+  value === null || typeof value === "string" || typeof value === "number" ? value : JSON.stringify(value);
+
+export interface UsageOptions extends ConnectionOptions {
+  readonly json: boolean;
+  readonly csv?: true | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+/**
+ * What each key used of each model, added up from receipts to the nano-dollar, for bills: of one balance, or of all. Reads every
+ * receipt from `until` back to `since`, the present month's unless named.
+ */
+export async function showUsage(
+  balance: string | undefined,
+  options: UsageOptions,
+  place: Place,
+): Promise<void> {
+  const until = options.until ?? new Date();
+  const since = options.since ?? new Date(Date.UTC(until.getUTCFullYear(), until.getUTCMonth()));
+  if (since >= until) {
+    throw new Failure(
+      EXIT.usage,
+      "--since must come before --until",
+      "Both are UTC unless they name a zone.",
+    );
+  }
+  const client = adminClient(options, place);
+  const lines = await withProgress(place, async (progress) => {
+    const book = new UsageBook();
+    const balances = balance === undefined ? await everyBalance(client, progress) : [balance];
+    for (const one of balances) await addBalance(one, { since, until }, book, client, progress);
+    return book.lines();
+  });
+  const range = { since: since.toISOString(), until: until.toISOString() };
+  const cells = lines.map(({ cost_usd, ...line }) => [...Object.values(line), cost_usd]);
+  if (options.csv === true)
+    place.out([COLUMNS, ...cells].map((row) => `${row.map(csvCell).join(",")}\n`).join(""));
+  else show(place, options.json, { ...range, data: lines }, table(COLUMNS, cells));
+}
+
+const COLUMNS = [
+  "balance_id",
+  "key_id",
+  "model",
+  "requests",
+  "failed",
+  "input",
+  "cache_read",
+  "cache_write",
+  "output",
+  "cost_usd",
+];
+
+const csvCell = (cell: Cell): string =>
+  typeof cell === "string" && /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : String(cell ?? "");
+
+async function everyBalance(client: Client, progress: Progress): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const rows of client.pages<{ id: string }>("/admin/balances")) {
+    for (const { id } of rows) ids.push(id);
+    progress(ids.length, null, "balances");
+  }
+  return ids;
+}
+
+async function addBalance(
+  id: string,
+  { since, until }: { readonly since: Date; readonly until: Date },
+  book: UsageBook,
+  client: Client,
+  progress: Progress,
+): Promise<void> {
+  for await (const receipts of client.pages<ReceiptRow>(
+    `/admin/balances/${encodeURIComponent(id)}/receipts`,
+  )) {
+    for (const receipt of receipts) {
+      const at = Date.parse(receipt.created_at);
+      if (at >= since.getTime()) {
+        if (at < until.getTime()) book.add(receipt);
+      } else if (receipt.state !== "recovered" && at < since.getTime() - LATE_MS) return;
+    }
+    progress(book.receipts, null, "receipts");
+  }
+}
+
+/**
+ * Receipts come in the order in which requests ended, the last one first. What began so long before `since` has behind it only
+ * what began before `since` too; a recovered receipt was written by a later start and tells nothing of its neighbours.
+ */
+const LATE_MS = 86_400_000;
+
+interface ReceiptRow {
+  readonly id: string;
+  readonly created_at: string;
+  readonly balance_id: string;
+  readonly key_id: string;
+  readonly model: string | null;
+  readonly model_requested: string;
+  readonly state: string;
+  readonly tokens: {
+    readonly input: number;
+    readonly cache_read: number;
+    readonly cache_write: number;
+    readonly output: number;
+  };
+  readonly cost_usd: number;
+}
+
+class UsageBook {
+  receipts = 0;
+  private readonly sums = new Map<string, Sum>();
+
+  add({ balance_id, key_id, model, model_requested, state, tokens, cost_usd }: ReceiptRow): void {
+    this.receipts += 1;
+    const served = model ?? model_requested;
+    const name = `${balance_id} ${key_id} ${served}`;
+    const sum = this.sums.get(name) ?? emptySum(balance_id, key_id, served);
+    this.sums.set(name, sum);
+    sum.requests += 1;
+    if (state === "failed") sum.failed += 1;
+    sum.input += tokens.input;
+    sum.cache_read += tokens.cache_read;
+    sum.cache_write += tokens.cache_write;
+    sum.output += tokens.output;
+    sum.nano += nanoFromUsd(cost_usd) ?? 0;
+  }
+
+  /** By balance, then key, then model. */
+  lines() {
+    return [...this.sums.values()]
+      .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+      .map(({ nano, ...line }) => ({ ...line, cost_usd: decimalUsd(nano as NanoUsd) }));
+  }
+}
+
+const emptySum = (balance_id: string, key_id: string, model: string) => ({
+  balance_id,
+  key_id,
+  model,
+  requests: 0,
+  failed: 0,
+  input: 0,
+  cache_read: 0,
+  cache_write: 0,
+  output: 0,
+  nano: 0,
+});
+type Sum = ReturnType<typeof emptySum>;
+
+const nameOf = ({ balance_id, key_id, model }: Sum): string => `${balance_id} ${key_id} ${model}`;
