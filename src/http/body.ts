@@ -8,13 +8,25 @@ export function readBody(
   request: Request,
   limit: number,
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
-  const declared = request.headers.get("content-length");
+  const declared = declaredLength(request);
+  if (refused(declared)) return declared;
   if (declared !== null) {
-    if (Number(declared) > limit) return tooLarge(limit);
+    if (declared > limit) return tooLarge(limit);
     // The server never hands on more than was declared.
     return request.bytes();
   }
   return request.body === null ? NO_BYTES : readCounting(request.body, limit);
+}
+
+/**
+ * Null where it is not declared, as of a chunked body. The server lets equal lengths pass (RFC 9112 §6.3 allows both that and a
+ * refusal) and joins them by a comma; what that spells is no number, and no bound holds against it.
+ */
+export function declaredLength({ headers }: Request): number | null | Refusal {
+  const declared = headers.get("content-length");
+  if (declared === null) return null;
+  const length = Number(declared);
+  return Number.isNaN(length) ? severalLengths() : length;
 }
 
 /** A body as JSON; refused when it is none. An empty body counts as `{}`. */
@@ -58,6 +70,12 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
 
 const tooLarge = (limit: number): Refusal =>
   refuse("payload_too_large", `The body is larger than ${limit} bytes and was not read to its end.`, {
+    bodyUnread: true,
+  });
+
+const severalLengths = (): Refusal =>
+  refuse("invalid_request", "The request has more than one Content-Length header.", {
+    param: "Content-Length",
     bodyUnread: true,
   });
 

@@ -1,5 +1,5 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { readBody } from "./body.ts";
+import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
 import { type Identity, identify } from "./identity.ts";
@@ -17,8 +17,9 @@ export function readWanted(
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
   const { request } = exchange;
   const { bodyBytes } = deps.settings();
-  const declared = request.headers.get("content-length");
-  const length = declared === null ? bodyBytes : Number(declared);
+  const declared = declaredLength(request);
+  if (refused(declared)) return declared;
+  const length = declared ?? bodyBytes;
   return length <= SMALL_BYTES || length > bodyBytes
     ? readBody(request, bodyBytes)
     : readLarge(length, exchange, sender, deps);

@@ -1,3 +1,4 @@
+import { assert } from "../units/assert.ts";
 import type { Clock } from "../units/clock.ts";
 import { FairLine } from "./fair-line.ts";
 
@@ -33,6 +34,8 @@ export class ByteBudget {
   }
 
   private occupy(bytes: number): Release | null {
+    // What is no number would make `taken` none, and no bound would hold any more.
+    assert(bytes >= 0, "room for bytes without a number");
     // A body that is larger than all there is has it to itself.
     if (this.taken > 0 && this.taken + bytes > this.most) return null;
     this.taken += bytes;

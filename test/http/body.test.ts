@@ -61,6 +61,24 @@ describe("a body", () => {
     await client.end();
   });
 
+  test.each(["/v1/chat/completions", "/v1/messages", "/v1/me/claim"])(
+    "whose length is given twice is refused at %s before any of it is read, however small or large",
+    async (path) => {
+      for (const length of [100, 90_000, 60_000_000]) {
+        const before = house.calls.length;
+        const client = new RawClient(house.port);
+        await client.write(head(path, `Content-Length: ${length}`, `Content-Length: ${length}`));
+        const { status, headers, body } = readResponse(await client.until(whole));
+        expect(status).toBe(400);
+        expect(headers.connection).toBe("close");
+        expect(JSON.parse(body).error).toMatchObject({ code: "invalid_request", param: "Content-Length" });
+        expect(house.calls.length).toBe(before);
+        expect(house.bodies.taken).toBe(0);
+        await client.end();
+      }
+    },
+  );
+
   test("chunked, that grows one byte too large, is refused while it is sent", async () => {
     const client = new RawClient(house.port);
     await client.write(head("/v1/chat/completions", "Transfer-Encoding: chunked"));
