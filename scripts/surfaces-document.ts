@@ -51,10 +51,16 @@ function section(client: SurfaceName): string {
 }
 
 const parts = (): string =>
-  `## Parts of fields\n\n${table(
-    ["part", "where the host's language lacks it"],
-    Object.entries(NESTED).map(([part, verdict]) => [`\`${part}\``, fate(verdict)]),
-  )}`;
+  `## Parts of fields
+
+A member that the gateway does not know inside a message, an item, a part or a tool is left out too and named by what it stands in:
+\`text.mood\`, \`tools[].color\`. One that says nothing (null, false, empty) is not named, nor are the labels of an answer that is sent
+back (\`id\`, \`status\`). At most 32 names are told; \`text.*\` stands for more.
+
+${table(
+  ["part", "where the host's language lacks it"],
+  Object.entries(NESTED).map(([part, verdict]) => [`\`${part}\``, fate(verdict)]),
+)}`;
 
 function fate(verdict: Verdict): string {
   switch (verdict.kind) {

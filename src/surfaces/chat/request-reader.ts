@@ -65,6 +65,7 @@ export function readChatRequest(json: Json, saying: Saying): Conversation {
 }
 
 function readMessage(message: Json, path: string, saying: Saying): Turn[] {
+  saying.judgePart("messages[]", message);
   if (message.name !== undefined && message.name !== null && message.role !== "function")
     saying.omit("messages[].name");
   switch (message.role) {
@@ -101,6 +102,7 @@ function readAssistantMessage(message: Json, path: string, saying: Saying): Assi
   } else if (content !== null && content !== undefined) {
     for (const [at, part] of readList(message, "content", saying, `${path}.content`).entries()) {
       const here = `${path}.content[${at}]`;
+      saying.judgePart(part.type, part);
       if (part.type === "text")
         parts.push(textPart(needText(part, "text", `${here}.text`, saying), readCacheMark(part)));
       else if (part.type === "refusal")
@@ -121,11 +123,14 @@ function readAssistantMessage(message: Json, path: string, saying: Saying): Assi
 
 function readToolCall(call: Json, path: string, saying: Saying): ToolCallPart {
   const custom = call.type === "custom";
-  const called = readObject(call, custom ? "custom" : "function", saying, path) ?? {};
+  const member = custom ? "custom" : "function";
+  const called = readObject(call, member, saying, path) ?? {};
+  saying.judgePart("tool_calls[]", call);
+  saying.judgePart(`tool_calls[].${member}`, called);
   return {
     kind: "tool_call",
     id: needText(call, "id", `${path}.id`, saying),
-    name: needText(called, "name", `${path}.${custom ? "custom" : "function"}.name`, saying),
+    name: needText(called, "name", `${path}.${member}.name`, saying),
     custom,
     input: custom
       ? needText(called, "input", `${path}.custom.input`, saying)
@@ -154,6 +159,7 @@ function readThoughts(message: Json): ReasoningPart[] {
 function readTextParts(content: unknown, path: string, saying: Saying): TextPart[] {
   if (typeof content === "string") return [textPart(content)];
   return readList({ content }, "content", saying, path).map((part, at) => {
+    saying.judgePart("text", part);
     if (part.type !== "text") saying.wrong(`${path}[${at}].type`, "must be text");
     return textPart(needText(part, "text", `${path}[${at}].text`, saying), readCacheMark(part));
   });
@@ -163,12 +169,14 @@ const readUserParts = (content: unknown, path: string, saying: Saying): UserPart
   readParts(content, path, saying, readUserPart);
 
 function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
+  saying.judgePart(part.type, part);
   const cache = readCacheMark(part);
   switch (part.type) {
     case "text":
       return [textPart(needText(part, "text", `${path}.text`, saying), cache)];
     case "image_url": {
       const image = readObject(part, "image_url", saying, `${path}.image_url`) ?? {};
+      saying.judgePart("image_url.image_url", image);
       const url = needText(image, "url", `${path}.image_url.url`, saying);
       return [{ kind: "image", source: sourceOf(url), detail: readText(image, "detail", saying), cache }];
     }
@@ -184,6 +192,7 @@ function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
 }
 
 function readFile(file: Json, path: string, cache: CacheMark, saying: Saying): FilePart[] {
+  saying.judgePart("file.file", file);
   if (typeof file.file_data !== "string") {
     saying.cannot(`${path}.file.file_id`, "the file is kept in an account at OpenAI; send it as `file_data`");
     return [];
@@ -194,8 +203,10 @@ function readFile(file: Json, path: string, cache: CacheMark, saying: Saying): F
 }
 
 function readTool(tool: Json, path: string, saying: Saying): Tool[] {
+  saying.judgePart("tools[]", tool);
   if (tool.type === "function") {
     const fn = readObject(tool, "function", saying, `${path}.function`) ?? {};
+    saying.judgePart("tools[].function", fn);
     return [
       {
         kind: "function",
@@ -209,6 +220,7 @@ function readTool(tool: Json, path: string, saying: Saying): Tool[] {
   }
   if (tool.type === "custom") {
     const custom = readObject(tool, "custom", saying, `${path}.custom`) ?? {};
+    saying.judgePart("tools[].custom", custom);
     const format = readObject(custom, "format", saying, `${path}.custom.format`);
     const grammar = asObject(format?.grammar);
     return [

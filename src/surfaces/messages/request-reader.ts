@@ -76,12 +76,14 @@ function readSystem(system: unknown, path: string, saying: Saying): Turn[] {
 function readTextBlocks(content: unknown, path: string, saying: Saying): TextPart[] {
   if (typeof content === "string") return [textPart(content)];
   return readList({ content }, "content", saying, path).map((block, at) => {
+    saying.judgePart("text", block);
     if (block.type !== "text") saying.wrong(`${path}[${at}].type`, "must be text");
     return textPart(needText(block, "text", `${path}[${at}].text`, saying), readCacheMark(block));
   });
 }
 
 function readMessage(message: Json, path: string, saying: Saying): Turn[] {
+  saying.judgePart("messages[]", message);
   switch (message.role) {
     case "system":
       return readSystem(message.content, `${path}.content`, saying);
@@ -115,6 +117,7 @@ function readUserMessage(content: unknown, path: string, saying: Saying): Turn[]
 }
 
 function readToolResult(block: Json, path: string, saying: Saying): ToolTurn {
+  saying.judgePart("tool_result", block);
   const { content } = block;
   return {
     role: "tool",
@@ -134,6 +137,7 @@ function readToolResult(block: Json, path: string, saying: Saying): ToolTurn {
 }
 
 function readUserBlock(block: Json, path: string, saying: Saying): UserPart[] {
+  saying.judgePart(block.type, block);
   const cache = readCacheMark(block);
   switch (block.type) {
     case "text":
@@ -179,6 +183,7 @@ function readSearchResult(block: Json, path: string, cache: CacheMark, saying: S
 }
 
 function readSource(source: Json, path: string, saying: Saying): FilePart["source"] | null {
+  saying.judgePart("source", source);
   switch (source.type) {
     case "base64":
       return {
@@ -210,6 +215,7 @@ function readAssistantContent(content: unknown, path: string, saying: Saying): A
 }
 
 function readAssistantBlock(block: Json, path: string, saying: Saying): AssistantPart[] {
+  saying.judgePart(block.type, block);
   switch (block.type) {
     case "text":
       return [textPart(needText(block, "text", `${path}.text`, saying), readCacheMark(block))];
@@ -247,6 +253,7 @@ function readTool(tool: Json, path: string, saying: Saying): Tool[] {
     saying.cannot(`${path}.type`, "this tool is Anthropic's own; offer it with an `input_schema` instead");
     return [];
   }
+  saying.judgePart("tools[]", tool);
   if (namesAny(tool, TOOL_HINTS)) saying.omit("tools[].hints");
   return [
     {

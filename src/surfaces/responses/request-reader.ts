@@ -83,6 +83,7 @@ function readInput(input: unknown, saying: Saying): Turn[] {
   let said: AssistantPart[] | null = null;
   for (const [at, item] of readList({ input }, "input", saying).entries()) {
     const path = `input[${at}]`;
+    saying.judgePart(item.type ?? "message", item);
     const parts = readAssistantItem(item, path, saying);
     if (parts === null) {
       said = null;
@@ -114,6 +115,7 @@ function readSaid(content: unknown, path: string, saying: Saying): AssistantPart
   if (typeof content === "string") return content === "" ? [] : [textPart(content)];
   return readList({ content }, "content", saying, path).flatMap((part, at): AssistantPart[] => {
     const here = `${path}[${at}]`;
+    saying.judgePart(part.type, part);
     if (part.type === "refusal")
       return [{ kind: "refusal", text: needText(part, "refusal", `${here}.refusal`, saying) }];
     if (part.type !== "output_text" && part.type !== "input_text" && part.type !== "text")
@@ -190,6 +192,7 @@ const readUserParts = (content: unknown, path: string, saying: Saying): UserPart
   readParts(content, path, saying, readUserPart);
 
 function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
+  saying.judgePart(part.type, part);
   const cache = readCacheMark(part);
   switch (part.type) {
     case "input_text":
@@ -225,7 +228,12 @@ function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
 const TOOL_HINTS = ["defer_loading", "allowed_callers", "async", "output_schema"];
 
 function readTool(tool: Json, path: string, saying: Saying, namespace: string | null = null): Tool[] {
+  if (SEARCHES.has(tool.type)) {
+    saying.omit("tools[].web_search");
+    return [];
+  }
   if (namesAny(tool, TOOL_HINTS)) saying.omit("tools[].hints");
+  saying.judgePart(tool.type === "namespace" ? "namespace" : "tools[]", tool);
   switch (tool.type) {
     case "function":
       return [
@@ -257,8 +265,7 @@ function readTool(tool: Json, path: string, saying: Saying, namespace: string | 
       return [];
     }
     default:
-      if (SEARCHES.has(tool.type)) saying.omit("tools[].web_search");
-      else saying.cannot(`${path}.type`, "this tool is run by OpenAI's hosts only");
+      saying.cannot(`${path}.type`, "this tool is run by OpenAI's hosts only");
       return [];
   }
 }

@@ -1,6 +1,9 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
+import { PARTS } from "./parts.ts";
+
+type Json = Readonly<Record<string, unknown>>;
 
 /**
  * One request on its way into another language: what it leaves out, and the first thing that cannot be said. Readers and
@@ -21,7 +24,7 @@ export class Saying {
   }
 
   /** Judges every member of the body by the table. */
-  judge(json: Readonly<Record<string, unknown>>): void {
+  judge(json: Json): void {
     const table = FIELDS[this.client];
     for (const [field, value] of Object.entries(json)) {
       if (value === null || value === undefined) continue;
@@ -30,6 +33,20 @@ export class Saying {
       if (verdict.kind === "omit") this.left.add(field);
       if (verdict.kind === "refuse" && verdict.unless?.(value) !== true) this.cannot(field, verdict.why);
     }
+  }
+
+  /** Leaves out the members of a part that are not read, unless they say nothing. A kind that is unknown is refused elsewhere. */
+  judgePart(kind: unknown, part: Json): void {
+    const known = PARTS[this.client].get(kind as string);
+    if (known === undefined) return;
+    for (const name of Object.keys(part)) {
+      if (!known.has(name) && saysSomething(part[name])) this.left.add(this.partName(kind as string, name));
+    }
+  }
+
+  /** The client chose the name, which becomes part of a header. */
+  private partName(kind: string, name: string): string {
+    return this.left.size < MAX_NAMED && PLAIN_NAME.test(name) ? `${kind}.${name}` : `${kind}.*`;
   }
 
   /** Leaves out a part of a field, as the table has it. */
@@ -51,5 +68,14 @@ export class Saying {
     this.refusal ??= refuse("invalid_request", `\`${field}\` ${what}.`, { param: field });
   }
 }
+
+/** Clients and proxies bound their headers. */
+const MAX_NAMED = 32;
+const PLAIN_NAME = /^\w{1,64}$/;
+
+const saysSomething = (value: unknown): boolean =>
+  typeof value === "object"
+    ? value !== null && Object.keys(value).length > 0
+    : value !== undefined && value !== false && value !== "";
 
 const UNKNOWN: Verdict = { kind: "refuse", why: "the gateway does not know this field" };
