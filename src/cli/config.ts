@@ -1,6 +1,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Config } from "../config/config.ts";
 import { type FoundConfig, findConfig } from "../config/find-config.ts";
+import { priceDoubts } from "../config/price-doubts.ts";
 import { type ConfigProblem, formatProblems } from "../config/problem.ts";
 import { systemClock } from "../units/clock.ts";
 import { counted, type Place, pairs, show } from "./console.ts";
@@ -25,6 +26,7 @@ export async function checkConfig(
   const { catalog } = config;
   const unpriced = unpricedModels(catalog);
   const idle = idleHosts(catalog);
+  const doubts = await doubtfulPrices(catalog);
   show(
     place,
     json,
@@ -36,6 +38,7 @@ export async function checkConfig(
       auto: [...catalog.auto.keys()],
       unpriced_models: unpriced,
       unused_hosts: idle,
+      doubtful_prices: doubts,
     },
     [
       ...pairs([
@@ -46,6 +49,7 @@ export async function checkConfig(
       ]),
       ...unpriced.map((id) => `warning: ${id} has no price, so it cannot be bought`),
       ...idle.map((id) => `warning: no model has a route to the host ${id}`),
+      ...doubts.map((doubt) => `warning: ${doubt}`),
       "The configuration is good.",
     ],
   );
@@ -74,6 +78,13 @@ export function unpricedModels({ models }: Catalog): string[] {
   const served = ({ price, free }: { readonly price: unknown; readonly free: boolean }) =>
     free || price !== null;
   return [...models.values()].filter(({ routes }) => !routes.some(served)).map(({ id }) => id);
+}
+
+/** Held against what is known of models elsewhere; the catalogue is only loaded to be asked. */
+export async function doubtfulPrices(catalog: Catalog): Promise<string[]> {
+  const { knownPrice } = await import("../config/model-catalogue.ts");
+  const now = systemClock.now();
+  return priceDoubts(catalog, (model) => knownPrice(model, now));
 }
 
 function idleHosts({ hosts, models }: Config["catalog"]): string[] {

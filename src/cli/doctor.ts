@@ -1,7 +1,7 @@
 import type { Host } from "../catalog/catalog.ts";
 import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
-import { isSimulated, readConfiguration, unpricedModels } from "./config.ts";
+import { doubtfulPrices, isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, localUrl } from "./connection.ts";
 import { counted, type Place, show } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
@@ -57,6 +57,7 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
     ...services,
     ...(hosts.length === 0 ? [noHosts] : asked),
     prices(unpricedModels(config.catalog), config.catalog.models.size),
+    ...doubts(await doubtfulPrices(config.catalog)),
   ];
 }
 
@@ -93,6 +94,14 @@ function prices(unpriced: readonly string[], models: number): Finding {
     next: "They cannot be bought until the model or one of its routes has a price; `gateway models import` prints known ones.",
   };
 }
+
+const doubts = (found: readonly string[]): Finding[] =>
+  found.slice(0, MAX_NAMED).map((detail) => ({
+    check: "price",
+    state: "warn",
+    detail,
+    next: "Amounts in the configuration are USD per million tokens.",
+  }));
 
 const linesOf = ({ check, state, detail, next }: Finding): string[] => [
   `${MARKS[state]} ${check}: ${detail}`,

@@ -1,5 +1,6 @@
 import { type Config, isDiskless, isWildcard, type Links, linksOf } from "./config.ts";
 import type { FoundHosts } from "./found-hosts.ts";
+import { priceDoubts } from "./price-doubts.ts";
 
 /** What the start prints: where it listens, what it serves, and the two commands of a first request. */
 export function banner(facts: BannerFacts): string[] {
@@ -23,6 +24,7 @@ export function banner(facts: BannerFacts): string[] {
     ]),
     ...unlisted(config, found),
     ...unused(config),
+    ...priceDoubts(config.catalog).map((doubt) => `  ${doubt}`),
     "",
     "Create a key:",
     `  ${createKeyCommand(links)}`,

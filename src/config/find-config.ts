@@ -74,7 +74,8 @@ function readFile(named: string | undefined, cwd: string): ReadFile {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" && !explicit) return { path: null, text: "" };
-    if (code === "ENOENT") return problem("no such file", "the file that GATEWAY_CONFIG names");
+    if (code === "ENOENT")
+      return problem("no such file", "the file that GATEWAY_CONFIG or the command names");
     if (error instanceof TypeError) return problem("bytes that are no UTF-8", "a text file");
     return problem(`${code ?? error}`, "a file that can be read");
   }

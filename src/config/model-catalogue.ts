@@ -38,6 +38,16 @@ export function knownModels(preset: Preset, at: EpochMs): KnownModel[] {
   return [...byId.values()];
 }
 
+/** What a model costs at its author's or wherever else it is known by this name, with or without the author in front. */
+export function knownPrice(model: string, at: EpochMs): Price | null {
+  for (const name of [model, model.slice(model.lastIndexOf("/") + 1)]) {
+    const match = calcPrice({}, name);
+    const priced = match === null ? null : priceAt(match.model.prices, at);
+    if (priced !== null) return priced.price;
+  }
+  return null;
+}
+
 type ZooModel = (typeof MODEL_CONFIGS)[string];
 
 /** A host that serves its author's models: llm-zoo lists them. */

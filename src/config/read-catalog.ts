@@ -41,7 +41,7 @@ function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report
     baseUrl:
       row.base_url === SIMULATED_ADDRESS
         ? simulatedUrl
-        : (readAddress(row.base_url, [...path, "base_url"], report) ?? ""),
+        : (hostAddress(row.base_url, [...path, "base_url"], report) ?? ""),
     speaks: row.speaks,
     apiKey: secretOf(row, path, report),
     auth: row.auth ?? "bearer",
@@ -57,9 +57,22 @@ function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report
   };
 }
 
+/** Providers show the whole address of an endpoint in their examples. */
+function hostAddress(text: string, path: Path, report: Report): string | null {
+  const address = readAddress(text, path, report);
+  const endpoint = address === null ? undefined : ENDPOINT.exec(new URL(address).pathname)?.[0];
+  if (endpoint === undefined) return address;
+  report(path, describe(text), `the address without \`${endpoint}\`, which is put behind it`);
+  return null;
+}
+
+const ENDPOINT = /\/(chat\/completions|completions|responses|messages)$/;
+
 /** A line break in a header would let its author write further ones. */
 const HEADER_TEXT = /^[\t\x20-\x7e]*$/;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** How shells, and other gateways' files, write `${NAME}`. */
+const OTHER_REFERENCE = /^(?:\$|os\.environ\/|env\.|env:)([A-Z][A-Z0-9_]{2,63})$/;
 /** How a message is framed and where it goes is the transport's to say. */
 const TRANSPORT_HEADERS = new Set([
   "host",
@@ -73,6 +86,11 @@ const TRANSPORT_HEADERS = new Set([
 
 function secretOf({ api_key }: HostRow, path: Path, report: Report): string | null {
   if (api_key === undefined) return null;
+  const meant = OTHER_REFERENCE.exec(api_key)?.[1];
+  if (meant !== undefined) {
+    report([...path, "api_key"], "the name of a variable", `a reference to it: \${${meant}}`);
+    return null;
+  }
   if (HEADER_TEXT.test(api_key)) return api_key;
   report(
     [...path, "api_key"],

@@ -56,8 +56,10 @@ function found(error: ValueError, path: Path, document: ConfigDocument): string 
   if (error.type === ValueErrorType.ObjectRequiredProperty) return "nothing";
   if (error.type === ValueErrorType.ObjectAdditionalProperties) return "an unknown key";
   const source = document.sourceText(path);
-  if (source !== null) return `${source} of the environment, which does not hold that`;
   const { value } = error;
+  if (source !== null) {
+    return `${source} of the environment, which ${value === "" ? "is set to nothing" : "does not hold that"}`;
+  }
   const last = path.at(-1);
   return SECRETS.has(last) || path.includes("headers") ? kindOf(value) : describe(value);
 }

@@ -66,6 +66,44 @@ describe("config check", () => {
     expect([code, out]).toEqual([0, expect.stringContaining("test/model has no price")]);
   });
 
+  const doubtful: [string, string, string][] = [
+    [
+      "a price per token",
+      "{ input: 0.0000025, output: 0.00001 }",
+      "test/model at h is sold for 0.0000025 USD (input)",
+    ],
+    [
+      "a price in another unit",
+      "{ input: 0, output: 3000 }",
+      "test/model at h is sold for 3000 USD (output)",
+    ],
+    [
+      "a price per thousand of a model that is known",
+      "{ input: 0.015, output: 0.6 }",
+      "test/model at h is sold for 0.015 USD (input), and known for 150: is that per million tokens?",
+    ],
+  ];
+  test.each(doubtful)("asks whether %s is meant so", async (_, price, said) => {
+    configure(
+      configured("v1", null)
+        .replace(/price:.*/, `price: ${price}`)
+        .replace("model: m }", "model: o1-pro }"),
+    );
+    const { out, code } = await gateway(["config", "check"], {}, folder);
+    expect([code, out]).toEqual([0, expect.stringContaining(`warning: ${said}`)]);
+    const json = JSON.parse((await gateway(["config", "check", "--json"], {}, folder)).out);
+    expect(json.doubtful_prices).toHaveLength(1);
+  });
+
+  test("does not doubt a price that is what others ask", async () => {
+    configure(
+      configured("v1", null)
+        .replace(/price:.*/, "price: { input: 120, output: 700 }")
+        .replace("model: m }", "model: o1-pro }"),
+    );
+    expect((await gateway(["config", "check"], {}, folder)).out).not.toContain("warning");
+  });
+
   test("lists every problem with its place, and fails", async () => {
     const file = join(folder, "other.yaml");
     writeFileSync(file, "hosts: 3\ncolour: red\n");

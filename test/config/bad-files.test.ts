@@ -108,6 +108,31 @@ const CASES: [what: string, text: string, message: string][] = [
     'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1#x", expected an http:// or https:// address without user or fragment',
   ],
   [
+    "an address with the endpoint in it",
+    spoilt("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/chat/completions", expected the address without `/chat/completions`, which is put behind it',
+  ],
+  [
+    "an address with the endpoint before its query",
+    spoilt("https://api.openai.com/v1", "https://api.openai.com/v1/responses/?api-version=1"),
+    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/responses/?api-version=1", expected the address without `/responses`, which is put behind it',
+  ],
+  [
+    "a variable named as in a shell",
+    spoilt("${OPENAI_API_KEY}", "$OPENAI_API_KEY"),
+    "gateway.yaml:5:14: hosts[0].api_key: found the name of a variable, expected a reference to it: ${OPENAI_API_KEY}",
+  ],
+  [
+    "a variable named as in another gateway's file",
+    spoilt("${OPENAI_API_KEY}", "os.environ/OPENAI_API_KEY"),
+    "gateway.yaml:5:14: hosts[0].api_key: found the name of a variable, expected a reference to it: ${OPENAI_API_KEY}",
+  ],
+  [
+    "a variable that is set to nothing",
+    spoilt("${OPENAI_API_KEY}", "${NOTHING}"),
+    "gateway.yaml:5:14: hosts[0].api_key: found ${NOTHING} of the environment, which is set to nothing, expected a secret, mostly a variable of the environment",
+  ],
+  [
     "a price with ten decimals",
     spoilt("input: 0.15", "input: 0.0000000001"),
     "gateway.yaml:11:21: models[0].price.input: found 1e-10, expected USD per million tokens, at most 1000000, with at most nine decimals",

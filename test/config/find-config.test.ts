@@ -53,7 +53,7 @@ describe("which file", () => {
 
   test("GATEWAY_CONFIG names none: that is a problem, not the defaults", async () => {
     expect(await problems({ GATEWAY_CONFIG: "gone.yaml" })).toBe(
-      `${join(cwd, "gone.yaml")}:1:1: found no such file, expected the file that GATEWAY_CONFIG names`,
+      `${join(cwd, "gone.yaml")}:1:1: found no such file, expected the file that GATEWAY_CONFIG or the command names`,
     );
   });
 
@@ -208,6 +208,15 @@ describe("the start's message", () => {
     expect(text).toContain("workers: 4 needs store: postgres://…");
     writeFileSync(join(cwd, "gateway.yaml"), "workers: 1\n");
     expect(await lines({})).not.toContain("workers: 1");
+  });
+
+  test("asks whether a price was meant so", async () => {
+    writeFileSync(join(cwd, "gateway.yaml"), GOOD.replace("input: 0.15", "input: 0.00000015"));
+    expect(await lines(GOOD_ENV)).toContain(
+      "openai/gpt-4o-mini at openai is sold for 0.00000015 USD (input): is that per million tokens?",
+    );
+    writeFileSync(join(cwd, "gateway.yaml"), GOOD);
+    expect(await lines(GOOD_ENV)).not.toContain("is sold for");
   });
 
   test("shows the base address that clients use, where one is configured", async () => {

@@ -42,4 +42,4 @@ models:
       - { host: openai, model: gpt-4o-mini-2024-07-18 }
 `;
 
-export const GOOD_ENV: Env = { OPENAI_API_KEY: "sk-1" };
+export const GOOD_ENV: Env = { OPENAI_API_KEY: "sk-1", NOTHING: "" };

@@ -1,0 +1,41 @@
+import type { Catalog, Price } from "../catalog/catalog.ts";
+import type { NanoPerMillion } from "../units/usd.ts";
+
+/**
+ * Prices that somebody may have copied from a list per token or per thousand tokens. Nothing fails by such a mistake: it only sells
+ * below cost, or refuses everybody for want of credit, so it is told as a question and refused nowhere.
+ */
+export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPrice = unknown): string[] {
+  return [...models.values()].flatMap(({ id, routes }) => {
+    for (const { host, model, price } of routes) {
+      const doubt = price === null ? null : doubtOf(price, known(model));
+      if (doubt !== null) return [`${id} at ${host.id} is sold for ${doubt}: is that per million tokens?`];
+    }
+    return [];
+  });
+}
+
+/** What a catalogue says that a model costs, by its name at a host. */
+export type KnownPrice = (model: string) => Price | null;
+
+const unknown: KnownPrice = () => null;
+
+function doubtOf(price: Price, known: Price | null): string | null {
+  for (const line of ["input", "output"] as const) {
+    const [asked, usual] = [price[line], known?.[line] ?? 0];
+    if (asked === 0) continue;
+    if (usual > 0 && (asked * FAR < usual || asked > usual * FAR)) {
+      return `${usd(asked)} USD (${line}), and known for ${usd(usual)}`;
+    }
+    if (asked < LEAST || asked > MOST) return `${usd(asked)} USD (${line})`;
+  }
+  return null;
+}
+
+/** Resellers differ by less; a thousand and a million by more. */
+const FAR = 100;
+/** USD per million, times 1e9: hosts ask between 0.005 and 600. */
+const LEAST = 0.001e9;
+const MOST = 2_000e9;
+
+const usd = (price: NanoPerMillion | number): string => (price / 1e9).toFixed(9).replace(/\.?0+$/, "");
