@@ -244,6 +244,50 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
   });
 });
 
+test.each([
+  ["no choice", []],
+  ["a choice without a message", [{ index: 0, finish_reason: "stop" }]],
+  ["a message that is null", [{ index: 0, message: null, finish_reason: "stop" }]],
+  ["a choice that is a list", [[["x"]]]],
+  ["one message of two", [{ index: 0, message: { role: "assistant", content: "x" } }, { index: 1 }]],
+])("a chat answer with %s is the host's fault, as its clients look into each", (_what, choices) => {
+  const body = encode(JSON.stringify({ id: "x", model: "m", choices, usage: { prompt_tokens: 5 } }));
+  const { readReply } = pairing("chat.completions", "chat.completions");
+  expect(readReply(body, request("chat.completions"), ASKED)).toMatchObject({
+    kind: "fault",
+    error: { message: "the answer has no choices" },
+  });
+});
+
+describe("thoughts and text in parts, as Mistral has them, are tokens like any other", () => {
+  const parts = [
+    { type: "thinking", thinking: [{ type: "text", text: "They want" }] },
+    { type: "text", text: "Wait." },
+  ];
+  const chunkOf = (delta: object): Uint8Array =>
+    encode(`data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`);
+
+  test("in a stream: the first of them is the first token", () => {
+    const judge = judgeFor("chat.completions");
+    judge.push(chunkOf({ content: [parts[0]] }));
+    expect(judge.tokenSeen).toBe(true);
+    judge.push(chunkOf({ content: [parts[1]] }));
+    const plain = judgeFor("chat.completions");
+    plain.push(chunkOf({ reasoning_content: "They want" }));
+    plain.push(chunkOf({ content: "Wait." }));
+    expect(judge.countedTokens).toBe(plain.countedTokens);
+  });
+
+  test("in a whole answer", () => {
+    const whole = { model: "m", choices: [{ index: 0, message: { role: "assistant", content: parts } }] };
+    const { readReply } = pairing("chat.completions", "chat.completions");
+    expect(readReply(encode(JSON.stringify(whole)), request("chat.completions"), ASKED)).toMatchObject({
+      kind: "reply",
+      countedTokens: 4,
+    });
+  });
+});
+
 describe("usage of a chat stream", () => {
   const { events } = chatText(["Hello"], { input: 7, output: 3 });
 

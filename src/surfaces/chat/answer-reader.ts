@@ -178,7 +178,7 @@ function reasonOf(reason: string | null, sequence: string | null, called: boolea
 }
 
 /** Mistral's: thoughts and text as parts. */
-function forEachPart(
+export function forEachPart(
   parts: readonly unknown[],
   each: (kind: "text" | "reasoning", text: unknown) => void,
 ): void {

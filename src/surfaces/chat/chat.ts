@@ -19,7 +19,7 @@ import {
 import type { CurrentEvent } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import { brokeDown } from "./answer-reader.ts";
+import { brokeDown, forEachPart } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
@@ -87,13 +87,16 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   if (reply.error !== undefined && reply.error !== null) {
     return { kind: "fault", error: errorOf(reply, "an error without a message") };
   }
-  if (!Array.isArray(reply.choices)) return { kind: "fault", error: fault("the answer has no choices") };
+  const choices = Array.isArray(reply.choices) ? reply.choices : [];
+  if (choices.length === 0) return NO_CHOICES;
   let counted = 0;
-  for (const choice of reply.choices) {
+  for (const choice of choices) {
     const given = asObject(choice);
     const reason = given?.finish_reason;
     if (brokeDown(reason)) return { kind: "fault", error: fault(`the host stopped with ${reason}`) };
-    counted += tokensWritten(asObject(given?.message));
+    const message = asObject(given?.message);
+    if (message === null) return NO_CHOICES;
+    counted += tokensWritten(message);
   }
   return {
     kind: "reply",
@@ -103,11 +106,14 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   };
 }
 
+/** Clients look into the message of each, and another host may have one. */
+const NO_CHOICES: Reply = { kind: "fault", error: fault("the answer has no choices") };
+
 /** Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals, tool calls. */
 function tokensWritten(said: Record<string, unknown> | null): number {
   if (said === null) return 0;
   let tokens =
-    tokensOf(said.content) +
+    tokensOfContent(said.content) +
     tokensOf(said.reasoning_content) +
     tokensOf(said.reasoning) +
     tokensOf(said.refusal) +
@@ -116,6 +122,15 @@ function tokensWritten(said: Record<string, unknown> | null): number {
     for (const call of said.tool_calls) tokens += tokensCalled(asObject(call));
   const old = asObject(said.function_call);
   return tokens + tokensOf(old?.name) + tokensOf(old?.arguments);
+}
+
+function tokensOfContent(content: unknown): number {
+  if (!Array.isArray(content)) return tokensOf(content);
+  let tokens = 0;
+  forEachPart(content, (_kind, text) => {
+    tokens += tokensOf(text);
+  });
+  return tokens;
 }
 
 function tokensCalled(call: Record<string, unknown> | null): number {
