@@ -71,7 +71,8 @@ export function deliveredTokens(
   countedOutput: number,
   request: GenerationRequest,
 ): Tokens {
-  const known = usage ?? { ...NO_TOKENS, input: request.promptEstimate };
+  const told = usage !== null && usage.input + usage.cacheRead + usage.cacheWrite > 0;
+  const known = told ? usage : { ...NO_TOKENS, input: request.promptEstimate };
   const { input, audioInput = 0, cacheRead, cacheWrite, cacheWrite1h = 0 } = completed(known, request);
   const allowed = (request.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.choices;
   const output = Math.min(countedOutput, allowed);

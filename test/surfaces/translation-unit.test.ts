@@ -564,3 +564,22 @@ test.each<[SurfaceName, SurfaceName, object]>([
   const judge = pairing(client, host).openStream(read(client, { stream: true }), ASKED);
   expect(() => judge.push(Buffer.from(sseText([{ data: JSON.stringify(event) }])))).not.toThrow();
 });
+
+test.each<[SurfaceName, SurfaceName]>([
+  ["messages", "chat.completions"],
+  ["responses", "chat.completions"],
+])(
+  "from a %s client, what is put together from a %s host that reports no usage is billed as counted",
+  (client, host) => {
+    const judge = pairing(client, host).openWhole(read(client, {}), ASKED);
+    const delta = { role: "assistant", content: "Hello" };
+    const events = [{ choices: [{ delta }] }, { choices: [{ delta: {}, finish_reason: "stop" }] }];
+    const data = [...events.map((event) => JSON.stringify(event)), "[DONE]"].map((data) => ({ data }));
+    judge.push(Buffer.from(sseText(data)));
+    const reply = judge.reply();
+    expect(reply).toMatchObject({ kind: "reply", usage: null, countedTokens: 2 });
+    // The client is told something all the same.
+    const { usage } = JSON.parse(Buffer.from((reply as { body: Uint8Array }).body).toString());
+    expect(usage.output_tokens).toBe(2);
+  },
+);

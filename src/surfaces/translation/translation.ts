@@ -153,7 +153,7 @@ function writeReply(
   request: GenerationRequest,
   asked: Asked,
   hostFamily: string,
-): Reply {
+): Extract<Reply, { kind: "reply" }> {
   const usage = answer.reported ?? countedUsage(request.promptEstimate, countedTokens);
   const body = LANGUAGES[client].writeAnswer(answer, usage, request, asked, hostFamily);
   return { kind: "reply", body: Buffer.from(JSON.stringify(body)), usage: answer.reported, countedTokens };
@@ -270,7 +270,9 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
   }
 
   reply(): Reply {
-    return writeReply(this.client, this.answer, this.countedTokens, this.whole, this.asked, this.family);
+    const { client, answer, countedTokens, whole, asked, family, usage } = this;
+    // The answer was told a usage in any case; the bill must know whether it is the host's.
+    return { ...writeReply(client, answer, countedTokens, whole, asked, family), usage };
   }
 }
 
