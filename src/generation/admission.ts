@@ -4,7 +4,7 @@ import type { Budget, Key } from "../keys/key.ts";
 import { dearest, NO_PROMPT, type PromptSize, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type Allowance, Reservation, type Want } from "../ledger/reservation.ts";
+import { type Allowance, type Most, Reservation, type Want } from "../ledger/reservation.ts";
 import { BOOKS_AWAY, type Shortfall } from "../ledger/shortfall.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -88,6 +88,7 @@ export interface Sized {
   readonly amount: NanoUsd;
   /** Output tokens, of all choices together. */
   readonly outputCeiling: number;
+  readonly most: Most;
   readonly prompt: PromptSize;
   /** Bounds every route on the plan. */
   readonly price: Price;
@@ -103,8 +104,13 @@ function size({ plan, request, settings }: Ask, promptBound: number | null): Siz
   const { promptCachedFor1h: cachedFor1h, promptBesideAudio } = request;
   const prompt = { bound, cachedFor1h, hasAudio: promptBesideAudio !== null };
   const price = request.answersInAudio ? withAudioAnswer(dearestOf(plan)) : dearestOf(plan);
-  const amount = plan.tier === "open" ? ZERO_USD : worstCase(prompt, outputCeiling, price);
-  return { amount, outputCeiling, prompt, price };
+  const costing = (output: number) => (plan.tier === "open" ? ZERO_USD : worstCase(prompt, output, price));
+  const amount = costing(outputCeiling);
+  // Where the client named no ceiling, the answer may be as long as the model's longest.
+  const mostOutput = request.maxOutputTokens === null ? longest * request.choices : outputCeiling;
+  const mostAmount = mostOutput === outputCeiling ? amount : costing(mostOutput);
+  const most = { amount: mostAmount, tokens: bound + mostOutput };
+  return { amount, outputCeiling, most, prompt, price };
 }
 
 /** Output tokens of one choice, of the plan's most talkative model. */
@@ -170,6 +176,7 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
     tpmLimit: key.tpmLimit,
     amount: sized.amount,
     rateTokens: request.promptEstimate + sized.outputCeiling,
+    most: sized.most,
     promptTokens: request.promptEstimate,
     price: sized.price,
     about: { surface: request.surface, model: request.model, stream: request.stream },

@@ -168,14 +168,15 @@ export class Ledger {
   }
 
   /**
-   * Ends a reservation, once: charges `cost` as far as the hold goes (grown first, where there is room), gives the rest
-   * back, and journals the end together with the receipt that `body` writes about it.
+   * Ends a reservation, once: charges `cost` as far as the hold goes (grown first, up to the most it may come to, where
+   * there is room), gives the rest back, and journals the end together with the receipt that `body` writes about it.
    */
   settle(reservation: Reservation, end: Ending, body: (settled: Settled) => string): Settlement {
     const { want } = reservation;
     assert(reservation.isOpen, `receipt ${want.receipt} was settled twice`);
     const billable = end.writeOff ? ZERO_USD : end.cost;
-    if (billable > reservation.held) this.extend(reservation, (billable - reservation.held) as NanoUsd);
+    const beyond = Math.min(billable, want.most?.amount ?? 0) - reservation.held;
+    if (beyond > 0) this.extend(reservation, beyond as NanoUsd);
     const charged = Math.min(billable, reservation.held) as NanoUsd;
     const settled = {
       charged,
@@ -392,7 +393,8 @@ export class Ledger {
     this.lost = (this.lost + settled.lost) as NanoUsd;
     lane.openHolds -= 1;
     lane.usedAt = nowMs;
-    lane.tokens.adjust(reservation.rateSlot, end.rateTokens - want.rateTokens, nowMs);
+    const rateTokens = Math.min(end.rateTokens, want.most?.tokens ?? want.rateTokens);
+    lane.tokens.adjust(reservation.rateSlot, rateTokens - want.rateTokens, nowMs);
     for (const counter of reservation.counters.all) {
       counter.settle(reservation.held, settled.charged);
       counter.changedBy = settled.sequence;

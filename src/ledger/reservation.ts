@@ -43,11 +43,18 @@ export interface Want {
   readonly amount: NanoUsd;
   /** Estimated input plus output tokens, for `tpm_limit`. */
   readonly rateTokens: number;
+  /** What it may come to at the very most, whatever a host reports; absent: what it holds. */
+  readonly most?: Most;
   /** Estimated prompt, billed if the process dies while the answer streams. */
   readonly promptTokens: number;
   /** The price that bounds every route on the plan, as it was at admission. */
   readonly price: Price;
   readonly about: HoldSubject;
+}
+
+export interface Most {
+  readonly amount: NanoUsd;
+  readonly tokens: number;
 }
 
 /** So many free requests a UTC day for an owner: an account, an accountless balance, a block of addresses. */

@@ -243,6 +243,32 @@ describe("money", () => {
     expect(host.requests).toHaveLength(0);
   });
 
+  test.each([
+    { stream: true, named: 100, most: 100 },
+    { stream: false, named: 100, most: 100 },
+    // What no ceiling bounds, the longest answer of the model does: hidden thoughts are billed, a million tokens are not.
+    { stream: true, named: null, most: 4_000 },
+    { stream: false, named: null, most: 4_000 },
+  ])(
+    "a host that reports a million tokens is paid by the gateway: $stream, ceiling $named",
+    async ({ stream, named, most }) => {
+      const answer = chatText(["Hel", "lo"], { input: 10, output: 1_000_000 });
+      const { house } = await serving("chat.completions", stream ? sse(answer.events) : json(answer.whole), {
+        creditUsd: 100,
+      });
+      const body = ask("chat.completions", { stream, ...(named === null ? {} : { max_tokens: named }) });
+      const sent = await house.send("chat.completions", body);
+      await read(sent);
+      const { cost_usd, held_usd, price } = house.receipt(sent);
+      // The prompt is held by its bytes, of which there are fewer than a thousand.
+      const bound = (1_000 * price.input + most * price.output) / 1_000_000;
+      expect(cost_usd).toBeLessThanOrEqual(bound);
+      expect(cost_usd).toBeGreaterThan((most * price.output) / 1_000_000);
+      expect(cost_usd).toBe(held_usd);
+      expect<number>(await heldNano(house)).toBe(0);
+    },
+  );
+
   test("unstreamed answers without a ceiling are together no longer than the balance covers", async () => {
     // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three; there is plenty for one, not for two.
     const { host, house } = await serving("chat.completions", json(chatText(words(10)).whole), {

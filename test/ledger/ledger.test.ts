@@ -165,14 +165,30 @@ describe("settling", () => {
     expect(() => books.ledger.settle(reservation, ending(30), () => "{}")).toThrow("settled twice");
   });
 
-  test("a cost beyond the hold is charged where everything has room for it, and is the gateway's loss where not", async () => {
+  test("a cost beyond the hold is charged up to the most it may come to where everything has room, and is the gateway's loss where not", async () => {
+    const most = { amount: 60 as NanoUsd, tokens: 1_000 };
     const books = open(100);
-    const reservation = admitted(await ask(books, 10));
-    expect(books.ledger.settle(reservation, ending(60), () => "{}")).toMatchObject({ charged: 60, lost: 0 });
-    const second = admitted(await ask(books, 30));
+    const reservation = admitted(await ask(books, 10, keyOf(), { most }));
+    expect(books.ledger.settle(reservation, ending(70), () => "{}")).toMatchObject({ charged: 60, lost: 10 });
+    const second = admitted(await ask(books, 30, keyOf(), { most }));
     expect(books.ledger.settle(second, ending(41), () => "{}")).toMatchObject({ charged: 30, lost: 11 });
-    expect(books.ledger.lost).toBe(11 as NanoUsd);
+    expect(books.ledger.lost).toBe(21 as NanoUsd);
     expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(10 as NanoUsd);
+  });
+
+  test("a hold that is all it may come to does not grow, however much credit there is", async () => {
+    const books = open(1_000_000);
+    const reservation = admitted(await ask(books, 10));
+    const settled = books.ledger.settle(reservation, ending(999_999), () => "{}");
+    expect(settled).toMatchObject({ charged: 10, lost: 999_989, held: 10 });
+  });
+
+  test("tokens that a host makes up do not use up the key's rate", async () => {
+    const books = open(1_000);
+    const key = keyOf({ tpmLimit: 100 });
+    const reservation = admitted(await ask(books, 10, key, { most: { amount: 10 as NanoUsd, tokens: 40 } }));
+    books.ledger.settle(reservation, ending(10, { rateTokens: 1e9 }), () => "{}");
+    admitted(await ask(books, 10, key, { rateTokens: 60 }));
   });
 
   test("a write-off charges nothing and is on the record", async () => {
