@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { privateKeyToAccount } from "viem/accounts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { type OpenGateway, open } from "../gateway/open.ts";
 import type { Reply } from "../process/gateway.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
 /** What one gateway promises about accounts, kept by two that share a database and never ask each other. */
-describe.skipIf(!hasPostgres())("accounts on two gateways", () => {
-  let cluster: Cluster;
+describeOnPostgres("accounts on two gateways", (cluster) => {
   let server: MailServer;
   let gateways: [OpenGateway, OpenGateway];
 
   beforeAll(async () => {
-    cluster = await Cluster.start();
     server = await MailServer.start();
     const store = await cluster.database();
     const config = `store: ${store}\nsmtp: { host: 127.0.0.1, port: ${server.port}, from: a@gateway.test }\n`;
@@ -21,7 +19,6 @@ describe.skipIf(!hasPostgres())("accounts on two gateways", () => {
   afterAll(async () => {
     for (const gateway of gateways ?? []) await gateway.close();
     await server?.stop();
-    await cluster.stop();
   });
 
   const atBoth = (path: string, options: (at: 0 | 1) => Parameters<OpenGateway["send"]>[2]) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
@@ -7,20 +7,15 @@ import { PostgresAuthority } from "../../src/store/postgres-authority.ts";
 import { PostgresRegistry } from "../../src/store/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { Random } from "../sim/random.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
 const CAP = "day:key_1:0" as CounterId;
 
-describe.skipIf(!hasPostgres())("the Authority on PostgreSQL", () => {
-  let cluster: Cluster;
+describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
   let postgres: Postgres;
   let address: string;
-  beforeAll(async () => {
-    cluster = await Cluster.start();
-  });
   afterAll(async () => {
     await postgres.close();
-    await cluster.stop();
   });
 
   async function fresh(): Promise<PostgresAuthority> {

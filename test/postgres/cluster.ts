@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cpuUsOf, freePort } from "../../bench/processes.ts";
@@ -6,25 +6,28 @@ import { giveToPostgres, PostgresServer, toolFolder } from "./server.ts";
 
 /** A PostgreSQL of the tests' own: made with initdb in a folder that ends with them, on a free port of this machine. */
 export class Cluster {
+  readonly port = freePort();
+  private readonly folder = join(tmpdir(), `postgres-${crypto.randomUUID()}`);
   private server: PostgresServer;
   private replica: PostgresServer | null = null;
   replicaPort = 0;
 
-  private constructor(
-    private readonly folder: string,
-    readonly port: number,
-    private readonly settings: readonly string[],
-  ) {
-    this.server = this.on("data", port);
+  constructor(private readonly settings: readonly string[] = []) {
+    this.server = this.on("data", this.port);
   }
 
   static async start(settings: readonly string[] = []): Promise<Cluster> {
-    const folder = mkdtempSync(join(tmpdir(), "postgres-"));
-    await giveToPostgres(folder);
-    const cluster = new Cluster(folder, freePort(), settings);
-    await cluster.server.create();
-    await cluster.begin();
+    const cluster = new Cluster(settings);
+    await cluster.create();
     return cluster;
+  }
+
+  /** Once, before anything else. */
+  async create(): Promise<void> {
+    mkdirSync(this.folder, { mode: 0o700 });
+    await giveToPostgres(this.folder);
+    await this.server.create();
+    await this.begin();
   }
 
   url(database = "postgres"): string {

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { Postgres } from "../../src/store/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /** A network that swallows packets tells nobody that a connection is gone: neither the node nor PostgreSQL. */
-describe.skipIf(!hasPostgres())("a connection that is gone without a word", () => {
-  let cluster: Cluster;
+describeOnPostgres("a connection that is gone without a word", (cluster) => {
   let wire: PostgresWire;
   let cutOff: Postgres;
   let other: Postgres;
   beforeAll(async () => {
-    cluster = await Cluster.start();
     wire = await PostgresWire.start(cluster.port);
     const options = { connections: 2, deadlineMs: 1_000 };
     const url = cluster.url();
@@ -25,7 +23,6 @@ describe.skipIf(!hasPostgres())("a connection that is gone without a word", () =
     await other.close();
     await cutOff.close();
     wire.close();
-    await cluster.stop();
   });
 
   /** A fiftieth of every wait, and real answers. */

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { Postgres } from "../../src/store/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
 const DEADLINE_MS = 10_000;
 
-describe.skipIf(!hasPostgres())("work that meets others in the database", () => {
-  let cluster: Cluster;
+describeOnPostgres("work that meets others in the database", (cluster) => {
   let postgres: Postgres;
   beforeAll(async () => {
-    cluster = await Cluster.start();
     const url = await cluster.database();
     const own = new Bun.SQL(url, { max: 1 });
     // Not what the store's statements are written for: it has to ask for its own.
@@ -33,7 +31,6 @@ describe.skipIf(!hasPostgres())("work that meets others in the database", () => 
   }, 30_000);
   afterAll(async () => {
     await postgres.close();
-    await cluster.stop();
   });
 
   let pausesMs: number[] = [];

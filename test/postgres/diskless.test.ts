@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { json, sse } from "../fakes/behaviours.ts";
@@ -7,14 +7,13 @@ import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
 /**
  * Gateways with `journal: postgres` on one PostgreSQL, killed, paused and left without it under load. A request holds $0.001 and
  * costs $0.0006. Half of the requests are streams of 60 words.
  */
-describe.skipIf(!hasPostgres())("gateways that keep nothing on disk", () => {
-  let cluster: Cluster;
+describeOnPostgres("gateways that keep nothing on disk", (cluster) => {
   let host: FakeHost;
   let folders: Folder[];
   let gateways: GatewayProcess[];
@@ -32,7 +31,6 @@ describe.skipIf(!hasPostgres())("gateways that keep nothing on disk", () => {
         before: (n) => (n === 20 ? (waits ? held.passed : Bun.sleep(5)) : undefined),
       });
     });
-    cluster = await Cluster.start();
     const store = await cluster.database();
     folders = [0, 1].map(() => new Folder(config(host.url, store)));
     gateways = await Promise.all(folders.map(start));
@@ -41,7 +39,6 @@ describe.skipIf(!hasPostgres())("gateways that keep nothing on disk", () => {
     for (const gateway of gateways ?? []) await gateway.kill();
     for (const folder of folders ?? []) folder.remove();
     await host.close();
-    await cluster.stop();
   });
 
   const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);

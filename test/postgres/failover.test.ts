@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { simpleConfig } from "../process/gateway.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
-describe.skipIf(!hasPostgres())("PostgreSQL fails over to its synchronous replica under load", () => {
-  let cluster: Cluster;
+describeOnPostgres("PostgreSQL fails over to its synchronous replica under load", (cluster) => {
   let host: FakeHost;
   let gateways: OpenGateway[];
   beforeAll(async () => {
     host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
-    cluster = await Cluster.start();
     await cluster.replicate();
     const config = simpleConfig(
       [host.port],
@@ -23,7 +21,6 @@ describe.skipIf(!hasPostgres())("PostgreSQL fails over to its synchronous replic
   afterAll(async () => {
     for (const gateway of gateways ?? []) await gateway.close();
     await host.close();
-    await cluster.stop();
   });
 
   test("no receipt, credit or cap is lost", async () => {

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /**
@@ -13,8 +13,7 @@ import { PostgresWire } from "./wire.ts";
  * What clients saw is judged afterwards: against the receipts, the caps and the books. A request holds $0.001 and costs
  * $0.0006.
  */
-describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under load", () => {
-  let cluster: Cluster;
+describeOnPostgres("three gateways and a PostgreSQL that fail under load", (cluster) => {
   let host: FakeHost;
   let folders: Folder[];
   let gateways: GatewayProcess[];
@@ -25,7 +24,6 @@ describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under
   beforeAll(async () => {
     const { whole } = chatText(["ok"], { input: 10, output: 60 });
     host = await startFakeHost(() => json(whole));
-    cluster = await Cluster.start();
     const store = await cluster.database();
     wire = await PostgresWire.start(cluster.port);
     const wired = store.replace(`:${cluster.port}/`, `:${wire.port}/`);
@@ -37,7 +35,6 @@ describe.skipIf(!hasPostgres())("three gateways and a PostgreSQL that fail under
     for (const folder of folders ?? []) folder.remove();
     await host.close();
     wire.close();
-    await cluster.stop();
   });
 
   const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { json, sse } from "../fakes/behaviours.ts";
@@ -7,11 +7,10 @@ import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type OpenGateway, open } from "../gateway/open.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
 /** Three gateways on one PostgreSQL: the promises of one, kept by all of them together. Each request holds exactly $0.001. */
-describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
-  let cluster: Cluster;
+describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
   let host: FakeHost;
   let gateways: OpenGateway[];
   let gates: { held: Gate<void>; arrivals: number };
@@ -24,7 +23,6 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
       if (!request.text().includes("at once")) await gates.held.passed;
       await (request.json().stream === true ? sse(events) : json(whole))(wire, seen);
     });
-    cluster = await Cluster.start();
     const store = await cluster.database();
     gateways = await Promise.all([1, 2, 3].map(() => open(config(host.url, store))));
   });
@@ -32,7 +30,6 @@ describe.skipIf(!hasPostgres())("three gateways on one PostgreSQL", () => {
     gates.held.open();
     for (const gateway of gateways ?? []) await gateway.close();
     await host.close();
-    await cluster.stop();
   });
 
   const ask = (at: number, key: string) =>

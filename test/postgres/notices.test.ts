@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
 import { PostgresAuthority } from "../../src/store/postgres-authority.ts";
@@ -9,19 +9,16 @@ import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type OpenGateway, open } from "../gateway/open.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
-describe.skipIf(!hasPostgres())("what nodes tell each other through the database", () => {
-  let cluster: Cluster;
+describeOnPostgres("what nodes tell each other through the database", (cluster) => {
   let host: FakeHost;
   let gateways: OpenGateway[] = [];
   beforeAll(async () => {
     host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
-    cluster = await Cluster.start();
   });
   afterAll(async () => {
     await host.close();
-    await cluster.stop();
   });
 
   async function pair(store: string): Promise<[OpenGateway, OpenGateway]> {

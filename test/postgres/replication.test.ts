@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
 import { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /**
  * What one of two servers knows alone may be lost with it. A commit that waited for the replica is visible after a restart,
  * although the replica does not have it: nothing may be answered because of it.
  */
-describe.skipIf(!hasPostgres())("a PostgreSQL with a synchronous replica", () => {
-  let cluster: Cluster;
+describeOnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
   beforeAll(async () => {
-    cluster = await Cluster.start();
     await cluster.replicate();
   });
-  afterAll(() => cluster.stop());
 
   test("a credit that the replica does not have is not acknowledged, not even when it is asked for again", async () => {
     const postgres = connect(cluster.url(), 1_000);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { balanceCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
 import type { TerminalRecord } from "../../src/ledger/record.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
@@ -6,7 +6,7 @@ import { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
 import { type EpochMs, epochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
 const START = epochMs(Date.UTC(2026, 0, 20));
@@ -43,15 +43,10 @@ const BATCH = RECORDS.map((record, index) => ({
   bytes: index + 1,
 }));
 
-describe.skipIf(!hasPostgres())("receipts that are deleted from PostgreSQL", () => {
-  let cluster: Cluster;
+describeOnPostgres("receipts that are deleted from PostgreSQL", (cluster) => {
   const open: Postgres[] = [];
-  beforeAll(async () => {
-    cluster = await Cluster.start();
-  });
   afterAll(async () => {
     for (const postgres of open) await postgres.close();
-    await cluster.stop();
   });
 
   function connect(url: string): { postgres: Postgres; store: PostgresLedgerStore } {

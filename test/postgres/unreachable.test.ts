@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Made, type OpenGateway, open, type SendOptions } from "../gateway/open.ts";
 import { ADMIN, simpleConfig } from "../process/gateway.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
 /** Whoever asks something that only PostgreSQL knows, while that is away, is told to ask again, and nobody is alarmed. */
-describe.skipIf(!hasPostgres())("while PostgreSQL is away", () => {
-  let cluster: Cluster;
+describeOnPostgres("while PostgreSQL is away", (cluster) => {
   let gateway: OpenGateway;
   let key: Made;
   /** Nobody has used it yet, so the gateway does not remember it. */
   let unseen: Made;
   beforeAll(async () => {
-    cluster = await Cluster.start();
     gateway = await open(simpleConfig([1], `store: ${cluster.url()}\n`));
     [key, unseen] = [await gateway.key(1), await gateway.key(1)];
     expect((await gateway.send("GET", "/v1/me", { bearer: key.key })).status).toBe(200);
@@ -19,7 +17,6 @@ describe.skipIf(!hasPostgres())("while PostgreSQL is away", () => {
   }, 60_000);
   afterAll(async () => {
     await gateway.close();
-    await cluster.stop();
   });
 
   const chat = { model: "test/model", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { newRecoverySecret } from "../../src/keys/secret.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { json } from "../fakes/behaviours.ts";
@@ -6,10 +6,9 @@ import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
-describe.skipIf(!hasPostgres())("what several workers show as one", () => {
-  let cluster: Cluster;
+describeOnPostgres("what several workers show as one", (cluster) => {
   let host: FakeHost;
   let folder: Folder;
   let gateway: GatewayProcess;
@@ -28,7 +27,6 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
       atHost -= 1;
       await answer(wire, request);
     });
-    cluster = await Cluster.start();
     const store = await cluster.database();
     const free = "defaults: { accountless: { rpm_limit: 100000, tpm_limit: null } }";
     const config = simpleConfig([host.port], `store: ${store}\nworkers: 2\n${free}\n`);
@@ -44,7 +42,6 @@ describe.skipIf(!hasPostgres())("what several workers show as one", () => {
     await gateway.kill();
     folder.remove();
     await host.close();
-    await cluster.stop();
   });
 
   /** An hour, from one network. */

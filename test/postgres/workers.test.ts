@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
-import { Cluster, hasPostgres } from "./cluster.ts";
+import { describeOnPostgres } from "./fixture.ts";
 
-describe.skipIf(!hasPostgres())("workers on one port", () => {
-  let cluster: Cluster;
+describeOnPostgres("workers on one port", (cluster) => {
   let host: FakeHost;
   let store: string;
   beforeAll(async () => {
     host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
-    cluster = await Cluster.start();
     store = await cluster.database();
   });
   afterAll(async () => {
     await host.close();
-    await cluster.stop();
   });
 
   async function withGateway(
