@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { recoveredReceipt } from "../src/generation/receipt.ts";
 import { Ledger } from "../src/ledger/ledger.ts";
 import { Reservation, type Want } from "../src/ledger/reservation.ts";
+import { Bookkeeper } from "../src/store/bookkeeper.ts";
 import { Books } from "../src/store/books.ts";
-import { Checkpointer } from "../src/store/checkpointer.ts";
 import { folderDisk, probeSync } from "../src/store/disk.ts";
 import { LedgerStore } from "../src/store/ledger-store.ts";
 import { openDatabase } from "../src/store/sqlite.ts";
@@ -39,7 +39,8 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const folder = mkdtempSync(join(parent, "settle-"));
   const { syncing } = probeSync(folder);
   const clock = systemClock;
-  const store = new LedgerStore(openDatabase(join(folder, "gateway.sqlite"), "NORMAL"));
+  const database = join(folder, "gateway.sqlite");
+  const store = new LedgerStore(openDatabase(database));
   store.credit({
     balanceId: BALANCE,
     amount: MAX_NANO_USD,
@@ -47,24 +48,24 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
     note: null,
     at: clock.now(),
   });
-  const books = await Books.open({
+  const onFault = (error: unknown) => {
+    throw error;
+  };
+  const bookkeeper = new Bookkeeper(folder, database, clock, onFault);
+  const opening = {
     disk: folderDisk(folder, syncing),
-    store,
+    store: bookkeeper,
     clock,
     relaxed: false,
     journalFileBytes: 64 * 1024 * 1024,
     writeOffTokens: 50,
-    defer: (run) => void setImmediate(run),
+    defer: (run: () => void) => void setImmediate(run),
     recoveredBody: recoveredReceipt,
-    onFault(error) {
-      throw error;
-    },
-  });
+    onFault,
+  };
+  const books = await Books.open(opening, store.reached());
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
-  const checkpointer = new Checkpointer(join(folder, "gateway.sqlite"), clock, (error) => {
-    throw error;
-  });
   const waits: number[] = [];
   const lag = watchLoop();
   const startedMs = performance.now();
@@ -79,8 +80,8 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   await Promise.all(pending);
   const lags = lag.stop();
   const syncs = books.journal.syncs;
-  checkpointer.stop();
   await books.close();
+  bookkeeper.stop();
   rmSync(folder, { recursive: true, force: true });
   if (waits.length !== begun) throw new Error(`${begun - waits.length} settlements never became durable`);
   waits.sort((a, b) => a - b);

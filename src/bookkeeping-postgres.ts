@@ -101,34 +101,34 @@ export async function openPostgresBooks(
     keyring,
     healthy: () => books.journal.healthy && node.usable(),
     async balance(id) {
-      await books.shipAll();
+      await books.catchUp();
       const { credited, spent } = await store.balance(id);
       const held = ledger.heldOn(balanceCounter(id));
       const total = (credited - spent) as NanoUsd;
       return { total, held, available: (total - held) as NanoUsd };
     },
     async use(id) {
-      await books.shipAll();
+      await books.catchUp();
       return { spent: await store.spent(id), held: ledger.heldOn(id) };
     },
     credit: (credit) => store.credit(credit),
     credits: (balance, limit) => store.credits(balance, limit),
     async receipt(id) {
-      await books.shipAll();
+      await books.catchUp();
       return store.receipt(id);
     },
     async receipts(balance, filter, limit, before) {
-      await books.shipAll();
+      await books.catchUp();
       return store.receipts(balance, filter, limit, before);
     },
     async usage(of) {
-      await books.shipAll();
+      await books.catchUp();
       return usage.sums(of);
     },
     fold: (before) => store.fold(before),
     async audit() {
       await books.journal.flushed();
-      await books.shipAll();
+      await books.catchUp();
       const { appliedThrough } = books;
       const audit = await store.audit();
       // What was shipped in this epoch is what this process has spent.

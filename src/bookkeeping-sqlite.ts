@@ -2,8 +2,8 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import { Keyring } from "./keys/keyring.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SqliteAccountStore } from "./store/account-store.ts";
-import { Books } from "./store/books.ts";
-import { Checkpointer } from "./store/checkpointer.ts";
+import { Bookkeeper } from "./store/bookkeeper.ts";
+import { Books, onThisThread } from "./store/books.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore } from "./store/ledger-store.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
@@ -12,64 +12,61 @@ import { UsageReader } from "./store/usage.ts";
 /** One process that keeps everything in its data folder. */
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
   const { folder, clock, log } = parts;
-  const controlDb = openDatabase(folder.databasePath);
-  const booksDb = openDatabase(folder.databasePath, "NORMAL");
-  const control = new LedgerStore(controlDb);
-  const store = new LedgerStore(booksDb);
-  const checkpointer = mendsWalReset(sqliteVersion(booksDb))
-    ? new Checkpointer(folder.databasePath, clock, (error) => log("books", { error: String(error) }))
+  const onFault = (error: unknown) => log("books", { error: String(error) });
+  const db = openDatabase(folder.databasePath);
+  const store = new LedgerStore(db);
+  const bookkeeper = mendsWalReset(sqliteVersion(db))
+    ? new Bookkeeper(folder.path, folder.databasePath, clock, onFault)
     : null;
-  const books = await Books.open({
-    ...journalOptions(parts, folder.path),
-    store,
-    ...(checkpointer === null ? {} : { checkpoint: () => checkpointer.now() }),
-  });
-  const ledger = new Ledger(clock, books.journal, control);
+  const ends = bookkeeper ?? onThisThread(store);
+  const books = await Books.open({ ...journalOptions(parts, folder.path), store: ends }, store.reached());
+  const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
-  const keys = new SqliteKeyStore(controlDb, clock);
+  const keys = new SqliteKeyStore(db, clock);
   const usage = new UsageReader(folder.databasePath);
+  /** Receipts are read once they are all there; on a database that refuses them, those that are. */
+  const booked = () => books.catchUp().catch(onFault);
   return {
     ledger,
     journal: books.journal,
     keys,
     nodes: { list: async () => [], close: async () => "unknown" },
-    accounts: new SqliteAccountStore(controlDb, clock),
+    accounts: new SqliteAccountStore(db, clock),
     keyring: new Keyring(keys),
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),
     use: (id) => ledger.use(id),
     async credit(credit) {
-      const done = control.credit(credit);
+      const done = store.credit(credit);
       if (done === null || done.repeated !== null) return done?.repeated ?? null;
       ledger.credited(credit.balanceId, credit.amount);
       return credit;
     },
-    credits: async (balance, limit) => control.credits(balance, limit),
+    credits: async (balance, limit) => store.credits(balance, limit),
     async receipt(id) {
-      books.applyAll();
-      return control.receipt(id);
+      await booked();
+      return store.receipt(id);
     },
     async receipts(balance, filter, limit, before) {
-      books.applyAll();
-      return control.receipts(balance, filter, limit, before);
+      await booked();
+      return store.receipts(balance, filter, limit, before);
     },
-    usage(of) {
-      books.applyAll();
+    async usage(of) {
+      await booked();
       return usage.sums(of);
     },
-    fold: async (before) => store.fold(before),
+    fold: (before) => ends.fold(before),
     async audit() {
       await books.journal.flushed();
-      books.applyAll();
-      return withMemory(control.audit(), ledger, books.appliedThrough, (id) => control.spent(id));
+      await booked();
+      return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id));
     },
     figures: () => [],
     async close() {
-      checkpointer?.stop();
       await books.close();
+      bookkeeper?.stop();
       usage.stop();
-      controlDb.close();
-      booksDb.close();
+      db.close();
     },
   };
 }

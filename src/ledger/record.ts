@@ -69,9 +69,17 @@ export interface TerminalRecord {
 }
 
 /** Parses one journal line; it was checksummed, so its form is believed. */
-export function parseRecord(text: string): LedgerRecord {
-  const record = JSON.parse(text) as LedgerRecord;
-  return record.kind === "terminal" ? { ...record, body: JSON.stringify(record.body) } : record;
+export const parseRecord = (text: string): LedgerRecord =>
+  parseTerminal(text) ?? (JSON.parse(text) as LedgerRecord);
+
+/** Null for a record of another kind. The receipt goes out as it went in: see `formatRecord`. */
+export function parseTerminal(text: string): TerminalRecord | null {
+  if (!text.startsWith(TERMINAL)) return null;
+  const bodyAt = text.indexOf(BODY);
+  return {
+    ...(JSON.parse(`${text.slice(0, bodyAt)}}`) as Omit<TerminalRecord, "body">),
+    body: text.slice(bodyAt + BODY.length, -1),
+  };
 }
 
 /** The receipt is JSON already and goes in as it is: quoting it again would cost as much as writing it did. */
@@ -93,5 +101,9 @@ export function formatRecord(record: LedgerRecord): string {
     counters,
     allowances,
   };
-  return `${JSON.stringify(rest).slice(0, -1)},"body":${body}}`;
+  return `${JSON.stringify(rest).slice(0, -1)}${BODY}${body}}`;
 }
+
+const TERMINAL = '{"kind":"terminal"';
+/** No member before it has text that could spell this: they are numbers, ids and states. */
+const BODY = ',"body":';

@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   unlinkSync,
   writeSync,
@@ -19,7 +20,8 @@ import { join } from "node:path";
 /** One folder, as the journal uses it. The simulator's disk tears writes and forgets what was not synced. */
 export interface Disk {
   list(): string[];
-  read(name: string): Uint8Array;
+  /** All of the file, or its bytes from `from` up to `to`, as many as it has of them. */
+  read(name: string, from?: number, to?: number): Uint8Array;
   /** Creates the file where it does not exist, or makes it of the one called `from`; its name is durable on return. */
   open(name: string, from?: string): DiskFile;
   /** Nothing goes by the old name any more, durably, on return or when the promise resolves. */
@@ -40,7 +42,10 @@ export interface DiskFile {
 export function folderDisk(folder: string, syncing: "inline" | "off-loop"): Disk {
   return {
     list: () => readdirSync(folder),
-    read: (name) => readFileSync(join(folder, name)),
+    read: (name, from = 0, to) =>
+      to === undefined
+        ? readFileSync(join(folder, name)).subarray(from)
+        : readSpan(join(folder, name), from, to),
     open(name, from) {
       if (from !== undefined) renameSync(join(folder, from), join(folder, name));
       const file = openFile(join(folder, name), syncing);
@@ -57,6 +62,20 @@ export function folderDisk(folder: string, syncing: "inline" | "off-loop"): Disk
       await syncFolderLater(folder);
     },
   };
+}
+
+function readSpan(path: string, from: number, to: number): Uint8Array {
+  const bytes = new Uint8Array(to - from);
+  const file = openSync(path, "r");
+  try {
+    let done = 0;
+    for (let read = 1; read > 0 && done < bytes.length; done += read) {
+      read = readSync(file, bytes, done, bytes.length - done, from + done);
+    }
+    return bytes.subarray(0, done);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Where a sync takes longer than this, it would stall every stream; it then goes to a thread of Bun's pool. */

@@ -36,7 +36,7 @@ export class DisklessBooks {
   }
 
   /** Resolves when everything that happened so far is in PostgreSQL; rejects when that cannot be reached. */
-  async shipAll(): Promise<void> {
+  async catchUp(): Promise<void> {
     if (!(await this.journal.flushed()))
       throw new StoreUnreachable(`nothing is committed: ${this.journal.failure}`);
   }

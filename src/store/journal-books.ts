@@ -1,26 +1,34 @@
 import type { CounterId } from "../ledger/counter.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Recovered, Replay, recoveredEnd } from "../ledger/recovery.ts";
-import type { Clock } from "../units/clock.ts";
+import type { Clock, Timer } from "../units/clock.ts";
 import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import { DurableJournal, journalFiles, readJournal, spareFiles, type Unapplied } from "./journal.ts";
 
 /**
- * What every database that follows a journal has in common: ends that were lost sight of are written, the ledger is
- * followed, and a page is turned once the database has all that stands on the older ones. How the ends get into the
- * database is each one's own.
+ * Journal and database together: a start replays the one into the other, and from then on the database follows the journal in
+ * batches, which nobody waits for. How a batch gets into the database is each database's own.
  */
 export abstract class JournalBooks<Options extends JournalBooksOptions> {
   readonly journal: DurableJournal;
   private readonly beats: Beats;
-  /** A rotation is done with once everything before this file is in the database. */
-  private retiring: number | null = null;
-  private going: Promise<void> | null = null;
+  /** Holds that are open, whichever file they were written to, stand in this one too, or in one behind it. */
+  private headed = 0;
+  /** Files before this one are gone. */
+  private retired = 0;
+  private retiring: Promise<void> | null = null;
   private ledger: Ledger | null = null;
+  private next: Timer | null = null;
+  private nextAfterMs = 0;
+  private bringing: Promise<void> | null = null;
+  /** By the database, the last time. */
+  private refused = false;
+  private closed = false;
 
   protected constructor(
     protected readonly options: Options,
+    private readonly pace: Pace,
     firstFile: number,
   ) {
     const { disk, clock, relaxed } = options;
@@ -31,13 +39,13 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
       fileBytes: options.journalFileBytes,
       relaxed,
       defer: options.defer,
-      onUnapplied: () => this.applySoon(),
+      onUnapplied: () => this.bringSoon(),
       after: (ms, run) => void clock.after(ms, run),
     });
   }
 
-  /** Ends are waiting to be brought into the database. */
-  protected abstract applySoon(): void;
+  /** Brings these into the database, all or none; rejects when it refuses. What it has already changes nothing. */
+  protected abstract bring(batch: readonly Unapplied[]): Promise<void>;
 
   /** Removes the files before this one, which the database has been told all of; false while it may forget that again. */
   protected abstract retire(before: number): Promise<boolean>;
@@ -48,9 +56,34 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     return next === undefined ? this.journal.durableNow : next.sequence - 1;
   }
 
-  /** Ends every hold that was left open at its last checkpoint. */
-  protected async endOrphans(replay: Replay): Promise<void> {
-    const { writeOffTokens, recoveredBody } = this.options;
+  /** Resolves when the database has everything that is durable now; rejects when it refuses. */
+  async catchUp(): Promise<void> {
+    const { durableNow } = this.journal;
+    while (this.appliedThrough < durableNow) await (this.bringing ?? this.bringBatch());
+  }
+
+  /** Tries to bring the rest; what stays in the journal is brought by the next start. True when nothing stayed. */
+  async close(): Promise<boolean> {
+    this.beats.stop();
+    await this.retiring;
+    this.closed = true;
+    this.next?.cancel();
+    await this.journal.close();
+    try {
+      await this.catchUp();
+      return true;
+    } catch (error) {
+      this.options.onFault(error);
+      return false;
+    }
+  }
+
+  /** Brings what was not applied in the life before, and ends every hold that it left open at its last checkpoint. */
+  protected async recover({ replay, unapplied }: ReadBack): Promise<void> {
+    const { writeOffTokens, recoveredBody, onRecovered } = this.options;
+    for (let from = 0; from < unapplied.length; from += RECOVERY_BATCH) {
+      await this.bring(unapplied.slice(from, from + RECOVERY_BATCH));
+    }
     for (const orphan of replay.orphans.values()) {
       const record = recoveredEnd(orphan, writeOffTokens, recoveredBody);
       this.journal.append(record);
@@ -60,6 +93,8 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
         `the journal cannot be written: ${this.journal.failure}. Free the disk, then start again.`,
       );
     }
+    await this.catchUp();
+    onRecovered?.(replay.orphans.size);
   }
 
   /** Checkpoints delivered tokens, turns the journal's page, forgets the idle. */
@@ -73,31 +108,54 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
   }
 
-  protected async stopKeepingUp(): Promise<void> {
-    this.beats.stop();
-    await this.going;
+  /** Collects the ends of some time into one batch, or as many as fit into one. */
+  private bringSoon(): void {
+    const { pace, journal } = this;
+    if (this.closed || this.bringing !== null || journal.unappliedCount === 0) return;
+    const isFull = journal.unappliedCount >= pace.batch;
+    const afterMs = this.refused ? RETRY_MS : isFull ? pace.behindMs : pace.afterMs;
+    if (this.next !== null && this.nextAfterMs <= afterMs) return;
+    this.next?.cancel();
+    this.nextAfterMs = afterMs;
+    this.next = this.options.clock.after(afterMs, () => {
+      this.next = null;
+      if (this.bringing === null) this.bringBatch().catch(this.options.onFault);
+    });
   }
 
-  /** However long the last page stays, for instance while a backup reads the database: the next is begun when this one is full. */
+  private bringBatch(): Promise<void> {
+    const { journal } = this;
+    const batch = journal.unapplied(this.pace.batch);
+    this.refused = true;
+    this.bringing = this.bring(batch)
+      .then(() => {
+        journal.applied(batch.length);
+        this.refused = false;
+      })
+      .finally(() => {
+        this.bringing = null;
+        this.bringSoon();
+      });
+    return this.bringing;
+  }
+
+  /** However long the older files stay, for instance while a backup reads the database: the next is begun when this one is full. */
   private turnPage(): void {
     const { journal } = this;
-    if (journal.full && this.ledger !== null && journal.rotate(this.ledger.openRecords())) {
-      this.retiring = journal.currentFile;
-    }
-    const { retiring } = this;
-    if (retiring === null || this.going !== null || !journal.headWritten) return;
-    const oldest = journal.unapplied(1)[0];
-    if (oldest !== undefined && oldest.file < retiring) return;
-    this.going = this.retired(retiring);
+    if (journal.full && this.ledger !== null) journal.rotate(this.ledger.openRecords());
+    if (journal.headWritten) this.headed = journal.currentFile;
+    const oldest = journal.unapplied(1)[0]?.file ?? this.headed;
+    const before = Math.min(this.headed, oldest);
+    if (before > this.retired && this.retiring === null) this.retiring = this.retireSome(before);
   }
 
-  private async retired(before: number): Promise<void> {
+  private async retireSome(before: number): Promise<void> {
     try {
-      if ((await this.retire(before)) && this.retiring === before) this.retiring = null;
+      if (await this.retire(before)) this.retired = before;
     } catch (error) {
       this.options.onFault(error);
     } finally {
-      this.going = null;
+      this.retiring = null;
     }
   }
 }
@@ -115,15 +173,32 @@ export interface JournalBooksOptions {
   readonly onFault: (error: unknown) => void;
 }
 
+/** How a database follows its journal. */
+export interface Pace {
+  /** Ends that go into the database together at most. */
+  readonly batch: number;
+  /** An end waits for others so long at most. */
+  readonly afterMs: number;
+  /** Between batches while ends come faster than that, so that what waits does not grow. */
+  readonly behindMs: number;
+}
+
+/** After the database has refused. */
+const RETRY_MS = 500;
+const RECOVERY_BATCH = 2_000;
+
+/** What the journal says of the life before. */
+export interface ReadBack {
+  readonly replay: Replay;
+  readonly unapplied: readonly Unapplied[];
+  readonly nextFile: number;
+}
+
 /**
- * What the journal says of the life before; `reached` is how far the database had come in each file, in bytes. A file's
- * number is never used again, not even where the files were lost: what is written would be taken for booked, and what a file
- * holds of its former number for written.
+ * `reached` is how far the database had come in each file, in bytes. A file's number is never used again, not even where the
+ * files were lost: what is written would be taken for booked, and what a file holds of its former number for written.
  */
-export function readBack(
-  disk: Disk,
-  reached: ReadonlyMap<number, number>,
-): { replay: Replay; unapplied: Unapplied[]; nextFile: number } {
+export function readBack(disk: Disk, reached: ReadonlyMap<number, number>): ReadBack {
   const replay = new Replay();
   const unapplied: Unapplied[] = [];
   for (const { record, file, bytes } of readJournal(disk)) {

@@ -1,4 +1,4 @@
-import { formatRecord, type LedgerRecord, parseRecord } from "../ledger/record.ts";
+import { formatRecord, type LedgerRecord } from "../ledger/record.ts";
 
 /**
  * Journal records as lines, `check json`: the check is the CRC-32 of the JSON's bytes, salted with the number of the file, in
@@ -53,10 +53,11 @@ function writeHex(value: number, into: Uint8Array, at: number): void {
 }
 
 /**
- * The records in the bytes of the file with this number, in order, with the place where each ends; stops at the first line
- * that was torn, or belongs to a former number.
+ * The records, as JSON, in the bytes of the file with this number, in order, with the place where each ends; stops at the first
+ * line that was torn, or belongs to a former number.
  */
-export function* readLines(content: Buffer, file: number): Generator<{ record: LedgerRecord; end: number }> {
+export function* readLines(bytes: Uint8Array, file: number): Generator<{ text: string; end: number }> {
+  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const salt = saltOf(file);
   for (let start = 0; ; ) {
     const end = content.indexOf(LF, start);
@@ -67,7 +68,7 @@ export function* readLines(content: Buffer, file: number): Generator<{ record: L
     // Lines had no salt while files were never used again, and a folder may be of that time.
     if (check !== hex(crc ^ salt) && check !== hex(crc)) return;
     start = end + 1;
-    yield { record: parseRecord(content.toString("utf8", textStart, end)), end: start };
+    yield { text: content.toString("utf8", textStart, end), end: start };
   }
 }
 

@@ -5,8 +5,9 @@ import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { Disk } from "./disk.ts";
 import { foldEnds, type SummedEnd, words } from "./fold.ts";
-import { places, type Unapplied } from "./journal.ts";
+import { journalEnds, places, type Unapplied } from "./journal.ts";
 
 /**
  * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends of requests
@@ -25,12 +26,24 @@ export class LedgerStore implements Sums {
    */
   apply(batch: readonly Unapplied[]): void {
     if (batch.length === 0) return;
-    this.db.transaction(() => {
-      const spent = new Map<CounterId, number>();
-      for (const { record } of batch) if (this.book(record)) addSpending(spent, record);
-      for (const [counter, amount] of spent) this.statements.spend.run(counter, amount);
-      for (const [file, bytes] of places(batch)) this.statements.reached.run(file, bytes);
-    })();
+    this.db
+      .transaction(() => {
+        const spent = new Map<CounterId, number>();
+        for (const { record } of batch) if (this.book(record)) addSpending(spent, record);
+        for (const [counter, amount] of spent) this.statements.spend.run(counter, amount);
+        for (const [file, bytes] of places(batch)) this.statements.reached.run(file, bytes);
+      })
+      .immediate();
+  }
+
+  /** The same of the ends that stand in the journal's files up to these places, in bytes. */
+  applyThrough(journal: Disk, through: ReadonlyMap<number, number>): void {
+    const reached = this.reached();
+    const batch: Unapplied[] = [];
+    for (const [file, bytes] of through) {
+      for (const end of journalEnds(journal, file, reached.get(file) ?? 0, bytes)) batch.push(end);
+    }
+    this.apply(batch);
   }
 
   /** How far each journal file has been applied, in bytes. */
@@ -44,8 +57,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Makes everything applied so far durable in the database itself. False when somebody else who reads it, such as a backup,
-   * keeps that from coming about: then not even the log of it need have been synced.
+   * Makes all that was committed before durable in the database itself. False when somebody else who reads it, such as a backup,
+   * keeps that from coming about: then not even the log of it need have been synced. Nobody who writes waits for it.
    */
   checkpoint(): boolean {
     const { busy, log, checkpointed } = this.statements.checkpoint.get()!;
@@ -65,15 +78,17 @@ export class LedgerStore implements Sums {
    * key before. Null, and nothing is credited, where it would come to more in all than is counted exactly.
    */
   credit(credit: Credit): { repeated: Credit | null } | null {
-    return this.db.transaction((): { repeated: Credit | null } | null => {
-      const known = this.statements.creditByKey.get(credit.idempotencyKey);
-      if (known !== null) return { repeated: { ...known, idempotencyKey: credit.idempotencyKey } };
-      const { at, idempotencyKey, balanceId, amount, note } = credit;
-      if (this.credited(balanceId) + amount > MAX_NANO_USD) return null;
-      this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note);
-      this.statements.credit.run(balanceCounter(balanceId), amount);
-      return { repeated: null };
-    })();
+    return this.db
+      .transaction((): { repeated: Credit | null } | null => {
+        const known = this.statements.creditByKey.get(credit.idempotencyKey);
+        if (known !== null) return { repeated: { ...known, idempotencyKey: credit.idempotencyKey } };
+        const { at, idempotencyKey, balanceId, amount, note } = credit;
+        if (this.credited(balanceId) + amount > MAX_NANO_USD) return null;
+        this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note);
+        this.statements.credit.run(balanceCounter(balanceId), amount);
+        return { repeated: null };
+      })
+      .immediate();
   }
 
   receipt(id: ReceiptId): StoredReceipt | null {
@@ -110,16 +125,18 @@ export class LedgerStore implements Sums {
    * many; none, when there are no more. Running sums stay as they are, because they are of everything.
    */
   fold(before: EpochMs): number {
-    return this.db.transaction((): number => {
-      const ends = this.statements.oldest.all(before);
-      const { months, counters } = foldEnds(ends);
-      for (const { balance_id, month, receipts, charged, written_off, lost } of months) {
-        this.statements.foldMonth.run(balance_id, month, receipts, charged, written_off, lost);
-      }
-      for (const [counter, spent] of counters) this.statements.foldCounter.run(counter, spent);
-      for (const { seq } of ends) this.statements.forgetEnd.run(seq);
-      return ends.length;
-    })();
+    return this.db
+      .transaction((): number => {
+        const ends = this.statements.oldest.all(before);
+        const { months, counters } = foldEnds(ends);
+        for (const { balance_id, month, receipts, charged, written_off, lost } of months) {
+          this.statements.foldMonth.run(balance_id, month, receipts, charged, written_off, lost);
+        }
+        for (const [counter, spent] of counters) this.statements.foldCounter.run(counter, spent);
+        for (const { seq } of ends) this.statements.forgetEnd.run(seq);
+        return ends.length;
+      })
+      .immediate();
   }
 
   /**
@@ -127,6 +144,11 @@ export class LedgerStore implements Sums {
    * whose running sum is not what those say; none, when the books are right.
    */
   audit(): StoreAudit {
+    // All of it as it was at one moment: others write meanwhile.
+    return this.db.transaction(() => this.recompute())();
+  }
+
+  private recompute(): StoreAudit {
     const credited = new Map<string, bigint>();
     const spent = new Map<string, bigint>();
     const totals = { credits: 0n, charges: 0n, losses: 0n, writeOffs: 0n };
@@ -351,7 +373,7 @@ function prepare(db: Database) {
     reachedAll: db.query<{ file: number; bytes: number }, []>("SELECT file, bytes FROM applied"),
     forgetReached: db.query<never, [number]>("DELETE FROM applied WHERE file < ?"),
     checkpoint: db.query<{ busy: number; log: number; checkpointed: number }, []>(
-      "PRAGMA wal_checkpoint(TRUNCATE)",
+      "PRAGMA wal_checkpoint(PASSIVE)",
     ),
   };
 }

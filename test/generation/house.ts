@@ -13,7 +13,7 @@ import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
-import { Books } from "../../src/store/books.ts";
+import { Books, onThisThread } from "../../src/store/books.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
@@ -37,17 +37,18 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const charged: string[] = [];
   const told: string[] = [];
   const counted: ("text" | "files")[] = [];
-  const books = await Books.open({
+  const opening = {
     disk,
-    store,
+    store: onThisThread(store),
     clock,
     relaxed: false,
     journalFileBytes: 1_000_000,
     writeOffTokens: 50,
-    defer: (run) => void setImmediate(run),
+    defer: (run: () => void) => void setImmediate(run),
     recoveredBody: recoveredReceipt,
-    onFault: (error) => faults.push(error),
-  });
+    onFault: (error: unknown) => faults.push(error),
+  };
+  const books = await Books.open(opening, store.reached());
   const ledger = new Ledger(clock, books.journal, options.sums ?? store);
   books.follow(ledger);
   const health = new Health(clock);
@@ -132,7 +133,8 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         signal: new AbortController().signal,
       }),
     receipt(answer) {
-      books.applyAll();
+      // The books will do so again, which changes nothing.
+      store.apply(books.journal.unapplied(1_000));
       const stored = store.receipt(answer.headers["x-gateway-receipt"] as never);
       return stored === null ? null : JSON.parse(stored.body);
     },

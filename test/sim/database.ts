@@ -1,6 +1,10 @@
 import { Database } from "bun:sqlite";
+import type { EndStore } from "../../src/store/books.ts";
+import type { Disk } from "../../src/store/disk.ts";
+import { places } from "../../src/store/journal.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
+import type { Clock } from "../../src/units/clock.ts";
 import type { Random } from "./random.ts";
 
 /**
@@ -30,6 +34,31 @@ export class SimulatedDatabase {
     this.db.run("SAVEPOINT sure");
   }
 
+  /**
+   * What one life of the process asks of it: done in the order in which it was asked, after a while, and answered after another,
+   * unless the life ends before. `refuses` says whether its disk is full.
+   */
+  bookkeeper(journal: Disk, clock: Clock, random: Random, refuses: () => boolean): EndStore {
+    const { store } = this;
+    const someTime = () =>
+      new Promise<void>((resolve) => void clock.after(random.below(MOST_MS), () => resolve()));
+    let before = Promise.resolve();
+    function asked<T>(task: () => T): Promise<T> {
+      const done = before.then(someTime).then(() => {
+        if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
+        return task();
+      });
+      before = done.then(someTime, someTime);
+      return before.then(() => done);
+    }
+    return {
+      apply: (batch) => asked(() => store.applyThrough(journal, places(batch))),
+      checkpoint: () => asked(() => random.chance(0.8) && store.checkpoint()),
+      forgetReachedBefore: (file) => asked(() => store.forgetReachedBefore(file)),
+      fold: (at) => asked(() => store.fold(at)),
+    };
+  }
+
   crash(random: Random, kind: "process" | "power"): void {
     if (kind === "power" && random.chance(0.7)) this.db.run("ROLLBACK TO sure");
     this.durable();
@@ -40,6 +69,8 @@ export class SimulatedDatabase {
     this.db.run("SAVEPOINT sure");
   }
 }
+
+const MOST_MS = 40;
 
 function emptyDatabase(): Uint8Array {
   const db = new Database(":memory:", { strict: true });

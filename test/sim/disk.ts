@@ -17,8 +17,8 @@ export class SimulatedDisk implements Disk {
     return [...this.files.keys()];
   }
 
-  read(name: string): Uint8Array {
-    return this.files.get(name)!.content();
+  read(name: string, from?: number, to?: number): Uint8Array {
+    return this.files.get(name)!.content().subarray(from, to);
   }
 
   open(name: string, from?: string): DiskFile {

@@ -66,6 +66,8 @@ class World {
   private readonly auditor = new Auditor();
   /** Receipts are deleted at moments of its own, so that nothing else happens differently for it. */
   private readonly deleting: Random;
+  /** The same of what the database does. */
+  private readonly booking: Random;
   /** What was read of receipts before they were deleted. */
   private readonly deleted = new Map<string, BookedReceipt>();
   private readonly served = new Map<string, Served[]>();
@@ -82,6 +84,7 @@ class World {
   constructor(seed: number) {
     this.random = new Random(seed);
     this.deleting = new Random(seed + 1_000_000_007);
+    this.booking = new Random(seed + 2_000_000_011);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
     this.crashing = this.random.pick([0.005, 0.04]);
     this.keys = makeKeys(this.random);
@@ -152,19 +155,21 @@ class World {
     const hosts = new SimulatedHosts(this.served, clock, this.random, () => this.trouble);
     let books: Books | null = null;
     let failed: unknown = null;
-    void Books.open({
-      disk: this.disk,
-      store: this.database.store,
+    const { disk, database } = this;
+    const opening = {
+      disk,
+      store: database.bookkeeper(disk, clock, this.booking, () => disk.mood !== "fine"),
       clock,
       relaxed: false,
       journalFileBytes: this.random.pick(JOURNAL_FILE_BYTES),
       writeOffTokens: WRITE_OFF_TOKENS,
-      defer: (run) => void clock.after(0, run),
+      defer: (run: () => void) => void clock.after(0, run),
       recoveredBody: recoveredReceipt,
-      onFault: (error) => {
-        if (this.disk.mood === "fine") throw error;
+      onFault: (error: unknown) => {
+        if (disk.mood === "fine" && !String(error).includes("SQLITE_FULL")) throw error;
       },
-    }).then(
+    };
+    void Books.open(opening, database.store.reached()).then(
       (opened) => {
         books = opened;
       },

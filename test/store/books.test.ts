@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { Books, type BooksOptions, type EndStore } from "../../src/store/books.ts";
+import { Books, type BooksOptions, type EndStore, onThisThread } from "../../src/store/books.ts";
 import { journalFiles, type Unapplied } from "../../src/store/journal.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
@@ -13,27 +13,39 @@ import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";
 
 const NO_STORE: EndStore = {
-  apply() {},
-  reached: () => new Map(),
-  forgetReachedBefore() {},
-  checkpoint: () => true,
+  apply: async () => {},
+  forgetReachedBefore: async () => {},
+  checkpoint: async () => true,
+  fold: async () => 0,
 };
 
-const booksOn = (clock: ManualClock, more: Partial<BooksOptions>) =>
-  Books.open({
-    disk: new SimulatedDisk(),
-    store: NO_STORE,
-    clock,
-    relaxed: false,
-    journalFileBytes: 1e9,
-    writeOffTokens: 50,
-    defer: queueMicrotask,
-    recoveredBody: () => "{}",
-    onFault(error) {
-      throw error;
+const booksOn = (clock: ManualClock, more: Partial<BooksOptions>, reached = new Map<number, number>()) =>
+  Books.open(
+    {
+      disk: new SimulatedDisk(),
+      store: NO_STORE,
+      clock,
+      relaxed: false,
+      journalFileBytes: 1e9,
+      writeOffTokens: 50,
+      defer: queueMicrotask,
+      recoveredBody: () => "{}",
+      onFault(error) {
+        throw error;
+      },
+      ...more,
     },
-    ...more,
-  });
+    reached,
+  );
+
+const NOTHING_OPEN = { checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger;
+
+async function passed(clock: ManualClock, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    clock.advance(1_000);
+    await Bun.sleep(0);
+  }
+}
 
 /** A busy core settles half as many a second. */
 const RATE_PER_MS = 20;
@@ -41,7 +53,7 @@ const RATE_PER_MS = 20;
 test("the database keeps up with more ends than a core can settle, in slices that are short", async () => {
   const clock = new ManualClock();
   const slices: number[] = [];
-  const apply = (batch: readonly Unapplied[]) => void slices.push(batch.length);
+  const apply = async (batch: readonly Unapplied[]) => void slices.push(batch.length);
   const books = await booksOn(clock, { store: { ...NO_STORE, apply } });
   let most = 0;
   for (let ms = 0; ms < 1_000; ms++) {
@@ -58,7 +70,7 @@ test("the database keeps up with more ends than a core can settle, in slices tha
 test("a database that refuses is asked twice a second, however many ends come", async () => {
   const clock = new ManualClock();
   let asked = 0;
-  const apply = () => {
+  const apply = async () => {
     asked += 1;
     throw new Error("SQLITE_FULL");
   };
@@ -81,22 +93,16 @@ test("a file of the journal is kept until the database has come through with wha
     asked += 1;
     return through;
   };
-  const books = await booksOn(clock, { disk, checkpoint, journalFileBytes: 1 });
-  books.follow({ checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger);
+  const books = await booksOn(clock, { disk, store: { ...NO_STORE, checkpoint }, journalFileBytes: 1 });
+  books.follow(NOTHING_OPEN);
   const first = books.journal.currentFile;
   books.journal.append(end(1));
   await books.journal.flushed();
-  const pass = async (seconds: number) => {
-    for (let second = 0; second < seconds; second++) {
-      clock.advance(1_000);
-      await Bun.sleep(0);
-    }
-  };
-  await pass(5);
+  await passed(clock, 5);
   expect(asked).toBeGreaterThan(1);
   expect(journalFiles(disk)).toContain(first);
   through = true;
-  await pass(2);
+  await passed(clock, 2);
   expect(journalFiles(disk)).not.toContain(first);
   await books.close();
 });
@@ -104,8 +110,8 @@ test("a file of the journal is kept until the database has come through with wha
 test("a file of the journal goes although there is always something on its way to the next", async () => {
   const clock = new ManualClock();
   const disk = new SimulatedDisk();
-  const books = await booksOn(clock, { disk, checkpoint: async () => true, journalFileBytes: 1 });
-  books.follow({ checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger);
+  const books = await booksOn(clock, { disk, journalFileBytes: 1 });
+  books.follow(NOTHING_OPEN);
   const first = books.journal.currentFile;
   for (let second = 0; second < 5; second++) {
     books.journal.append(end(second));
@@ -123,8 +129,8 @@ test("while the database does not come through, one file of the journal follows 
   const disk = new SimulatedDisk();
   let through = false;
   const checkpoint = async () => through;
-  const books = await booksOn(clock, { disk, checkpoint, journalFileBytes: 1_000 });
-  books.follow({ checkpoint() {}, openRecords: () => [], forgetIdle: () => [] } as unknown as Ledger);
+  const books = await booksOn(clock, { disk, store: { ...NO_STORE, checkpoint }, journalFileBytes: 1_000 });
+  books.follow(NOTHING_OPEN);
   const pass = async () => {
     for (let one = 0; one < 10; one++) books.journal.append(end(one));
     await books.journal.flushed();
@@ -156,21 +162,27 @@ test("a start keeps the journal's files while somebody reads the database, becau
   const folder = mkdtempSync(join(tmpdir(), "books-"));
   const path = join(folder, "gateway.sqlite");
   const db = openDatabase(path, "NORMAL");
-  db.run("PRAGMA busy_timeout = 0");
+  const store = new LedgerStore(db);
   const disk = new SimulatedDisk();
-  const open = () => booksOn(new ManualClock(), { disk, store: new LedgerStore(db) });
+  const open = async () => {
+    const clock = new ManualClock();
+    const books = await booksOn(clock, { disk, store: onThisThread(store) }, store.reached());
+    books.follow(NOTHING_OPEN);
+    return { books, second: () => passed(clock, 1) };
+  };
   const first = await open();
-  first.journal.append(end(1));
-  await first.journal.flushed();
+  first.books.journal.append(end(1));
+  await first.books.journal.flushed();
 
   const reader = new Database(path, { readonly: true });
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM ends").get();
-  await open();
-  expect(journalFiles(disk)).toContain(first.journal.currentFile);
-  reader.run("COMMIT");
   const last = await open();
-  expect(journalFiles(disk)).toEqual([last.journal.currentFile]);
+  await last.second();
+  expect(journalFiles(disk)).toContain(first.books.journal.currentFile);
+  reader.run("COMMIT");
+  await last.second();
+  expect(journalFiles(disk)).toEqual([last.books.journal.currentFile]);
   expect(db.query("SELECT receipt FROM ends").all()).toEqual([{ receipt: "rcpt_1" }]);
   reader.close();
   db.close();

@@ -39,7 +39,7 @@ test("whoever waits for what has happened does not wait for what happens meanwhi
   });
   books.journal.append(end(0));
   await books.journal.flushed();
-  await books.shipAll();
+  await books.catchUp();
   expect(batches).toBeLessThan(ENOUGH);
   books.journal.append(end(-1));
   await books.journal.flushed();
