@@ -282,13 +282,13 @@ interface TotalRow {
   spent: number;
 }
 
-/** At some 11 µs each, a slice stays under a millisecond. */
-const FOLD_SLICE = 64;
+/** At some 11 µs each, who changes a key waits for three milliseconds at most. */
+const FOLD_SLICE = 256;
 /**
  * Ends are booked nearly in the order of their admission: among so many of the first, those that are old are found. Only
  * receipts of a clock that was ahead can be in the way, and only more of them than this.
  */
-const FOLD_SCANNED = 256;
+const FOLD_SCANNED = 1_024;
 
 /** Receipts that one page looks at: some 5 ms of the event loop when a model is filtered for. */
 const MAX_SCANNED = 2_000;

@@ -14,7 +14,7 @@ export function openDatabase(path: string, synchronous: "FULL" | "NORMAL" = "FUL
   db.run(`PRAGMA synchronous = ${synchronous}`);
   db.run("PRAGMA foreign_keys = ON");
   db.run("PRAGMA busy_timeout = 5000");
-  // See checkpointer.ts; this bound only matters while that thread cannot keep up.
+  // See bookkeeper.ts; this bound only matters while that thread cannot keep up.
   db.run(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_CHECKPOINT_PAGES}`);
   migrate(db);
   return db;
