@@ -108,6 +108,7 @@ class World {
     else await this.pass(random.below(2_000));
     await this.quiet();
     this.watch();
+    if (this.booking.chance(0.1)) this.compareMemory();
     if (this.deleting.chance(0.3)) this.deleteReceipts();
   }
 
@@ -275,6 +276,16 @@ class World {
     }
   }
 
+  /** What the ledger remembers is what the books say, but for ends that are on their way there. */
+  private compareMemory(): void {
+    const { ledger, books } = this.life!;
+    for (const { id, spent, changedBy } of ledger.booked()) {
+      if (changedBy > books.appliedThrough) continue;
+      const booked = this.database.store.spent(id);
+      check(booked === spent, `${id} has spent ${booked} by the books, and ${spent} in memory`);
+    }
+  }
+
   /** Much sooner than anybody would: a crash then finds their ends in the journal still. */
   private deleteReceipts(): void {
     for (const receipt of this.receipts()) this.deleted.set(receipt.id, receipt);
@@ -328,6 +339,7 @@ class World {
 interface Life {
   readonly clock: Clock;
   readonly ledger: Ledger;
+  readonly books: Books;
   readonly generate: ReturnType<typeof generator>;
   end(): void;
 }
@@ -382,7 +394,7 @@ function openHouse(parts: {
     keepRefused() {},
     onFault: rethrow,
   };
-  return { clock, ledger, generate: generator(house), end: parts.end };
+  return { clock, ledger, books, generate: generator(house), end: parts.end };
 }
 
 /** Sends one request and notes what it sees; may leave at any time, or read slowly. */
