@@ -6,6 +6,7 @@ import { Books } from "./admin/books.tsx";
 import { ConfigPage } from "./admin/config.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
+import { ReceiptPage } from "./admin/receipt.tsx";
 import { Api, ApiRefusal } from "./api.ts";
 import { TextField } from "./parts/field.tsx";
 import { Frame, Head, Mark } from "./parts/frame.tsx";
@@ -79,7 +80,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
   return (
     <Frame
       places={PLACES}
-      current={route[0] ?? ""}
+      current={route[0] === "receipts" ? "balances" : (route[0] ?? "")}
       foot={
         <>
           <a href="status">Status</a>
@@ -108,6 +109,8 @@ function pageFor([place = "", id]: readonly string[]) {
       return <Hosts />;
     case "balances":
       return id === undefined ? <Balances /> : <Balance key={id} id={id} />;
+    case "receipts":
+      return <ReceiptPage key={id} id={id ?? ""} />;
     case "books":
       return <Books />;
     case "config":

@@ -47,7 +47,7 @@ models:
 
   test("finds a balance by a key's id, and credits it once", async () => {
     await operator.link("Balances").click();
-    await operator.field("Find by id").fill(customer.id);
+    await operator.field("Find").fill(customer.id);
     await operator.button("Open").click();
     await operator.button("Add credit").click();
     await operator.field("Amount in dollars").fill("12.5");
@@ -57,6 +57,37 @@ models:
     const { json } = await gateway.send("GET", "/v1/me", { bearer: customer.recovery_secret });
     expect(json.balance_usd).toBe(12.5);
     expect((await ask("sim/echo")).status).toBe(200);
+  });
+
+  test("raises a customer's limit, and the rest of the key stays", async () => {
+    await operator.button(/^Limits/).click();
+    await operator.field("Dollars a day").fill("80");
+    await operator.button("Save").click();
+    await operator.page.getByRole("dialog").waitFor({ state: "detached" });
+    await operator.page.getByText("of $80").waitFor();
+    const { json } = await gateway.send("GET", "/v1/me", { bearer: customer.key });
+    expect(json.key).toMatchObject({ daily_limit_usd: 80, rpm_limit: 60, allowed_models: null });
+  });
+
+  test("finds the receipt that a customer reports, and the way from it to the customer's other requests", async () => {
+    const asked = await gateway.chat(customer.key, { model: "sim/echo" });
+    await operator.link("Balances").click();
+    await operator.field("Find").fill(asked.headers.get("x-gateway-receipt")!);
+    await operator.button("Open").click();
+    await operator.heading("Attempts").waitFor();
+    await operator.link(customer.balance_id).click();
+    await operator.heading("Requests").waitFor();
+    await operator.page.locator("td.when").first().waitFor();
+  });
+
+  test("is told that nobody has signed in with an address", async () => {
+    await operator.link("Balances").click();
+    await operator.field("Find").fill("nobody@example.com");
+    await operator.button("Open").click();
+    await operator.page.getByText("Nobody has signed in with that").waitFor();
+    await operator.field("Find").fill(customer.balance_id);
+    await operator.button("Open").click();
+    await operator.button("Add credit").waitFor();
   });
 
   test("suspends, with a reason that the customer is told, and lifts it", async () => {

@@ -1,3 +1,5 @@
+import type { ReceiptAnswer } from "../answers.ts";
+
 /** What the operator's endpoints answer with, as far as the pages and the commands read it. */
 export interface BalanceRow {
   readonly id: string;
@@ -8,6 +10,10 @@ export interface BalanceRow {
   readonly available_usd: number;
   readonly held_usd: number;
   readonly live_keys?: number;
+}
+
+export interface OwnedReceipt extends ReceiptAnswer {
+  readonly balance_id: string;
 }
 
 export interface Decision {

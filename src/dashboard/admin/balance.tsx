@@ -1,18 +1,19 @@
 import { useState } from "preact/hooks";
 import type { KeyAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
-import { moment, roughUsd, usd, words } from "../format.ts";
+import { moment, usd, words } from "../format.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { Choice, readLimit, TextField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
-import { KeyState, works } from "../parts/key-state.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
+import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { useAction, useResource } from "../resource.ts";
 import type { BalanceRow, Decision } from "./answers.ts";
+import { KeyRow } from "./key-row.tsx";
 import { useOperator } from "./operator.ts";
 
-/** One balance: its money and keys, credit, and suspension. */
+/** One balance: its money, keys and requests, credit, and suspension. */
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
   const balance = useResource(() => api.get<BalanceRow>(`admin/balances/${id}`), [api, id]);
@@ -90,6 +91,9 @@ export function Balance({ id }: { id: string }) {
                     <tr>
                       <th scope="col">Key</th>
                       <th scope="col">State</th>
+                      <th scope="col" class="end wide-only">
+                        Today
+                      </th>
                       <th scope="col" class="end">
                         This month
                       </th>
@@ -100,7 +104,7 @@ export function Balance({ id }: { id: string }) {
                   </thead>
                   <tbody>
                     {data.map((key) => (
-                      <KeyRow key={key.id} of={key} onRevoked={keys.reload} />
+                      <KeyRow key={key.id} of={key} onChanged={keys.reload} />
                     ))}
                   </tbody>
                 </table>
@@ -109,60 +113,16 @@ export function Balance({ id }: { id: string }) {
           )}
         </Loaded>
       </section>
+      <section aria-labelledby="receipts">
+        <h2 id="receipts">Requests</h2>
+        <ReceiptPages
+          key={id}
+          ask={(before) =>
+            api.get(`admin/balances/${id}/receipts?limit=20${before === null ? "" : `&before=${before}`}`)
+          }
+        />
+      </section>
     </>
-  );
-}
-
-function KeyRow({ of, onRevoked }: { of: KeyAnswer; onRevoked: () => void }) {
-  const api = useOperator();
-  const [asked, setAsked] = useState(false);
-  const revoke = useAction(async () => {
-    await api.post(`admin/keys/${of.id}/revoke`);
-    setAsked(false);
-    onRevoked();
-  });
-  return (
-    <tr>
-      <td>
-        {of.name ?? "Unnamed key"}
-        <div class="mono soft small">{of.prefix}…</div>
-      </td>
-      <td>
-        <KeyState of={of} />
-      </td>
-      <td class="end">
-        {roughUsd(of.used_month_usd)}
-        {of.monthly_limit_usd !== null && <span class="soft"> of {roughUsd(of.monthly_limit_usd)}</span>}
-      </td>
-      <td class="end">
-        {works(of) && (
-          <button type="button" class="link danger" onClick={() => setAsked(true)}>
-            Revoke<span class="unseen"> {of.name ?? of.prefix}</span>
-          </button>
-        )}
-        {asked && (
-          <Dialog title="Revoke the key" onClose={() => setAsked(false)}>
-            <p>
-              <strong>{of.name ?? of.prefix}</strong> stops with its very next request, for good.
-            </p>
-            <Problem error={revoke.error} />
-            <div class="row">
-              <button
-                type="button"
-                class="primary danger"
-                disabled={revoke.busy}
-                onClick={() => revoke.run()}
-              >
-                Revoke now
-              </button>
-              <button type="button" class="quiet" onClick={() => setAsked(false)}>
-                Keep it
-              </button>
-            </div>
-          </Dialog>
-        )}
-      </td>
-    </tr>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { List } from "../api.ts";
+import type { Api, List } from "../api.ts";
 import { moment, usd } from "../format.ts";
 import { TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -9,7 +9,7 @@ import { go } from "../route.ts";
 import type { BalanceRow } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
-/** Everybody's balances, newest first, and the way to one whose id, or a key's id, is known. */
+/** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {
   const api = useOperator();
   const first = useResource(() => api.get<List<BalanceRow>>("admin/balances"), [api]);
@@ -51,12 +51,12 @@ export function Balances() {
 function Find() {
   const api = useOperator();
   const [text, setText] = useState("");
+  const [several, setSeveral] = useState<readonly string[]>([]);
   const find = useAction(async () => {
-    const id = encodeURIComponent(text.trim());
-    if (!id.startsWith("key_"))
-      return go(`balances/${(await api.get<BalanceRow>(`admin/balances/${id}`)).id}`);
-    const key = await api.get<{ balance_id: string }>(`admin/keys/${id}`);
-    go(`balances/${key.balance_id}`);
+    const places = await placesOf(text.trim(), api);
+    if (places.length === 0) throw new Error("Nobody has signed in with that, and it has no balance.");
+    if (places.length === 1) return go(places[0]!);
+    setSeveral(places);
   });
   return (
     <form
@@ -66,13 +66,45 @@ function Find() {
         find.run();
       }}
     >
-      <TextField label="Find by id" value={text} onValue={setText} placeholder="bal_… or key_…" required />
+      <TextField
+        label="Find"
+        value={text}
+        onValue={setText}
+        placeholder="bal_…, key_…, rcpt_… or a mail address"
+        required
+      />
       <button type="submit" class="quiet" disabled={find.busy}>
         Open
       </button>
       <Problem error={find.error} />
+      {several.length > 0 && (
+        <ul class="found">
+          {several.map((place) => (
+            <li key={place}>
+              <a href={`#/${place}`} class="mono">
+                {place.replace(/^.*\//, "")}
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
     </form>
   );
+}
+
+/** The pages that something stands for that a user writes to the operator: an id, a mail address or a wallet. */
+async function placesOf(text: string, api: Api): Promise<readonly string[]> {
+  const id = encodeURIComponent(text);
+  if (text.startsWith("rcpt_")) return [`receipts/${id}`];
+  if (text.startsWith("key_")) {
+    return [`balances/${(await api.get<{ balance_id: string }>(`admin/keys/${id}`)).balance_id}`];
+  }
+  if (!text.includes("@") && !text.startsWith("0x")) {
+    return [`balances/${(await api.get<BalanceRow>(`admin/balances/${id}`)).id}`];
+  }
+  const query = `${text.includes("@") ? "email" : "wallet"}=${id}`;
+  const { data } = await api.get<List<{ balance_ids: readonly string[] }>>(`admin/accounts?${query}`);
+  return data.flatMap(({ balance_ids }) => balance_ids.map((balance) => `balances/${balance}`));
 }
 
 const BalanceTable = ({ rows }: { rows: readonly BalanceRow[] }) => (

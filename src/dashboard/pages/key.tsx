@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { KeyAnswer, RotatedAnswer } from "../answers.ts";
 import { Api } from "../api.ts";
 import { count, moment, usd } from "../format.ts";
+import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { TextField } from "../parts/field.tsx";
@@ -17,6 +18,7 @@ import { useAction, useResource } from "../resource.ts";
 /** One key: its limits and use, and what can be done with it. */
 export function KeyPage({ id }: { id: string }) {
   const { api, secrets } = useOwner();
+  const choices = useKeyChoices();
   const key = useResource(() => api.get<KeyAnswer>(`v1/keys/${id}`), [api, id]);
   const [open, setOpen] = useState<"limits" | "rotate" | "revoke" | null>(null);
   const [rotated, setRotated] = useState<RotatedAnswer | null>(null);
@@ -75,6 +77,7 @@ export function KeyPage({ id }: { id: string }) {
               <KeyForm
                 of={data}
                 submit="Save"
+                choices={choices}
                 onCancel={close}
                 onSubmit={async (wish: KeyWish) => {
                   await api.patch(`v1/keys/${id}`, wish);

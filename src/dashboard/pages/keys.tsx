@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { KeyAnswer, MintedAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
 import { moment } from "../format.ts";
+import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -15,6 +16,7 @@ import { useResource } from "../resource.ts";
 /** All keys of the balance, those that work first. */
 export function Keys() {
   const { api, secrets } = useOwner();
+  const choices = useKeyChoices();
   const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
   const [creating, setCreating] = useState(false);
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
@@ -66,7 +68,12 @@ export function Keys() {
       </Loaded>
       {creating && (
         <Dialog title="New key" onClose={() => setCreating(false)}>
-          <KeyForm submit="Create key" onSubmit={create} onCancel={() => setCreating(false)} />
+          <KeyForm
+            submit="Create key"
+            choices={choices}
+            onSubmit={create}
+            onCancel={() => setCreating(false)}
+          />
         </Dialog>
       )}
       {minted !== null && <ShowKeyOnce minted={minted} onDone={() => setMinted(null)} />}

@@ -1,12 +1,9 @@
-import type { AttemptAnswer, ReceiptAnswer } from "../answers.ts";
-import { count, milliseconds, moment, perMillion, usd, words } from "../format.ts";
+import type { ReceiptAnswer } from "../answers.ts";
 import { useOwner } from "../owner.ts";
-import { Head } from "../parts/frame.tsx";
 import { Loaded } from "../parts/notice.tsx";
-import { Outcome } from "../parts/receipt-table.tsx";
+import { ReceiptView } from "../parts/receipt-view.tsx";
 import { useResource } from "../resource.ts";
 
-/** One request: its way through the hosts, its tokens, its price and its cost. */
 export function ReceiptPage({ id }: { id: string }) {
   const { api } = useOwner();
   const receipt = useResource(
@@ -20,194 +17,16 @@ export function ReceiptPage({ id }: { id: string }) {
       </p>
       <Loaded of={receipt}>
         {(data) => (
-          <>
-            <Head title={data.model ?? data.model_requested} lead={moment(data.created_at)} />
-            <p class="row">
-              <Outcome of={data} />
-              {data.error_code !== null && (
-                <a href={`docs/errors#${data.error_code}`} target="_blank" rel="noreferrer">
-                  {data.error_code}
-                </a>
-              )}
-              <span class="mono soft small">{data.id}</span>
-            </p>
-            <div class="grid-2">
-              <Cost of={data} />
-              <section class="card">
-                <h2>Request</h2>
-                <dl class="facts">
-                  <dt>Asked for</dt>
-                  <dd>{data.model_requested}</dd>
-                  <dt>Served by</dt>
-                  <dd>{data.host ?? "no host"}</dd>
-                  <dt>Language</dt>
-                  <dd>
-                    {data.surface}
-                    {data.stream ? ", streamed" : ""}
-                  </dd>
-                  <dt>Key</dt>
-                  <dd>
-                    <a href={`#/keys/${data.key_id}`} class="mono">
-                      {data.key_id}
-                    </a>
-                  </dd>
-                  <dt>First token after</dt>
-                  <dd>{data.first_token_ms === null ? "—" : milliseconds(data.first_token_ms)}</dd>
-                  <dt>Done after</dt>
-                  <dd>{data.total_ms === null ? "—" : milliseconds(data.total_ms)}</dd>
-                </dl>
-              </section>
-            </div>
-            <Timeline of={data} />
-          </>
+          <ReceiptView of={data}>
+            <dt>Key</dt>
+            <dd>
+              <a href={`#/keys/${data.key_id}`} class="mono">
+                {data.key_id}
+              </a>
+            </dd>
+          </ReceiptView>
         )}
       </Loaded>
     </>
   );
 }
-
-/** The bill, line by line. Reasoning is a part of the output and is no line of its own. */
-function Cost({ of }: { of: ReceiptAnswer }) {
-  const { tokens, price } = of;
-  const { cache_write_1h: kept1h = 0, audio_input: heard = 0, audio_output: spoken = 0 } = tokens;
-  const lines = (
-    [
-      ["Input", tokens.input - heard, price?.input],
-      ["Audio input", heard, price?.audio_input],
-      ["Read from cache", tokens.cache_read, price?.cache_read],
-      ["Written to cache", tokens.cache_write - kept1h, price?.cache_write],
-      ["Written to cache for an hour", kept1h, price?.cache_write_1h],
-      ["Output", tokens.output - spoken, price?.output],
-      ["Audio output", spoken, price?.audio_output],
-    ] as const
-  ).filter(([label, amount]) => amount > 0 || label === "Input" || label === "Output");
-  return (
-    <section class="card">
-      <h2>Cost</h2>
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Tokens</th>
-              <th scope="col" class="end">
-                Number
-              </th>
-              <th scope="col" class="end">
-                Per million
-              </th>
-              <th scope="col" class="end">
-                Amount
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {lines.map(([label, amount, each]) => (
-              <tr key={label}>
-                <td>
-                  {label}
-                  {label === "Output" && tokens.reasoning > 0 && (
-                    <div class="soft small">{count(tokens.reasoning)} of them reasoning</div>
-                  )}
-                </td>
-                <td class="end">{count(amount)}</td>
-                <td class="end">{each === undefined ? "—" : perMillion(each)}</td>
-                <td class="end">{each === undefined ? "—" : usd((amount * each) / 1_000_000)}</td>
-              </tr>
-            ))}
-          </tbody>
-          <tfoot>
-            <tr>
-              <th scope="row" colSpan={3}>
-                Charged
-              </th>
-              <td class="end">
-                <strong>{usd(of.cost_usd)}</strong>
-              </td>
-            </tr>
-          </tfoot>
-        </table>
-      </div>
-      <p class="hint">
-        {of.held_usd > 0 && `${usd(of.held_usd)} was held while it ran. `}
-        {of.write_off && `${usd(of.write_off_usd)} was written off: the host failed early. `}
-        {price === null && "Free of charge. "}
-        Tokens {tokens.source === "host" ? "as the host reported them" : "as the gateway counted them"}.
-      </p>
-    </section>
-  );
-}
-
-/** Hosts in the order in which they were tried, each as long as it took. */
-function Timeline({ of: { attempts, first_token_ms, total_ms } }: { of: ReceiptAnswer }) {
-  const tried = attempts.reduce((sum, { ms }) => sum + ms, 0);
-  const whole = Math.max(total_ms ?? 0, tried, 1);
-  let from = 0;
-  const spans = attempts.map((attempt) => {
-    const span = { ...attempt, from };
-    from += attempt.ms;
-    return span;
-  });
-  const answering = total_ms !== null && total_ms > tried && spans.length > 0;
-  return (
-    <section class="card" aria-labelledby="timeline">
-      <h2 id="timeline">Attempts</h2>
-      {spans.length === 0 ? (
-        <p class="soft">No host was asked.</p>
-      ) : (
-        <ol class="timeline">
-          {spans.map((span, index) => (
-            <li key={index}>
-              <div class="timeline-words">
-                <strong>{span.host}</strong> <AttemptTag of={span} />{" "}
-                <span class="soft">{milliseconds(span.ms)}</span>
-                {span.detail !== null && span.detail !== undefined && (
-                  <span class="soft small"> {span.detail}</span>
-                )}
-              </div>
-              <Span from={span.from} length={span.ms} whole={whole} served={served(span)} />
-            </li>
-          ))}
-          {answering && (
-            <li>
-              <div class="timeline-words">
-                <strong>Answer</strong>{" "}
-                <span class="soft">{milliseconds(total_ms - tried)} after the first token</span>
-              </div>
-              <Span from={tried} length={total_ms - tried} whole={whole} served />
-            </li>
-          )}
-        </ol>
-      )}
-      {first_token_ms !== null && (
-        <p class="hint">
-          First token after {milliseconds(first_token_ms)} of {milliseconds(total_ms ?? first_token_ms)}.
-        </p>
-      )}
-    </section>
-  );
-}
-
-const served = ({ outcome }: AttemptAnswer): boolean => outcome === "opened" || outcome === "answered";
-
-const AttemptTag = ({ of }: { of: AttemptAnswer }) => (
-  <span class={`tag ${served(of) ? "good" : "bad"}-tag`}>{words(of.outcome)}</span>
-);
-
-const Span = ({
-  from,
-  length,
-  whole,
-  served,
-}: {
-  from: number;
-  length: number;
-  whole: number;
-  served: boolean;
-}) => (
-  <div class="span" aria-hidden="true">
-    <i
-      class={served ? "served" : "failed"}
-      style={{ marginLeft: `${(from / whole) * 100}%`, width: `${Math.max(0.6, (length / whole) * 100)}%` }}
-    />
-  </div>
-);

@@ -1,13 +1,11 @@
-import { useState } from "preact/hooks";
-import type { KeyAnswer, ReceiptAnswer, ReceiptState } from "../answers.ts";
+import type { KeyAnswer, ReceiptState } from "../answers.ts";
 import type { List } from "../api.ts";
 import { words } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Choice } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Empty, Loaded, Problem } from "../parts/notice.tsx";
-import { ReceiptTable } from "../parts/receipt-table.tsx";
-import { useAction, useResource } from "../resource.ts";
+import { ReceiptPages } from "../parts/receipt-pages.tsx";
+import { useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 
 /** What became of every request, newest first. */
@@ -16,6 +14,7 @@ export function Receipts() {
   const [filters, setFilters] = useQuery(FILTERS);
   const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
   const models = useResource(() => api.get<List<{ id: string }>>("v1/catalog"), [api]);
+  const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
   const set = (name: keyof typeof filters) => (value: string) => setFilters({ ...filters, [name]: value });
   return (
     <>
@@ -43,7 +42,15 @@ export function Receipts() {
           options={[["", "All outcomes"], ...STATES.map((state) => [state, words(state)] as const)]}
         />
       </div>
-      <Pages key={JSON.stringify(filters)} filters={filters} />
+      <ReceiptPages
+        key={query.toString()}
+        ask={(before) => api.get(`v1/receipts?${before === null ? query : withBefore(query, before)}`)}
+        empty={
+          <p class="soft">
+            Send a request, for instance from the <a href="#/playground">playground</a>.
+          </p>
+        }
+      />
     </>
   );
 }
@@ -51,47 +58,5 @@ export function Receipts() {
 const FILTERS = ["key_id", "model", "state"] as const;
 const STATES: ReceiptState[] = ["settled", "written_off", "failed", "cancelled", "recovered"];
 
-interface ReceiptPageAnswer extends List<ReceiptAnswer> {
-  /** Where the next page begins; null at the end. */
-  readonly next_before: string | null;
-}
-
-function Pages({ filters }: { filters: Readonly<Record<(typeof FILTERS)[number], string>> }) {
-  const { api } = useOwner();
-  const ask = (before: string | null) => {
-    const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
-    if (before !== null) query.set("before", before);
-    return api.get<ReceiptPageAnswer>(`v1/receipts?${query}`);
-  };
-  const first = useResource(() => ask(null), [api]);
-  const [more, setMore] = useState<readonly ReceiptPageAnswer[]>([]);
-  const next = useAction(async (before: string) => setMore([...more, await ask(before)]));
-  return (
-    <Loaded of={first}>
-      {(page) => {
-        const pages = [page, ...more];
-        const rows = pages.flatMap(({ data }) => data);
-        const { next_before } = pages.at(-1)!;
-        return (
-          <>
-            {rows.length === 0 && next_before === null ? (
-              <Empty title="No receipts here yet">
-                <p class="soft">
-                  Send a request, for instance from the <a href="#/playground">playground</a>.
-                </p>
-              </Empty>
-            ) : (
-              <ReceiptTable rows={rows} />
-            )}
-            <Problem error={next.error} />
-            {next_before !== null && (
-              <button type="button" class="quiet" disabled={next.busy} onClick={() => next.run(next_before)}>
-                Show older
-              </button>
-            )}
-          </>
-        );
-      }}
-    </Loaded>
-  );
-}
+const withBefore = (query: URLSearchParams, before: string): URLSearchParams =>
+  new URLSearchParams([...query, ["before", before]]);

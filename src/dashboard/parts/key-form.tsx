@@ -1,8 +1,6 @@
 import { useState } from "preact/hooks";
-import type { BudgetAnswer, KeyAnswer, ModelAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
-import { useOwner } from "../owner.ts";
-import { useAction, useResource } from "../resource.ts";
+import type { KeyAnswer } from "../answers.ts";
+import { useAction } from "../resource.ts";
 import { limitText, readLimit, TextField } from "./field.tsx";
 import { Problem } from "./notice.tsx";
 
@@ -15,14 +13,11 @@ export type KeyWish = Partial<
 >;
 
 /** For a new key empty limits are left to the gateway's defaults; for one that exists they mean no limit. */
-export function KeyForm({ of, submit, onSubmit, onCancel }: KeyFormProps) {
-  const { api } = useOwner();
+export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProps) {
   const [name, setName] = useState(of?.name ?? "");
   const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
   const [models, setModels] = useState<readonly string[]>(of?.allowed_models ?? []);
   const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
-  const catalog = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);
-  const known = useResource(() => api.get<List<BudgetAnswer>>("v1/budgets"), [api]);
 
   const save = useAction(async () => {
     const wish: Record<string, unknown> = { name: name.trim() === "" ? null : name.trim() };
@@ -56,18 +51,18 @@ export function KeyForm({ of, submit, onSubmit, onCancel }: KeyFormProps) {
           />
         ))}
       </div>
-      {known.data !== null && known.data.data.length > 0 && (
+      {choices.budgets.length > 0 && (
         <Picks
           legend="Budgets that it draws from"
-          options={known.data.data.map((budget) => budget.name)}
+          options={choices.budgets}
           picked={budgets}
           onPicked={setBudgets}
         />
       )}
-      {catalog.data !== null && (
+      {choices.models.length > 0 && (
         <Picks
           legend="Allowed models (none picked: all)"
-          options={[...new Set([...catalog.data.data.map(({ id }) => id), ...models])]}
+          options={[...new Set([...choices.models, ...models])]}
           picked={models}
           onPicked={setModels}
         />
@@ -87,10 +82,17 @@ export function KeyForm({ of, submit, onSubmit, onCancel }: KeyFormProps) {
   );
 }
 
+export interface KeyChoices {
+  readonly models: readonly string[];
+  readonly budgets: readonly string[];
+}
+
 interface KeyFormProps {
   /** Undefined for a new one. */
   readonly of?: KeyAnswer;
   readonly submit: string;
+  /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
+  readonly choices: KeyChoices;
   readonly onSubmit: (wish: KeyWish) => Promise<void>;
   readonly onCancel?: () => void;
 }

@@ -1,5 +1,5 @@
 import type { ReceiptAnswer, ReceiptState } from "../answers.ts";
-import { milliseconds, moment, shortUsd, words } from "../format.ts";
+import { count, milliseconds, moment, shortUsd, words } from "../format.ts";
 
 /** Receipts as rows, each with the way to its page. */
 export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
@@ -43,8 +43,8 @@ export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
                 <Outcome of={receipt} />
               </td>
               <td class="end wide-only">
-                {receipt.tokens.input + receipt.tokens.cache_read + receipt.tokens.cache_write} →{" "}
-                {receipt.tokens.output}
+                {count(receipt.tokens.input + receipt.tokens.cache_read + receipt.tokens.cache_write)} →{" "}
+                {count(receipt.tokens.output)}
               </td>
               <td class="end wide-only">
                 {receipt.first_token_ms === null ? "—" : milliseconds(receipt.first_token_ms)}

@@ -1,0 +1,109 @@
+import { useState } from "preact/hooks";
+import type { KeyAnswer } from "../answers.ts";
+import { roughUsd } from "../format.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { KeyForm } from "../parts/key-form.tsx";
+import { KeyState, works } from "../parts/key-state.tsx";
+import { Loaded, Problem } from "../parts/notice.tsx";
+import { useAction, useResource } from "../resource.ts";
+import { useOperator } from "./operator.ts";
+
+/** A key of somebody's, with what the operator can do about it. */
+export function KeyRow({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
+  const [open, setOpen] = useState<"limits" | "revoke" | null>(null);
+  const close = () => setOpen(null);
+  const done = () => {
+    close();
+    onChanged();
+  };
+  return (
+    <tr>
+      <td>
+        {of.name ?? "Unnamed key"}
+        <div class="mono soft small unbroken">{of.prefix}…</div>
+      </td>
+      <td>
+        <KeyState of={of} />
+      </td>
+      <td class="end wide-only">
+        {roughUsd(of.used_day_usd)}
+        {of.daily_limit_usd !== null && <span class="soft"> of {roughUsd(of.daily_limit_usd)}</span>}
+      </td>
+      <td class="end">
+        {roughUsd(of.used_month_usd)}
+        {of.monthly_limit_usd !== null && <span class="soft"> of {roughUsd(of.monthly_limit_usd)}</span>}
+      </td>
+      <td class="end">
+        {works(of) && (
+          <>
+            <button type="button" class="link" onClick={() => setOpen("limits")}>
+              Limits<span class="unseen"> of {of.name ?? of.prefix}</span>
+            </button>{" "}
+            <button type="button" class="link danger" onClick={() => setOpen("revoke")}>
+              Revoke<span class="unseen"> {of.name ?? of.prefix}</span>
+            </button>
+          </>
+        )}
+        {open === "limits" && <LimitsDialog of={of} onClose={close} onDone={done} />}
+        {open === "revoke" && <RevokeDialog of={of} onClose={close} onDone={done} />}
+      </td>
+    </tr>
+  );
+}
+
+interface KeyDialogProps {
+  readonly of: KeyAnswer;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+function LimitsDialog({ of, onClose, onDone }: KeyDialogProps) {
+  const api = useOperator();
+  const config = useResource(
+    () => api.get<{ models: readonly { readonly id: string }[] }>("admin/config"),
+    [api],
+  );
+  return (
+    <Dialog title="Change limits" onClose={onClose}>
+      <Loaded of={config}>
+        {({ models }) => (
+          <KeyForm
+            of={of}
+            submit="Save"
+            // Budgets are the owner's: those that the key draws from stay.
+            choices={{ models: models.map(({ id }) => id), budgets: [] }}
+            onCancel={onClose}
+            onSubmit={async (wish) => {
+              await api.patch(`admin/keys/${of.id}`, wish);
+              onDone();
+            }}
+          />
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}
+
+function RevokeDialog({ of, onClose, onDone }: KeyDialogProps) {
+  const api = useOperator();
+  const revoke = useAction(async () => {
+    await api.post(`admin/keys/${of.id}/revoke`);
+    onDone();
+  });
+  return (
+    <Dialog title="Revoke the key" onClose={onClose}>
+      <p>
+        <strong>{of.name ?? of.prefix}</strong> stops with its very next request, for good.
+      </p>
+      <Problem error={revoke.error} />
+      <div class="row">
+        <button type="button" class="primary danger" disabled={revoke.busy} onClick={() => revoke.run()}>
+          Revoke now
+        </button>
+        <button type="button" class="quiet" onClick={onClose}>
+          Keep it
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { ReceiptAnswer } from "../answers.ts";
+import type { List } from "../api.ts";
+import { useAction, useResource } from "../resource.ts";
+import { Empty, Loaded, Problem } from "./notice.tsx";
+import { ReceiptTable } from "./receipt-table.tsx";
+
+export interface ReceiptPageAnswer extends List<ReceiptAnswer> {
+  /** Where the next page begins; null at the end. */
+  readonly next_before: string | null;
+}
+
+/** Receipts, newest first, a page at a time. What is asked for is told by `key`: another one begins anew. */
+export function ReceiptPages({ ask, empty }: ReceiptPagesProps) {
+  const first = useResource(() => ask(null), []);
+  const [more, setMore] = useState<readonly ReceiptPageAnswer[]>([]);
+  const next = useAction(async (before: string) => setMore([...more, await ask(before)]));
+  return (
+    <Loaded of={first}>
+      {(page) => {
+        const pages = [page, ...more];
+        const rows = pages.flatMap(({ data }) => data);
+        const { next_before } = pages.at(-1)!;
+        return (
+          <>
+            {rows.length === 0 && next_before === null ? (
+              <Empty title="No receipts here yet">{empty}</Empty>
+            ) : (
+              <ReceiptTable rows={rows} />
+            )}
+            <Problem error={next.error} />
+            {next_before !== null && (
+              <button type="button" class="quiet" disabled={next.busy} onClick={() => next.run(next_before)}>
+                Show older
+              </button>
+            )}
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+interface ReceiptPagesProps {
+  readonly ask: (before: string | null) => Promise<ReceiptPageAnswer>;
+  readonly empty?: ComponentChildren;
+}
