@@ -61,6 +61,12 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
   return withCost(withCompactions(used, usage.iterations), usage.cost ?? before?.costUsd);
 }
 
+/** What the beginning of a stream says. Nothing is written by then: of the answer it is no report, whatever it says. */
+export function readAnthropicBeginning(value: unknown): Usage | null {
+  const usage = readAnthropicUsage(value, null);
+  return usage === null ? null : { ...usage, output: 0, reasoning: 0 };
+}
+
 /** Summaries of a long conversation, which Anthropic bills beside the answer and leaves out of its sums ("Compaction"). */
 function withCompactions(used: Usage, iterations: unknown): Usage {
   if (!Array.isArray(iterations)) return used;

@@ -288,6 +288,20 @@ describe("thoughts and text in parts, as Mistral has them, are tokens like any o
   });
 });
 
+test.each<SurfaceName>([...SURFACE_NAMES])(
+  "%s client: the answer's tokens that a messages host tells at its beginning are no report of the answer",
+  (client) => {
+    const judge = pairing(client, "messages").openStream(request(client), ASKED);
+    const { events } = messagesText(["Hello"], { input: 7, output: 3 });
+    const silent = events.filter(({ event }) => event !== "message_delta");
+    expect(silent.length).toBe(events.length - 1);
+    run(judge, [encode(sseText(silent))]);
+    expect(judge.terminal).not.toBeNull();
+    expect(judge.usage).toMatchObject({ input: 7, output: 0 });
+    expect(judge.countedTokens).toBe(2);
+  },
+);
+
 describe("usage of a chat stream", () => {
   const { events } = chatText(["Hello"], { input: 7, output: 3 });
 

@@ -5,7 +5,7 @@ import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
 import type { Seal } from "../translation/conversation.ts";
-import { readAnthropicUsage } from "../usage.ts";
+import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -18,6 +18,7 @@ export class MessagesReader implements AnswerReader {
   private wholeInput = "";
   private streamed = false;
   private stopped = false;
+  private called = false;
 
   constructor(
     private readonly events: AnswerEvents,
@@ -32,7 +33,7 @@ export class MessagesReader implements AnswerReader {
         return "ping";
       case "message_start": {
         const message = asObject(data.message) ?? {};
-        this.used = readAnthropicUsage(message.usage, null);
+        this.used = readAnthropicBeginning(message.usage);
         this.events.start(typeof message.id === "string" ? message.id : null, this.used);
         return "more";
       }
@@ -46,11 +47,13 @@ export class MessagesReader implements AnswerReader {
         return "more";
       case "message_delta":
         this.used = readAnthropicUsage(data.usage, this.used);
-        if (this.used !== null) this.events.usage(this.used);
+        if (this.used !== null && asObject(data.usage) !== null) this.events.usage(this.used);
         this.stop(asObject(data.delta) ?? {});
         return "more";
       case "message_stop":
-        if (!this.stopped) this.events.stop("end", null);
+        // Some hosts give no reason to stop, and leave the last block open.
+        this.end();
+        if (!this.stopped) this.stop({ stop_reason: "end_turn" });
         return "end";
       case "error":
         return errorOf(data, "an error without a message");
@@ -80,6 +83,7 @@ export class MessagesReader implements AnswerReader {
         this.seal = { family: this.family, kind: "redacted", data: asText(block.data ?? "") };
         return "more";
       case "tool_use": {
+        this.called = true;
         this.begin({ kind: "tool_call", id: asText(block.id), name: asText(block.name), custom: false }, "");
         const input = asObject(block.input) ?? {};
         if (Object.keys(input).length > 0) this.wholeInput = JSON.stringify(input);
@@ -123,18 +127,24 @@ export class MessagesReader implements AnswerReader {
     if (typeof reason !== "string") return;
     this.end();
     this.stopped = true;
-    this.events.stop(REASONS[reason] ?? "end", typeof sequence === "string" ? sequence : null);
+    this.events.stop(reasonOf(reason, this.called), typeof sequence === "string" ? sequence : null);
   }
 }
 
-const REASONS: Readonly<Record<string, StopReason>> = {
-  end_turn: "end",
-  stop_sequence: "sequence",
-  tool_use: "tools",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  refusal: "filter",
-};
+/** Clients run the tools that they are told to wait for; some hosts end their turn with a call as with any other block. */
+function reasonOf(said: unknown, called: boolean): StopReason {
+  const reason = REASONS.get(said) ?? "end";
+  return reason === "end" && called ? "tools" : reason;
+}
+
+const REASONS: ReadonlyMap<unknown, StopReason> = new Map<string, StopReason>([
+  ["end_turn", "end"],
+  ["stop_sequence", "sequence"],
+  ["tool_use", "tools"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["refusal", "filter"],
+]);
 
 /** A whole answer of a messages host. */
 export function readMessagesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
@@ -149,7 +159,8 @@ export function readMessagesAnswer(json: Json, events: AnswerEvents, family: str
   }
   if (usage !== null) events.usage(usage);
   const { stop_reason: reason, stop_sequence: sequence } = json;
-  events.stop(REASONS[asText(reason)] ?? "end", typeof sequence === "string" ? sequence : null);
+  const called = json.content.some((block) => asObject(block)?.type === "tool_use");
+  events.stop(reasonOf(reason, called), typeof sequence === "string" ? sequence : null);
   return null;
 }
 

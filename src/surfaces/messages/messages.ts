@@ -16,7 +16,7 @@ import {
 } from "../request.ts";
 import type { CurrentEvent } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
-import { readAnthropicUsage } from "../usage.ts";
+import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { MessagesCollector } from "./collector.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
@@ -101,7 +101,7 @@ class MessagesJudge extends PassingJudge {
     const data = this.dataOf(event.data);
     switch (data?.type) {
       case "message_start":
-        this.usage = readAnthropicUsage(asObject(data.message)?.usage, null);
+        this.usage = readAnthropicBeginning(asObject(data.message)?.usage);
         this.rename("message", event);
         return;
       case "content_block_start":

@@ -246,7 +246,11 @@ class TranslatingJudge implements StreamJudge {
       return;
     }
     this.counter.begin();
-    if (this.usage === null) this.writer.usage(countedUsage(this.promptEstimate, this.countedTokens));
+    if (!this.counter.usageTold) {
+      // What the beginning said of the prompt stands.
+      const counted = countedUsage(this.promptEstimate, this.countedTokens);
+      this.writer.usage(this.usage === null ? counted : { ...this.usage, output: counted.output });
+    }
     this.terminal = this.writer.finish();
   }
 }
@@ -281,6 +285,8 @@ class Counter implements AnswerEvents {
   tokens = 0;
   tokenSeen = false;
   reported: Usage | null = null;
+  /** Of the answer too, and not of the prompt alone, as at the beginning. */
+  usageTold = false;
   private begun = false;
   /** A function was called, and no argument has been told yet. */
   private bare = false;
@@ -326,6 +332,7 @@ class Counter implements AnswerEvents {
 
   usage(usage: Usage): void {
     this.reported = usage;
+    this.usageTold = true;
     this.next.usage(usage);
   }
 

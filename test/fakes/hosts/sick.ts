@@ -425,6 +425,31 @@ const SICK_MESSAGES = {
     [start, block(0, text), words(0, "Hello"), ended("end_turn"), stopped],
     { text: "Hello", end: "end" },
   ),
+  "a block that is never closed, and no reason to stop": messages(
+    [start, block(0, text), words(0, "Hello"), stopped],
+    { text: "Hello", end: "end" },
+  ),
+  "no usage but at its beginning": messages(
+    [
+      start,
+      block(0, text),
+      words(0, "Hello"),
+      closed(0),
+      { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null } },
+      stopped,
+    ],
+    { text: "Hello", end: "end" },
+  ),
+  "a turn that ends with a call": messages(
+    [
+      start,
+      block(0, { type: "tool_use", id: "toolu_1", name: "get_weather", input: { city: "Oslo" } }),
+      closed(0),
+      ended("end_turn"),
+      stopped,
+    ],
+    { calls: [OSLO], end: "tools" },
+  ),
   "no word of its beginning": messages(
     [block(0, text), words(0, "Hello"), closed(0), ended("end_turn"), stopped],
     { text: "Hello", end: "end" },
