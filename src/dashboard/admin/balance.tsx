@@ -90,7 +90,9 @@ export function Balance({ id }: { id: string }) {
                   <thead>
                     <tr>
                       <th scope="col">Key</th>
-                      <th scope="col">State</th>
+                      <th scope="col" class="wide-only">
+                        State
+                      </th>
                       <th scope="col" class="end wide-only">
                         Today
                       </th>

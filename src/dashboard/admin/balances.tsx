@@ -70,7 +70,7 @@ function Find() {
         label="Find"
         value={text}
         onValue={setText}
-        placeholder="bal_…, key_…, rcpt_… or a mail address"
+        placeholder="an id, a mail address or a wallet"
         required
       />
       <button type="submit" class="quiet" disabled={find.busy}>

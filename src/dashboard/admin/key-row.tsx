@@ -21,8 +21,11 @@ export function KeyRow({ of, onChanged }: { of: KeyAnswer; onChanged: () => void
       <td>
         {of.name ?? "Unnamed key"}
         <div class="mono soft small unbroken">{of.prefix}…</div>
+        <div class="narrow-only">
+          <KeyState of={of} />
+        </div>
       </td>
-      <td>
+      <td class="wide-only">
         <KeyState of={of} />
       </td>
       <td class="end wide-only">
@@ -35,14 +38,14 @@ export function KeyRow({ of, onChanged }: { of: KeyAnswer; onChanged: () => void
       </td>
       <td class="end">
         {works(of) && (
-          <>
+          <div class="row actions">
             <button type="button" class="link" onClick={() => setOpen("limits")}>
               Limits<span class="unseen"> of {of.name ?? of.prefix}</span>
-            </button>{" "}
+            </button>
             <button type="button" class="link danger" onClick={() => setOpen("revoke")}>
               Revoke<span class="unseen"> {of.name ?? of.prefix}</span>
             </button>
-          </>
+          </div>
         )}
         {open === "limits" && <LimitsDialog of={of} onClose={close} onDone={done} />}
         {open === "revoke" && <RevokeDialog of={of} onClose={close} onDone={done} />}
