@@ -20,6 +20,8 @@ export interface Host {
   readonly quirks: Quirks;
   /** Requests that it is given at once; absent means as many as the gateway takes (limits/host-slots). */
   readonly maxConcurrent?: number;
+  /** Given no requests for now: models have no routes to it. */
+  readonly paused?: boolean;
   /** What the operator knows of the host's handling of prompts; absent means that nothing is known. */
   readonly privacy?: Privacy;
 }
@@ -108,7 +110,7 @@ export interface Model {
   readonly contextLength: number;
   readonly maxOutputTokens: number;
   readonly price: Price | null;
-  /** In order of preference. */
+  /** In order of preference; none while all of its hosts are paused. */
   readonly routes: readonly Route[];
 }
 

@@ -27,6 +27,10 @@ export async function checkConfig(
   const unpriced = unpricedModels(catalog);
   const idle = idleHosts(catalog);
   const doubts = await doubtfulPrices(catalog);
+  const paused = [...catalog.hosts.values()].filter((host) => host.paused === true).map(({ id }) => id);
+  const unserved = [...catalog.models.values()]
+    .filter(({ routes }) => routes.length === 0)
+    .map(({ id }) => id);
   show(
     place,
     json,
@@ -39,6 +43,8 @@ export async function checkConfig(
       unpriced_models: unpriced,
       unused_hosts: idle,
       doubtful_prices: doubts,
+      paused_hosts: paused,
+      paused_models: unserved,
     },
     [
       ...pairs([
@@ -49,6 +55,8 @@ export async function checkConfig(
       ]),
       ...unpriced.map((id) => `warning: ${id} has no price, so it cannot be bought`),
       ...idle.map((id) => `warning: no model has a route to the host ${id}`),
+      ...paused.map((id) => `warning: the host ${id} is paused`),
+      ...unserved.map((id) => `warning: all hosts of ${id} are paused`),
       ...doubts.map((doubt) => `warning: ${doubt}`),
       "The configuration is good.",
     ],
@@ -77,7 +85,9 @@ export const isSimulated = ({ baseUrl }: { readonly baseUrl: string }): boolean 
 export function unpricedModels({ models }: Catalog): string[] {
   const served = ({ price, free }: { readonly price: unknown; readonly free: boolean }) =>
     free || price !== null;
-  return [...models.values()].filter(({ routes }) => !routes.some(served)).map(({ id }) => id);
+  return [...models.values()]
+    .filter(({ routes }) => routes.length > 0 && !routes.some(served))
+    .map(({ id }) => id);
 }
 
 /** Held against what is known of models elsewhere; the catalogue is only loaded to be asked. */
@@ -89,5 +99,7 @@ export async function doubtfulPrices(catalog: Catalog): Promise<string[]> {
 
 function idleHosts({ hosts, models }: Config["catalog"]): string[] {
   const used = new Set([...models.values()].flatMap(({ routes }) => routes.map(({ host }) => host.id)));
-  return [...hosts.values()].filter((host) => !used.has(host.id) && !isSimulated(host)).map(({ id }) => id);
+  return [...hosts.values()]
+    .filter((host) => !used.has(host.id) && !isSimulated(host) && host.paused !== true)
+    .map(({ id }) => id);
 }

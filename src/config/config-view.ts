@@ -69,6 +69,7 @@ const hostRow = (host: Host) => ({
   // A header may be the way that this host takes its key.
   headers: Object.fromEntries(Object.keys(host.headers).map((name) => [name, MASK])),
   on_disconnect: host.onDisconnect,
+  paused: host.paused === true,
   max_concurrent: host.maxConcurrent ?? DEFAULT_CONCURRENT,
   data_collection: host.privacy?.collectsNothing === true ? "deny" : "allow",
   zdr: host.privacy?.retainsNothing === true,

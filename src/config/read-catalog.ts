@@ -29,7 +29,14 @@ export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report)
       ? new Map(found.models.map((model) => [model.id, model]))
       : readModels(rows.models, hosts, found, report);
   const auto = readAuto(rows, models, hosts, found, report);
-  return { hosts, models, auto };
+  const paused = [...hosts.values()].some((host) => host.paused === true);
+  return { hosts, models: paused ? withoutPaused(models) : models, auto };
+}
+
+/** Whatever reads the catalog then knows of no way to a paused host; requests that it has are answered to their end. */
+function withoutPaused(models: ReadonlyMap<string, Model>): ReadonlyMap<string, Model> {
+  const open = ({ host }: Route): boolean => host.paused !== true;
+  return new Map([...models].map(([id, model]) => [id, { ...model, routes: model.routes.filter(open) }]));
 }
 
 function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report: Report): Host {
@@ -47,6 +54,7 @@ function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report
     auth: row.auth ?? "bearer",
     headers: readHeaders(row.headers ?? {}, [...path, "headers"], report),
     onDisconnect: row.on_disconnect ?? "cancel",
+    ...(row.paused === true ? { paused: true } : {}),
     ...(row.max_concurrent === undefined ? {} : { maxConcurrent: row.max_concurrent }),
     ...(row.data_collection === undefined && row.zdr === undefined
       ? {}

@@ -87,6 +87,7 @@ const Host = Type.Object(
     ),
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
     max_concurrent: Type.Optional(count(1, 100_000)),
+    paused: Type.Optional(Type.Boolean({ expected: "true or false" })),
     data_collection: Type.Optional(oneOf(["allow", "deny"])),
     zdr: Type.Optional(Type.Boolean({ expected: "true or false" })),
     quirks: QuirkSchema,

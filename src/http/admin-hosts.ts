@@ -56,7 +56,7 @@ function hostView(
     auth: host.auth,
     has_api_key: host.apiKey !== null,
     // A host that no model uses is not known to fail.
-    state: !resting ? "available" : usable === 0 ? "resting" : "degraded",
+    state: host.paused ? "paused" : !resting ? "available" : usable === 0 ? "resting" : "degraded",
     max_concurrent: host.maxConcurrent ?? null,
     limit: line?.limit ?? null,
     cut_workers: line?.cut ?? 0,

@@ -88,7 +88,7 @@ const HostAnswer = answerOf(
     speaks: Type.Array(oneOf(SURFACE_NAMES)),
     auth: oneOf(["bearer", "x-api-key"]),
     has_api_key: Type.Boolean(),
-    state: oneOf(["available", "degraded", "resting"]),
+    state: oneOf(["available", "degraded", "resting", "paused"]),
     max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
     limit: orNone(
       Type.Integer({ description: "requests that it is given at once now; null before its first request" }),

@@ -28,7 +28,10 @@ ${entries.map((entry) => modelRow(entry, models.get(entry.id), hoursOf(entry.id,
 </div></section>
 <section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>
 <div class="list">
-${day.hosts.map((report) => hostRow(report, catalog, hosts.get(report.id))).join("\n")}
+${day.hosts
+  .filter(({ id }) => catalog.hosts.get(id)?.paused !== true)
+  .map((report) => hostRow(report, catalog, hosts.get(report.id)))
+  .join("\n")}
 </div></section>`,
   );
 }

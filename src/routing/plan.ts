@@ -188,6 +188,7 @@ function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads):
   if (!allows(wish, id)) return { why: NOT_ALLOWED };
   const priced = paidStops(model, wish, roads);
   if (priced.length === 0) {
+    if (model.routes.length === 0) return { why: "its hosts are paused" };
     return model.routes.some(({ free, price }) => !free && price !== null)
       ? { why: "no host speaks a language that this endpoint can be served in" }
       : { why: "cannot price the request" };
@@ -311,6 +312,7 @@ const notAllowed = ({ allowedModels }: Allowed, id: string): Refusal =>
   });
 
 function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal {
+  if (model.routes.length === 0) return allPaused(model, catalog, roads, wish);
   const free = model.routes.some((route) => route.free && roads.verifiedFree(route));
   const next = free
     ? `It is free on the Open Tier: name it ${model.id}${FREE_SUFFIX}.`
@@ -321,6 +323,13 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
     { param: "model", ...NOT_SOON },
   );
 }
+
+const allPaused = (model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal =>
+  refuse(
+    "model_unavailable",
+    `No host can serve ${model.id}: none was tried, because the operator has paused all of its hosts. ${alternativesSentence(workingAlternatives(model.id, catalog, roads, wish))}`,
+    { param: "model", ...NOT_SOON },
+  );
 
 /** How many alternatives a message names. */
 const MAX_ALTERNATIVES = 3;

@@ -29,7 +29,7 @@ export interface HostRow {
   readonly base_url: string;
   readonly speaks: readonly string[];
   readonly has_api_key: boolean;
-  readonly state: "available" | "degraded" | "resting";
+  readonly state: "available" | "degraded" | "resting" | "paused";
   readonly max_concurrent: number | null;
   readonly limit: number | null;
   readonly cut_workers: number;

@@ -35,6 +35,7 @@ const STATES = {
   available: ["good", "available"],
   degraded: ["warn", "available, but for some models"],
   resting: ["bad", "resting after failures"],
+  paused: ["warn", "paused in the configuration"],
 } as const satisfies Record<HostRow["state"], readonly [string, string]>;
 
 function Host({ of: host }: { of: HostRow }) {
@@ -54,7 +55,7 @@ function Host({ of: host }: { of: HostRow }) {
         <span class={`tag ${tone}-tag`}>{words}</span>
       </div>
       {routes.length === 0 ? (
-        <p class="soft">No model uses it.</p>
+        <p class="soft">{state === "paused" ? "It is given no requests." : "No model uses it."}</p>
       ) : (
         <div class="scroll">
           <table class="rows">
