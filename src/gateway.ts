@@ -36,7 +36,7 @@ import { Receipts } from "./receipts.ts";
 import { Reporting } from "./reporting.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health } from "./routing/health.ts";
-import { nameRefusal } from "./routing/plan.ts";
+import { nameRefusal } from "./routing/naming.ts";
 import { routeReports } from "./routing/route-report.ts";
 import { type DataFolder, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import { Retention } from "./store/retention.ts";

@@ -4,8 +4,10 @@ import type { Outcome } from "../hosts/attempt.ts";
 import type { Rejected } from "../hosts/try.ts";
 import type { Key } from "../keys/key.ts";
 import type { Settled } from "../ledger/reservation.ts";
-import { alternativesSentence, type Plan, soonestMs, workingAlternatives } from "../routing/plan.ts";
+import { alternativesSentence, workingAlternatives } from "../routing/alternatives.ts";
+import type { Plan } from "../routing/plan.ts";
 import type { Roads } from "../routing/stop.ts";
+import { soonestMs } from "../routing/stop-order.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { formatUsd } from "../units/usd.ts";
 

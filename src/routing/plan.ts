@@ -1,15 +1,22 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
+import { autoVariant, FREE_SUFFIX } from "../catalog/model-name.ts";
+import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { alternativesSentence, workingAlternatives } from "./alternatives.ts";
 import {
-  AUTO_PREFIX,
-  autoVariant,
-  FREE_AUTO_MODEL,
-  FREE_SUFFIX,
-  FREE_VARIANT,
-} from "../catalog/model-name.ts";
-import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
-import type { Home } from "./affinity.ts";
+  allows,
+  asksOpenTier,
+  freeModels,
+  isRouted,
+  NOT_ALLOWED,
+  notAllowed,
+  type Suggest,
+  unknownId,
+  unknownModel,
+  unresolvable,
+} from "./naming.ts";
 import { acrossModels, preferredStops } from "./preferences.ts";
 import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.ts";
+import { everyModelOnce, healthyFirst, homeFirst, soonestMs } from "./stop-order.ts";
 
 /**
  * Which hosts a request is tried on, in order. A plan is made before money is held, because the hold is the dearest of
@@ -36,12 +43,39 @@ export interface Plan {
  * nothing.
  */
 export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
-  if (asksOpenTier(wish.model, catalog)) return planFree(wish, catalog, roads, suggest);
   const more = othersOf(wish);
+  const unknown = unknownId(wish.model, catalog) ?? unknownOf(more, catalog);
+  if (unknown !== null) return unknownModel(unknown, suggest);
+  return asksOpenTier(wish.model, catalog)
+    ? planFree(wish, catalog, roads)
+    : planPaid(wish, more, catalog, roads);
+}
+
+/** `models` and `fallbacks`. */
+function othersOf({ model, overrides }: Wish): readonly string[] {
+  const { moreModels } = overrides;
+  return moreModels.length === 0 ? moreModels : [...new Set(moreModels)].filter((id) => id !== model);
+}
+
+function unknownOf(names: readonly string[], catalog: Catalog): string | null {
+  for (const name of names) if (!isRouted(name, catalog)) return name;
+  return null;
+}
+
+function planFree(wish: Wish, catalog: Catalog, roads: Roads): Plan | Refusal {
+  const allowed = freeModels(wish, catalog);
+  if (refused(allowed)) return allowed;
+  const stops = allowed.flatMap((model) => freeStops(model, wish, roads));
+  return stops.length === 0
+    ? noFreeRoute(wish, allowed)
+    : { tier: "open", stops, auto: null, movesOn: "never" };
+}
+
+function planPaid(wish: Wish, more: readonly string[], catalog: Catalog, roads: Roads): Plan | Refusal {
   const found =
     more.length === 0
-      ? stopsOf(wish.model, wish, catalog, roads, suggest)
-      : stopsOfAll([wish.model, ...more], wish, catalog, roads, suggest);
+      ? stopsOf(wish.model, wish, catalog, roads)
+      : stopsOfAll([wish.model, ...more], wish, catalog, roads);
   if (refused(found)) return found;
   const auto = autoVariant(wish.model) !== null;
   return {
@@ -55,75 +89,34 @@ export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Su
   };
 }
 
-/** Why a key may not name this model, whatever becomes of the request; null when it may. No host is looked at. */
-export function nameRefusal(wish: Named, catalog: Catalog, suggest: Suggest): Refusal | null {
-  const { model } = wish;
-  const variant = autoVariant(model);
-  const found = asksOpenTier(model, catalog)
-    ? freeModels(wish, catalog, suggest)
-    : variant === null
-      ? directModel(model, wish, catalog, suggest)
-      : autoModels(variant, wish, catalog, suggest);
-  return refused(found) ? found : null;
-}
-
-function othersOf({ model, overrides }: Wish): readonly string[] {
-  const { moreModels } = overrides;
-  return moreModels.length === 0 ? moreModels : [...new Set(moreModels)].filter((id) => id !== model);
-}
-
-/** Open Tier: `gateway/auto:free`, or `<author>/<name>:free` where that is not itself a published id. */
-export function asksOpenTier(model: string, catalog: Catalog): boolean {
-  return (
-    model === FREE_AUTO_MODEL ||
-    (model.endsWith(FREE_SUFFIX) && !catalog.models.has(model) && autoVariant(model) === null)
-  );
-}
-
-function stopsOf(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
-  const variant = autoVariant(id);
-  return variant === null
-    ? directStops(id, wish, catalog, roads, suggest)
-    : autoStops(variant, wish, catalog, roads, suggest);
-}
-
 type Found = { readonly stops: readonly Stop[]; readonly skipped: readonly string[] } | Refusal;
 
-/** `models` and `fallbacks`: whatever keeps one model from being planned, the next is. */
-function stopsOfAll(
-  ids: readonly string[],
-  wish: Wish,
-  catalog: Catalog,
-  roads: Roads,
-  suggest: Suggest,
-): Found {
-  const found = ids.map((id) => stopsOf(id, wish, catalog, roads, suggest));
-  const unknown = found.find((one) => refused(one) && one.code === "unknown_model");
-  if (unknown !== undefined) return unknown;
+/** Whatever keeps one model from being planned, the next is. */
+function stopsOfAll(ids: readonly string[], wish: Wish, catalog: Catalog, roads: Roads): Found {
+  const found = ids.map((id) => stopsOf(id, wish, catalog, roads));
   const stops = found.flatMap((one) => (refused(one) ? [] : one.stops));
   // A model may be a candidate of an automatic route as well.
   const once = stops.filter((stop, at) => stops.findIndex(({ route }) => route === stop.route) === at);
   return once.length === 0 ? found[0]! : { stops: once, skipped: [] };
 }
 
-function directStops(id: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
-  const model = directModel(id, wish, catalog, suggest);
-  if (refused(model)) return model;
+/** Of a name that is known. */
+function stopsOf(name: string, wish: Wish, catalog: Catalog, roads: Roads): Found {
+  return autoVariant(name) === null
+    ? directStops(catalog.models.get(name)!, wish, catalog, roads)
+    : autoStops(name, wish, catalog, roads);
+}
+
+function directStops(model: Model, wish: Wish, catalog: Catalog, roads: Roads): Found {
+  if (!allows(wish, model.id)) return notAllowed(wish, model.id);
   const priced = paidStops(model, wish, roads);
   if (priced.length === 0) return noPrice(model, catalog, roads, wish);
   const stops = preferredStops(priced, wish, roads);
   return refused(stops) ? stops : { stops, skipped: [] };
 }
 
-function directModel(id: string, wish: Allowed, catalog: Catalog, suggest: Suggest): Model | Refusal {
-  const model = catalog.models.get(id);
-  if (model === undefined) return unknownModel(id, suggest);
-  return allows(wish, id) ? model : notAllowed(wish, id);
-}
-
-function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Found {
-  const candidates = catalog.auto.get(variant);
-  if (candidates === undefined) return unknownModel(`${AUTO_PREFIX}${variant}`, suggest);
+function autoStops(name: string, wish: Wish, catalog: Catalog, roads: Roads): Found {
+  const candidates = catalog.auto.get(autoVariant(name)!)!;
   const stops: Stop[] = [];
   const skipped: string[] = [];
   const filtered: Refusal[] = [];
@@ -143,31 +136,7 @@ function autoStops(variant: string, wish: Wish, catalog: Catalog, roads: Roads, 
   // Estimates err, and a prompt that is too long stays so: then its count decides, and `context_too_long` names it.
   if (tooSmall.length > 0 && restMs === Infinity) return { stops: tooSmall, skipped };
   if (filtered.length === candidates.length) return filtered[0]!;
-  return unresolvable(variant, skipped, restMs);
-}
-
-const unresolvable = (variant: string, skipped: readonly string[], restMs: number): Refusal =>
-  refuse(
-    "auto_unresolvable",
-    `No candidate of ${AUTO_PREFIX}${variant} can serve this request: ${skipped.join(", ")}.`,
-    restMs === Infinity ? NOT_SOON : retryAfter(Math.ceil(restMs / 1_000)),
-  );
-
-function autoModels(
-  variant: string,
-  wish: Allowed,
-  catalog: Catalog,
-  suggest: Suggest,
-): readonly string[] | Refusal {
-  const candidates = catalog.auto.get(variant);
-  if (candidates === undefined) return unknownModel(`${AUTO_PREFIX}${variant}`, suggest);
-  const allowed = candidates.filter((id) => allows(wish, id));
-  if (allowed.length > 0) return allowed;
-  return unresolvable(
-    variant,
-    candidates.map((id) => `${id} (${NOT_ALLOWED})`),
-    Infinity,
-  );
+  return unresolvable(name, skipped, restMs);
 }
 
 type Judged =
@@ -202,115 +171,6 @@ function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads):
   return restMs === 0 ? { stops } : { why: "unavailable", restMs };
 }
 
-const NOT_ALLOWED = "not allowed on this key";
-
-/** When the first of these hosts takes requests again, in milliseconds from now; 0 when one does already. */
-export const soonestMs = (stops: readonly Stop[], roads: Roads): number =>
-  Math.min(...stops.map(({ route }) => roads.restMs(route)));
-
-/**
- * Hosts that rest, because they are known to fail, are left out, but never more than half of a model's: if most seem to
- * fail, the knowledge may be wrong, and the others would get all of the load. Those that stay are tried last.
- */
-function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
-  for (const { route } of stops) if (roads.restMs(route) > 0) return restingLast(stops, roads);
-  return stops;
-}
-
-function restingLast(stops: readonly Stop[], roads: Roads): readonly Stop[] {
-  // From here on asked once for each: meanwhile a rest may end.
-  const judged = stops.map((stop) => ({ stop, restMs: roads.restMs(stop.route) }));
-  const resting = judged
-    .filter(({ restMs }) => restMs > 0)
-    .toSorted((a, b) => a.restMs - b.restMs)
-    .map(({ stop }) => stop);
-  const ofModel = (all: readonly Stop[], { model }: Stop) =>
-    all.filter((stop) => stop.model === model).length;
-  const kept = resting.filter((stop, at) => ofModel(resting.slice(at), stop) > ofModel(stops, stop) >> 1);
-  return [...judged.filter(({ restMs }) => restMs === 0).map(({ stop }) => stop), ...kept];
-}
-
-/** A conversation stays where it was served before, while that host works and the client has no order of its own. */
-function homeFirst(stops: readonly Stop[], { home, overrides }: Wish, roads: Roads): readonly Stop[] {
-  const { order, sort } = overrides.provider;
-  if (home === null || order.length > 0 || sort !== null) return stops;
-  const at = placeOf(home, stops);
-  if (at <= 0 || roads.restMs(stops[at]!.route) > 0) return stops;
-  return [stops[at]!, ...stops.slice(0, at), ...stops.slice(at + 1)];
-}
-
-function placeOf({ host, hostModel, model }: Home, stops: readonly Stop[]): number {
-  return stops.findIndex(
-    (stop) => stop.route.host.id === host && stop.route.model === hostModel && stop.model.id === model,
-  );
-}
-
-/** Only so many hosts are tried: each model gets one of the tries before a model gets its second. */
-function everyModelOnce(stops: readonly Stop[], { maxHosts, overrides }: Wish): readonly Stop[] {
-  if (overrides.provider.sort?.acrossModels) return stops;
-  for (const { model } of stops) if (model !== stops[0]!.model) return spread(stops, maxHosts);
-  return stops;
-}
-
-function spread(stops: readonly Stop[], maxHosts: number): readonly Stop[] {
-  const tried = new Set<Stop>();
-  for (const model of new Set(stops.map(({ model }) => model))) {
-    if (tried.size < maxHosts) tried.add(stops.find((stop) => stop.model === model)!);
-  }
-  for (const stop of stops) if (tried.size < maxHosts) tried.add(stop);
-  return [...stops.filter((stop) => tried.has(stop)), ...stops.filter((stop) => !tried.has(stop))];
-}
-
-function planFree(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
-  const allowed = freeModels(wish, catalog, suggest);
-  if (refused(allowed)) return allowed;
-  const stops = allowed.flatMap((model) => freeStops(model, wish, roads));
-  if (stops.length === 0) {
-    const probed = allowed.some(({ routes }) => routes.some(({ free }) => free));
-    return refuse(
-      "no_free_route",
-      `No verified free route serves ${wish.model} right now. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
-      probed ? {} : NOT_SOON,
-    );
-  }
-  return { tier: "open", stops, auto: null, movesOn: "never" };
-}
-
-function freeModels(wish: Named, catalog: Catalog, suggest: Suggest): readonly Model[] | Refusal {
-  const ids =
-    wish.model === FREE_AUTO_MODEL ? freeCandidates(catalog) : [wish.model.slice(0, -FREE_SUFFIX.length)];
-  const known = ids.flatMap((id) => catalog.models.get(id) ?? []);
-  if (known.length === 0 && wish.model !== FREE_AUTO_MODEL) return unknownModel(ids[0]!, suggest);
-  const allowed = known.filter(({ id }) => allows(wish, id) || allows(wish, wish.model));
-  return known.length > 0 && allowed.length === 0 ? notAllowed(wish, wish.model) : allowed;
-}
-
-/** The operator's list, or every model with a free route. */
-const freeCandidates = (catalog: Catalog): readonly string[] =>
-  catalog.auto.get(FREE_VARIANT) ??
-  [...catalog.models.values()].filter(({ routes }) => routes.some(({ free }) => free)).map(({ id }) => id);
-
-const allows = ({ allowedModels }: Allowed, id: string): boolean =>
-  allowedModels === null || allowedModels.includes(id);
-
-type Allowed = Pick<Wish, "allowedModels">;
-type Named = Pick<Wish, "model" | "allowedModels">;
-type Suggest = (id: string) => string;
-
-function unknownModel(id: string, suggest: Suggest): Refusal {
-  const shown = id.length > MAX_SHOWN ? `${id.slice(0, MAX_SHOWN)}…` : id;
-  return refuse("unknown_model", `The model \`${shown}\` is not in the catalog. ${suggest(id)}`, {
-    param: "model",
-  });
-}
-
-const MAX_SHOWN = 100;
-
-const notAllowed = ({ allowedModels }: Allowed, id: string): Refusal =>
-  refuse("invalid_request", `This key may not call \`${id}\`. It may call: ${allowedModels!.join(", ")}.`, {
-    param: "model",
-  });
-
 function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal {
   if (model.routes.length === 0) return allPaused(model, catalog, roads, wish);
   const free = model.routes.some((route) => route.free && roads.verifiedFree(route));
@@ -331,26 +191,10 @@ const allPaused = (model: Model, catalog: Catalog, roads: Roads, wish: Wish): Re
     { param: "model", ...NOT_SOON },
   );
 
-/** How many alternatives a message names. */
-const MAX_ALTERNATIVES = 3;
-
-/** Models that a request could be sent to instead: allowed, priced, and on a host that works. */
-export function workingAlternatives(
-  except: string,
-  catalog: Catalog,
-  roads: Roads,
-  wish: Pick<Wish, "surface" | "allowedModels">,
-): string[] {
-  const ids: string[] = [];
-  for (const model of catalog.models.values()) {
-    if (ids.length === MAX_ALTERNATIVES) break;
-    if (model.id === except || !allows(wish, model.id)) continue;
-    if (paidStops(model, wish, roads).some(({ route }) => roads.restMs(route) === 0)) ids.push(model.id);
-  }
-  return ids;
-}
-
-export const alternativesSentence = (ids: readonly string[]): string =>
-  ids.length === 0
-    ? "No other model of the catalog works right now."
-    : `Working alternatives: ${ids.join(", ")}.`;
+const noFreeRoute = ({ model }: Wish, allowed: readonly Model[]): Refusal =>
+  refuse(
+    "no_free_route",
+    `No verified free route serves ${model} right now. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
+    // Free routes are probed again and again: one that fails may be verified soon.
+    allowed.some(({ routes }) => routes.some(({ free }) => free)) ? {} : NOT_SOON,
+  );

@@ -1,0 +1,100 @@
+import type { Catalog, Model } from "../catalog/catalog.ts";
+import { autoVariant, FREE_AUTO_MODEL, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
+import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
+import type { Wish } from "./stop.ts";
+
+/**
+ * What the name in a request's `model` stands for, and whether the key may name it: decided by the catalog and the key alone,
+ * whatever becomes of the hosts.
+ */
+export type Naming = Pick<Wish, "model" | "allowedModels">;
+type Allowed = Pick<Wish, "allowedModels">;
+
+/** The sentence that suggests the closest published id, and where the catalog is. */
+export type Suggest = (id: string) => string;
+
+/** Why a key may not name this model; null when it may. */
+export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest): Refusal | null {
+  const { model } = naming;
+  const unknown = unknownId(model, catalog);
+  if (unknown !== null) return unknownModel(unknown, suggest);
+  if (asksOpenTier(model, catalog)) {
+    const free = freeModels(naming, catalog);
+    return refused(free) ? free : null;
+  }
+  const variant = autoVariant(model);
+  if (variant === null) return allows(naming, model) ? null : notAllowed(naming, model);
+  const candidates = catalog.auto.get(variant)!;
+  if (candidates.some((id) => allows(naming, id))) return null;
+  return unresolvable(
+    model,
+    candidates.map((id) => `${id} (${NOT_ALLOWED})`),
+    Infinity,
+  );
+}
+
+/** Open Tier: `gateway/auto:free`, or `<author>/<name>:free` where that is not itself a published id. */
+export function asksOpenTier(model: string, catalog: Catalog): boolean {
+  return (
+    model === FREE_AUTO_MODEL ||
+    (model.endsWith(FREE_SUFFIX) && !catalog.models.has(model) && autoVariant(model) === null)
+  );
+}
+
+/** The id by which a name asks for what nobody published; null when all is known. */
+export function unknownId(name: string, catalog: Catalog): string | null {
+  if (name === FREE_AUTO_MODEL || isRouted(name, catalog)) return null;
+  if (!asksOpenTier(name, catalog)) return name;
+  const id = withoutFree(name);
+  return catalog.models.has(id) ? null : id;
+}
+
+/** A published model, or an automatic route. */
+export function isRouted(name: string, { models, auto }: Catalog): boolean {
+  const variant = autoVariant(name);
+  return variant === null ? models.has(name) : auto.has(variant);
+}
+
+/** The models that a name of the Open Tier asks for, and that the key may call by their own ids or by that name. */
+export function freeModels(naming: Naming, catalog: Catalog): readonly Model[] | Refusal {
+  const { model } = naming;
+  const ids = model === FREE_AUTO_MODEL ? freeCandidates(catalog) : [withoutFree(model)];
+  const known = ids.flatMap((id) => catalog.models.get(id) ?? []);
+  const allowed = known.filter(({ id }) => allows(naming, id) || allows(naming, model));
+  return known.length > 0 && allowed.length === 0 ? notAllowed(naming, model) : allowed;
+}
+
+const withoutFree = (name: string): string => name.slice(0, -FREE_SUFFIX.length);
+
+/** The operator's list, or every model with a free route. */
+const freeCandidates = (catalog: Catalog): readonly string[] =>
+  catalog.auto.get(FREE_VARIANT) ??
+  [...catalog.models.values()].filter(({ routes }) => routes.some(({ free }) => free)).map(({ id }) => id);
+
+export const allows = ({ allowedModels }: Allowed, id: string): boolean =>
+  allowedModels === null || allowedModels.includes(id);
+
+export function unknownModel(id: string, suggest: Suggest): Refusal {
+  const shown = id.length > MAX_SHOWN ? `${id.slice(0, MAX_SHOWN)}…` : id;
+  return refuse("unknown_model", `The model \`${shown}\` is not in the catalog. ${suggest(id)}`, {
+    param: "model",
+  });
+}
+
+const MAX_SHOWN = 100;
+
+export const notAllowed = ({ allowedModels }: Allowed, id: string): Refusal =>
+  refuse("invalid_request", `This key may not call \`${id}\`. It may call: ${allowedModels!.join(", ")}.`, {
+    param: "model",
+  });
+
+/** Why a candidate of an automatic route was skipped. */
+export const NOT_ALLOWED = "not allowed on this key";
+
+/** `skipped` are all candidates, with why; `restMs` is when the first may be available again. */
+export const unresolvable = (model: string, skipped: readonly string[], restMs: number): Refusal =>
+  refuse(
+    "auto_unresolvable",
+    `No candidate of ${model} can serve this request: ${skipped.join(", ")}.`,
+    restMs === Infinity ? NOT_SOON : retryAfter(Math.ceil(restMs / 1_000)),
+  );

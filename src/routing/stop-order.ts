@@ -1,0 +1,59 @@
+import type { Home } from "./affinity.ts";
+import type { Roads, Stop, Wish } from "./stop.ts";
+
+/**
+ * Hosts that rest, because they are known to fail, are left out, but never more than half of a model's: if most seem to
+ * fail, the knowledge may be wrong, and the others would get all of the load. Those that stay are tried last.
+ */
+export function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
+  for (const { route } of stops) if (roads.restMs(route) > 0) return restingLast(stops, roads);
+  return stops;
+}
+
+function restingLast(stops: readonly Stop[], roads: Roads): readonly Stop[] {
+  // From here on asked once for each: meanwhile a rest may end.
+  const judged = stops.map((stop) => ({ stop, restMs: roads.restMs(stop.route) }));
+  const resting = judged
+    .filter(({ restMs }) => restMs > 0)
+    .toSorted((a, b) => a.restMs - b.restMs)
+    .map(({ stop }) => stop);
+  const ofModel = (all: readonly Stop[], { model }: Stop) =>
+    all.filter((stop) => stop.model === model).length;
+  const kept = resting.filter((stop, at) => ofModel(resting.slice(at), stop) > ofModel(stops, stop) >> 1);
+  return [...judged.filter(({ restMs }) => restMs === 0).map(({ stop }) => stop), ...kept];
+}
+
+/** A conversation stays where it was served before, while that host works and the client has no order of its own. */
+export function homeFirst(stops: readonly Stop[], { home, overrides }: Wish, roads: Roads): readonly Stop[] {
+  const { order, sort } = overrides.provider;
+  if (home === null || order.length > 0 || sort !== null) return stops;
+  const at = placeOf(home, stops);
+  if (at <= 0 || roads.restMs(stops[at]!.route) > 0) return stops;
+  return [stops[at]!, ...stops.slice(0, at), ...stops.slice(at + 1)];
+}
+
+function placeOf({ host, hostModel, model }: Home, stops: readonly Stop[]): number {
+  return stops.findIndex(
+    (stop) => stop.route.host.id === host && stop.route.model === hostModel && stop.model.id === model,
+  );
+}
+
+/** Only so many hosts are tried: each model gets one of the tries before a model gets its second. */
+export function everyModelOnce(stops: readonly Stop[], { maxHosts, overrides }: Wish): readonly Stop[] {
+  if (overrides.provider.sort?.acrossModels) return stops;
+  for (const { model } of stops) if (model !== stops[0]!.model) return spread(stops, maxHosts);
+  return stops;
+}
+
+function spread(stops: readonly Stop[], maxHosts: number): readonly Stop[] {
+  const tried = new Set<Stop>();
+  for (const model of new Set(stops.map(({ model }) => model))) {
+    if (tried.size < maxHosts) tried.add(stops.find((stop) => stop.model === model)!);
+  }
+  for (const stop of stops) if (tried.size < maxHosts) tried.add(stop);
+  return [...stops.filter((stop) => tried.has(stop)), ...stops.filter((stop) => !tried.has(stop))];
+}
+
+/** When the first of these hosts takes requests again, in milliseconds from now; 0 when one does already. */
+export const soonestMs = (stops: readonly Stop[], roads: Roads): number =>
+  Math.min(...stops.map(({ route }) => roads.restMs(route)));
