@@ -9,6 +9,7 @@ import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
 import { type Said, sayTo } from "./said.ts";
 import { TimeLimit } from "./time-limit.ts";
+import type { HostFaultKind } from "./transport.ts";
 import {
   type Answered,
   type Opened,
@@ -73,6 +74,9 @@ export interface Try {
   readonly ms: number;
   /** What the host said or did, for people; null when it served. */
   readonly detail: string | null;
+  /** The error status that it answered with, and what broke below HTTP: no words of the host's, so logs may have them. */
+  readonly status?: number | undefined;
+  readonly fault?: HostFaultKind | undefined;
   /** Where it stands in a trace, if there is one; the time is monotonic. */
   readonly span?: { readonly id: string; readonly startedMs: number };
 }
@@ -288,7 +292,14 @@ class Walk {
     const ms = this.ways.clock.elapsedMs() - startedMs;
     const { kind } = outcome;
     const host = stop.route.host.id;
-    const tried: Try = { host, model: stop.model.id, outcome: kind, ms, detail: detailOf(outcome) };
+    const tried: Try = {
+      host,
+      model: stop.model.id,
+      outcome: kind,
+      ms,
+      detail: detailOf(outcome),
+      ...causeOf(outcome),
+    };
     this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
     this.ways.observe(stop, kind, lessonOf(outcome, ms, this.request.promptEstimate, this.ways.balanceId));
   }
@@ -367,6 +378,11 @@ function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: Bal
       return { kind: "failed", wholeHost, restMs, by, doubtful: !certain };
     }
   }
+}
+
+function causeOf(outcome: TryOutcome): Pick<Try, "status" | "fault"> | null {
+  if ("status" in outcome) return { status: outcome.status };
+  return "fault" in outcome ? { fault: outcome.fault } : null;
 }
 
 const detailOf = (outcome: TryOutcome): string | null => {

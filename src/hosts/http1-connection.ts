@@ -150,7 +150,7 @@ export class Connection {
   /** @internal The dial came to nothing, whoever may still wait for it. */
   unreachable(error: Error): void {
     if (this.socket === null) this.uncount();
-    if (this.state === "dialling") this.failDial(dialFault(error, this.endpoint));
+    if (this.state === "dialling") this.failDial(dialFault(error));
   }
 
   private ready(): void {
@@ -161,10 +161,7 @@ export class Connection {
   }
 
   private dialTimedOut(timeoutMs: number): void {
-    const { hostname, port } = this.endpoint;
-    this.failDial(
-      new HostFault("connect_timeout", `No connection to ${hostname}:${port} within ${timeoutMs} ms.`),
-    );
+    this.failDial(new HostFault("connect_timeout", `No connection within ${timeoutMs} ms.`));
   }
 
   private failDial(fault: HostFault): void {
@@ -292,16 +289,17 @@ const HANDLERS: SocketHandler<Connection> = {
   connectError: (socket, error) => socket.data.unreachable(error),
 };
 
-function dialFault(error: Error, { hostname, port }: Endpoint): HostFault {
+function dialFault(error: Error): HostFault {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (syscall === "getaddrinfo")
-    return new HostFault("dns", `No address for ${hostname}: ${reasonOf(error)}.`);
+    return new HostFault("dns", `The host's name has no address: ${reasonOf(error)}.`);
   const kind = code === "ETIMEDOUT" ? "connect_timeout" : "refused";
-  return new HostFault(kind, `No connection to ${hostname}:${port}: ${reasonOf(error)}.`);
+  return new HostFault(kind, `No connection: ${reasonOf(error)}.`);
 }
 
+/** Receipts say it to customers, who need not know where the operator's hosts stand: a system's own words may hold the address. */
 function reasonOf(error: Error | null): string {
   if (error === null) return "it closed the connection";
   const { code } = error as NodeJS.ErrnoException;
-  return code === undefined ? error.message : `${code}, ${error.message}`;
+  return code ?? error.message;
 }

@@ -19,6 +19,7 @@ import {
   type Exchange,
   type HostBytes,
   HostFault,
+  type HostFaultKind,
   type HostReply,
   type Read,
   type Transport,
@@ -124,6 +125,7 @@ export class Trial {
       return { kind: "rejected", stop, status, error };
     return {
       kind: "refused",
+      status,
       message: `status ${status}: ${error.kept}`,
       wholeHost: WHOLE_HOST_FAILURES.has(status),
       certain: !DOUBTFUL_STATUSES.has(status),
@@ -196,6 +198,7 @@ export class Trial {
     if (this.limit.over) return this.limit.outcome();
     return {
       kind: "unreachable",
+      fault: fault.kind,
       message: fault.stale ? "the host closed two connections in a row" : `${fault.kind}: ${fault.message}`,
       wholeHost: WHOLE_HOST_FAULTS.has(fault.kind),
     };
@@ -235,6 +238,10 @@ export type TryOutcome =
 interface HostFailure {
   readonly kind: "refused" | "unreachable" | "silent";
   readonly message: string;
+  /** The error status that it answered with. */
+  readonly status?: number;
+  /** What broke below HTTP. */
+  readonly fault?: HostFaultKind;
   /** Not only of the one model. */
   readonly wholeHost?: boolean;
   /** It is the host's own doing: no request could have brought it about. */

@@ -67,7 +67,13 @@ export class RequestLog {
       state: done.state,
       status: statusOf(done),
       error_code: errorCode,
-      attempts: done.attempts.map(({ host, outcome, ms }) => ({ host, outcome, ms: Math.round(ms) })),
+      attempts: done.attempts.map(({ host, outcome, ms, status, fault }) => ({
+        host,
+        outcome,
+        ms: Math.round(ms),
+        status,
+        fault,
+      })),
       tokens: {
         input: tokens.input,
         cache_read: tokens.cacheRead,

@@ -83,7 +83,7 @@ const ROUTES: Readonly<Record<string, string>> = {
 };
 
 function attemptSpan(
-  { host, model, outcome, ms, span }: Try,
+  { host, model, outcome, ms, span, status, fault }: Try,
   done: Finished,
   trace: RequestTrace,
   { endMs, known }: { readonly endMs: number; readonly known: Known },
@@ -108,7 +108,8 @@ function attemptSpan(
         ...(served ? answered(done) : { "gen_ai.provider.name": host }),
         "server.address": server?.address ?? null,
         "server.port": server?.port ?? null,
-        "error.type": served ? null : outcome,
+        "error.type": served ? null : (status?.toString() ?? fault ?? outcome),
+        "http.response.status_code": status ?? null,
         "gateway.outcome": outcome,
       }),
       status: failed ? FAILED : UNSET,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { hashSecret } from "../../src/units/secret-hash.ts";
 import { json, sse, status } from "../fakes/behaviours.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { type FakeHost, REFUSED_PORT, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type OpenGateway, open } from "./open.ts";
 
@@ -43,7 +43,14 @@ log: json
 hosts:
   - { id: broken, base_url: "${broken.url}/v1", speaks: [chat.completions], api_key: canary-of-the-operator }
   - { id: good, base_url: "${good.url}/v1", speaks: [chat.completions] }
+  - { id: gone, base_url: "http://127.0.0.1:${REFUSED_PORT}/v1", speaks: [chat.completions] }
+  - { id: ill, base_url: "${broken.url}/v1", speaks: [chat.completions] }
 models:
+  - id: test/down
+    context_length: 1000
+    max_output_tokens: 100
+    price: { input: 1, output: 10 }
+    routes: [{ host: gone, model: m }, { host: ill, model: m }]
   - id: test/model
     context_length: 1000
     max_output_tokens: 100
@@ -102,7 +109,9 @@ test("a request is a span in its client's trace, and each host that was asked is
   expect(own).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, name: "chat test/model", kind: 2 });
   expect(first).toMatchObject({ traceId: TRACE, parentSpanId: own.spanId, kind: 3, status: { code: 2 } });
   expect(second).toMatchObject({ traceId: TRACE, parentSpanId: own.spanId, kind: 3, status: {} });
-  expect(attribute(first, "error.type")).toBe("refused");
+  expect(attribute(first, "gateway.outcome")).toBe("refused");
+  expect(attribute(first, "error.type")).toBe("500");
+  expect(attribute(first, "http.response.status_code")).toBe("500");
   expect(attribute(second, "gen_ai.provider.name")).toBe("good");
   expect(attribute(second, "server.port")).toBe(String(good.port));
   expect(attribute(own, "gen_ai.operation.name")).toBe("chat");
@@ -168,6 +177,20 @@ test("the request log has a line for each request", async () => {
     tokens: { input: 6, cache_read: 4, output: 3 },
   });
   expect(line.attempts.at(-1)).toMatchObject({ host: "good", outcome: "answered" });
+});
+
+test("a line says with which status a host refused, or what broke", async () => {
+  const { headers } = await chat({}, { model: "test/down" });
+  const receipt = headers.get("x-gateway-receipt")!;
+  while (!gateway.lines.includes(receipt)) await Bun.sleep(10);
+  const line = JSON.parse(gateway.lines.split("\n").find((one) => one.includes(receipt))!);
+  expect(line.attempts).toMatchObject([
+    { host: "gone", outcome: "unreachable", fault: "refused" },
+    { host: "ill", outcome: "refused", status: 500 },
+  ]);
+  // Nor are customers told where a host stands.
+  const { text } = await gateway.send("GET", `/v1/receipts/${receipt}`, { bearer: key });
+  expect(text).not.toContain("127.0.0.1");
 });
 
 test("no prompt, answer, key or hash is in logs, metrics or traces, whatever goes wrong", async () => {
