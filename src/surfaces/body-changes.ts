@@ -14,37 +14,50 @@ export class BodyChanges {
     this.values.push(value);
   }
 
-  /** The object with all of it done. It must be well-formed, and may have each of these members once. */
+  /** The object with all of it done, once. It must be well-formed, and may have each of these members once. */
   applyTo(body: Uint8Array): Uint8Array {
     const cursor = new JsonCursor();
     const edits = new Edits();
-    const { names, values } = this;
-    let isFirst = true;
     cursor.begin(body, 0, body.length);
+    const isEmpty = this.change(cursor, edits);
+    const added = this.added(isEmpty);
+    const closingBrace = cursor.at - 1;
+    if (added !== "") edits.replace(closingBrace, closingBrace, Buffer.from(added));
+    return edits.applyTo(body);
+  }
+
+  /** The members that are there. Afterwards the values are those that are left to be added. True when no member stays. */
+  private change(cursor: JsonCursor, edits: Edits): boolean {
+    const { values } = this;
+    let isEmpty = true;
     cursor.enterObject();
     while (cursor.nextMember()) {
       const index = this.indexAt(cursor);
-      const { memberStart, comma, at } = cursor;
+      const { memberStart, comma, at: valueStart } = cursor;
       cursor.skip();
       const value = index === -1 ? undefined : values[index];
       if (value === null) {
-        if (isFirst) edits.leaveOut(memberStart, cursor.nextMemberStart);
+        // Members lose their comma with them: the first that stays has none before it.
+        if (isEmpty) edits.leaveOut(memberStart, cursor.nextMemberStart);
         else edits.leaveOut(comma, cursor.at);
         continue;
       }
-      isFirst = false;
+      isEmpty = false;
       if (value === undefined) continue;
-      edits.replace(at, cursor.at, Buffer.from(value));
+      edits.replace(valueStart, cursor.at, Buffer.from(value));
       values[index] = null;
     }
+    return isEmpty;
+  }
+
+  private added(isFirst: boolean): string {
+    const { names, values } = this;
     let added = "";
     for (let index = 0; index < names.length; index++) {
       if (values[index] === null) continue;
-      added += `${isFirst ? "" : ","}"${names[index]!}":${values[index]!}`;
-      isFirst = false;
+      added += `${isFirst && added === "" ? "" : ","}"${names[index]!}":${values[index]!}`;
     }
-    if (added !== "") edits.replace(cursor.at - 1, cursor.at - 1, Buffer.from(added));
-    return edits.applyTo(body);
+    return added;
   }
 
   private indexAt(cursor: JsonCursor): number {

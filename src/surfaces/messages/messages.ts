@@ -1,8 +1,7 @@
-import { type ErrorObject, type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { encodeEvent, PassingJudge } from "../judge.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import {
@@ -14,10 +13,10 @@ import {
   readCeiling,
   toRequest,
 } from "../request.ts";
-import type { CurrentEvent } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
-import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
+import { readAnthropicUsage } from "../usage.ts";
 import { MessagesCollector } from "./collector.ts";
+import { MessagesJudge } from "./judge.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
 export const messages: Surface = {
@@ -90,77 +89,4 @@ function countBlock(block: Record<string, unknown> | null): number {
   if (block === null) return 0;
   const input = block.input === undefined ? "" : JSON.stringify(block.input);
   return tokensOf(block.text) + tokensOf(block.thinking) + tokensOf(block.name) + tokensOf(input);
-}
-
-class MessagesJudge extends PassingJudge {
-  fail({ message, type, code, param }: ErrorObject): Uint8Array {
-    return encodeEvent("error", { type: "error", error: { type, message, code, param } });
-  }
-
-  protected judge(event: CurrentEvent): void {
-    const data = this.dataOf(event.data);
-    switch (data?.type) {
-      case "message_start":
-        this.usage = readAnthropicBeginning(asObject(data.message)?.usage);
-        this.rename("message", event);
-        return;
-      case "content_block_start":
-        this.startBlock(asObject(data.content_block));
-        return;
-      case "content_block_delta": {
-        const delta = asObject(data.delta);
-        this.wrote(delta?.text);
-        this.wrote(delta?.thinking);
-        this.wrote(delta?.partial_json);
-        return;
-      }
-      case "message_delta":
-        this.usage = readAnthropicUsage(data.usage, this.usage);
-        return;
-      case "message_stop":
-        this.terminal = event.copy();
-        return;
-      case "error":
-        this.fault = errorOf(data, "an error without a message");
-    }
-  }
-
-  protected judgeText(event: CurrentEvent): boolean {
-    const { cursor } = this;
-    let isDelta = false;
-    let tokens = 0;
-    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("delta")) tokens = this.readDelta(event);
-      else if (cursor.isNamed("type")) {
-        isDelta = cursor.isTheText("content_block_delta");
-        if (isDelta) cursor.skip();
-        else cursor.giveUp();
-      } else cursor.skipOther();
-    }
-    if (!cursor.isDone || !isDelta) return false;
-    this.wroteTokens(tokens);
-    return true;
-  }
-
-  private readDelta(event: CurrentEvent): number {
-    const { cursor } = this;
-    let tokens = 0;
-    cursor.enterObject();
-    while (cursor.nextMember()) {
-      if (cursor.isNamed("text") || cursor.isNamed("thinking") || cursor.isNamed("partial_json"))
-        tokens += this.tokensAtCursor(event);
-      else cursor.skipOther();
-    }
-    return tokens;
-  }
-
-  /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
-  private startBlock(block: Record<string, unknown> | null): void {
-    this.wrote(block?.text);
-    this.wrote(block?.thinking);
-    this.wrote(block?.name);
-    if (block?.type === "redacted_thinking") this.tokenSeen = true;
-  }
 }

@@ -1,0 +1,217 @@
+import type { ErrorObject } from "../../errors/refusal.ts";
+import { errorOf } from "../host-error.ts";
+import { asObject } from "../json.ts";
+import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
+import type { CurrentEvent } from "../sse.ts";
+import { readOpenAiUsage } from "../usage.ts";
+import { brokeDown } from "./answer-reader.ts";
+import { tokensWritten } from "./written.ts";
+
+/** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
+export class ChatJudge extends PassingJudge {
+  private finished = false;
+  /** The last chunk's own words for the one that ends a broken stream. */
+  private id = "chatcmpl-gateway";
+  private created = 0;
+
+  constructor(
+    publicModel: string,
+    collector: Collector | null,
+    private readonly wantsUsage: boolean,
+  ) {
+    super(publicModel, collector);
+  }
+
+  fail(error: ErrorObject): Uint8Array {
+    const last = {
+      id: this.id,
+      object: "chat.completion.chunk",
+      created: this.created,
+      model: this.publicModel,
+      choices: [{ index: 0, delta: {}, finish_reason: "error" }],
+    };
+    return Buffer.concat([encodeEvent(null, { error }), encodeEvent(null, last)]);
+  }
+
+  protected judge(event: CurrentEvent): void {
+    const { data } = event;
+    if (data === null) return;
+    if (data.trim() === "[DONE]") {
+      this.terminal = event.copy();
+      return;
+    }
+    const chunk = this.dataOf(data);
+    if (chunk === null) return;
+    if (chunk.error !== undefined && chunk.error !== null) {
+      this.fault = errorOf(chunk, "an error without a message");
+      return;
+    }
+    this.note(chunk);
+    if (this.fault === null) this.give(chunk, event);
+  }
+
+  /**
+   * A chunk of text or arguments and nothing else, which is the way of nearly all, is read where it stands. False when it says more than
+   * that. The first token's is read whole, for the words of `fail`.
+   */
+  protected judgeText(event: CurrentEvent): boolean {
+    if (!this.tokenSeen) return false;
+    const { cursor, edits } = this;
+    let tokens = 0;
+    let modelStart = 0;
+    let modelEnd = 0;
+    let usageComma = 0;
+    let usageEnd = 0;
+    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("choices")) tokens = this.readChoices(event);
+      else if (cursor.isNamed("model")) {
+        const renames = cursor.isText && !cursor.isTheText(this.publicModel);
+        modelStart = cursor.at;
+        cursor.skip();
+        modelEnd = renames ? cursor.at : 0;
+      } else if (cursor.isNamed("usage")) {
+        usageComma = cursor.comma;
+        cursor.skipNull();
+        usageEnd = cursor.at;
+      } else if (cursor.isNamed("error")) cursor.skipNull();
+      else cursor.skipOther();
+    }
+    // A usage that stands first has its comma behind it: such a chunk is read whole.
+    if (!cursor.isDone || usageComma === -1) return false;
+    this.wroteTokens(tokens);
+    if (modelEnd > 0) edits.replace(modelStart, modelEnd, this.modelJson);
+    // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.
+    if (usageEnd > 0 && !this.wantsUsage) edits.leaveOut(usageComma, usageEnd);
+    return true;
+  }
+
+  /** Tokens of all of them; a chunk without any is no text. */
+  private readChoices(event: CurrentEvent): number {
+    const { cursor } = this;
+    let count = 0;
+    let tokens = 0;
+    cursor.enterArray();
+    while (cursor.nextValue()) {
+      count += 1;
+      cursor.enterObject();
+      while (cursor.nextMember()) {
+        if (cursor.isNamed("delta")) tokens += this.readDelta(event);
+        else if (cursor.isNamed("finish_reason")) cursor.skipNull();
+        else cursor.skipOther();
+      }
+    }
+    if (count === 0) cursor.giveUp();
+    return tokens;
+  }
+
+  private readDelta(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("role")) cursor.skip();
+      else if (
+        cursor.isNamed("content") ||
+        cursor.isNamed("reasoning_content") ||
+        cursor.isNamed("reasoning")
+      )
+        tokens += this.tokensAtCursor(event);
+      else if (cursor.isNamed("tool_calls") && cursor.isArray) tokens += this.readCalls(event);
+      else cursor.skipNull();
+    }
+    return tokens;
+  }
+
+  /** Agents write more arguments than anything else. */
+  private readCalls(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterArray();
+    while (cursor.nextValue()) {
+      cursor.enterObject();
+      while (cursor.nextMember()) {
+        if (cursor.isNamed("function")) tokens += this.readFunction(event);
+        else if (cursor.isNamed("custom")) cursor.giveUp();
+        else cursor.skipOther();
+      }
+    }
+    return tokens;
+  }
+
+  private readFunction(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("name") || cursor.isNamed("arguments")) tokens += this.tokensAtCursor(event);
+      else cursor.skipOther();
+    }
+    return tokens;
+  }
+
+  /** A host may leave `[DONE]` out once it has given its reason to finish. */
+  protected override closed(): void {
+    if (this.finished) this.terminal = DONE;
+    else super.closed();
+  }
+
+  private note(chunk: Record<string, unknown>): void {
+    if (typeof chunk.id === "string") this.id = chunk.id;
+    if (typeof chunk.created === "number") this.created = chunk.created;
+    const usage = readOpenAiUsage(chunk.usage);
+    if (usage !== null) this.usage = usage;
+    if (!Array.isArray(chunk.choices)) return;
+    for (const choice of chunk.choices) {
+      const given = asObject(choice);
+      const reason = given?.finish_reason;
+      if (typeof reason === "string") this.finished = true;
+      if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
+      this.wroteTokens(tokensWritten(asObject(given?.delta)));
+    }
+  }
+
+  /** The client gets its own name for the model, and usage only if it asked for it. */
+  private give(chunk: Record<string, unknown>, event: CurrentEvent): void {
+    const renames = typeof chunk.model === "string" && chunk.model !== this.publicModel;
+    const withholds = !this.wantsUsage && "usage" in chunk;
+    if (withholds && isUsageAlone(chunk)) this.edits.leaveOut(event.start, event.end);
+    else if (isInLines(event)) {
+      if (renames || withholds) this.giveAnew(chunk, event, withholds);
+    } else {
+      if (renames) this.renameModel(event);
+      if (withholds) this.withholdUsage(event);
+    }
+  }
+
+  private giveAnew(chunk: Record<string, unknown>, { start, end }: CurrentEvent, withholds: boolean): void {
+    const { usage, ...rest } = chunk;
+    const given = { ...rest, ...(withholds ? {} : { usage }), model: this.publicModel };
+    this.edits.replace(start, end, encodeEvent(null, given));
+  }
+
+  private renameModel({ bytes, dataStart, dataEnd }: CurrentEvent): void {
+    const { cursor, edits } = this;
+    cursor.begin(bytes, dataStart, dataEnd);
+    if (cursor.passMember("model")) edits.replace(cursor.valueStart, cursor.at, this.modelJson);
+  }
+
+  private withholdUsage({ bytes, dataStart, dataEnd }: CurrentEvent): void {
+    const { cursor, edits } = this;
+    cursor.begin(bytes, dataStart, dataEnd);
+    if (!cursor.passMember("usage")) return;
+    const { comma, memberStart } = cursor;
+    if (comma === -1) edits.leaveOut(memberStart, cursor.nextMemberStart);
+    else edits.leaveOut(comma, cursor.at);
+  }
+}
+
+/** A chunk that OpenAI adds to the end, because usage was asked for. */
+const isUsageAlone = ({ choices }: Record<string, unknown>): boolean =>
+  Array.isArray(choices) && choices.length === 0;
+
+/** Data in several lines stands nowhere in one piece. */
+const isInLines = ({ dataEnd }: CurrentEvent): boolean => dataEnd === 0;
+
+const DONE = Buffer.from("data: [DONE]\n\n");

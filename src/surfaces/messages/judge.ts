@@ -1,0 +1,80 @@
+import type { ErrorObject } from "../../errors/refusal.ts";
+import { errorOf } from "../host-error.ts";
+import { asObject } from "../json.ts";
+import { encodeEvent, PassingJudge } from "../judge.ts";
+import type { CurrentEvent } from "../sse.ts";
+import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
+
+/** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */
+export class MessagesJudge extends PassingJudge {
+  fail({ message, type, code, param }: ErrorObject): Uint8Array {
+    return encodeEvent("error", { type: "error", error: { type, message, code, param } });
+  }
+
+  protected judge(event: CurrentEvent): void {
+    const data = this.dataOf(event.data);
+    switch (data?.type) {
+      case "message_start":
+        this.usage = readAnthropicBeginning(asObject(data.message)?.usage);
+        this.rename("message", event);
+        return;
+      case "content_block_start":
+        this.startBlock(asObject(data.content_block));
+        return;
+      case "content_block_delta": {
+        const delta = asObject(data.delta);
+        this.wrote(delta?.text);
+        this.wrote(delta?.thinking);
+        this.wrote(delta?.partial_json);
+        return;
+      }
+      case "message_delta":
+        this.usage = readAnthropicUsage(data.usage, this.usage);
+        return;
+      case "message_stop":
+        this.terminal = event.copy();
+        return;
+      case "error":
+        this.fault = errorOf(data, "an error without a message");
+    }
+  }
+
+  protected judgeText(event: CurrentEvent): boolean {
+    const { cursor } = this;
+    let isDelta = false;
+    let tokens = 0;
+    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("delta")) tokens = this.readDelta(event);
+      else if (cursor.isNamed("type")) {
+        isDelta = cursor.isTheText("content_block_delta");
+        if (isDelta) cursor.skip();
+        else cursor.giveUp();
+      } else cursor.skipOther();
+    }
+    if (!cursor.isDone || !isDelta) return false;
+    this.wroteTokens(tokens);
+    return true;
+  }
+
+  private readDelta(event: CurrentEvent): number {
+    const { cursor } = this;
+    let tokens = 0;
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("text") || cursor.isNamed("thinking") || cursor.isNamed("partial_json"))
+        tokens += this.tokensAtCursor(event);
+      else cursor.skipOther();
+    }
+    return tokens;
+  }
+
+  /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
+  private startBlock(block: Record<string, unknown> | null): void {
+    this.wrote(block?.text);
+    this.wrote(block?.thinking);
+    this.wrote(block?.name);
+    if (block?.type === "redacted_thinking") this.tokenSeen = true;
+  }
+}

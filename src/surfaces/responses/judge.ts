@@ -1,0 +1,112 @@
+import type { ErrorObject } from "../../errors/refusal.ts";
+import { replaceSpan } from "../bytes.ts";
+import { errorOf } from "../host-error.ts";
+import { asObject } from "../json.ts";
+import { encodeEvent, PassingJudge } from "../judge.ts";
+import type { CurrentEvent } from "../sse.ts";
+import { readOpenAiUsage } from "../usage.ts";
+
+/** A responses host's events on their way to a responses client (platform.openai.com, "Streaming events"). */
+export class ResponsesJudge extends PassingJudge {
+  private sequence = -1;
+  private response: Record<string, unknown> = {};
+
+  fail({ message, code }: ErrorObject): Uint8Array {
+    const response = {
+      id: "resp_gateway",
+      object: "response",
+      created_at: 0,
+      output: [],
+      ...this.response,
+      model: this.publicModel,
+      status: "failed",
+      error: { code, message },
+    };
+    const event = { type: "response.failed", sequence_number: this.sequence + 1, response };
+    return encodeEvent("response.failed", event);
+  }
+
+  protected judge(event: CurrentEvent): void {
+    const data = this.dataOf(event.data);
+    if (data === null) return;
+    const { type, sequence_number: sequence } = data;
+    // The host's own words of its failure are not given on, so their number is free for ours.
+    const given = type !== "response.failed" && type !== "error";
+    if (given && typeof sequence === "number") this.sequence = sequence;
+    switch (type) {
+      case "response.created":
+      case "response.in_progress":
+      case "response.queued":
+        this.response = asObject(data.response) ?? this.response;
+        this.rename("response", event);
+        return;
+      case "response.output_item.added": {
+        const item = asObject(data.item);
+        this.wrote(item?.name);
+        if (item?.type === "image_generation_call" || item?.type === "web_search_call") this.tokenSeen = true;
+        return;
+      }
+      case "response.completed":
+      case "response.incomplete":
+        this.usage = readOpenAiUsage(asObject(data.response)?.usage);
+        this.terminal = this.renamed(event);
+        return;
+      case "response.failed":
+        this.usage = readOpenAiUsage(asObject(data.response)?.usage) ?? this.usage;
+        this.fault = errorOf(data.response, "the response failed");
+        return;
+      case "error":
+        this.fault = errorOf(data, "an error without a message");
+        return;
+      default:
+        if (typeof type === "string" && WRITTEN.includes(type)) this.wrote(data.delta);
+    }
+  }
+
+  protected judgeText(event: CurrentEvent): boolean {
+    const { cursor } = this;
+    let isDelta = false;
+    let tokens = 0;
+    let sequence = -1;
+    cursor.begin(event.bytes, event.dataStart, event.dataEnd);
+    cursor.enterObject();
+    while (cursor.nextMember()) {
+      if (cursor.isNamed("delta")) tokens = this.tokensAtCursor(event);
+      else if (cursor.isNamed("sequence_number")) sequence = cursor.readCount();
+      else if (cursor.isNamed("type")) {
+        isDelta = this.isWritten();
+        if (isDelta) cursor.skip();
+        else cursor.giveUp();
+      } else cursor.skipOther();
+    }
+    if (!cursor.isDone || !isDelta) return false;
+    if (sequence !== -1) this.sequence = sequence;
+    this.wroteTokens(tokens);
+    return true;
+  }
+
+  private renamed(event: CurrentEvent): Uint8Array {
+    if (!this.passModel("response", event)) return event.copy();
+    const { start } = event;
+    const { valueStart, at: valueEnd } = this.cursor;
+    return replaceSpan(event.copy(), valueStart - start, valueEnd - start, this.modelJson);
+  }
+
+  private isWritten(): boolean {
+    for (const type of WRITTEN) if (this.cursor.isTheText(type)) return true;
+    return false;
+  }
+}
+
+/** Events whose `delta` the model wrote. Audio and code of built-in tools are billed by the host's own report. */
+const WRITTEN: readonly string[] = [
+  "response.output_text.delta",
+  "response.reasoning_text.delta",
+  "response.reasoning_summary_text.delta",
+  "response.refusal.delta",
+  "response.function_call_arguments.delta",
+  "response.custom_tool_call_input.delta",
+  "response.audio.transcript.delta",
+  "response.code_interpreter_call_code.delta",
+  "response.mcp_call_arguments.delta",
+];
