@@ -37,7 +37,7 @@ export interface SettleReport {
 
 export async function benchSettle(rate: number, seconds: number, parent = tmpdir()): Promise<SettleReport> {
   const folder = mkdtempSync(join(parent, "settle-"));
-  const { syncing } = probeSync(folder);
+  const { syncing, slowMs } = probeSync(folder);
   const clock = systemClock;
   const database = join(folder, "gateway.sqlite");
   const store = new LedgerStore(openDatabase(database));
@@ -53,7 +53,7 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   };
   const bookkeeper = new Bookkeeper(folder, database, clock, onFault);
   const opening = {
-    disk: folderDisk(folder, syncing),
+    disk: folderDisk(folder, slowMs),
     store: bookkeeper,
     clock,
     relaxed: false,

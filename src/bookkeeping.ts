@@ -71,7 +71,7 @@ export function journalOptions(
   const { syncing, slowMs } = probeSync(folder.path);
   log("disk", { sync_ms: Math.round(slowMs * 1_000) / 1_000, syncing, durability: config.durability });
   return {
-    disk: folderDisk(path, syncing),
+    disk: folderDisk(path, slowMs),
     clock,
     relaxed,
     journalFileBytes: JOURNAL_FILE_BYTES,

@@ -20,7 +20,7 @@ self.onmessage = ({ data: question }: MessageEvent<BookkeepingQuestion>) => {
 
 function done({ folder, database, task }: BookkeepingQuestion): unknown {
   opened ??= {
-    disk: folderDisk(folder, "inline"),
+    disk: folderDisk(folder),
     store: new LedgerStore(openDatabase(database, "NORMAL")),
   };
   const { disk, store } = opened;

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { LOOP_MS, SyncPlace } from "./sync-place.ts";
 
 /** One folder, as the journal uses it. The simulator's disk tears writes and forgets what was not synced. */
 export interface Disk {
@@ -33,13 +34,15 @@ export interface Disk {
 export interface DiskFile {
   /** Writes all of it, or throws. */
   write(bytes: Uint8Array, at: number): void;
-  /** What was written is durable when this returns, or when its promise resolves. */
-  sync(): void | Promise<void>;
+  /** What was written is durable when this returns, or when its promise resolves. So many lines of the journal wait for it. */
+  sync(lines: number): void | Promise<void>;
   truncate(size: number): void;
   close(): void;
 }
 
-export function folderDisk(folder: string, syncing: "inline" | "off-loop"): Disk {
+/** `slowMs` is what `probeSync` found. */
+export function folderDisk(folder: string, slowMs = 0): Disk {
+  const place = new SyncPlace(slowMs, performance.now());
   return {
     list: () => readdirSync(folder),
     read: (name, from = 0, to) =>
@@ -48,7 +51,7 @@ export function folderDisk(folder: string, syncing: "inline" | "off-loop"): Disk
         : readSpan(join(folder, name), from, to),
     open(name, from) {
       if (from !== undefined) renameSync(join(folder, from), join(folder, name));
-      const file = openFile(join(folder, name), syncing);
+      const file = openFile(join(folder, name), place);
       syncFolder(folder);
       return file;
     },
@@ -78,24 +81,22 @@ function readSpan(path: string, from: number, to: number): Uint8Array {
   }
 }
 
-/** Where a sync takes longer than this, it would stall every stream; it then goes to a thread of Bun's pool. */
-const INLINE_SYNC_MS = 0.5;
 const PROBE_ROUNDS = 20;
 
 /**
- * Measures the folder's `fdatasync` with small appends: the choice between syncing on the event loop, which costs half
- * the CPU, and off it, which never blocks. The third-slowest of the rounds decides.
+ * Measures the folder's `fdatasync` with small appends: the third-slowest of some rounds, and where the syncs of a disk that slow
+ * begin to be done.
  */
-export function probeSync(folder: string): { syncing: "inline" | "off-loop"; slowMs: number } {
+export function probeSync(folder: string): { slowMs: number; syncing: "inline" | "off-loop" } {
   const path = join(folder, `probe-${process.pid}`);
-  const file = openFile(path, "inline");
+  const file = openFile(path, new SyncPlace(0, 0));
   const took: number[] = [];
   try {
     const line = new Uint8Array(512);
     for (let round = 0; round < PROBE_ROUNDS; round++) {
       const start = performance.now();
       file.write(line, round * line.length);
-      void file.sync();
+      void file.sync(1);
       took.push(performance.now() - start);
     }
   } finally {
@@ -103,7 +104,7 @@ export function probeSync(folder: string): { syncing: "inline" | "off-loop"; slo
     unlinkSync(path);
   }
   const slowMs = took.sort((a, b) => b - a)[2]!;
-  return { syncing: slowMs <= INLINE_SYNC_MS ? "inline" : "off-loop", slowMs };
+  return { slowMs, syncing: slowMs <= LOOP_MS ? "inline" : "off-loop" };
 }
 
 /**
@@ -111,7 +112,7 @@ export function probeSync(folder: string): { syncing: "inline" | "off-loop"; slo
  * sync of bytes that lie within a file that does not grow spares the file system's own journal. On ext4 that halves its time
  * and its CPU.
  */
-function openFile(path: string, syncing: "inline" | "off-loop"): DiskFile {
+function openFile(path: string, place: SyncPlace): DiskFile {
   const fd = openSync(path, "a+", 0o600);
   closeSync(fd);
   // Not in append mode: Linux would then ignore the position of each write, and a torn tail could not be overwritten.
@@ -130,8 +131,13 @@ function openFile(path: string, syncing: "inline" | "off-loop"): DiskFile {
         // The disk has just enough room for what was written.
       }
     },
-    sync() {
-      if (syncing === "inline") return fdatasyncSync(file);
+    sync(lines) {
+      const startMs = performance.now();
+      if (place.onLoop(lines, startMs)) {
+        fdatasyncSync(file);
+        const nowMs = performance.now();
+        return place.took(nowMs - startMs, nowMs);
+      }
       return new Promise((resolve, reject) =>
         fdatasync(file, (error) => (error ? reject(error) : resolve())),
       );

@@ -142,7 +142,8 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   /** However long the older files stay, for instance while a backup reads the database: the next is begun when this one is full. */
   private turnPage(): void {
     const { journal } = this;
-    if (journal.full && this.ledger !== null) journal.rotate(this.ledger.openRecords());
+    const { ledger } = this;
+    if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
     if (journal.headWritten) this.headed = journal.currentFile;
     const oldest = journal.unapplied(1)[0]?.file ?? this.headed;
     const before = Math.min(this.headed, oldest);

@@ -19,6 +19,7 @@ export class DurableJournal implements Journal {
   private number: number;
   private bytes = 0;
   private headWaits = false;
+  private rotating: (() => readonly LedgerRecord[]) | null = null;
   private readonly lines = new JournalLines();
   private appended = 0;
   private durableThrough = 0;
@@ -112,11 +113,14 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * Goes on in a new file, which begins with `open`: the holds that are open now. Only while nothing is being written.
+   * Goes on in a new file, which begins with the holds that are open then: now, or once what is being written has been. Whoever
+   * still finds it full asks again.
    */
-  rotate(open: readonly LedgerRecord[]): boolean {
-    if (this.state === "writing" || this.state === "retrying" || this.state === "closed") return false;
+  rotate(openHolds: () => readonly LedgerRecord[]): void {
+    if (this.state === "writing") this.rotating = openHolds;
+    if (this.state !== "idle" && this.state !== "scheduled") return;
     const next = this.openFile(this.number + 1);
+    const open = openHolds();
     this.file.close();
     this.file = next;
     this.number += 1;
@@ -124,7 +128,6 @@ export class DurableJournal implements Journal {
     this.headWaits = open.length > 0;
     this.pending = [...open.map((record) => new Line(record, 0)), ...this.pending];
     this.schedule();
-    return true;
   }
 
   /**
@@ -177,7 +180,7 @@ export class DurableJournal implements Journal {
       this.lines.begin(this.number);
       for (const line of batch) line.place(this.number, this.bytes + this.lines.add(line.record));
       this.file.write(this.lines.bytes(), this.bytes);
-      const synced = this.file.sync();
+      const synced = this.file.sync(batch.length);
       if (synced !== undefined) await synced;
       this.syncs += 1;
       this.accept(batch);
@@ -196,8 +199,19 @@ export class DurableJournal implements Journal {
     }
     this.state = "idle";
     this.waiters.answer(true, this.durableThrough);
+    this.rotateNow();
     if (this.queue.length > 0) this.options.onUnapplied?.();
     this.schedule();
+  }
+
+  private rotateNow(): void {
+    const { rotating } = this;
+    this.rotating = null;
+    try {
+      if (rotating !== null) this.rotate(rotating);
+    } catch {
+      // Who asks again hears of it.
+    }
   }
 
   /** Nothing of the batch is taken for written: its bytes are cut off, and it goes first in the next try. */

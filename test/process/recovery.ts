@@ -64,7 +64,7 @@ async function writeJournal(
 ): Promise<void> {
   mkdirSync(data, { recursive: true });
   const journal = new DurableJournal({
-    disk: folderDisk(data, "inline"),
+    disk: folderDisk(data),
     firstFile: 9_000,
     fileBytes: Number.MAX_SAFE_INTEGER,
     relaxed: false,

@@ -12,6 +12,8 @@ export class SimulatedDisk implements Disk {
   mood: "fine" | "full" | "read-only" = "fine";
   /** False: a sync never comes back with a result, as when the power goes during it. */
   syncing = true;
+  /** Who answers syncs after a while; null where each is done on return. */
+  syncsLater: ((done: () => void) => void) | null = null;
 
   list(): string[] {
     return [...this.files.keys()];
@@ -62,14 +64,25 @@ class SimulatedFile implements DiskFile {
 
   sync(): void | Promise<void> {
     if (this.disk.mood !== "fine") throw new Error("EIO: sync failed");
-    if (!this.disk.syncing) return new Promise(() => {});
+    const { syncing, syncsLater } = this.disk;
+    if (!syncing) return new Promise(() => {});
+    if (syncsLater === null) return this.settle();
+    return new Promise((resolve) =>
+      syncsLater(() => {
+        this.settle();
+        resolve();
+      }),
+    );
+  }
+
+  private settle(): void {
     for (const write of this.dirty) this.durable = overlay(this.durable, write.bytes, write.at);
     this.dirty = [];
   }
 
   truncate(size: number): void {
     if (this.disk.mood === "read-only") throw new Error("EROFS: read-only file system");
-    this.sync0();
+    this.settle();
     this.durable = this.durable.slice(0, size);
   }
 
@@ -87,11 +100,6 @@ class SimulatedFile implements DiskFile {
           this.durable = overlay(this.durable, piece.bytes, at + piece.at);
       }
     }
-    this.dirty = [];
-  }
-
-  private sync0(): void {
-    for (const { bytes, at } of this.dirty) this.durable = overlay(this.durable, bytes, at);
     this.dirty = [];
   }
 }

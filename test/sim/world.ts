@@ -157,6 +157,9 @@ class World {
     let books: Books | null = null;
     let failed: unknown = null;
     const { disk, database } = this;
+    disk.syncsLater = this.booking.chance(0.5)
+      ? (done) => void clock.after(this.booking.below(MOST_SYNC_MS), done)
+      : null;
     const opening = {
       disk,
       store: database.bookkeeper(disk, clock, this.booking, () => disk.mood !== "fine"),
@@ -334,6 +337,8 @@ class World {
     return new Promise((resolve) => setImmediate(resolve));
   }
 }
+
+const MOST_SYNC_MS = 20;
 
 /** One process, from start to kill. */
 interface Life {

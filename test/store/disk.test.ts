@@ -11,7 +11,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const content = (): string => readFileSync(join(folder, "file"), "latin1").replace(/\0+$/, "");
 
 test("the file does not grow with each write, and holds nothing but zeros behind what was written", () => {
-  const file = folderDisk(folder, "inline").open("file");
+  const file = folderDisk(folder).open("file");
   const sizes = new Set<number>();
   for (let at = 0; at < 400; at += 4) {
     file.write(bytes("abc\n"), at);
@@ -23,7 +23,7 @@ test("the file does not grow with each write, and holds nothing but zeros behind
 });
 
 test("what follows a cut is written where the cut was", () => {
-  const file = folderDisk(folder, "inline").open("file");
+  const file = folderDisk(folder).open("file");
   file.write(bytes("one\ntorn"), 0);
   file.truncate(4);
   expect(content()).toBe("one\n");
@@ -33,7 +33,7 @@ test("what follows a cut is written where the cut was", () => {
 });
 
 test("a file that is opened again keeps what it has", () => {
-  const disk = folderDisk(folder, "inline");
+  const disk = folderDisk(folder);
   const first = disk.open("file");
   first.write(bytes("one\ntwo\n"), 0);
   first.close();
@@ -44,7 +44,7 @@ test("a file that is opened again keeps what it has", () => {
 });
 
 test("a file that is made of another has its length and content, and nothing goes by the old name", async () => {
-  const disk = folderDisk(folder, "inline");
+  const disk = folderDisk(folder);
   const first = disk.open("first");
   first.write(bytes("one\ntwo\n"), 0);
   first.close();
@@ -60,11 +60,11 @@ test("a file that is made of another has its length and content, and nothing goe
 });
 
 test("a piece that is larger than the step is written whole", async () => {
-  const file = folderDisk(folder, "off-loop").open("file");
+  const file = folderDisk(folder, 5).open("file");
   const large = `${"x".repeat(1_000_000)}\n`;
   file.write(bytes(large), 0);
   file.write(bytes("end\n"), large.length);
-  await file.sync();
+  await file.sync(1);
   expect(content()).toBe(`${large}end\n`);
   file.close();
 });

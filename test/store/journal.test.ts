@@ -140,7 +140,8 @@ test("a new file begins with the open holds, and the old one can then be forgott
   await written();
   expect(journal.full).toBe(true);
   const hold = { kind: "hold", receipt: "rcpt_open" } as unknown as LedgerRecord;
-  expect(journal.rotate([hold])).toBe(true);
+  journal.rotate(() => [hold]);
+  expect(journal.currentFile).toBe(8);
   expect(journal.headWritten).toBe(false);
   journal.append(end("new"));
   await written();
@@ -150,12 +151,31 @@ test("a new file begins with the open holds, and the old one can then be forgott
   expect(receiptsOn(disk)).toEqual(["hold", "rcpt_new"]);
 });
 
+test("a new file waits for what is being written to the last", async () => {
+  const disk = new SimulatedDisk();
+  const { journal, turn, written } = journalOn(disk);
+  const unanswered: (() => void)[] = [];
+  disk.syncsLater = (done) => unanswered.push(done);
+  journal.append(end("a"));
+  void journal.durable(1);
+  await turn();
+  journal.rotate(() => []);
+  expect(journal.currentFile).toBe(1);
+  disk.syncsLater = null;
+  for (const answer of unanswered) answer();
+  await Promise.resolve();
+  journal.append(end("b"));
+  await written();
+  expect(journal.currentFile).toBe(2);
+  expect(receiptsOn(disk)).toEqual(["rcpt_a", "rcpt_b"]);
+});
+
 describe("a file that is done with", () => {
   const spare = async (disk: SimulatedDisk) => {
     const { journal, written } = journalOn(disk);
     for (let name = 10; name < 40; name++) journal.append(end(`former${name}`));
     await written();
-    journal.rotate([]);
+    journal.rotate(() => []);
     await journal.forgetBefore(2);
     expect(spareFiles(disk)).toEqual([1]);
     return { journal, written };
@@ -166,11 +186,11 @@ describe("a file that is done with", () => {
     const { journal, written } = await spare(disk);
     journal.append(end("a"));
     await written();
-    journal.rotate([]);
+    journal.rotate(() => []);
     expect(disk.list()).toEqual(["journal-00000002.log", "journal-00000003.log"]);
     journal.append(end("b"));
     await written();
-    journal.rotate([]);
+    journal.rotate(() => []);
     await journal.forgetBefore(4);
     expect(disk.list()).toEqual(["journal-00000004.log", "journal-00000002.spare"]);
   });
@@ -215,7 +235,7 @@ test("a disk that refuses a new file leaves the old one in use", async () => {
   journal.append(end("a"));
   await written();
   disk.mood = "read-only";
-  expect(() => journal.rotate([])).toThrow("EROFS");
+  expect(() => journal.rotate(() => [])).toThrow("EROFS");
   disk.mood = "fine";
   journal.append(end("b"));
   await written();
@@ -232,7 +252,7 @@ test("a line that was altered on the disk is not believed, and neither is what f
   const text = Buffer.from(disk.read("journal-00000001.log"));
   const at = text.indexOf("rcpt_b");
   file.write(Buffer.from("rcpt_X"), at);
-  file.sync();
+  file.sync(1);
   expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
 });
 
