@@ -82,6 +82,8 @@ function readSpan(path: string, from: number, to: number): Uint8Array {
 }
 
 const PROBE_ROUNDS = 20;
+/** However long they take. */
+const ON_THE_LOOP = { onLoop: () => true, took() {} };
 
 /**
  * Measures the folder's `fdatasync` with small appends: the third-slowest of some rounds, and where the syncs of a disk that slow
@@ -89,7 +91,7 @@ const PROBE_ROUNDS = 20;
  */
 export function probeSync(folder: string): { slowMs: number; syncing: "inline" | "off-loop" } {
   const path = join(folder, `probe-${process.pid}`);
-  const file = openFile(path, new SyncPlace(0, 0));
+  const file = openFile(path, ON_THE_LOOP);
   const took: number[] = [];
   try {
     const line = new Uint8Array(512);
@@ -112,7 +114,7 @@ export function probeSync(folder: string): { slowMs: number; syncing: "inline" |
  * sync of bytes that lie within a file that does not grow spares the file system's own journal. On ext4 that halves its time
  * and its CPU.
  */
-function openFile(path: string, place: SyncPlace): DiskFile {
+function openFile(path: string, place: Pick<SyncPlace, "onLoop" | "took">): DiskFile {
   const fd = openSync(path, "a+", 0o600);
   closeSync(fd);
   // Not in append mode: Linux would then ignore the position of each write, and a torn tail could not be overwritten.
