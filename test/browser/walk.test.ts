@@ -62,6 +62,19 @@ describe.skipIf(browserMissing)("without an account", () => {
     await visitor.page.locator("tbody tr").waitFor();
   });
 
+  test("a newcomer is shown what to write into a program, and it works with the key put in", async () => {
+    const { page } = visitor;
+    await visitor.link("Keys").click();
+    const snippet = page.locator(".snippet");
+    const command = (await snippet.textContent())!;
+    expect(command).not.toContain("or-live-");
+    const shell = Bun.spawn(["sh", "-c", command], { env: { ...process.env, KEY: key }, stderr: "ignore" });
+    const answer = await new Response(shell.stdout).json();
+    expect(answer.choices[0].message.content).toContain("Hello!");
+    await visitor.field("Client").selectOption("Anthropic for Python");
+    expect(await snippet.textContent()).toContain(`base_url="${gateway.url}"`);
+  });
+
   test("a limit is raised", async () => {
     await visitor.link("Keys").click();
     await visitor.link("Unnamed key").click();

@@ -5,6 +5,7 @@ import { moment } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { FirstCall } from "../parts/first-call.tsx";
 import { Head } from "../parts/frame.tsx";
 import { KeyForm, type KeyWish } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
@@ -66,6 +67,7 @@ export function Keys() {
           );
         }}
       </Loaded>
+      <FirstCall />
       {creating && (
         <Dialog title="New key" onClose={() => setCreating(false)}>
           <KeyForm

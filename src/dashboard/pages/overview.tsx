@@ -3,6 +3,7 @@ import type { List } from "../api.ts";
 import { count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Figure } from "../parts/figure.tsx";
+import { FirstCall } from "../parts/first-call.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
@@ -32,11 +33,14 @@ export function Overview() {
         <Loaded of={latest}>
           {({ data }) =>
             data.length === 0 ? (
-              <Empty title="Nothing sent yet">
-                <p class="soft">
-                  Try a model in the <a href="#/playground">playground</a>.
-                </p>
-              </Empty>
+              <>
+                <Empty title="Nothing sent yet">
+                  <p class="soft">
+                    Try a model in the <a href="#/playground">playground</a>, or from a program:
+                  </p>
+                </Empty>
+                <FirstCall />
+              </>
             ) : (
               <ReceiptTable rows={data} />
             )

@@ -1,18 +1,10 @@
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
+import { CopyButton } from "./copy-button.tsx";
 
 /** A secret that is shown once: to be copied or kept as a file, and then to be confirmed as saved. */
 export function Secret({ label, value, file, explanation, saved, onSaved }: SecretProps) {
-  const [copied, setCopied] = useState(false);
   const id = useId();
   const shown = useRef<HTMLOutputElement>(null);
-  const copy = async () => {
-    // Browsers give pages the clipboard on https and on this machine only; elsewhere the text is marked, to be copied by hand.
-    if (navigator.clipboard === undefined) getSelection()?.selectAllChildren(shown.current!);
-    else {
-      await navigator.clipboard.writeText(value);
-      setCopied(true);
-    }
-  };
   return (
     <section class="secret" aria-labelledby={`${id}-label`}>
       <h2 id={`${id}-label`}>{label}</h2>
@@ -21,15 +13,10 @@ export function Secret({ label, value, file, explanation, saved, onSaved }: Secr
         {value}
       </output>
       <div class="row">
-        <button type="button" class="quiet" onClick={copy}>
-          {copied ? "Copied" : "Copy"}
-        </button>
+        <CopyButton label={label} value={value} shown={shown} />
         <a class="button quiet" href={`data:text/plain,${encodeURIComponent(`${value}\n`)}`} download={file}>
           Save as file
         </a>
-        <span class="unseen" role="status">
-          {copied ? `${label} copied` : ""}
-        </span>
       </div>
       <label class="check">
         <input type="checkbox" checked={saved} onChange={(event) => onSaved(event.currentTarget.checked)} />
