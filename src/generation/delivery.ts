@@ -80,7 +80,8 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     const end = await relay(line, opened.takeFirst());
     const by = bill.reservation.want.key.balanceId;
     const ms = bill.elapsedMs() - firstTokenMs;
-    house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms, by });
+    const kind = end.kind === "host_failed" && end.untaken ? "client_left" : end.kind;
+    house.ended(stop, { kind, tokens: judge.countedTokens, ms, by });
     if (chargesForFree(stop, judge.usage)) house.charged(stop);
     const ended = bill.settle(endOf(end, parcel));
     const isDurable = ended.durable === true || (await ended.durable);
@@ -108,7 +109,7 @@ function endOf(end: RelayEnd, { opened, request, settings, firstTokenMs }: Parce
     case "host_failed": {
       const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
       const cost = costOf(tokens, stop.price);
-      const writeOff = tokens.output < settings.writeOffTokens;
+      const writeOff = !end.untaken && tokens.output < settings.writeOffTokens;
       const state = writeOff ? "written_off" : "settled";
       return { ...common, state, writeOff, cost, tokens, errorCode: "upstream_error" };
     }

@@ -13,7 +13,7 @@ export async function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
     for (;;) {
       if (bytes.length > 0 && !watch.left) {
         const taken = sink.write(bytes);
-        if (!(typeof taken === "boolean" ? taken : await taken)) watch.leave();
+        if (!(typeof taken === "boolean" ? taken : await watch.whileTaking(taken))) watch.leave();
       }
       if (!watch.left) watch.delivered = judge.countedTokens;
       const verdict = ending(judge, watch);
@@ -64,7 +64,8 @@ export type ReadResult = Uint8Array | null | { readonly kind: string; readonly m
 
 export type RelayEnd =
   | { readonly kind: "complete" }
-  | { readonly kind: "host_failed"; readonly message: string }
+  /** `untaken`: time was up while the client took nothing, which is no failure of the host. */
+  | { readonly kind: "host_failed"; readonly message: string; readonly untaken: boolean }
   /** `delivered` output tokens had been given to the client when it left. */
   | { readonly kind: "client_left"; readonly delivered: number }
   | { readonly kind: "out_of_credit" };
@@ -73,15 +74,17 @@ function ending(judge: StreamJudge, watch: Watch): RelayEnd | null {
   if (watch.left && (watch.stopped || judge.terminal !== null || judge.fault !== null))
     return watch.cause("");
   if (judge.terminal !== null) return { kind: "complete" };
-  if (judge.fault !== null) return { kind: "host_failed", message: judge.fault.message };
+  if (judge.fault !== null) return { kind: "host_failed", message: judge.fault.message, untaken: false };
   return null;
 }
 
-/** Notices silence, the deadline and a client that leaves while the host says nothing. One timer a stream, not one a chunk. */
+/** Notices the host's silence, the deadline and a client that leaves while the host says nothing. One timer a stream, not one a chunk. */
 class Watch {
   left = false;
   stopped = false;
   delivered = 0;
+  private endTaking: ((isTaken: true) => void) | null = null;
+  private untaken = false;
   private because: string | null = null;
   private touchedMs: number;
   private timer;
@@ -95,6 +98,17 @@ class Watch {
 
   touch(): void {
     this.touchedMs = this.line.clock.elapsedMs();
+  }
+
+  /** Waits for a client that is slow. The time it takes is not the host's silence; once all time is up, nobody waits for it. */
+  async whileTaking(taken: Promise<boolean>): Promise<boolean> {
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    this.endTaking = resolve;
+    taken.then(resolve, reject);
+    const isTaken = await promise;
+    this.endTaking = null;
+    this.touch();
+    return isTaken;
   }
 
   /** @internal The client leaves. */
@@ -111,7 +125,7 @@ class Watch {
   /** Why reading broke off: our own doing, or the host's. */
   cause(message: string): RelayEnd {
     if (this.left) return { kind: "client_left", delivered: this.delivered };
-    return { kind: "host_failed", message: this.because ?? message };
+    return { kind: "host_failed", message: this.because ?? message, untaken: this.untaken };
   }
 
   stop(): void {
@@ -121,13 +135,16 @@ class Watch {
 
   private halt(): void {
     this.stopped = true;
+    this.untaken = this.endTaking !== null;
     this.line.host.cancel();
+    this.endTaking?.(true);
   }
 
   private remainingMs(): number {
     const { clock, limits } = this.line;
-    const silenceEndsMs = this.touchedMs + limits.chunkGapMs;
-    return Math.max(0, Math.min(silenceEndsMs, limits.deadlineMs) - clock.elapsedMs());
+    const nowMs = clock.elapsedMs();
+    const silentSinceMs = this.endTaking === null ? this.touchedMs : nowMs;
+    return Math.max(0, Math.min(silentSinceMs + limits.chunkGapMs, limits.deadlineMs) - nowMs);
   }
 
   private check(): void {

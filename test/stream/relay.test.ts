@@ -1,0 +1,146 @@
+import { expect, test } from "bun:test";
+import { type Line, type ReadResult, type RelayEnd, relay } from "../../src/stream/relay.ts";
+import type { StreamJudge } from "../../src/surfaces/surface.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+
+/** A host and a client that are both played by the test: each read, and each write, ends when the test says so. */
+class Played {
+  readonly clock = new ManualClock();
+  readonly reads: Gate<ReadResult>[] = [];
+  readonly writes: Gate<boolean>[] = [];
+  cancelled = false;
+  end: RelayEnd | null = null;
+  private readonly leaving = new AbortController();
+  private readonly judge = {
+    terminal: null as Uint8Array | null,
+    fault: null,
+    countedTokens: 0,
+    push(bytes: Uint8Array): Uint8Array {
+      this.countedTokens += bytes.length;
+      return bytes;
+    },
+    end(): Uint8Array {
+      this.terminal = LAST;
+      return NOTHING;
+    },
+  };
+
+  constructor(onDisconnect: Line["onDisconnect"] = "cancel") {
+    const line: Line = {
+      source: { read: () => (this.cancelled ? CANCELLED : this.wait(this.reads)) },
+      judge: this.judge as unknown as StreamJudge,
+      sink: { write: () => this.wait(this.writes) },
+      signal: this.leaving.signal,
+      onDisconnect,
+      limits: { chunkGapMs: GAP_MS, deadlineMs: DEADLINE_MS },
+      clock: this.clock,
+      meter: { covers: () => true },
+      host: { cancel: () => this.cancel() },
+    };
+    void relay(line, WORD).then((end) => {
+      this.end = end;
+    });
+  }
+
+  leave(): void {
+    this.leaving.abort();
+  }
+
+  private wait<Value>(waiting: Gate<Value>[]): Promise<Value> {
+    const one = gate<Value>();
+    waiting.push(one);
+    return one.passed;
+  }
+
+  private cancel(): void {
+    this.cancelled = true;
+    for (const read of this.reads) read.open(CANCELLED);
+  }
+}
+
+const GAP_MS = 100;
+const DEADLINE_MS = 1_000;
+const CANCELLED = { kind: "cancelled", message: "cancelled" };
+const NOTHING = new Uint8Array();
+const WORD = Uint8Array.of(1);
+const LAST = Uint8Array.of(2);
+
+/** Everything that can go on without the test has. */
+const settled = (): Promise<void> => new Promise((done) => setImmediate(done));
+
+test("a host is not held to be silent while its client takes its time", async () => {
+  const played = new Played();
+  played.clock.advance(5 * GAP_MS);
+  await settled();
+  expect([played.cancelled, played.end]).toEqual([false, null]);
+  played.writes[0]!.open(true);
+  await settled();
+  played.clock.advance(GAP_MS - 1);
+  played.reads[0]!.open(null);
+  await settled();
+  expect(played.end).toEqual({ kind: "complete" });
+});
+
+test("a host that is silent afterwards is, as long after as ever", async () => {
+  const played = new Played();
+  played.clock.advance(2.5 * GAP_MS);
+  played.writes[0]!.open(true);
+  await settled();
+  played.clock.advance(GAP_MS - 1);
+  await settled();
+  expect(played.end).toBeNull();
+  played.clock.advance(1);
+  await settled();
+  expect(played.end).toEqual({
+    kind: "host_failed",
+    message: `nothing arrived for ${GAP_MS} ms`,
+    untaken: false,
+  });
+});
+
+test("when time is up while the client takes nothing, it ends at once, and not by the host's fault", async () => {
+  const played = new Played();
+  played.clock.advance(DEADLINE_MS);
+  await settled();
+  expect(played.cancelled).toBe(true);
+  expect(played.end).toEqual({
+    kind: "host_failed",
+    message: "the answer took longer than allowed",
+    untaken: true,
+  });
+  expect(played.clock.pending).toBe(0);
+});
+
+test("when time is up while the host says nothing, it is the host's", async () => {
+  const played = new Played();
+  played.clock.advance(DEADLINE_MS - GAP_MS / 2);
+  played.writes[0]!.open(true);
+  await settled();
+  played.clock.advance(GAP_MS / 2);
+  await settled();
+  expect(played.end).toMatchObject({ message: "the answer took longer than allowed", untaken: false });
+});
+
+test("a client that leaves while it takes nothing has left", async () => {
+  const played = new Played();
+  played.leave();
+  played.writes[0]!.open(false);
+  await settled();
+  expect(played.end).toEqual({ kind: "client_left", delivered: 0 });
+  expect(played.cancelled).toBe(true);
+});
+
+test("a host that is to be drained is read to its end after the client has left in the middle of a write", async () => {
+  const played = new Played("drain");
+  played.leave();
+  played.writes[0]!.open(false);
+  await settled();
+  expect([played.cancelled, played.end]).toEqual([false, null]);
+  played.reads[0]!.open(WORD);
+  await settled();
+  expect(played.writes).toHaveLength(1);
+  played.reads[1]!.open(null);
+  await settled();
+  expect(played.end).toMatchObject({ kind: "client_left" });
+});
