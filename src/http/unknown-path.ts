@@ -5,6 +5,11 @@ import { type Endpoint, pathOf } from "./endpoint.ts";
 export function unknownPath(request: Request, endpoints: readonly Endpoint[]): Misdirected {
   const path = pathOf(request);
   const methods = methodsAt(path, endpoints);
+  if (methods.includes(request.method)) {
+    // Found by its resolved path, and the router goes by the path as it was sent.
+    const message = `${shown(path)} is served only where the request spells it so, without \`..\` or a fragment.`;
+    return { why: refuse("unsupported_endpoint", message), headers: {} };
+  }
   if (methods.length > 0) {
     const allowed = methods.join(", ");
     const message = `${shown(path)} does not take ${request.method}; it takes ${allowed}.`;

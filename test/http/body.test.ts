@@ -230,6 +230,7 @@ describe("a request that is not as it should be", () => {
   const elsewhere: [string, string, string, string | null][] = [
     ["POST", "/v1/embeddings", "unsupported_endpoint", null],
     ["POST", "/v1/chat/completions/", "unsupported_endpoint", null],
+    ["POST", "/v1/chat/completions#x", "unsupported_endpoint", null],
     ["GET", "/v1", "unsupported_endpoint", null],
     ["GET", "/v1/%zz/%00", "unsupported_endpoint", null],
     ["GET", "/v1/v1", "unsupported_endpoint", null],
