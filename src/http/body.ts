@@ -7,16 +7,20 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 export function readBody(
   request: Request,
   limit: number,
+  arrived: Arrived | null = null,
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
   const declared = declaredLength(request);
   if (refused(declared)) return declared;
   if (declared !== null) {
     if (declared > limit) return tooLarge(limit);
     // The server never hands on more than was declared.
-    return request.bytes();
+    if (arrived === null) return request.bytes();
   }
-  return request.body === null ? NO_BYTES : readCounting(request.body, limit);
+  return request.body === null ? NO_BYTES : readCounting(request.body, limit, arrived);
 }
+
+/** Told of each part of a body; false when nobody wants the rest. */
+export type Arrived = (bytes: number) => boolean;
 
 /**
  * Null where it is not declared, as of a chunked body. The server lets equal lengths pass (RFC 9112 §6.3 allows both that and a
@@ -41,7 +45,11 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   }
 }
 
-async function readCounting(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array | Refusal> {
+async function readCounting(
+  body: ReadableStream<Uint8Array>,
+  limit: number,
+  arrived: Arrived | null,
+): Promise<Uint8Array | Refusal> {
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -53,6 +61,7 @@ async function readCounting(body: ReadableStream<Uint8Array>, limit: number): Pr
       chunks.length = 0;
       return tooLarge(limit);
     }
+    if (arrived?.(value.length) === false) return NO_BYTES;
     chunks.push(value);
   }
 }

@@ -31,6 +31,9 @@ const MAX_WAIT_MS = 10_000;
 /** A body that comes more slowly keeps others waiting for its room. */
 const LEAST_BYTES_PER_MS = 100;
 const READ_GRACE_MS = 20_000;
+/** Less than others wait for its room. */
+const CROWDED_GRACE_MS = 4_000;
+const LOOK_MS = 1_000;
 
 async function readLarge(
   length: number,
@@ -46,9 +49,10 @@ async function readLarge(
   const release = await deps.bodies.take(ownerOf(identity), length, MAX_WAIT_MS, request.signal);
   if (release === null) return noRoom();
   exchange.keepRoom(release);
-  return readInTime(request, length, deps);
+  return deps.bodies.scarce ? readAtPace(request, deps) : readInTime(request, length, deps);
 }
 
+/** All of it at once, which costs the least: nobody needs its room. */
 async function readInTime(
   request: Request,
   length: number,
@@ -58,6 +62,38 @@ async function readInTime(
   const timer = desk.clock.after(READ_GRACE_MS + length / LEAST_BYTES_PER_MS, () => late.resolve(tooSlow()));
   try {
     return await Promise.race([readBody(request, settings().bodyBytes), late.promise]);
+  } finally {
+    timer.cancel();
+  }
+}
+
+/**
+ * Part by part, which costs 40 µs for a body of 100 kB: what hardly comes is given up while others wait for its room.
+ * Otherwise thirty connections that send next to nothing would keep all large bodies out.
+ */
+async function readAtPace(
+  request: Request,
+  { desk, settings, bodies }: HttpDeps,
+): Promise<Uint8Array | Refusal> {
+  const { clock } = desk;
+  const late = Promise.withResolvers<Refusal>();
+  const startedMs = clock.elapsedMs();
+  let received = 0;
+  let isLate = false;
+  const look = () => {
+    const graceMs = bodies.waiting > 0 ? CROWDED_GRACE_MS : READ_GRACE_MS;
+    const expected = (clock.elapsedMs() - startedMs - graceMs) * LEAST_BYTES_PER_MS;
+    isLate = received < expected;
+    if (isLate) late.resolve(tooSlow());
+    else timer = clock.after(LOOK_MS, look);
+  };
+  const arrived = (bytes: number) => {
+    received += bytes;
+    return !isLate;
+  };
+  let timer = clock.after(LOOK_MS, look);
+  try {
+    return await Promise.race([readBody(request, settings().bodyBytes, arrived), late.promise]);
   } finally {
     timer.cancel();
   }

@@ -21,6 +21,11 @@ export class ByteBudget {
     return this.line.waiting;
   }
 
+  /** Somebody waits, or soon will. */
+  get scarce(): boolean {
+    return this.waiting > 0 || this.taken > this.most / 2;
+  }
+
   /** After a reload; never below a single body. */
   resize(most: number): void {
     this.most = most;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
 import { TestHouse } from "./house.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
@@ -81,6 +82,68 @@ describe("large bodies", () => {
     const answer = readResponse(await client.until(whole));
     expect([answer.status, JSON.parse(answer.body).error.code]).toEqual([status, code]);
     expect([house.calls.length, house.bodies.taken]).toEqual([0, 0]);
+  });
+
+  describe("that hardly come", () => {
+    let clock: ManualClock;
+    beforeEach(async () => {
+      await house.stop();
+      clock = new ManualClock();
+      house = new TestHouse({ clock });
+      key = (await house.setUp()).key;
+    });
+    const begun = async (bytes = LARGE): Promise<RawClient> => {
+      const client = new RawClient(house.port);
+      await client.write(`${head(bytes)}only the beginning`);
+      while (house.bodies.taken === 0) await Bun.sleep(1);
+      return client;
+    };
+
+    const givenUp = async (client: RawClient): Promise<void> => {
+      await client.until((text) => text.includes("100 kB a second"));
+      // The answer's end waits until the client has surely seen it.
+      clock.advance(300);
+      const { status, body } = readResponse(await client.until(whole));
+      expect([status, JSON.parse(body).error.code]).toEqual([400, "invalid_request"]);
+    };
+
+    test("make room for those that wait for it", async () => {
+      const slow = await begun();
+      const other = new RawClient(house.port);
+      await other.write(head(LARGE) + "x".repeat(LARGE));
+      while (house.bodies.waiting === 0) await Bun.sleep(1);
+      clock.advance(5_000);
+      await givenUp(slow);
+      expect(readResponse(await other.until(whole)).status).toBe(200);
+    });
+
+    test("may take their time while nobody waits, but not for ever", async () => {
+      const slow = await begun();
+      clock.advance(19_000);
+      expect(house.bodies.taken).toBe(LARGE);
+      clock.advance(2_000);
+      await givenUp(slow);
+      while (house.bodies.taken > 0) await Bun.sleep(1);
+    });
+
+    test("are given up by their size where there is plenty of room", async () => {
+      const slow = await begun(70_000);
+      clock.advance(20_699);
+      expect(house.bodies.taken).toBe(70_000);
+      clock.advance(1);
+      await givenUp(slow);
+    });
+
+    test("and those that come fast enough keep their room", async () => {
+      const steady = await begun();
+      const other = new RawClient(house.port);
+      await other.write(head(LARGE) + "x".repeat(LARGE));
+      while (house.bodies.waiting === 0) await Bun.sleep(1);
+      clock.advance(3_000);
+      await steady.write("x".repeat(LARGE - "only the beginning".length));
+      expect(readResponse(await steady.until(whole)).status).toBe(200);
+      expect(readResponse(await other.until(whole)).status).toBe(200);
+    });
   });
 
   test("keep no small ones waiting", async () => {
