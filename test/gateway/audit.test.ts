@@ -53,5 +53,5 @@ test("an end that is not on the disk yet is no drift to an audit", async () => {
   await ended;
   expect(await books.audit()).toMatchObject({ charges: BigInt(CENT), drifts: [] });
   await books.close();
-  rmSync(path, { recursive: true });
+  rmSync(path, { recursive: true, force: true });
 });
