@@ -98,10 +98,18 @@ export function checkMessages(json: Readonly<Record<string, unknown>>): Refusal 
   const { messages } = json;
   if (!Array.isArray(messages) || messages.length === 0)
     return invalid("messages", "must be a non-empty array");
+  const tooMany = checkCount("messages", messages);
+  if (tooMany !== null) return tooMany;
   for (let at = 0; at < messages.length; at++)
     if (asObject(messages[at]) === null) return invalid(`messages[${at}]`, "must be an object");
   return null;
 }
+
+/** Three million empty messages fit into 10 MB, and reading them for a host of another language took seconds. */
+export const checkCount = (name: "messages" | "input", { length }: readonly unknown[]): Refusal | null =>
+  length > MAX_MESSAGES
+    ? invalid(name, `has ${length} entries, of which at most ${MAX_MESSAGES} are read`)
+    : null;
 
 export const invalid = (param: string, what: string): Refusal =>
   refuse("invalid_request", `\`${param}\` ${what}.`, { param });
@@ -179,6 +187,8 @@ const CONTROLLED: readonly string[] = [
   "thread",
 ];
 
+/** Anthropic's own limit ("Create a message"). */
+const MAX_MESSAGES = 100_000;
 const MAX_CEILING = 100_000_000;
 const MAX_CHOICES = 128;
 /** A body with more members is no request of any client. */

@@ -198,6 +198,17 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", name]);
   });
 
+  test("a conversation of more entries than any client has is refused by its field", () => {
+    const name = surface === "responses" ? "input" : "messages";
+    const { [name]: said, ...rest } = JSON.parse(Buffer.from(request(surface).body).toString());
+    const entry = { role: "user", content: "x" };
+    for (const count of [100_000, 100_001]) {
+      const body = encode(JSON.stringify({ ...rest, [name]: Array.from({ length: count }, () => entry) }));
+      const read = SURFACES[surface].readRequest(body) as Refusal;
+      expect([count, read.details?.param]).toEqual([count, count > 100_000 ? name : undefined]);
+    }
+  });
+
   test("a request with a list of models alone asks for the first of them", () => {
     const { model: _, ...rest } = JSON.parse(Buffer.from(request(surface).body).toString());
     const body = encode(JSON.stringify({ ...rest, models: ["a/first", "b/second"] }));

@@ -4,7 +4,15 @@ import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
-import { invalid, leaveOutSeals, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
+import {
+  checkCount,
+  invalid,
+  leaveOutSeals,
+  passedChanges,
+  readBody,
+  readCeiling,
+  toRequest,
+} from "../request.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { ResponsesCollector } from "./collector.ts";
@@ -43,7 +51,8 @@ function checkInput({ input, prompt }: Json): Refusal | null {
     input === undefined
       ? prompt !== undefined
       : typeof input === "string" || (Array.isArray(input) && input.length > 0);
-  return isThere ? null : invalid("input", "must be a string or a non-empty array");
+  if (!isThere) return invalid("input", "must be a string or a non-empty array");
+  return Array.isArray(input) ? checkCount("input", input) : null;
 }
 
 /**
