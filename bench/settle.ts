@@ -81,7 +81,7 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const lags = lag.stop();
   const syncs = books.journal.syncs;
   await books.close();
-  bookkeeper.stop();
+  await bookkeeper.close();
   rmSync(folder, { recursive: true, force: true });
   if (waits.length !== begun) throw new Error(`${begun - waits.length} settlements never became durable`);
   waits.sort((a, b) => a - b);

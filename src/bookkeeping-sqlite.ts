@@ -64,7 +64,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     figures: () => [],
     async close() {
       await books.close();
-      bookkeeper?.stop();
+      await bookkeeper?.close();
       usage.stop();
       db.close();
     },

@@ -1,12 +1,12 @@
 import type { BookkeepingAnswer, BookkeepingQuestion } from "./bookkeeper.ts";
-import { type Disk, folderDisk } from "./disk.ts";
+import { folderDisk } from "./disk.ts";
 import { LedgerStore } from "./ledger-store.ts";
 import { openDatabase } from "./sqlite.ts";
 
 /** Reads the journal and writes the books, off the event loop: see bookkeeper.ts. */
 declare const self: Worker;
 
-let opened: { readonly disk: Disk; readonly store: LedgerStore } | null = null;
+let opened: ReturnType<typeof open> | null = null;
 
 self.onmessage = ({ data: question }: MessageEvent<BookkeepingQuestion>) => {
   let answer: BookkeepingAnswer;
@@ -19,11 +19,8 @@ self.onmessage = ({ data: question }: MessageEvent<BookkeepingQuestion>) => {
 };
 
 function done({ folder, database, task }: BookkeepingQuestion): unknown {
-  opened ??= {
-    disk: folderDisk(folder),
-    store: new LedgerStore(openDatabase(database, "NORMAL")),
-  };
-  const { disk, store } = opened;
+  opened ??= open(folder, database);
+  const { disk, db, store } = opened;
   switch (task.kind) {
     case "apply":
       return store.applyThrough(disk, task.through);
@@ -33,5 +30,12 @@ function done({ folder, database, task }: BookkeepingQuestion): unknown {
       return store.forgetReachedBefore(task.file);
     case "fold":
       return store.fold(task.before);
+    case "close":
+      return db.close();
   }
+}
+
+function open(folder: string, database: string) {
+  const db = openDatabase(database, "NORMAL");
+  return { disk: folderDisk(folder), db, store: new LedgerStore(db) };
 }

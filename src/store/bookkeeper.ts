@@ -12,7 +12,7 @@ export class Bookkeeper implements EndStore {
   /** In the order in which they are answered. */
   private questions: Asked[] = [];
   private timer: Timer | null = null;
-  private stopped = false;
+  private closed = false;
 
   /** `folder` holds the journal. */
   constructor(
@@ -44,10 +44,16 @@ export class Bookkeeper implements EndStore {
     return (await this.ask({ kind: "fold", before })) as number;
   }
 
-  /** Whatever was asked and not answered is rejected. */
-  stop(): void {
-    this.stopped = true;
+  /** Once all that was asked is answered; whatever is asked later is rejected. */
+  async close(): Promise<void> {
     this.timer?.cancel();
+    const closed = this.thread === null ? null : this.ask({ kind: "close" });
+    this.closed = true;
+    try {
+      await closed;
+    } catch (error) {
+      this.onFault(error);
+    }
     this.gone(this.thread, CLOSED);
   }
 
@@ -57,13 +63,13 @@ export class Bookkeeper implements EndStore {
       this.checkpoint()
         .catch(this.onFault)
         .finally(() => {
-          if (!this.stopped) this.checkpointLater();
+          if (!this.closed) this.checkpointLater();
         });
     });
   }
 
   private ask(task: BookkeepingTask): Promise<unknown> {
-    if (this.stopped) return Promise.reject(CLOSED);
+    if (this.closed) return Promise.reject(CLOSED);
     const asked = Promise.withResolvers<unknown>();
     this.questions.push(asked);
     const { folder, database } = this;
@@ -108,7 +114,8 @@ type BookkeepingTask =
   | { readonly kind: "apply"; readonly through: ReadonlyMap<number, number> }
   | { readonly kind: "checkpoint" }
   | { readonly kind: "forget"; readonly file: number }
-  | { readonly kind: "fold"; readonly before: EpochMs };
+  | { readonly kind: "fold"; readonly before: EpochMs }
+  | { readonly kind: "close" };
 
 export type BookkeepingAnswer = { readonly result: unknown } | { readonly problem: string };
 

@@ -11,7 +11,7 @@ import type { EpochMs } from "../../src/units/clock.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { end } from "./end-record.ts";
 
-let close = () => {};
+let close = async () => {};
 afterEach(() => close());
 
 function opened() {
@@ -47,8 +47,8 @@ function opened() {
     alone.close();
     return receipts;
   };
-  close = () => {
-    bookkeeper.stop();
+  close = async () => {
+    await bookkeeper.close();
     db.close();
     rmSync(folder, { recursive: true });
   };
@@ -115,11 +115,11 @@ test("a write that holds the database is waited for, off the event loop", async 
   expect(booked()).toEqual(["rcpt_a"]);
 });
 
-test("whoever waits as it stops is told so, and whoever asks later", async () => {
-  const { bookkeeper, write } = opened();
-  const batch = await write("a");
-  const waiting = bookkeeper.apply(batch);
-  bookkeeper.stop();
-  await expect(waiting).rejects.toThrow("the books are closed");
+test("whoever waits as it closes is answered, and whoever asks later is refused", async () => {
+  const { bookkeeper, write, booked } = opened();
+  const waiting = bookkeeper.apply(await write("a"));
+  await bookkeeper.close();
+  await waiting;
+  expect(booked()).toEqual(["rcpt_a"]);
   await expect(bookkeeper.checkpoint()).rejects.toThrow("the books are closed");
 });
