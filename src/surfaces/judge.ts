@@ -117,9 +117,14 @@ export abstract class PassingJudge implements WholeJudge {
   /** The event's data, which a collector is told of too. */
   protected dataOf(text: string | null): Record<string, unknown> | null {
     const data = text === null ? null : parseObject(text);
-    if (data !== null) this.collector?.add(data);
+    if (data === null) return null;
+    this.mend(data);
+    this.collector?.add(data);
     return data;
   }
+
+  /** Puts right what the host's language has otherwise, before anybody is told of it. */
+  protected mend(_data: Record<string, unknown>): void {}
 
   /** Passes the model's name in the event's member `outer`, which is the answer or its beginning; false where it has none. */
   protected passModel(outer: string, { bytes, dataStart, dataEnd }: CurrentEvent): boolean {

@@ -134,14 +134,14 @@ const CHAT: readonly Case[] = [
   },
   {
     says: "two calls, with names and arguments",
-    data: '{"model":"theirs","choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"abcd","arguments":"{\\"a\\""}},{"function":{"arguments":"abcd"}}]}}]}',
+    data: '{"model":"theirs","choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"abcd","arguments":"{\\"a\\""}},{"index":1,"function":{"arguments":"abcd"}}]}}]}',
     given:
-      '{"model":"test/model","choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"abcd","arguments":"{\\"a\\""}},{"function":{"arguments":"abcd"}}]}}]}',
+      '{"model":"test/model","choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"abcd","arguments":"{\\"a\\""}},{"index":1,"function":{"arguments":"abcd"}}]}}]}',
     tokens: 3,
   },
   {
     says: "a freeform call",
-    data: '{"choices":[{"delta":{"tool_calls":[{"custom":{"name":"abcd","input":"abcd"}}]}}]}',
+    data: '{"choices":[{"delta":{"tool_calls":[{"index":0,"custom":{"name":"abcd","input":"abcd"}}]}}]}',
     tokens: 2,
   },
   {

@@ -5,6 +5,7 @@ import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown } from "./answer-reader.ts";
+import { CallIndexes } from "./call-indexes.ts";
 import { tokensWritten } from "./written.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
@@ -13,6 +14,9 @@ export class ChatJudge extends PassingJudge {
   /** The last chunk's own words for the one that ends a broken stream. */
   private id = "chatcmpl-gateway";
   private created = 0;
+  private readonly callIndexes = new CallIndexes();
+  /** The chunk is not what the host sent. */
+  private mended = false;
 
   constructor(
     publicModel: string,
@@ -131,11 +135,16 @@ export class ChatJudge extends PassingJudge {
     cursor.enterArray();
     while (cursor.nextValue()) {
       cursor.enterObject();
+      let hasIndex = false;
       while (cursor.nextMember()) {
         if (cursor.isNamed("function")) tokens += this.readFunction(event);
         else if (cursor.isNamed("custom")) cursor.giveUp();
-        else cursor.skipOther();
+        else {
+          hasIndex ||= cursor.isNamed("index");
+          cursor.skipOther();
+        }
       }
+      if (!hasIndex) cursor.giveUp();
     }
     return tokens;
   }
@@ -155,6 +164,10 @@ export class ChatJudge extends PassingJudge {
   protected override closed(): void {
     if (this.finished) this.terminal = DONE;
     else super.closed();
+  }
+
+  protected override mend(chunk: Record<string, unknown>): void {
+    this.mended = this.callIndexes.mend(chunk);
   }
 
   private note(chunk: Record<string, unknown>): void {
@@ -177,8 +190,8 @@ export class ChatJudge extends PassingJudge {
     const renames = typeof chunk.model === "string" && chunk.model !== this.publicModel;
     const withholds = !this.wantsUsage && "usage" in chunk;
     if (withholds && isUsageAlone(chunk)) this.edits.leaveOut(event.start, event.end);
-    else if (isInLines(event)) {
-      if (renames || withholds) this.giveAnew(chunk, event, withholds);
+    else if (this.mended || isInLines(event)) {
+      if (this.mended || renames || withholds) this.giveAnew(chunk, event, withholds);
     } else {
       if (renames) this.renameModel(event);
       if (withholds) this.withholdUsage(event);

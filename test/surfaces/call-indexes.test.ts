@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { pairing } from "../../src/surfaces/surfaces.ts";
+import { ASKED, decode, encode, given, inPieces, openRequest } from "./harness.ts";
+
+const chunk = (delta: object, finish_reason: string | null = null, index = 0) => ({
+  id: "c1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "gemini-3-flash",
+  choices: [{ index, delta, finish_reason }],
+});
+const call = (id: string | undefined, args: string, more: object = {}) => ({
+  ...(id === undefined ? {} : { id, type: "function" }),
+  function: { ...(id === undefined ? {} : { name: `tool_${id}` }), arguments: args },
+  ...more,
+});
+const sse = (chunks: readonly object[]) =>
+  encode(`${chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")}data: [DONE]\n\n`);
+const signed = { extra_content: { google: { thought_signature: "c2lnbmVk" } } };
+
+/** What a client's accumulator needs: each piece of a call with its index, and why the choice ended. */
+function seen(text: string) {
+  const chunks = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!));
+  const choices = chunks.flatMap(({ choices }) => choices);
+  return {
+    calls: choices.flatMap(({ delta }) =>
+      (delta.tool_calls ?? []).map((piece: { index: number; function: { arguments: string } }) => [
+        piece.index,
+        piece.function.arguments,
+      ]),
+    ),
+    ends: choices.map(({ finish_reason }) => finish_reason).filter((reason) => reason !== null),
+    models: [...new Set(chunks.map(({ model }) => model))],
+  };
+}
+
+const CASES: [string, object[], [number, string][], string][] = [
+  [
+    "calls in one chunk",
+    [chunk({ tool_calls: [call("a", '{"x":1}', signed), call("b", '{"y":2}')] }), chunk({}, "stop")],
+    [
+      [0, '{"x":1}'],
+      [1, '{"y":2}'],
+    ],
+    "tool_calls",
+  ],
+  [
+    "calls in chunks of their own, the last with the end",
+    [chunk({ tool_calls: [call("a", "{}")] }), chunk({ tool_calls: [call("b", "{}")] }, "stop")],
+    [
+      [0, "{}"],
+      [1, "{}"],
+    ],
+    "tool_calls",
+  ],
+  [
+    "a call in pieces, with its id, without one and with an empty one",
+    [
+      chunk({ tool_calls: [call("a", '{"x"')] }),
+      chunk({ tool_calls: [call("a", ":")] }),
+      chunk({ tool_calls: [call(undefined, "1")] }),
+      chunk({ tool_calls: [{ id: "", function: { arguments: "}" } }] }),
+      chunk({}, "tool_calls"),
+    ],
+    [
+      [0, '{"x"'],
+      [0, ":"],
+      [0, "1"],
+      [0, "}"],
+    ],
+    "tool_calls",
+  ],
+  [
+    "a call without any id",
+    [chunk({ tool_calls: [call(undefined, "{}")] }), chunk({}, "stop")],
+    [[0, "{}"]],
+    "tool_calls",
+  ],
+  [
+    "calls that have their index, of an author's own host, whose `stop` may be meant",
+    [chunk({ tool_calls: [call("a", "{}", { index: 0 })] }), chunk({}, "stop")],
+    [[0, "{}"]],
+    "stop",
+  ],
+];
+
+describe("calls that a chat host streams without an index", () => {
+  const pair = pairing("chat.completions", "chat.completions");
+
+  test.each(CASES)("%s", (_, chunks, calls, end) => {
+    const bytes = sse([chunk({ role: "assistant", content: "I look." }), ...chunks]);
+    for (const size of [bytes.length, 1, 7]) {
+      const judge = pair.openStream(openRequest("chat.completions", true), ASKED);
+      const text = given(judge, inPieces(bytes, size));
+      expect(seen(text)).toEqual({ calls, ends: [end], models: [ASKED.publicModel] });
+    }
+    const judge = pair.openWhole(openRequest("chat.completions", false), ASKED);
+    judge.push(bytes);
+    const reply = judge.reply();
+    if (reply.kind === "fault") throw new Error(reply.error.message);
+    const [choice] = JSON.parse(decode(reply.body)).choices;
+    expect(choice.finish_reason).toBe(end);
+    expect(choice.message.tool_calls).toHaveLength(new Set(calls.map(([index]) => index)).size);
+  });
+
+  test("keep what else the host says of them", () => {
+    const judge = pair.openStream(openRequest("chat.completions", true), ASKED);
+    const text = given(judge, [sse([chunk({ tool_calls: [call("a", "{}", signed)] }), chunk({}, "stop")])]);
+    expect(text).toContain("c2lnbmVk");
+  });
+
+  test("each choice has its own", () => {
+    const judge = pair.openStream(openRequest("chat.completions", true), ASKED);
+    const chunks = [0, 1].map((index) => chunk({ tool_calls: [call(`a${index}`, "{}")] }, "stop", index));
+    expect(seen(given(judge, [sse(chunks)]))).toMatchObject({
+      calls: [
+        [0, "{}"],
+        [0, "{}"],
+      ],
+      ends: ["tool_calls", "tool_calls"],
+    });
+  });
+});
