@@ -39,20 +39,30 @@ export function adminToken(
   place: Pick<Place, "env" | "cwd">,
 ): string {
   refuseClearText(url, options);
+  const token = knownAdminToken(options, place);
+  if (token !== null) return token;
+  throw new Failure(
+    EXIT.usage,
+    `there is no admin token: ${tokenPath(place)} does not exist or cannot be read`,
+    "Set GATEWAY_ADMIN_TOKEN, or GATEWAY_DATA to the gateway's data folder, or run this in the folder it was started in.",
+  );
+}
+
+/** Null where none is found. */
+export function knownAdminToken(
+  options: ConnectionOptions,
+  place: Pick<Place, "env" | "cwd">,
+): string | null {
   const given = options.adminToken ?? place.env.GATEWAY_ADMIN_TOKEN;
   if (given !== undefined && given !== "") return given;
-  const path = join(dataFolder(place), "admin-token");
   try {
-    return readFileSync(path, "utf8").trim();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new Failure(
-      EXIT.usage,
-      `there is no admin token: ${path} ${code === "ENOENT" ? "does not exist" : `cannot be read (${code})`}`,
-      "Set GATEWAY_ADMIN_TOKEN, or GATEWAY_DATA to the gateway's data folder, or run this in the folder it was started in.",
-    );
+    return readFileSync(tokenPath(place), "utf8").trim();
+  } catch {
+    return null;
   }
 }
+
+const tokenPath = (place: Pick<Place, "env" | "cwd">): string => join(dataFolder(place), "admin-token");
 
 export function refuseClearText(url: string, { allowHttp = false }: ConnectionOptions): void {
   const { protocol, hostname } = new URL(url);

@@ -1,7 +1,13 @@
 import type { Static } from "@sinclair/typebox";
 import type { UsedKeyAnswer } from "../http/key-schemas.ts";
 import { Client } from "./client.ts";
-import { adminToken, type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
+import {
+  adminToken,
+  type ConnectionOptions,
+  gatewayUrl,
+  knownAdminToken,
+  refuseClearText,
+} from "./connection.ts";
 import { type Place, pairs, show, table } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { withProgress } from "./progress.ts";
@@ -30,13 +36,15 @@ type NewKey = Key & {
   readonly recovery_url?: string;
 };
 
-/** Without an owner's credential: a balance without an account, with its first key. */
+/** Without an owner's credential: a balance without an account, with its first key; as the operator where that is who asks. */
 export async function createKey(options: KeyWishOptions, place: Place): Promise<void> {
   const owner = ownerOf(options, place);
   const url = gatewayUrl(options, place);
   // The answer holds secrets whether or not a credential is sent.
   refuseClearText(url, options);
-  const made = await new Client(place, url, owner).post<NewKey>("/v1/keys", wishOf(options));
+  const token = owner === null ? knownAdminToken(options, place) : null;
+  const path = token === null ? "/v1/keys" : "/admin/keys";
+  const made = await new Client(place, url, owner ?? token).post<NewKey>(path, wishOf(options));
   const { recovery_secret } = made;
   show(place, options.json, made, [
     ...pairs([

@@ -12,7 +12,7 @@ import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
 import { readKeyWish } from "./key-fields.ts";
 import { usedKeyView } from "./key-view.ts";
-import { CONTROL_BODY_BYTES } from "./keys.ts";
+import { CONTROL_BODY_BYTES, createBalance } from "./keys.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
@@ -21,6 +21,8 @@ export function adminBalanceEndpoints(deps: HttpDeps): Endpoint[] {
     { method: "GET", path: "/admin/balances", about: ADMIN.balances, handle: guarded(listBalances, deps) },
     { method: "GET", path: "/admin/balances/:id", about: ADMIN.balance, handle: guarded(showBalance, deps) },
     { method: "GET", path: "/admin/balances/:id/keys", about: ADMIN.keys, handle: guarded(listKeys, deps) },
+    // Not throttled: where nobody else may make balances, the operator does.
+    { method: "POST", path: "/admin/keys", about: ADMIN.createKey, handle: guarded(createBalance, deps) },
     { method: "GET", path: "/admin/keys/:id", about: ADMIN.key, handle: guarded(showKey, deps) },
     { method: "PATCH", path: "/admin/keys/:id", about: ADMIN.changeKey, handle: guarded(changeKey, deps) },
     { method: "POST", path: "/admin/keys/:id/revoke", about: ADMIN.revoke, handle: guarded(revokeKey, deps) },

@@ -17,7 +17,7 @@ import {
 } from "./answers.ts";
 import { text, usd } from "./fields.ts";
 import { KeyFields } from "./key-fields.ts";
-import { RevokedAnswer, UsedKeyAnswer } from "./key-schemas.ts";
+import { RevokedAnswer, SetUpAnswer, UsedKeyAnswer } from "./key-schemas.ts";
 import { OwnedReceiptAnswer, receiptPage, receiptQuery } from "./receipt-schemas.ts";
 
 export const CreditFields = Type.Object(
@@ -217,6 +217,13 @@ export const ADMIN = {
     summary: "Lists the keys of a balance, newest first",
     query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
     answers: { 200: pageOf(UsedKeyAnswer) },
+  },
+  createKey: {
+    ...admin,
+    summary: "Creates a balance without an account, and its first key",
+    details: "As anybody may at /v1/keys, where `setup` allows it.",
+    body: KeyFields,
+    answers: { 201: SetUpAnswer },
   },
   key: { ...admin, summary: "Shows a key with its use", answers: { 200: UsedKeyAnswer } },
   changeKey: {

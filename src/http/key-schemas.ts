@@ -31,7 +31,7 @@ const secret = { key: Type.String({ description: "the plaintext, shown this once
 const KeyAnswer = answerOf(keyMembers);
 export const UsedKeyAnswer = answerOf(usedMembers, "Key");
 const MintedAnswer = answerOf({ ...keyMembers, ...secret }, "NewKey");
-const SetUpAnswer = answerOf(
+export const SetUpAnswer = answerOf(
   {
     ...keyMembers,
     ...secret,

@@ -1,4 +1,4 @@
-import { type Refusal, refused } from "../errors/refusal.ts";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { createKey, setUp } from "../keys/creation.ts";
 import type { Key } from "../keys/key.ts";
@@ -56,6 +56,7 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   const { request } = exchange;
   if (isAnonymous(request)) {
     const { accountlessKeysPerAddressPerHour } = deps.settings();
+    if (accountlessKeysPerAddressPerHour === 0) return noSetUps(deps);
     const block = networkOf(exchange, deps);
     const wait = await deps.throttles.set_ups.take(block, accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
@@ -71,7 +72,8 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   return refused(minted) ? minted : created(mintedView(minted, deps.desk.clock.now()));
 }
 
-async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+/** For whoever asks, and for whom the operator makes one. */
+export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const wish = await readWish(exchange, deps);
   if (refused(wish)) return wish;
   const made = await setUp(deps.desk, wish);
@@ -161,6 +163,12 @@ async function readWish({ request }: Exchange, { desk }: HttpDeps) {
   const body = await readJson(request, CONTROL_BODY_BYTES);
   return refused(body) ? body : readKeyWish(body, desk.clock.now());
 }
+
+const noSetUps = ({ settings }: HttpDeps): Refusal =>
+  refuse(
+    "invalid_request",
+    `This gateway gives no keys to whoever asks. Ask its operator for one, or sign in at ${settings().dashboardUrl}.`,
+  );
 
 const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>
   tooOften(

@@ -37,6 +37,18 @@ describe("keys", () => {
     expect(me.json.key).toMatchObject({ name: "first", rpm_limit: 7 });
   });
 
+  test("are created by the operator where nobody gets one by asking", async () => {
+    const config = readFileSync(join(folder.path, "gateway.yaml"), "utf8");
+    folder.configure(config.replace("per_hour: 100000", "per_hour: 0"));
+    await operator("reload");
+    const asked = await gateway(["keys", "create"], { GATEWAY_URL: running.url, GATEWAY_DATA: folder.path });
+    const made = await operator("keys", "create");
+    folder.configure(config);
+    await operator("reload");
+    expect([asked.code, asked.err]).toEqual([3, expect.stringContaining("Ask its operator")]);
+    expect([made.code, made.out]).toEqual([0, expect.stringContaining("or-live-")]);
+  });
+
   test("are created on an owner's balance, with limits, and listed for owner and operator", async () => {
     const { recovery_secret, balance_id } = await running.keyWith(0);
     const env = { GATEWAY_URL: running.url, GATEWAY_OWNER: recovery_secret };

@@ -94,6 +94,7 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["GET", "/admin/balances/{balance}/keys", undefined, admin()],
   ["GET", "/admin/balances/{balance}/receipts", undefined, admin()],
   ["GET", "/admin/receipts/{receipt}", undefined, admin()],
+  ["POST", "/admin/keys", { name: "theirs" }, admin().map((is) => (is === "200" ? "201" : is))],
   ["GET", "/admin/keys/{key}", undefined, admin()],
   ["PATCH", "/admin/keys/{key}", { rpm_limit: 500 }, admin()],
   ["POST", "/admin/keys/{key}/revoke", undefined, admin()],

@@ -120,6 +120,23 @@ describe("the operator's view of keys", () => {
   });
 });
 
+describe("where nobody gets a key by asking", () => {
+  test("they are told whom to ask, and the operator makes balances with their keys", async () => {
+    const before = house.settings.accountlessKeysPerAddressPerHour;
+    house.settings.accountlessKeysPerAddressPerHour = 0;
+    const { status, json } = await house.send("POST", "/v1/keys");
+    expect([status, json.error.code]).toEqual([400, "invalid_request"]);
+    expect(json.error.message).toContain("Ask its operator");
+    const made = await admin("POST", "/admin/keys", { name: "theirs", daily_limit_usd: 2 });
+    house.settings.accountlessKeysPerAddressPerHour = before;
+    expect(made.status).toBe(201);
+    const owner = { bearer: made.json.recovery_secret };
+    expect((await house.send("POST", "/v1/keys", owner)).status).toBe(201);
+    const { key } = (await house.send("GET", "/v1/me", { bearer: made.json.key })).json;
+    expect(key).toMatchObject({ name: "theirs", daily_limit_usd: 2, monthly_limit_usd: 50 });
+  });
+});
+
 describe("the operator's view of receipts", () => {
   test("finds the receipt that a user reports, with whose it is", async () => {
     const { id, key, balance_id } = await house.setUp();
