@@ -40,6 +40,7 @@ import { nameRefusal } from "./routing/naming.ts";
 import { routeReports } from "./routing/route-report.ts";
 import { type DataFolder, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import { Retention } from "./store/retention.ts";
+import { OpenStreams } from "./stream/open-streams.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
@@ -249,6 +250,7 @@ async function openRooms(parts: Parts) {
     reporting,
     roads,
     freeRoutes,
+    openStreams: new OpenStreams(),
     counting: new Counting(),
     receipts: new Receipts(books),
     suggest: (id: string) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
@@ -280,6 +282,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
       if (lesson.kind === "served") freeRoutes.served(route);
       if (lesson.kind === "failed") freeRoutes.doubt(route);
     },
+    openStreams: rooms.openStreams,
     ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => inForce.config.catalog,
     settings: () => inForce.generation,
@@ -395,7 +398,11 @@ async function drained(server: Bun.Server<unknown>, rooms: Rooms, { inForce, clo
   // What has settled still has its last frames to give.
   const givenMs = Math.min(deadlineMs, clock.elapsedMs() + CUT_MS);
   while (server.pendingRequests > 0 && clock.elapsedMs() < givenMs) await sleep(clock, DRAIN_POLL_MS);
-  // Streams that are still open now are cut; each settles for what it delivered.
+  // Streams that are still open now are cut: each settles for what it delivered, and tells its client why.
+  rooms.openStreams.cutAll("the gateway was stopped, and waited as long as it may");
+  const toldMs = clock.elapsedMs() + CUT_MS;
+  while (server.pendingRequests > 0 && clock.elapsedMs() < toldMs) await sleep(clock, DRAIN_POLL_MS);
+  // Whole answers that have not come, and clients that do not read.
   void server.stop(true);
   const cutMs = clock.elapsedMs() + CUT_MS;
   while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);

@@ -76,12 +76,12 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       clock: house.clock,
       meter: new Meter(house.ledger, bill.reservation, request, stop.price, outputCeiling),
       host: opened,
+      open: house.openStreams,
     };
     const end = await relay(line, opened.takeFirst());
     const by = bill.reservation.want.key.balanceId;
     const ms = bill.elapsedMs() - firstTokenMs;
-    const kind = end.kind === "host_failed" && end.untaken ? "client_left" : end.kind;
-    house.ended(stop, { kind, tokens: judge.countedTokens, ms, by });
+    house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms, by });
     if (chargesForFree(stop, judge.usage)) house.charged(stop);
     const ended = bill.settle(endOf(end, parcel));
     const isDurable = ended.durable === true || (await ended.durable);
@@ -106,10 +106,12 @@ function endOf(end: RelayEnd, { opened, request, settings, firstTokenMs }: Parce
       const { tokens, from } = usedTokens(judge.usage, judge.countedTokens, request);
       return { ...common, state: "settled", cost: costOf(tokens, stop.price), tokens, from };
     }
-    case "host_failed": {
+    case "host_failed":
+    case "cut": {
       const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
       const cost = costOf(tokens, stop.price);
-      const writeOff = !end.untaken && tokens.output < settings.writeOffTokens;
+      const isClients = end.kind === "cut" && end.by === "client";
+      const writeOff = !isClients && tokens.output < settings.writeOffTokens;
       const state = writeOff ? "written_off" : "settled";
       return { ...common, state, writeOff, cost, tokens, errorCode: "upstream_error" };
     }
@@ -131,7 +133,7 @@ function lastFrames(end: RelayEnd, parcel: Parcel, settled: Settled, isDurable: 
   if (!isDurable) return failure(bookkeepingDown(), parcel);
   if (end.kind === "complete") return parcel.opened.judge.terminal;
   return failure(
-    end.kind === "host_failed" ? upstreamError(end.message, settled) : stoppedForCredit(settled),
+    end.kind === "out_of_credit" ? stoppedForCredit(settled) : upstreamError(end.message, settled),
     parcel,
   );
 }

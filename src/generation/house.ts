@@ -10,6 +10,7 @@ import type { Affinity } from "../routing/affinity.ts";
 import type { Lesson } from "../routing/health.ts";
 import type { StreamEnd } from "../routing/speed.ts";
 import type { HostOrder, Roads, Stop } from "../routing/stop.ts";
+import type { OpenStreams } from "../stream/open-streams.ts";
 import type { Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
@@ -34,6 +35,7 @@ export interface House {
   readonly affinity: Affinity;
   readonly slots: HostSlots;
   observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
+  readonly openStreams: OpenStreams;
   /** Told of each relayed stream's end, for health. */
   ended(stop: Stop, end: StreamEnd): void;
   catalog(): Catalog;

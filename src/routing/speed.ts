@@ -50,7 +50,7 @@ export class Speed {
 
 /** How a relayed stream ended, as routing sees it. */
 export interface StreamEnd {
-  readonly kind: "complete" | "host_failed" | "client_left" | "out_of_credit";
+  readonly kind: "complete" | "host_failed" | "cut" | "client_left" | "out_of_credit";
   /** Output tokens. */
   readonly tokens: number;
   /** From the first token to the last. */

@@ -1,5 +1,6 @@
 import type { StreamJudge } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
+import type { OpenStream, OpenStreams } from "./open-streams.ts";
 
 /**
  * Host to client, from the bytes that came with the first token on: read, judge, write, and no way back. It ends for one
@@ -46,6 +47,7 @@ export interface Line {
   /** Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover more. */
   readonly meter: { covers(deliveredTokens: number): boolean };
   readonly host: { cancel(): void };
+  readonly open: OpenStreams;
 }
 
 export interface RelayLimits {
@@ -64,8 +66,9 @@ export type ReadResult = Uint8Array | null | { readonly kind: string; readonly m
 
 export type RelayEnd =
   | { readonly kind: "complete" }
-  /** `untaken`: time was up while the client took nothing, which is no failure of the host. */
-  | { readonly kind: "host_failed"; readonly message: string; readonly untaken: boolean }
+  | { readonly kind: "host_failed"; readonly message: string }
+  /** The host is not to blame: time was up while the client took nothing, or the gateway stops. */
+  | { readonly kind: "cut"; readonly message: string; readonly by: "client" | "gateway" }
   /** `delivered` output tokens had been given to the client when it left. */
   | { readonly kind: "client_left"; readonly delivered: number }
   | { readonly kind: "out_of_credit" };
@@ -74,17 +77,17 @@ function ending(judge: StreamJudge, watch: Watch): RelayEnd | null {
   if (watch.left && (watch.stopped || judge.terminal !== null || judge.fault !== null))
     return watch.cause("");
   if (judge.terminal !== null) return { kind: "complete" };
-  if (judge.fault !== null) return { kind: "host_failed", message: judge.fault.message, untaken: false };
+  if (judge.fault !== null) return { kind: "host_failed", message: judge.fault.message };
   return null;
 }
 
 /** Notices the host's silence, the deadline and a client that leaves while the host says nothing. One timer a stream, not one a chunk. */
-class Watch {
+class Watch implements OpenStream {
   left = false;
   stopped = false;
   delivered = 0;
   private endTaking: ((isTaken: true) => void) | null = null;
-  private untaken = false;
+  private cutBy: "client" | "gateway" | null = null;
   private because: string | null = null;
   private touchedMs: number;
   private timer;
@@ -92,6 +95,7 @@ class Watch {
   constructor(private readonly line: Line) {
     this.touchedMs = line.clock.elapsedMs();
     this.timer = line.clock.after(this.remainingMs(), () => this.check());
+    line.open.opened(this);
     if (line.signal.aborted) this.leave();
     else line.signal.addEventListener("abort", this);
   }
@@ -125,17 +129,27 @@ class Watch {
   /** Why reading broke off: our own doing, or the host's. */
   cause(message: string): RelayEnd {
     if (this.left) return { kind: "client_left", delivered: this.delivered };
-    return { kind: "host_failed", message: this.because ?? message, untaken: this.untaken };
+    const why = this.because ?? message;
+    return this.cutBy === null
+      ? { kind: "host_failed", message: why }
+      : { kind: "cut", message: why, by: this.cutBy };
+  }
+
+  cut(why: string): void {
+    if (this.stopped) return;
+    this.because = why;
+    this.cutBy = "gateway";
+    this.halt();
   }
 
   stop(): void {
     this.timer.cancel();
+    this.line.open.ended(this);
     this.line.signal.removeEventListener("abort", this);
   }
 
   private halt(): void {
     this.stopped = true;
-    this.untaken = this.endTaking !== null;
     this.line.host.cancel();
     this.endTaking?.(true);
   }
@@ -158,6 +172,7 @@ class Watch {
     this.because = late
       ? "the answer took longer than allowed"
       : `nothing arrived for ${limits.chunkGapMs} ms`;
+    if (this.endTaking !== null) this.cutBy = "client";
     this.halt();
   }
 }

@@ -16,6 +16,7 @@ import { Health } from "../../src/routing/health.ts";
 import { Books, onThisThread } from "../../src/store/books.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -82,6 +83,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       joins: () => true,
     },
     slots,
+    openStreams: new OpenStreams(),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => catalog,

@@ -102,6 +102,28 @@ test("SIGTERM drains: the stream finishes, nothing new is taken, the exit code i
     await again.stop();
   }));
 
+test("SIGTERM cuts a stream that takes too long: its client is told, and pays what was delivered", () =>
+  withFolder(
+    async (folder) => {
+      const gateway = await GatewayProcess.start(folder);
+      const { key } = await gateway.keyWith(1);
+      const stream = await openStream(gateway, key);
+      const ended = gateway.stop();
+      const text = await stream.readRest();
+      expect(text).toContain("the gateway was stopped");
+      expect(text).toContain('"code":"upstream_error"');
+      expect(await ended).toBe(0);
+
+      const again = await GatewayProcess.start(folder);
+      expect((await again.get(`/v1/receipts/${stream.receipt}`, key)).json).toMatchObject({
+        state: "settled",
+        error_code: "upstream_error",
+      });
+      await again.stop();
+    },
+    `${simpleConfig([host.port])}\ndrain_ms: 300\n`,
+  ));
+
 test("killed while it streams: what was delivered is billed, nothing is held, the books are right", () =>
   withFolder(async (folder) => {
     const gateway = await GatewayProcess.start(folder);

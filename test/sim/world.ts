@@ -13,6 +13,7 @@ import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/books.ts";
 import type { ReceiptPage, StoredReceipt } from "../../src/store/ledger-store.ts";
+import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -381,6 +382,7 @@ function openHouse(parts: {
       joins: (client, host) => client === host,
     },
     slots: new HostSlots(clock),
+    openStreams: new OpenStreams(),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => CATALOG,

@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { type Line, type ReadResult, type RelayEnd, relay } from "../../src/stream/relay.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -7,6 +8,7 @@ import { type Gate, gate } from "../fakes/gate.ts";
 /** A host and a client that are both played by the test: each read, and each write, ends when the test says so. */
 class Played {
   readonly clock = new ManualClock();
+  readonly open = new OpenStreams();
   readonly reads: Gate<ReadResult>[] = [];
   readonly writes: Gate<boolean>[] = [];
   cancelled = false;
@@ -37,6 +39,7 @@ class Played {
       clock: this.clock,
       meter: { covers: () => true },
       host: { cancel: () => this.cancel() },
+      open: this.open,
     };
     void relay(line, WORD).then((end) => {
       this.end = end;
@@ -95,7 +98,6 @@ test("a host that is silent afterwards is, as long after as ever", async () => {
   expect(played.end).toEqual({
     kind: "host_failed",
     message: `nothing arrived for ${GAP_MS} ms`,
-    untaken: false,
   });
 });
 
@@ -105,9 +107,9 @@ test("when time is up while the client takes nothing, it ends at once, and not b
   await settled();
   expect(played.cancelled).toBe(true);
   expect(played.end).toEqual({
-    kind: "host_failed",
+    kind: "cut",
     message: "the answer took longer than allowed",
-    untaken: true,
+    by: "client",
   });
   expect(played.clock.pending).toBe(0);
 });
@@ -119,7 +121,7 @@ test("when time is up while the host says nothing, it is the host's", async () =
   await settled();
   played.clock.advance(GAP_MS / 2);
   await settled();
-  expect(played.end).toMatchObject({ message: "the answer took longer than allowed", untaken: false });
+  expect(played.end).toEqual({ kind: "host_failed", message: "the answer took longer than allowed" });
 });
 
 test("a client that leaves while it takes nothing has left", async () => {
@@ -143,4 +145,33 @@ test("a host that is to be drained is read to its end after the client has left 
   played.reads[1]!.open(null);
   await settled();
   expect(played.end).toMatchObject({ kind: "client_left" });
+});
+
+describe("a gateway that stops", () => {
+  test("ends a stream whose host says nothing, and not by the host's fault", async () => {
+    const played = new Played();
+    played.writes[0]!.open(true);
+    await settled();
+    played.open.cutAll("the gateway stops");
+    await settled();
+    expect(played.end).toEqual({ kind: "cut", message: "the gateway stops", by: "gateway" });
+    expect([played.cancelled, played.clock.pending]).toEqual([true, 0]);
+  });
+
+  test("ends one whose client takes nothing", async () => {
+    const played = new Played();
+    played.open.cutAll("the gateway stops");
+    await settled();
+    expect(played.end).toEqual({ kind: "cut", message: "the gateway stops", by: "gateway" });
+  });
+
+  test("changes nothing of one that has ended", async () => {
+    const played = new Played();
+    played.writes[0]!.open(true);
+    await settled();
+    played.reads[0]!.open(null);
+    await settled();
+    played.open.cutAll("the gateway stops");
+    expect(played.end).toEqual({ kind: "complete" });
+  });
 });
