@@ -35,6 +35,10 @@ that family only; any other host gets the conversation without those thoughts. F
 with one text on hosts of \`chat.completions\` and \`messages\`, and come back as freeform calls.
 Tools of a client of \`messages\` with names of more than 64 characters have shorter ones at hosts of the other two languages.
 
+A client of \`chat.completions\` that does not want to see thoughts (\`reasoning.exclude: true\`, or \`include_reasoning: false\`) gets
+none in a translated answer, nor their seals; they are in its usage, and charged, all the same. A host of \`chat.completions\` is sent
+both fields as they came: what it does with them is its own.
+
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
 reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false; the tool runner of
 Anthropic's SDK asks for a thread and goes on without one by itself.

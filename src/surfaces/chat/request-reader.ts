@@ -272,10 +272,13 @@ function readFormat(format: Json | null, saying: Saying): AnswerFormat | null {
 }
 
 function readReasoning(json: Json, saying: Saying): ReasoningWish | null {
-  const nested = readObject(json, "reasoning", saying);
-  const effort = json.reasoning_effort ?? nested?.effort ?? null;
-  const budget = nested === null ? null : readNumber(nested, "max_tokens", saying);
-  if (effort === null && budget === null && nested?.enabled !== true) return null;
+  const nested = readObject(json, "reasoning", saying) ?? {};
+  const effort = json.reasoning_effort ?? nested.effort ?? null;
+  const budget = readNumber(nested, "max_tokens", saying, "reasoning.max_tokens");
+  // Whether thoughts are shown is the answer's to heed (hidden-thoughts).
+  readBoolean(json, "include_reasoning", saying);
+  readBoolean(nested, "exclude", saying, "reasoning.exclude");
+  if (effort === null && budget === null && nested.enabled !== true) return null;
   if (effort !== null && effort !== "none" && !isEffort(effort)) {
     saying.wrong("reasoning_effort", "must be none, minimal, low, medium, high, xhigh or max");
     return null;

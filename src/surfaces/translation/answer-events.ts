@@ -71,3 +71,32 @@ export class Answer implements AnswerEvents {
     this.sequence = sequence;
   }
 }
+
+/** Tells the next of everything. */
+export class PassingEvents implements AnswerEvents {
+  constructor(protected readonly next: AnswerEvents) {}
+
+  start(id: string | null, usage: Usage | null): void {
+    this.next.start(id, usage);
+  }
+
+  open(block: OpenBlock): void {
+    this.next.open(block);
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    this.next.delta(text, logprobs);
+  }
+
+  close(seal: Seal | null): void {
+    this.next.close(seal);
+  }
+
+  usage(usage: Usage): void {
+    this.next.usage(usage);
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.next.stop(reason, sequence);
+  }
+}

@@ -1,5 +1,5 @@
-import type { GenerationRequest, Usage } from "../surface.ts";
-import type { AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
+import type { GenerationRequest } from "../surface.ts";
+import { type AnswerEvents, type OpenBlock, PassingEvents } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 import { unwrappedInput } from "./custom-tool.ts";
 import { longNames, namedTools } from "./tool-names.ts";
@@ -22,37 +22,8 @@ export function asOffered(
   return names.length === 0 ? next : new Unwrapper(next, new Set(names));
 }
 
-/** Tells the next of everything. */
-class Passing implements AnswerEvents {
-  constructor(protected readonly next: AnswerEvents) {}
-
-  start(id: string | null, usage: Usage | null): void {
-    this.next.start(id, usage);
-  }
-
-  open(block: OpenBlock): void {
-    this.next.open(block);
-  }
-
-  delta(text: string, logprobs?: readonly unknown[]): void {
-    this.next.delta(text, logprobs);
-  }
-
-  close(seal: Seal | null): void {
-    this.next.close(seal);
-  }
-
-  usage(usage: Usage): void {
-    this.next.usage(usage);
-  }
-
-  stop(reason: StopReason, sequence: string | null): void {
-    this.next.stop(reason, sequence);
-  }
-}
-
 /** Calls get the names back that were too long for the host. */
-class Renamer extends Passing {
+class Renamer extends PassingEvents {
   constructor(
     next: AnswerEvents,
     private readonly names: ReadonlyMap<string, string>,
@@ -67,7 +38,7 @@ class Renamer extends Passing {
 }
 
 /** The text of a freeform call is known when its arguments are whole. */
-class Unwrapper extends Passing {
+class Unwrapper extends PassingEvents {
   private wrapped: { readonly block: OpenBlock; text: string } | null = null;
 
   constructor(

@@ -5,17 +5,17 @@ import type { Saying } from "./saying.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /** Members of a client's body, each of its one type; absent and null are the same. A wrong type is told by its path. */
-export function readNumber(json: Json, name: string, saying: Saying): number | null {
+export function readNumber(json: Json, name: string, saying: Saying, path = name): number | null {
   const value = json[name] ?? null;
   if (value === null || typeof value === "number") return value;
-  saying.wrong(name, "must be a number");
+  saying.wrong(path, "must be a number");
   return null;
 }
 
-export function readBoolean(json: Json, name: string, saying: Saying): boolean | null {
+export function readBoolean(json: Json, name: string, saying: Saying, path = name): boolean | null {
   const value = json[name] ?? null;
   if (value === null || typeof value === "boolean") return value;
-  saying.wrong(name, "must be true or false");
+  saying.wrong(path, "must be true or false");
   return null;
 }
 

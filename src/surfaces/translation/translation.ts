@@ -36,6 +36,7 @@ import { type AnswerReader, isFault } from "./answer-reader.ts";
 import { type AnswerWriter, NO_USAGE, WholeWriter } from "./answer-writer.ts";
 import { asOffered } from "./called-tools.ts";
 import type { Conversation, Seal } from "./conversation.ts";
+import { asShown } from "./hidden-thoughts.ts";
 import { Saying } from "./saying.ts";
 import { familyOf } from "./seal.ts";
 
@@ -139,7 +140,8 @@ function readReply(
   const json = parseExactObject(textOf(bytes, 0, bytes.length));
   if (json === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
   const answer = new Answer();
-  const counter = new Counter(asOffered(answer, request, LANGUAGES[host].wrapsCustomTools));
+  const shown = asShown(answer, request, () => {});
+  const counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
   if (problem !== null) return { kind: "fault", error: problem };
@@ -184,7 +186,8 @@ class TranslatingJudge implements StreamJudge {
     hostFamily: string,
   ) {
     this.promptEstimate = request.promptEstimate;
-    this.counter = new Counter(asOffered(writer, request, LANGUAGES[host].wrapsCustomTools));
+    const shown = asShown(writer, request, () => writer.ping());
+    this.counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
     this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
   }
 
