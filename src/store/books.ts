@@ -33,7 +33,8 @@ export class Books extends JournalBooks<BooksOptions> {
 
   override async close(): Promise<boolean> {
     const isAll = await super.close();
-    await this.options.store.checkpoint();
+    // What does not come through is read from the journal again by the next start.
+    await this.options.store.checkpoint().catch(this.options.onFault);
     return isAll;
   }
 }

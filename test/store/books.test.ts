@@ -150,6 +150,16 @@ test("while the database does not come through, one file of the journal follows 
   await books.close();
 });
 
+test("books close although the database's disk is full, and say so", async () => {
+  const faults: unknown[] = [];
+  const full = new Error("SQLITE_FULL");
+  const checkpoint = () => Promise.reject(full);
+  const onFault = (error: unknown) => void faults.push(error);
+  const books = await booksOn(new ManualClock(), { store: { ...NO_STORE, checkpoint }, onFault });
+  expect(await books.close()).toBe(true);
+  expect(faults).toEqual([full]);
+});
+
 test("a number whose lines still stand in a spare file is not used again, although the journal is gone", async () => {
   const disk = new SimulatedDisk();
   disk.open("journal-00000009.spare");
