@@ -141,10 +141,10 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
 
   /** However long the older files stay, for instance while a backup reads the database: the next is begun when this one is full. */
   private turnPage(): void {
-    const { journal } = this;
-    const { ledger } = this;
-    if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
+    const { journal, ledger } = this;
+    // Asked before the next is begun, whose head is still to be written.
     if (journal.headWritten) this.headed = journal.currentFile;
+    if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
     const oldest = journal.unapplied(1)[0]?.file ?? this.headed;
     const before = Math.min(this.headed, oldest);
     if (before > this.retired && this.retiring === null) this.retiring = this.retireSome(before);

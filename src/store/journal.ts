@@ -97,7 +97,10 @@ export class DurableJournal implements Journal {
     return this.durableThrough;
   }
 
-  /** The open holds that a new file begins with are on the disk: the files before it are no longer needed for them. */
+  /**
+   * The open holds that a new file begins with are on the disk, and the ends that waited as it was begun: the files before it are
+   * no longer needed for the holds in them.
+   */
   get headWritten(): boolean {
     return !this.headWaits;
   }
@@ -125,8 +128,8 @@ export class DurableJournal implements Journal {
     this.file = next;
     this.number += 1;
     this.bytes = 0;
-    this.headWaits = open.length > 0;
     this.pending = [...open.map((record) => new Line(record, 0)), ...this.pending];
+    this.headWaits = this.pending.length > 0;
     this.schedule();
   }
 

@@ -160,6 +160,27 @@ test("books close although the database's disk is full, and say so", async () =>
   expect(faults).toEqual([full]);
 });
 
+test("a file of the journal stays while the end of a hold in it is not on the disk", async () => {
+  const clock = new ManualClock();
+  const disk = new SimulatedDisk();
+  let sync = () => {};
+  const books = await booksOn(clock, { disk, journalFileBytes: 1, defer: (run) => void (sync = run) });
+  books.follow(NOTHING_OPEN);
+  const first = books.journal.currentFile;
+  books.journal.append(end("hold"));
+  books.journal.schedule();
+  sync();
+  await books.catchUp();
+  // The ledger has closed it, and nothing else is open: the file that comes begins with no hold.
+  books.journal.append(end("not on the disk"));
+  await passed(clock, 5);
+  expect(books.journal.currentFile).toBeGreaterThan(first);
+  expect(journalFiles(disk)).toContain(first);
+  sync();
+  await passed(clock, 2);
+  expect(journalFiles(disk)).not.toContain(first);
+});
+
 test("a number whose lines still stand in a spare file is not used again, although the journal is gone", async () => {
   const disk = new SimulatedDisk();
   disk.open("journal-00000009.spare");
