@@ -105,9 +105,18 @@ export class LedgerStore implements Sums {
     limit: number,
     before: ReceiptId | null,
   ): ReceiptPage {
+    // At one moment: were ends booked between its statements, the next page would begin too high.
+    return this.db.transaction(() => this.readPage(balanceId, filter, limit, before))();
+  }
+
+  private readPage(
+    balanceId: BalanceId,
+    { keyId, model, state }: ReceiptFilter,
+    limit: number,
+    before: ReceiptId | null,
+  ): ReceiptPage {
     const from = before === null ? null : this.statements.sequence.get(before);
     const below = from?.seq ?? Number.MAX_SAFE_INTEGER;
-    const { keyId, model, state } = filter;
     const found = this.statements.receipts.all(balanceId, below, keyId, state, model, limit + 1);
     if (found.length > limit) {
       return { receipts: found.slice(0, limit), nextBefore: found[limit - 1]!.id };

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { formatRecord, parseRecord } from "../../src/ledger/record.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
@@ -11,8 +14,12 @@ const COUNT = 5_000;
 const ANY = { keyId: null, model: null, state: null };
 
 /** Receipts 0 to 4,999, of which the very first one alone is of the model `rare/one`. */
-beforeAll(() => {
-  const records = Array.from({ length: COUNT }, (_, index) => {
+beforeAll(() => fill(store, COUNT));
+afterAll(() => db.close());
+
+function fill(into: LedgerStore, count: number, from = 0): void {
+  const records = Array.from({ length: count }, (_, at) => {
+    const index = from + at;
     const body = JSON.stringify({
       model: index === 0 ? "rare/one" : "common/one",
       model_requested: "gateway/auto:x",
@@ -34,9 +41,8 @@ beforeAll(() => {
       } as never),
     );
   });
-  store.apply(records.map((record, index) => ({ record, file: 1, bytes: index, sequence: index }) as never));
-});
-afterAll(() => db.close());
+  into.apply(records.map((record, index) => ({ record, file: 1, bytes: index, sequence: index }) as never));
+}
 
 function all(filter: object, limit: number): { ids: string[]; pages: number } {
   const ids: string[] = [];
@@ -69,4 +75,29 @@ test("models are found as served and as asked for; states and keys as they are",
   expect(all({ model: "gateway/auto:x" }, 1_000).ids).toHaveLength((COUNT * 4) / 5);
   expect(all({ state: "failed" }, 1_000).ids).toHaveLength((COUNT * 2) / 5);
   expect(all({ state: "failed", keyId: "key_b" }, 1_000).ids).toEqual([]);
+});
+
+test("ends that are booked while a page is read shift nothing in it: the next one begins where it ended", () => {
+  const folder = mkdtempSync(join(tmpdir(), "receipt-pages-"));
+  const path = join(folder, "gateway.sqlite");
+  const bookkeeper = new LedgerStore(openDatabase(path));
+  fill(bookkeeper, COUNT);
+  const pages = openDatabase(path);
+  const query = pages.query.bind(pages);
+  const betweenStatements = () => fill(bookkeeper, 100, COUNT);
+  pages.query = ((sql: string) => {
+    const statement = query(sql);
+    if (sql.includes("OFFSET")) {
+      const get = statement.get.bind(statement);
+      statement.get = (...values) => {
+        betweenStatements();
+        return get(...values);
+      };
+    }
+    return statement;
+  }) as typeof query;
+  const page = new LedgerStore(pages).receipts(MINE, { ...ANY, model: "rare/one" }, 100, null);
+  // The 2,000th of those that were there.
+  expect(page.nextBefore).toBe("rcpt_2500" as ReceiptId);
+  rmSync(folder, { recursive: true });
 });
