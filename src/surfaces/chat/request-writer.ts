@@ -236,7 +236,8 @@ function writeFormat(format: AnswerFormat | null): unknown {
 
 function writeEffort(wish: ReasoningWish | null, saying: Saying): string | undefined {
   if (wish === null) return undefined;
-  if (wish.summary !== null) saying.omit("reasoning.summary");
+  // A messages client gets summaries without asking: its reader names what it asked for.
+  if (wish.summary !== null && saying.client === "responses") saying.omit("reasoning.summary");
   return wish.off ? "none" : (effortOf(wish, saying) ?? undefined);
 }
 

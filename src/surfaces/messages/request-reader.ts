@@ -297,6 +297,8 @@ function readThinking(thinking: Json | null, effort: unknown, saying: Saying): R
   if (effort !== undefined && effort !== null && named === null)
     saying.wrong("output_config.effort", "must be low, medium, high, xhigh or max");
   const summary = thinking !== null && thinking.display !== "omitted" ? "auto" : null;
+  if (thinking?.display === "summarized" && saying.host === "chat.completions")
+    saying.omit("thinking.display");
   switch (thinking?.type) {
     case undefined:
     case "disabled":

@@ -177,6 +177,7 @@ export const NESTED = {
     "thoughts of an earlier answer that this host cannot read: another family of models had them",
   ),
   "reasoning.summary": omit("the host decides how much of its thoughts it shows"),
+  "thinking.display": omit("the host decides how much of its thoughts it shows"),
   "reasoning.effort": omit(
     "the ceiling leaves no room for thoughts, or a tool is forced, which excludes them there",
   ),

@@ -612,7 +612,26 @@ export const SAID = {
       thinking: { type: "enabled", budget_tokens: 16_800 },
     },
     omitted: {
-      "messages on chat.completions": "reasoning.summary, thinking.budget_tokens",
+      "messages on chat.completions": "thinking.budget_tokens",
+      "messages on responses": "thinking.budget_tokens",
+    },
+  },
+  "summaries of thoughts, asked for": {
+    messages: {
+      messages: weather.messages,
+      max_tokens: 21_000,
+      thinking: { type: "enabled", budget_tokens: 16_800, display: "summarized" },
+    },
+    hears: {
+      "chat.completions": { messages: weather.chat, max_tokens: 21_000, reasoning_effort: "high" },
+      responses: {
+        input: weather.responses,
+        max_output_tokens: 21_000,
+        reasoning: { effort: "high", summary: "auto" },
+      },
+    },
+    omitted: {
+      "messages on chat.completions": "thinking.display, thinking.budget_tokens",
       "messages on responses": "thinking.budget_tokens",
     },
   },
