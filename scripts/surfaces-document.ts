@@ -57,9 +57,10 @@ function section(client: SurfaceName): string {
 const parts = (): string =>
   `## Parts of fields
 
-A member that the gateway does not know inside a message, an item, a part or a tool is left out too and named by what it stands in:
-\`text.mood\`, \`tools[].color\`. One that says nothing (null, false, empty) is not named, nor are the labels of an answer that is sent
-back (\`id\`, \`status\`). At most 32 names are told; \`text.*\` stands for more.
+A member that the gateway does not know inside a message, an item, a part, a tool or a setting (\`reasoning\`, \`tool_choice\`,
+\`response_format\` and the like) is left out too and named by what it stands in: \`text.mood\`, \`tools[].color\`,
+\`reasoning.pace\`. One that says nothing (null, false, empty) is not named, nor are the labels of an answer that is sent back
+(\`id\`, \`status\`). At most 32 names are told; \`text.*\` stands for more.
 
 ${table(
   ["part", "where the host's language lacks it"],

@@ -1,7 +1,8 @@
 import { expect } from "bun:test";
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
+import { refused } from "../../src/errors/refusal.ts";
 import type { GenerationRequest, StreamJudge } from "../../src/surfaces/surface.ts";
-import { SURFACES } from "../../src/surfaces/surfaces.ts";
+import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 
 export const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
 
@@ -26,6 +27,30 @@ export function openRequest(surface: SurfaceName, stream: boolean): GenerationRe
 
 export function readRequest(surface: SurfaceName, body: object): GenerationRequest {
   return SURFACES[surface].readRequest(encode(JSON.stringify(body))) as GenerationRequest;
+}
+
+/** What is left out of a request with these members on its way to a host of another language. */
+export function omitted(
+  client: SurfaceName,
+  host: SurfaceName,
+  more: Record<string, unknown>,
+): readonly string[] {
+  const prompt = client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+  const ceiling = client === "messages" ? { max_tokens: 100 } : {};
+  const request = SURFACES[client].readRequest(
+    encode(JSON.stringify({ model: "a/b", ...prompt, ...ceiling, ...more })),
+  );
+  if (refused(request)) throw new Error(request.message);
+  const said = pairing(client, host).hostBody(request, {
+    model: "host-model",
+    publicModel: "a/b",
+    stream: false,
+    quirks: {},
+    maxOutputTokens: null,
+    defaultMaxOutputTokens: 100,
+  });
+  if (refused(said)) throw new Error(said.message);
+  return said.omitted;
 }
 
 /** The whole stream of a host that ends well, as the client gets it. */

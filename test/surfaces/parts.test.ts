@@ -1,31 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
-import { refused } from "../../src/errors/refusal.ts";
-import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { omitted } from "./harness.ts";
 
 /** Members inside messages, items and parts that the gateway does not know: left out of a translation, and named. */
-const asks: Record<SurfaceName, (more: Json) => Json> = {
-  "chat.completions": (more) => ({ messages: [{ role: "user", content: "Hi" }], ...more }),
-  responses: (more) => ({ input: "Hi", ...more }),
-  messages: (more) => ({ messages: [{ role: "user", content: "Hi" }], max_tokens: 100, ...more }),
-};
 type Json = Record<string, unknown>;
-
-function omitted(client: SurfaceName, host: SurfaceName, more: Json): readonly string[] {
-  const body = Buffer.from(JSON.stringify({ model: "a/b", ...asks[client](more) }));
-  const request = SURFACES[client].readRequest(body);
-  if (refused(request)) throw new Error(request.message);
-  const said = pairing(client, host).hostBody(request, {
-    model: "host-model",
-    publicModel: "a/b",
-    stream: false,
-    quirks: {},
-    maxOutputTokens: null,
-    defaultMaxOutputTokens: 100,
-  });
-  if (refused(said)) throw new Error(said.message);
-  return said.omitted;
-}
 
 const PIXEL = "data:image/png;base64,iVBORw0KGgo=";
 const PDF = "data:application/pdf;base64,JVBERi0=";

@@ -55,6 +55,7 @@ export const PARTS: Readonly<Record<SurfaceName, ReadonlyMap<string, ReadonlySet
   }),
 };
 
-function membersOf(kinds: Readonly<Record<string, string>>): ReadonlyMap<string, ReadonlySet<string>> {
+/** Names of members by what they stand in, written as a list with spaces between. */
+export function membersOf(kinds: Readonly<Record<string, string>>): ReadonlyMap<string, ReadonlySet<string>> {
   return new Map(Object.entries(kinds).map(([kind, members]) => [kind, new Set(members.split(" "))]));
 }

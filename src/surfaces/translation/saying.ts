@@ -1,7 +1,9 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { asObject } from "../json.ts";
 import { FIELDS, type NestedField, type Verdict } from "./fields.ts";
 import { PARTS } from "./parts.ts";
+import { SETTINGS } from "./settings.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -23,13 +25,14 @@ export class Saying {
     return [...this.left];
   }
 
-  /** Judges every member of the body by the table. */
+  /** Judges every member of the body by the table, and those of its settings by theirs. */
   judge(json: Json): void {
     const table = FIELDS[this.client];
     for (const [field, value] of Object.entries(json)) {
       if (value === null || value === undefined) continue;
       const row = Object.hasOwn(table, field) ? table[field]! : undefined;
       const verdict = row === undefined ? UNKNOWN : row[this.host]!;
+      if (verdict.kind === "said") this.judgeSettings(field, value);
       if (verdict.kind === "omit") this.left.add(field);
       if (verdict.kind === "refuse" && verdict.unless?.(value) !== true) this.cannot(field, verdict.why);
     }
@@ -38,15 +41,26 @@ export class Saying {
   /** Leaves out the members of a part that are not read, unless they say nothing. A kind that is unknown is refused elsewhere. */
   judgePart(kind: unknown, part: Json): void {
     const known = PARTS[this.client].get(kind as string);
-    if (known === undefined) return;
-    for (const name of Object.keys(part)) {
-      if (!known.has(name) && saysSomething(part[name])) this.left.add(this.partName(kind as string, name));
+    if (known !== undefined) this.leaveUnknown(kind as string, part, known);
+  }
+
+  private judgeSettings(path: string, value: unknown): void {
+    const known = SETTINGS[this.client].get(path);
+    const settings = asObject(value);
+    if (known === undefined || settings === null) return;
+    this.leaveUnknown(path, settings, known);
+    for (const name of known) this.judgeSettings(`${path}.${name}`, settings[name]);
+  }
+
+  private leaveUnknown(where: string, given: Json, known: ReadonlySet<string>): void {
+    for (const name of Object.keys(given)) {
+      if (!known.has(name) && saysSomething(given[name])) this.left.add(this.memberName(where, name));
     }
   }
 
   /** The client chose the name, which becomes part of a header. */
-  private partName(kind: string, name: string): string {
-    return this.left.size < MAX_NAMED && PLAIN_NAME.test(name) ? `${kind}.${name}` : `${kind}.*`;
+  private memberName(where: string, name: string): string {
+    return this.left.size < MAX_NAMED && PLAIN_NAME.test(name) ? `${where}.${name}` : `${where}.*`;
   }
 
   /** Leaves out a part of a field, as the table has it. */
