@@ -25,7 +25,10 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const keys = new SqliteKeyStore(db, clock);
   const usage = new UsageReader(folder.databasePath);
   /** Receipts are read once they are all there; on a database that refuses them, those that are. */
-  const booked = () => books.catchUp().catch(onFault);
+  const booked = async () => {
+    await books.journal.flushed();
+    await books.catchUp().catch(onFault);
+  };
   return {
     ledger,
     journal: books.journal,
@@ -57,7 +60,6 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     },
     fold: (before) => ends.fold(before),
     async audit() {
-      await books.journal.flushed();
       await booked();
       return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id));
     },

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,13 +7,19 @@ import { openSqliteBooks } from "../../src/bookkeeping-sqlite.ts";
 import { Reservation, type Want } from "../../src/ledger/reservation.ts";
 import { openDataFolder } from "../../src/store/data-folder.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import type { ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
 
 const CENT = 10_000_000 as NanoUsd;
+const RECEIPT = "rcpt_1" as ReceiptId;
 
-test("an end that is not on the disk yet is no drift to an audit", async () => {
+let close = async () => {};
+afterEach(() => close());
+
+/** Books in a folder of their own, with one request of a cent admitted, which `settle` ends. */
+async function opened() {
   const path = mkdtempSync(join(tmpdir(), "audit-"));
   const books = await openSqliteBooks({
     config: { durability: "strict", generation: { writeOffTokens: 50 } },
@@ -21,24 +27,18 @@ test("an end that is not on the disk yet is no drift to an audit", async () => {
     clock: systemClock,
     log() {},
   } as unknown as BookkeepingParts);
+  close = async () => {
+    await books.close();
+    rmSync(path, { recursive: true, force: true });
+  };
   const key = keyOf();
   const at = systemClock.now();
-  const credit = { balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at };
-  await books.credit(credit);
-  const { ledger, journal } = books;
-  const want = {
-    receipt: "rcpt_1",
-    at,
-    key,
-    budgets: [],
-    allowances: [],
-    amount: CENT,
-    about: { stream: true },
-  };
+  await books.credit({ balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at });
+  const { ledger } = books;
+  const about = { stream: true };
+  const want = { receipt: RECEIPT, at, key, budgets: [], allowances: [], amount: CENT, about };
   const reservation = ledger.admit(await ledger.lane(key, [], [], at), want as unknown as Want);
   if (!(reservation instanceof Reservation)) throw new Error("was not admitted");
-
-  // Both wait for the hold; the request goes on first, and ends.
   const ending = {
     state: "settled",
     cost: CENT,
@@ -46,12 +46,22 @@ test("an end that is not on the disk yet is no drift to an audit", async () => {
     rateTokens: 0,
     allowanceUsed: true,
   } as const;
-  const ended = Promise.resolve(journal.durable(reservation.sequence)).then(() =>
-    ledger.settle(reservation, ending, () => "{}"),
-  );
+  const settle = () => ledger.settle(reservation, ending, () => "{}");
+  return { books, reservation, settle };
+}
+
+test("an end that is not on the disk yet is no drift to an audit", async () => {
+  const { books, reservation, settle } = await opened();
+  // Both wait for the hold; the request goes on first, and ends.
+  const ended = Promise.resolve(books.journal.durable(reservation.sequence)).then(settle);
   expect((await books.audit()).drifts).toEqual([]);
   await ended;
   expect(await books.audit()).toMatchObject({ charges: BigInt(CENT), drifts: [] });
-  await books.close();
-  rmSync(path, { recursive: true, force: true });
+});
+
+test("a receipt is there as soon as its request has ended, although nobody waits for the disk", async () => {
+  const { books, reservation, settle } = await opened();
+  await books.journal.durable(reservation.sequence);
+  settle();
+  expect(await books.receipt(RECEIPT)).toMatchObject({ id: RECEIPT });
 });
