@@ -81,6 +81,8 @@ export class Bookkeeper implements EndStore {
     if (this.thread !== null) return this.thread;
     const thread = new Worker(new URL("./bookkeeper-thread.ts", import.meta.url));
     thread.onmessage = ({ data }: MessageEvent<BookkeepingAnswer>) => {
+      // Who asked one that is gone has been told so.
+      if (this.thread !== thread) return;
       const asked = this.questions.shift();
       if ("problem" in data) asked?.reject(new Error(data.problem));
       else asked?.resolve(data.result);
