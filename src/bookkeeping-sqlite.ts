@@ -15,10 +15,9 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const onFault = (error: unknown) => log("books", { error: String(error) });
   const db = openDatabase(folder.databasePath);
   const store = new LedgerStore(db);
-  const bookkeeper = mendsWalReset(sqliteVersion(db))
+  const ends = mendsWalReset(sqliteVersion(db))
     ? new Bookkeeper(folder.path, folder.databasePath, clock, onFault)
-    : null;
-  const ends = bookkeeper ?? onThisThread(store);
+    : onThisThread(openDatabase(folder.databasePath, "NORMAL"));
   const books = await Books.open({ ...journalOptions(parts, folder.path), store: ends }, store.reached());
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
@@ -66,7 +65,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     figures: () => [],
     async close() {
       await books.close();
-      await bookkeeper?.close();
+      await ends.close();
       usage.stop();
       db.close();
     },

@@ -36,6 +36,9 @@ function done({ folder, database, task }: BookkeepingQuestion): unknown {
 }
 
 function open(folder: string, database: string) {
-  const db = openDatabase(database, "NORMAL");
+  const db = openDatabase(database, "NORMAL", WAIT_MS);
   return { disk: folderDisk(folder), db, store: new LedgerStore(db) };
 }
+
+/** Nobody but those who asked waits with it. */
+const WAIT_MS = 5_000;

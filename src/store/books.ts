@@ -1,8 +1,9 @@
+import type { Database } from "bun:sqlite";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { Unapplied } from "./journal.ts";
 import { JournalBooks, type JournalBooksOptions, readBack } from "./journal-books.ts";
-import type { LedgerStore } from "./ledger-store.ts";
+import { LedgerStore } from "./ledger-store.ts";
 
 /** The journal of one process, and SQLite, which follows it. */
 export class Books extends JournalBooks<BooksOptions> {
@@ -51,13 +52,17 @@ export interface EndStore {
   fold(before: EpochMs): Promise<number>;
 }
 
-/** The database on the thread that asks it. */
-export const onThisThread = (store: LedgerStore): EndStore => ({
-  apply: async (batch) => store.apply(batch),
-  checkpoint: async () => store.checkpoint(),
-  forgetReachedBefore: async (file) => store.forgetReachedBefore(file),
-  fold: async (before) => store.fold(before),
-});
+/** The same on the thread that asks. */
+export function onThisThread(db: Database): EndStore & { close(): Promise<void> } {
+  const store = new LedgerStore(db);
+  return {
+    apply: async (batch) => store.apply(batch),
+    checkpoint: async () => store.checkpoint(),
+    forgetReachedBefore: async (file) => store.forgetReachedBefore(file),
+    fold: async (before) => store.fold(before),
+    close: async () => db.close(),
+  };
+}
 
 /**
  * At some 7 µs an end, a batch stays below two milliseconds, for which whoever changes a key waits; half as many cost a quarter

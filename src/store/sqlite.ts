@@ -4,19 +4,26 @@ import { MIGRATIONS } from "./migrations.ts";
 /**
  * Opens the gateway's database and brings its tables up to date. Money is read as integers: every amount is below 2^53
  * nano-dollars (units/usd), so plain numbers hold it exactly. With `FULL`, writes are durable when their transaction
- * returns; with `NORMAL`, when they are checkpointed, which is enough for what the journal can replay.
+ * returns; with `NORMAL`, when they are checkpointed, which is enough for what the journal can replay. `waitMs` is how long a
+ * statement waits while somebody else writes, and the thread with it.
  */
-export function openDatabase(path: string, synchronous: "FULL" | "NORMAL" = "FULL"): Database {
+export function openDatabase(
+  path: string,
+  synchronous: "FULL" | "NORMAL" = "FULL",
+  waitMs = LOOP_WAIT_MS,
+): Database {
   const db = new Database(path, { create: true, strict: true });
+  db.run(`PRAGMA busy_timeout = ${START_WAIT_MS}`);
   // Only a new database takes this; one that was made with other pages keeps them.
   db.run(`PRAGMA page_size = ${PAGE_BYTES}`);
   db.run("PRAGMA journal_mode = WAL");
   db.run(`PRAGMA synchronous = ${synchronous}`);
   db.run("PRAGMA foreign_keys = ON");
-  db.run("PRAGMA busy_timeout = 5000");
-  // See bookkeeper.ts; this bound only matters while that thread cannot keep up.
-  db.run(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_CHECKPOINT_PAGES}`);
+  db.run(`PRAGMA journal_size_limit = ${LOG_KEPT_BYTES}`);
+  // Where a thread copies the log (see bookkeeper.ts), this bound only matters while that cannot keep up.
+  if (mendsWalReset(sqliteVersion(db))) db.run(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_CHECKPOINT_PAGES}`);
   migrate(db);
+  db.run(`PRAGMA busy_timeout = ${waitMs}`);
   return db;
 }
 
@@ -42,6 +49,15 @@ export function mendsWalReset(version: string): boolean {
  * wrote twice as many for each request, and no fewer bytes.
  */
 const PAGE_BYTES = 8_192;
+/** While it opens, nobody is served yet. */
+const START_WAIT_MS = 5_000;
+/**
+ * The bookkeeper's thread writes for 2 ms at a time. Whoever writes for longer, an operator's tool for instance, would hold up every
+ * stream: rather is one change refused, to be sent again.
+ */
+const LOOP_WAIT_MS = 1_000;
+/** What the log grew beyond this while somebody read for long is given back to the file system. */
+const LOG_KEPT_BYTES = 64 * 1024 * 1024;
 /** 256 MiB. */
 const AUTOMATIC_CHECKPOINT_PAGES = 32_768;
 

@@ -197,7 +197,7 @@ test("a start keeps the journal's files while somebody reads the database, becau
   const disk = new SimulatedDisk();
   const open = async () => {
     const clock = new ManualClock();
-    const books = await booksOn(clock, { disk, store: onThisThread(store) }, store.reached());
+    const books = await booksOn(clock, { disk, store: onThisThread(db) }, store.reached());
     books.follow(NOTHING_OPEN);
     return { books, second: () => passed(clock, 1) };
   };
