@@ -70,6 +70,18 @@ export function skipValue(bytes: Uint8Array, from: number, to: number): number {
   return to;
 }
 
+/** Whether it has more values than so many, members and elements both, wherever they stand. */
+export function hasMoreValues(bytes: Uint8Array, most: number): boolean {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = skipString(bytes, at, bytes.length) - 1;
+    else if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) count += 1;
+    if (count > most) return true;
+  }
+  return false;
+}
+
 function skipScalar(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
   while (at < to) {

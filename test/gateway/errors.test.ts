@@ -428,6 +428,7 @@ describe("bad input: an error with a receipt, nothing held, and the server goes 
   const valid = '"messages":[{"role":"user","content":"Hi"}]';
   const deep = (levels: number) =>
     `{"model":"test/model","messages":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+  const members = (count: number) => Array.from({ length: count }, (_, at) => `"k${at}":1`).join(",");
   test.each<[string, string | Uint8Array, string | null]>([
     ["no JSON", "hello", null],
     ["half of it", '{"model":"test/model",', null],
@@ -446,6 +447,8 @@ describe("bad input: an error with a receipt, nothing held, and the server goes 
     ["model, escaped, twice", `{"model":"test/model","mod\\u0065l":"test/broken",${valid}}`, "model"],
     ["max_tokens twice", `{"model":"test/model","max_tokens":1,"max_tokens":9000,${valid}}`, "max_tokens"],
     ["10,000 levels", deep(10_000), null],
+    ["800,000 members", `{"model":"test/model",${valid},"metadata":{${members(800_000)}}}`, null],
+    ["250,001 elements", `{"model":"test/model",${valid},"metadata":[${"12345,".repeat(250_000)}1]}`, null],
     ["bytes that are no UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d), null],
   ])("%s", async (_name, bytes, param) => {
     const { key } = await funded();
