@@ -26,6 +26,7 @@ export class DurableJournal implements Journal {
   private pending: Line[] = [];
   private readonly waiters = new DurableWaiters();
   private state: "idle" | "scheduled" | "writing" | "retrying" | "closed" = "idle";
+  private flushing: Promise<void> | null = null;
   private readonly queue: Unapplied[] = [];
   /** The disk's last refusal, until it accepts again. */
   failure: string | null = null;
@@ -65,7 +66,9 @@ export class DurableJournal implements Journal {
   schedule(): void {
     if (this.state !== "idle" || this.pending.length === 0) return;
     this.state = "scheduled";
-    this.options.defer(() => this.flush());
+    this.options.defer(() => {
+      if (this.state === "scheduled") this.flushing = this.flush();
+    });
   }
 
   /** Resolves true when everything appended so far is on the disk, relaxed or not. */
@@ -158,6 +161,8 @@ export class DurableJournal implements Journal {
 
   async close(): Promise<void> {
     await this.flushed();
+    // After a refusal nobody waited for the disk: a sync that is still under way needs the file.
+    while (this.state === "writing") await this.flushing;
     this.state = "closed";
     this.file.close();
   }
@@ -174,7 +179,6 @@ export class DurableJournal implements Journal {
   }
 
   private async flush(): Promise<void> {
-    if (this.state === "writing" || this.state === "closed") return;
     this.state = "writing";
     const batch = this.pending;
     this.pending = [];

@@ -221,6 +221,27 @@ describe("a file that is done with", () => {
   });
 });
 
+test("a file is closed after the sync of it that is under way, although the disk had refused before", async () => {
+  const disk = new SimulatedDisk();
+  const { journal, turn, retry } = journalOn(disk);
+  disk.mood = "full";
+  journal.append(end("a"));
+  const refused = journal.flushed();
+  await turn();
+  expect(await refused).toBe(false);
+
+  disk.mood = "fine";
+  const unanswered: (() => void)[] = [];
+  disk.syncsLater = (done) => unanswered.push(done);
+  retry();
+  await turn();
+  const closed = journal.close().then(() => "closed");
+  expect(await Promise.race([closed, Bun.sleep(0).then(() => "waits")])).toBe("waits");
+  for (const answer of unanswered) answer();
+  expect(await closed).toBe("closed");
+  expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
+});
+
 test("lines that an earlier version wrote without salt are read", () => {
   const disk = new SimulatedDisk();
   const text = formatRecord(end("a"));
