@@ -84,7 +84,7 @@ export type JournalPlace = "disk" | "postgres";
 export const isDiskless = ({ store }: Pick<Config, "store">): boolean =>
   store.kind === "postgres" && store.journal === "postgres";
 
-/** `relaxed`: acknowledged when written to the operating system, which a power cut can lose; `strict`: when on the disk. */
+/** `strict`: acknowledged when on the disk; `relaxed`: before, and a power cut or a crash can lose the last second. */
 export type Durability = "strict" | "relaxed";
 
 export interface SmtpConfig {

@@ -14,14 +14,14 @@ export class Bookkeeper implements EndStore {
   private timer: Timer | null = null;
   private closed = false;
 
-  /** `folder` holds the journal. */
+  /** `folder` holds the journal, `database` is the path of SQLite's file. The thread starts with the first question. */
   constructor(
     private readonly folder: string,
     private readonly database: string,
     private readonly clock: Pick<Clock, "after">,
     private readonly onFault: (error: unknown) => void,
   ) {
-    this.checkpointLater();
+    this.copyLogLater();
   }
 
   async apply(batch: readonly Unapplied[]): Promise<void> {
@@ -57,13 +57,13 @@ export class Bookkeeper implements EndStore {
     this.gone(this.thread, CLOSED);
   }
 
-  private checkpointLater(): void {
-    this.timer = this.clock.after(CHECKPOINT_EVERY_MS, () => {
+  private copyLogLater(): void {
+    this.timer = this.clock.after(COPY_LOG_EVERY_MS, () => {
       // A log that was not copied only grows until the next time.
       this.checkpoint()
         .catch(this.onFault)
         .finally(() => {
-          if (!this.closed) this.checkpointLater();
+          if (!this.closed) this.copyLogLater();
         });
     });
   }
@@ -104,7 +104,7 @@ export class Bookkeeper implements EndStore {
   }
 }
 
-/** `folder` holds the journal, `database` is the database's path: the first question is as good as any to open them. */
+/** The thread opens folder and database with the first question, whichever that is. */
 export interface BookkeepingQuestion {
   readonly folder: string;
   readonly database: string;
@@ -124,4 +124,4 @@ export type BookkeepingAnswer = { readonly result: unknown } | { readonly proble
 type Asked = Pick<PromiseWithResolvers<unknown>, "resolve" | "reject">;
 
 const CLOSED = new Error("the books are closed");
-const CHECKPOINT_EVERY_MS = 1_000;
+const COPY_LOG_EVERY_MS = 1_000;

@@ -123,20 +123,22 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     });
   }
 
+  /** One at a time: nobody calls it while `bringing`. */
   private bringBatch(): Promise<void> {
-    const { journal } = this;
-    const batch = journal.unapplied(this.pace.batch);
-    this.refused = true;
-    this.bringing = this.bring(batch)
-      .then(() => {
-        journal.applied(batch.length);
-        this.refused = false;
-      })
-      .finally(() => {
-        this.bringing = null;
-        this.bringSoon();
-      });
+    this.bringing = this.bringOldest().finally(() => {
+      this.bringing = null;
+      this.bringSoon();
+    });
     return this.bringing;
+  }
+
+  private async bringOldest(): Promise<void> {
+    const batch = this.journal.unapplied(this.pace.batch);
+    // Until it says otherwise.
+    this.refused = true;
+    await this.bring(batch);
+    this.refused = false;
+    this.journal.applied(batch.length);
   }
 
   /** However long the older files stay, for instance while a backup reads the database: the next is begun when this one is full. */

@@ -8,8 +8,8 @@ import { JournalLines, readLines } from "./journal-lines.ts";
  * The ledger's write-ahead journal: lines of `check json`, appended to numbered files. It exists because a request must
  * be durable twice (its hold, its end) and SQLite would pay for each with index pages and a blocking fsync on the event
  * loop. Here everything of one turn of the loop shares a write and a sync, which leaves the loop where the disk is slow.
- * The database (SQLite, or the PostgreSQL that nodes share) follows at leisure: `unapplied` hands it the ends that are durable,
- * together with the place up to which it then knows the journal, stored in the same transaction.
+ * The database (SQLite, or the PostgreSQL that nodes share) follows at leisure: `unapplied` are the ends that are durable, each with
+ * the place up to which the database then knows the journal, stored in the same transaction.
  *
  * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters hear `false`, `healthy` turns false so
  * that no new hold is taken, the lines stay in memory, and the journal tries again until the disk accepts them.
@@ -245,7 +245,7 @@ export interface JournalOptions {
   /** A number that no file has yet. */
   readonly firstFile: number;
   readonly fileBytes: number;
-  /** Acknowledges before the disk does: a crash can lose the last second. */
+  /** Acknowledges before anything is written: a crash can lose what `defer` lets wait. */
   readonly relaxed: boolean;
   /** Runs once everything of this turn of the loop has been appended. */
   readonly defer: (run: () => void) => void;

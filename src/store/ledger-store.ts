@@ -36,7 +36,7 @@ export class LedgerStore implements Sums {
       .immediate();
   }
 
-  /** The same of the ends that stand in the journal's files up to these places, in bytes. */
+  /** The same of the ends that stand in the journal's files up to these places, in bytes. Nobody else may book ends meanwhile. */
   applyThrough(journal: Disk, through: ReadonlyMap<number, number>): void {
     const reached = this.reached();
     const batch: Unapplied[] = [];

@@ -50,10 +50,10 @@ async function passed(clock: ManualClock, seconds: number): Promise<void> {
 /** A busy core settles half as many a second. */
 const RATE_PER_MS = 20;
 
-test("the database keeps up with more ends than a core can settle, in slices that are short", async () => {
+test("the database keeps up with more ends than a core can settle, in batches that are short", async () => {
   const clock = new ManualClock();
-  const slices: number[] = [];
-  const apply = async (batch: readonly Unapplied[]) => void slices.push(batch.length);
+  const batches: number[] = [];
+  const apply = async (batch: readonly Unapplied[]) => void batches.push(batch.length);
   const books = await booksOn(clock, { store: { ...NO_STORE, apply } });
   let most = 0;
   for (let ms = 0; ms < 1_000; ms++) {
@@ -62,9 +62,9 @@ test("the database keeps up with more ends than a core can settle, in slices tha
     clock.advance(1);
     most = Math.max(most, books.journal.unappliedCount);
   }
-  expect(slices.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(980 * RATE_PER_MS);
+  expect(batches.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(980 * RATE_PER_MS);
   expect(most).toBeLessThan(50 * RATE_PER_MS);
-  expect(Math.max(...slices)).toBeLessThanOrEqual(256);
+  expect(Math.max(...batches)).toBeLessThanOrEqual(256);
 });
 
 test("a database that refuses is asked twice a second, however many ends come", async () => {
