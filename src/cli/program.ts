@@ -12,6 +12,7 @@ import {
   urlOption,
   wholeNumber,
 } from "./arguments.ts";
+import { backup } from "./backup.ts";
 import { checkConfig } from "./config.ts";
 import { type Place, showFailure } from "./console.ts";
 import { doctor } from "./doctor.ts";
@@ -166,6 +167,12 @@ function program(place: Place) {
     .option("--models-only", "leave out the rows of hosts")
     .addOption(jsonOption())
     .action((options) => importModels(options, place));
+  gateway
+    .command("backup")
+    .description("Copy the data folder as of now, while the gateway serves or not.")
+    .argument("<folder>", "a folder that does not exist yet, or is empty")
+    .addOption(jsonOption())
+    .action((folder, options) => backup(folder, options, place));
   gateway
     .command("doctor")
     .description(

@@ -61,7 +61,7 @@ export function unkeptFolder(path: string, adminToken: string, random: RandomByt
   };
 }
 
-const DATABASE = "gateway.sqlite";
+export const DATABASE = "gateway.sqlite";
 
 /** SQLite's exclusive transaction is a portable way to hold a lock of the operating system. */
 function lockFolder(path: string): Database {

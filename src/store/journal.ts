@@ -319,12 +319,12 @@ export function journalEnds(disk: Disk, file: number, from: number, through: num
 }
 
 /** Numbers of the journal's files, ascending. */
-export const journalFiles = (disk: Disk): number[] => numbersOf(disk, /^journal-(\d{8})\.log$/);
+export const journalFiles = (disk: Pick<Disk, "list">): number[] => numbersOf(disk, /^journal-(\d{8})\.log$/);
 
 /** Former numbers of the files that are kept to be written again, ascending: one at most, but for a crash. */
 export const spareFiles = (disk: Disk): number[] => numbersOf(disk, /^journal-(\d{8})\.spare$/);
 
-const numbersOf = (disk: Disk, name: RegExp): number[] =>
+const numbersOf = (disk: Pick<Disk, "list">, name: RegExp): number[] =>
   disk
     .list()
     .flatMap((file) => {

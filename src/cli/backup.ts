@@ -1,0 +1,29 @@
+import { statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { BackupError, backUp } from "../store/backup.ts";
+import { DATABASE } from "../store/data-folder.ts";
+import { dataFolder } from "./connection.ts";
+import { type Place, show } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+
+/** Copies the data folder, while the gateway serves or while it is stopped. */
+export function backup(to: string, { json }: { readonly json: boolean }, place: Place): void {
+  const from = dataFolder(place);
+  const folder = resolve(place.cwd, to);
+  try {
+    if (place.columns !== null) place.err(`copying ${resolve(from)} …\n`);
+    backUp(from, folder);
+  } catch (error) {
+    if (!(error instanceof BackupError)) throw error;
+    throw new Failure(
+      EXIT.found,
+      error.message,
+      "Set GATEWAY_DATA to the gateway's data folder, and name an empty folder or a new one. Books in PostgreSQL are backed up with pg_dump.",
+    );
+  }
+  const bytes = statSync(join(folder, DATABASE)).size;
+  show(place, json, { folder, database_bytes: bytes }, [
+    `${folder} holds all that was acknowledged until now (database: ${(bytes / 1e6).toFixed(1)} MB).`,
+    `To go on from it: GATEWAY_DATA=${folder}`,
+  ]);
+}
