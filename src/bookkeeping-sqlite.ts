@@ -5,7 +5,7 @@ import { SqliteAccountStore } from "./store/account-store.ts";
 import { Bookkeeper } from "./store/bookkeeper.ts";
 import { Books, onThisThread } from "./store/books.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
-import { LedgerStore } from "./store/ledger-store.ts";
+import { LedgerStore, storedReceipt } from "./store/ledger-store.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
 import { UsageReader } from "./store/usage.ts";
 
@@ -23,7 +23,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   books.follow(ledger);
   const keys = new SqliteKeyStore(db, clock);
   const usage = new UsageReader(folder.databasePath);
-  /** Receipts are read once they are all there; on a database that refuses them, those that are. */
+  /** Receipts are read, and added up, once they are all there; on a database that refuses them, those that are. */
   const booked = async () => {
     await books.journal.flushed();
     await books.catchUp().catch(onFault);
@@ -47,7 +47,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     credits: async (balance, limit) => store.credits(balance, limit),
     async receipt(id) {
       await booked();
-      return store.receipt(id);
+      const unbooked = books.unbooked(id);
+      return unbooked === null ? store.receipt(id) : storedReceipt(unbooked);
     },
     async receipts(balance, filter, limit, before) {
       await booked();

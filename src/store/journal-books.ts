@@ -1,7 +1,9 @@
 import type { CounterId } from "../ledger/counter.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { TerminalRecord } from "../ledger/record.ts";
 import { type Recovered, Replay, recoveredEnd } from "../ledger/recovery.ts";
 import type { Clock, Timer } from "../units/clock.ts";
+import type { ReceiptId } from "../units/id.ts";
 import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
 import { DurableJournal, journalFiles, readJournal, spareFiles, type Unapplied } from "./journal.ts";
@@ -60,6 +62,13 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   async catchUp(): Promise<void> {
     const { durableNow } = this.journal;
     while (this.appliedThrough < durableNow) await (this.bringing ?? this.bringBatch());
+  }
+
+  /** The end with this receipt, where it is durable and the database does not know it yet; null where not. */
+  unbooked(receipt: ReceiptId): TerminalRecord | null {
+    const { journal } = this;
+    const waiting = journal.unapplied(journal.unappliedCount);
+    return waiting.find(({ record }) => record.receipt === receipt)?.record ?? null;
   }
 
   /** Tries to bring the rest; what stays in the journal is brought by the next start. True when nothing stayed. */

@@ -226,6 +226,15 @@ export interface StoredReceipt {
   readonly body: string;
 }
 
+/** What `LedgerStore.receipt` will say of this end once it is booked. */
+export const storedReceipt = ({ receipt, at, balance, key, body }: TerminalRecord): StoredReceipt => ({
+  id: receipt,
+  at,
+  balanceId: balance,
+  keyId: key,
+  body,
+});
+
 /** Null for any. */
 export interface ReceiptFilter {
   readonly keyId: KeyId | null;

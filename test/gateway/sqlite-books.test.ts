@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,7 @@ afterEach(() => close());
 
 /** Books in a folder of their own, with one request of a cent admitted, which `settle` ends. */
 async function opened() {
-  const path = mkdtempSync(join(tmpdir(), "audit-"));
+  const path = mkdtempSync(join(tmpdir(), "sqlite-books-"));
   const books = await openSqliteBooks({
     config: { durability: "strict", generation: { writeOffTokens: 50 } },
     folder: openDataFolder(path, "token", systemRandom),
@@ -47,7 +48,7 @@ async function opened() {
     allowanceUsed: true,
   } as const;
   const settle = () => ledger.settle(reservation, ending, () => "{}");
-  return { books, reservation, settle };
+  return { path, books, reservation, settle };
 }
 
 test("an end that is not on the disk yet is no drift to an audit", async () => {
@@ -64,4 +65,19 @@ test("a receipt is there as soon as its request has ended, although nobody waits
   await books.journal.durable(reservation.sequence);
   settle();
   expect(await books.receipt(RECEIPT)).toMatchObject({ id: RECEIPT });
+});
+
+test("a receipt that the database refuses is found, and is the same once it has been taken", async () => {
+  const { path, books, reservation, settle } = await opened();
+  const database = new Database(join(path, "gateway.sqlite"));
+  database.run("CREATE TRIGGER full BEFORE INSERT ON ends BEGIN SELECT RAISE(ABORT, 'disk is full'); END");
+  await books.journal.durable(reservation.sequence);
+  settle();
+  const refused = await books.receipt(RECEIPT);
+  expect(refused).toMatchObject({ id: RECEIPT, balanceId: keyOf().balanceId, body: "{}" });
+  expect(books.journal.unappliedCount).toBe(1);
+  database.run("DROP TRIGGER full");
+  database.close();
+  expect(await books.receipt(RECEIPT)).toEqual(refused);
+  expect(books.journal.unappliedCount).toBe(0);
 });
