@@ -10,11 +10,11 @@ import { join } from "node:path";
 import { recoveredReceipt } from "../src/generation/receipt.ts";
 import { Ledger } from "../src/ledger/ledger.ts";
 import { Reservation, type Want } from "../src/ledger/reservation.ts";
-import { Bookkeeper } from "../src/store/bookkeeper.ts";
-import { Books } from "../src/store/books.ts";
+import { Books, onTheLoop } from "../src/store/books.ts";
 import { folderDisk, probeSync } from "../src/store/disk.ts";
 import { LedgerStore } from "../src/store/ledger-store.ts";
 import { openDatabase } from "../src/store/sqlite.ts";
+import { Upkeep } from "../src/store/upkeep.ts";
 import { systemClock } from "../src/units/clock.ts";
 import { type BalanceId, newReceiptId } from "../src/units/id.ts";
 import { systemRandom } from "../src/units/random.ts";
@@ -51,10 +51,11 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const onFault = (error: unknown) => {
     throw error;
   };
-  const bookkeeper = new Bookkeeper(folder, database, clock, onFault);
+  const upkeep = new Upkeep(database, clock, onFault);
+  const booksDb = openDatabase(database, "NORMAL");
   const opening = {
     disk: folderDisk(folder, slowMs),
-    store: bookkeeper,
+    store: { ...onTheLoop(booksDb), checkpoint: () => upkeep.checkpoint() },
     clock,
     relaxed: false,
     journalFileBytes: 64 * 1024 * 1024,
@@ -81,7 +82,8 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const lags = lag.stop();
   const syncs = books.journal.syncs;
   await books.close();
-  await bookkeeper.close();
+  await upkeep.close();
+  booksDb.close();
   rmSync(folder, { recursive: true, force: true });
   if (waits.length !== begun) throw new Error(`${begun - waits.length} settlements never became durable`);
   waits.sort((a, b) => a - b);

@@ -2,11 +2,11 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import { Keyring } from "./keys/keyring.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SqliteAccountStore } from "./store/account-store.ts";
-import { Bookkeeper } from "./store/bookkeeper.ts";
-import { Books, onThisThread } from "./store/books.ts";
+import { Books, type EndStore, onTheLoop } from "./store/books.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore, storedReceipt } from "./store/ledger-store.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
+import { Upkeep } from "./store/upkeep.ts";
 import { UsageReader } from "./store/usage.ts";
 
 /** One process that keeps everything in its data folder. */
@@ -15,9 +15,13 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const onFault = (error: unknown) => log("books", { error: String(error) });
   const db = openDatabase(folder.databasePath);
   const store = new LedgerStore(db);
-  const ends = mendsWalReset(sqliteVersion(db))
-    ? new Bookkeeper(folder.path, folder.databasePath, clock, onFault)
-    : onThisThread(openDatabase(folder.databasePath, "NORMAL"));
+  const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
+  const onLoop = onTheLoop(booksDb);
+  const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
+  const ends: EndStore =
+    upkeep === null
+      ? onLoop
+      : { ...onLoop, checkpoint: () => upkeep.checkpoint(), fold: (before) => upkeep.fold(before) };
   const books = await Books.open({ ...journalOptions(parts, folder.path), store: ends }, store.reached());
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
@@ -66,9 +70,13 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     figures: () => [],
     async close() {
       await books.close();
-      await ends.close();
+      await upkeep?.close();
       usage.stop();
+      booksDb.close();
       db.close();
     },
   };
 }
+
+/** Whoever else writes is waited for this long, because all streams wait too; then the ends stay in the journal a little longer. */
+const BOOKS_WAIT_MS = 20;

@@ -52,20 +52,16 @@ export interface EndStore {
   fold(before: EpochMs): Promise<number>;
 }
 
-/** The same on the thread that asks. */
-export function onThisThread(db: Database): EndStore & { close(): Promise<void> } {
+/** The database on the event loop. */
+export function onTheLoop(db: Database): EndStore {
   const store = new LedgerStore(db);
   return {
     apply: async (batch) => store.apply(batch),
     checkpoint: async () => store.checkpoint(),
     forgetReachedBefore: async (file) => store.forgetReachedBefore(file),
     fold: async (before) => store.fold(before),
-    close: async () => db.close(),
   };
 }
 
-/**
- * At some 7 µs an end, a batch stays below two milliseconds, for which whoever changes a key waits; half as many cost a quarter
- * more each.
- */
+/** At some 7 µs an end, a batch stays below two milliseconds; half as many cost a quarter more each. */
 const PACE = { batch: 256, afterMs: 100, behindMs: 2 };

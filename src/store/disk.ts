@@ -9,7 +9,6 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  readSync,
   renameSync,
   unlinkSync,
   writeSync,
@@ -21,8 +20,7 @@ import { LOOP_MS, SyncPlace } from "./sync-place.ts";
 /** One folder, as the journal uses it. The simulator's disk tears writes and forgets what was not synced. */
 export interface Disk {
   list(): string[];
-  /** All of the file, or its bytes from `from` up to `to`, as many as it has of them. */
-  read(name: string, from?: number, to?: number): Uint8Array;
+  read(name: string): Uint8Array;
   /** Creates the file where it does not exist, or makes it of the one called `from`; its name is durable on return. */
   open(name: string, from?: string): DiskFile;
   /** Nothing goes by the old name any more, durably, on return or when the promise resolves. */
@@ -45,10 +43,7 @@ export function folderDisk(folder: string, slowMs = 0): Disk {
   const place = new SyncPlace(slowMs, performance.now());
   return {
     list: () => readdirSync(folder),
-    read: (name, from = 0, to) =>
-      to === undefined
-        ? readFileSync(join(folder, name)).subarray(from)
-        : readSpan(join(folder, name), from, to),
+    read: (name) => readFileSync(join(folder, name)),
     open(name, from) {
       if (from !== undefined) renameSync(join(folder, from), join(folder, name));
       const file = openFile(join(folder, name), place);
@@ -65,20 +60,6 @@ export function folderDisk(folder: string, slowMs = 0): Disk {
       await syncFolderLater(folder);
     },
   };
-}
-
-function readSpan(path: string, from: number, to: number): Uint8Array {
-  const bytes = new Uint8Array(to - from);
-  const file = openSync(path, "r");
-  try {
-    let done = 0;
-    for (let read = 1; read > 0 && done < bytes.length; done += read) {
-      read = readSync(file, bytes, done, bytes.length - done, from + done);
-    }
-    return bytes.subarray(0, done);
-  } finally {
-    closeSync(file);
-  }
 }
 
 const PROBE_ROUNDS = 20;

@@ -1,5 +1,5 @@
 import type { Journal } from "../ledger/ledger.ts";
-import { type LedgerRecord, parseRecord, parseTerminal, type TerminalRecord } from "../ledger/record.ts";
+import { type LedgerRecord, parseRecord, type TerminalRecord } from "../ledger/record.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { DurableWaiters } from "./durable-waiters.ts";
 import { JournalLines, readLines } from "./journal-lines.ts";
@@ -303,19 +303,6 @@ export function* readJournal(disk: Disk): Generator<{ record: LedgerRecord; file
       yield { record: parseRecord(text), file, bytes: end };
     }
   }
-}
-
-/** The ends that stand between two places of a file, the second of which is where one of them ends. */
-export function journalEnds(disk: Disk, file: number, from: number, through: number): Unapplied[] {
-  const ends: Unapplied[] = [];
-  let at = from;
-  for (const { text, end } of readLines(disk.read(fileName(file), from, through), file)) {
-    at = from + end;
-    const record = parseTerminal(text);
-    if (record !== null) ends.push({ record, sequence: 0, file, bytes: at });
-  }
-  if (at < through) throw new Error(`${fileName(file)} cannot be read from byte ${at} to ${through}`);
-  return ends;
 }
 
 /** Numbers of the journal's files, ascending. */

@@ -5,9 +5,8 @@ import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import type { Disk } from "./disk.ts";
 import { foldEnds, type SummedEnd, words } from "./fold.ts";
-import { journalEnds, places, type Unapplied } from "./journal.ts";
+import { places, type Unapplied } from "./journal.ts";
 
 /**
  * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends of requests
@@ -34,16 +33,6 @@ export class LedgerStore implements Sums {
         for (const [file, bytes] of places(batch)) this.statements.reached.run(file, bytes);
       })
       .immediate();
-  }
-
-  /** The same of the ends that stand in the journal's files up to these places, in bytes. Nobody else may book ends meanwhile. */
-  applyThrough(journal: Disk, through: ReadonlyMap<number, number>): void {
-    const reached = this.reached();
-    const batch: Unapplied[] = [];
-    for (const [file, bytes] of through) {
-      for (const end of journalEnds(journal, file, reached.get(file) ?? 0, bytes)) batch.push(end);
-    }
-    this.apply(batch);
   }
 
   /** How far each journal file has been applied, in bytes. */

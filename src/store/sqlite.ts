@@ -20,7 +20,7 @@ export function openDatabase(
   db.run(`PRAGMA synchronous = ${synchronous}`);
   db.run("PRAGMA foreign_keys = ON");
   db.run(`PRAGMA journal_size_limit = ${LOG_KEPT_BYTES}`);
-  // Where a thread copies the log (see bookkeeper.ts), this bound only matters while that cannot keep up.
+  // Where a thread copies the log (see upkeep.ts), this bound only matters while that cannot keep up.
   if (mendsWalReset(sqliteVersion(db))) db.run(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_CHECKPOINT_PAGES}`);
   migrate(db);
   db.run(`PRAGMA busy_timeout = ${waitMs}`);
@@ -52,7 +52,7 @@ const PAGE_BYTES = 8_192;
 /** While it opens, nobody is served yet. */
 const START_WAIT_MS = 5_000;
 /**
- * The bookkeeper's thread writes for 2 ms at a time. Whoever writes for longer, an operator's tool for instance, would hold up every
+ * The thread of upkeep.ts writes for 3 ms at a time. Whoever writes for longer, an operator's tool for instance, would hold up every
  * stream: rather is one change refused, to be sent again.
  */
 const LOOP_WAIT_MS = 1_000;

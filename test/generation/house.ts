@@ -13,7 +13,7 @@ import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
-import { Books, onThisThread } from "../../src/store/books.ts";
+import { Books, onTheLoop } from "../../src/store/books.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { OpenStreams } from "../../src/stream/open-streams.ts";
@@ -40,7 +40,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const counted: ("text" | "files")[] = [];
   const opening = {
     disk,
-    store: onThisThread(db),
+    store: onTheLoop(db),
     clock,
     relaxed: false,
     journalFileBytes: 1_000_000,

@@ -1,7 +1,5 @@
 import { Database } from "bun:sqlite";
 import type { EndStore } from "../../src/store/books.ts";
-import type { Disk } from "../../src/store/disk.ts";
-import { places } from "../../src/store/journal.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import type { Clock } from "../../src/units/clock.ts";
@@ -38,7 +36,7 @@ export class SimulatedDatabase {
    * What one life of the process asks of it: done in the order in which it was asked, after a while, and answered after another,
    * unless the life ends before. `refuses` says whether its disk is full.
    */
-  bookkeeper(journal: Disk, clock: Clock, random: Random, refuses: () => boolean): EndStore {
+  asked(clock: Clock, random: Random, refuses: () => boolean): EndStore {
     const { store } = this;
     const someTime = () =>
       new Promise<void>((resolve) => void clock.after(random.below(MOST_MS), () => resolve()));
@@ -52,7 +50,7 @@ export class SimulatedDatabase {
       return before.then(() => done);
     }
     return {
-      apply: (batch) => asked(() => store.applyThrough(journal, places(batch))),
+      apply: (batch) => asked(() => store.apply(batch)),
       checkpoint: () => asked(() => random.chance(0.8) && store.checkpoint()),
       forgetReachedBefore: (file) => asked(() => store.forgetReachedBefore(file)),
       fold: (at) => asked(() => store.fold(at)),

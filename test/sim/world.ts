@@ -163,7 +163,7 @@ class World {
       : null;
     const opening = {
       disk,
-      store: database.bookkeeper(disk, clock, this.booking, () => disk.mood !== "fine"),
+      store: database.asked(clock, this.booking, () => disk.mood !== "fine"),
       clock,
       relaxed: false,
       journalFileBytes: this.random.pick(JOURNAL_FILE_BYTES),

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { Books, type BooksOptions, type EndStore, onThisThread } from "../../src/store/books.ts";
+import { Books, type BooksOptions, type EndStore, onTheLoop } from "../../src/store/books.ts";
 import { journalFiles, type Unapplied } from "../../src/store/journal.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
@@ -197,7 +197,7 @@ test("a start keeps the journal's files while somebody reads the database, becau
   const disk = new SimulatedDisk();
   const open = async () => {
     const clock = new ManualClock();
-    const books = await booksOn(clock, { disk, store: onThisThread(db) }, store.reached());
+    const books = await booksOn(clock, { disk, store: onTheLoop(db) }, store.reached());
     books.follow(NOTHING_OPEN);
     return { books, second: () => passed(clock, 1) };
   };

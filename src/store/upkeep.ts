@@ -1,31 +1,23 @@
 import type { Clock, EpochMs, Timer } from "../units/clock.ts";
-import type { EndStore } from "./books.ts";
-import { places, type Unapplied } from "./journal.ts";
 
 /**
- * Writes the books, in a thread of its own. It reads what it books from the journal's files, so that the event loop tells it no
- * more than how far they go. On the loop, an end cost 7 µs of each request, a batch held streams up for 2 ms, and a checkpoint, whose
- * syncs SQLite would leave to whichever commit comes last, for 5 and more.
+ * What keeps the database in shape, in a thread of its own. SQLite would copy its log into the database inside whichever commit comes
+ * last, with two syncs: 5 ms and more for which every stream stood still.
  */
-export class Bookkeeper implements EndStore {
+export class Upkeep {
   private thread: Worker | null = null;
   /** In the order in which they are answered. */
   private questions: Asked[] = [];
   private timer: Timer | null = null;
   private closed = false;
 
-  /** `folder` holds the journal, `database` is the path of SQLite's file. The thread starts with the first question. */
+  /** `database` is the path of SQLite's file. The thread starts with the first question. */
   constructor(
-    private readonly folder: string,
     private readonly database: string,
     private readonly clock: Pick<Clock, "after">,
     private readonly onFault: (error: unknown) => void,
   ) {
     this.copyLogLater();
-  }
-
-  async apply(batch: readonly Unapplied[]): Promise<void> {
-    await this.ask({ kind: "apply", through: places(batch) });
   }
 
   /**
@@ -36,10 +28,7 @@ export class Bookkeeper implements EndStore {
     return (await this.ask({ kind: "checkpoint" })) === true;
   }
 
-  async forgetReachedBefore(file: number): Promise<void> {
-    await this.ask({ kind: "forget", file });
-  }
-
+  /** As `LedgerStore.fold`. */
   async fold(before: EpochMs): Promise<number> {
     return (await this.ask({ kind: "fold", before })) as number;
   }
@@ -68,19 +57,19 @@ export class Bookkeeper implements EndStore {
     });
   }
 
-  private ask(task: BookkeepingTask): Promise<unknown> {
+  private ask(task: UpkeepTask): Promise<unknown> {
     if (this.closed) return Promise.reject(CLOSED);
     const asked = Promise.withResolvers<unknown>();
     this.questions.push(asked);
-    const { folder, database } = this;
-    this.running().postMessage({ folder, database, task } satisfies BookkeepingQuestion);
+    const { database } = this;
+    this.running().postMessage({ database, task } satisfies UpkeepQuestion);
     return asked.promise;
   }
 
   private running(): Worker {
     if (this.thread !== null) return this.thread;
-    const thread = new Worker(new URL("./bookkeeper-thread.ts", import.meta.url));
-    thread.onmessage = ({ data }: MessageEvent<BookkeepingAnswer>) => {
+    const thread = new Worker(new URL("./upkeep-thread.ts", import.meta.url));
+    thread.onmessage = ({ data }: MessageEvent<UpkeepAnswer>) => {
       // Who asked one that is gone has been told so.
       if (this.thread !== thread) return;
       const asked = this.questions.shift();
@@ -88,7 +77,7 @@ export class Bookkeeper implements EndStore {
       else asked?.resolve(data.result);
     };
     thread.onerror = ({ message }) => this.gone(thread, new Error(message));
-    thread.addEventListener("close", () => this.gone(thread, new Error("the bookkeeper's thread has ended")));
+    thread.addEventListener("close", () => this.gone(thread, new Error("the database's thread has ended")));
     this.thread = thread;
     return thread;
   }
@@ -104,22 +93,18 @@ export class Bookkeeper implements EndStore {
   }
 }
 
-/** The thread opens folder and database with the first question, whichever that is. */
-export interface BookkeepingQuestion {
-  readonly folder: string;
+/** The thread opens the database with the first question, whichever that is. */
+export interface UpkeepQuestion {
   readonly database: string;
-  readonly task: BookkeepingTask;
+  readonly task: UpkeepTask;
 }
 
-type BookkeepingTask =
-  /** How far the journal's files are now to be booked. */
-  | { readonly kind: "apply"; readonly through: ReadonlyMap<number, number> }
+type UpkeepTask =
   | { readonly kind: "checkpoint" }
-  | { readonly kind: "forget"; readonly file: number }
   | { readonly kind: "fold"; readonly before: EpochMs }
   | { readonly kind: "close" };
 
-export type BookkeepingAnswer = { readonly result: unknown } | { readonly problem: string };
+export type UpkeepAnswer = { readonly result: unknown } | { readonly problem: string };
 
 type Asked = Pick<PromiseWithResolvers<unknown>, "resolve" | "reject">;
 

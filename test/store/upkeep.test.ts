@@ -1,0 +1,87 @@
+import { Database } from "bun:sqlite";
+import { afterEach, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LedgerStore } from "../../src/store/ledger-store.ts";
+import { openDatabase } from "../../src/store/sqlite.ts";
+import { Upkeep } from "../../src/store/upkeep.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { end } from "./end-record.ts";
+
+let close = async () => {};
+afterEach(() => close());
+
+function opened() {
+  const folder = mkdtempSync(join(tmpdir(), "upkeep-"));
+  const path = join(folder, "gateway.sqlite");
+  const db = openDatabase(path, "NORMAL");
+  const store = new LedgerStore(db);
+  const upkeep = new Upkeep(path, new ManualClock(), (error) => {
+    throw error;
+  });
+  const book = (...names: string[]) =>
+    store.apply(names.map((name) => ({ record: end(name), sequence: 0, file: 1, bytes: 1 })));
+  const booked = (of: Database = db) =>
+    of
+      .query<{ receipt: string }, []>("SELECT receipt FROM ends ORDER BY seq")
+      .all()
+      .map((row) => row.receipt);
+  /** In the database alone, without its log. */
+  const forGood = () => {
+    copyFileSync(path, join(folder, "alone.sqlite"));
+    const alone = new Database(join(folder, "alone.sqlite"), { readwrite: true });
+    const receipts = booked(alone);
+    alone.close();
+    return receipts;
+  };
+  close = async () => {
+    await upkeep.close();
+    db.close();
+    rmSync(folder, { recursive: true });
+  };
+  return { path, db, upkeep, book, booked, forGood };
+}
+
+test("what was committed before a checkpoint was asked for is in the database when it says so", async () => {
+  const { upkeep, book, forGood } = opened();
+  book("a");
+  expect(await upkeep.checkpoint()).toBe(true);
+  expect(forGood()).toEqual(["rcpt_a"]);
+});
+
+test("a checkpoint says no while a reader keeps the log from being copied", async () => {
+  const { path, upkeep, book, forGood } = opened();
+  book("a");
+  const reader = new Database(path, { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT * FROM ends").all();
+  book("b");
+  expect(await upkeep.checkpoint()).toBe(false);
+  reader.run("COMMIT");
+  expect(await upkeep.checkpoint()).toBe(true);
+  expect(forGood()).toEqual(["rcpt_a", "rcpt_b"]);
+  reader.close();
+});
+
+test("receipts are deleted, once nobody else writes", async () => {
+  const { db, upkeep, book, booked } = opened();
+  book("a", "b");
+  db.run("BEGIN IMMEDIATE");
+  const deleted = upkeep.fold(2_000 as EpochMs);
+  expect(await Promise.race([deleted, Bun.sleep(50).then(() => "waiting")])).toBe("waiting");
+  db.run("COMMIT");
+  expect(await deleted).toBe(2);
+  expect(booked()).toEqual([]);
+});
+
+test("whoever waits as it closes is answered, and whoever asks later is refused", async () => {
+  const { upkeep, book, booked } = opened();
+  book("a");
+  const waiting = upkeep.fold(2_000 as EpochMs);
+  await upkeep.close();
+  expect(await waiting).toBe(1);
+  expect(booked()).toEqual([]);
+  await expect(upkeep.checkpoint()).rejects.toThrow("the books are closed");
+});
