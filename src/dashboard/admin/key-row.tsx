@@ -4,12 +4,14 @@ import { roughUsd } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { KeyForm } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
-import { Loaded, Problem } from "../parts/notice.tsx";
-import { useAction, useResource } from "../resource.ts";
+import { Loaded } from "../parts/notice.tsx";
+import { RevokeDialog } from "../parts/revoke-dialog.tsx";
+import { useResource } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
 /** A key of somebody's, with what the operator can do about it. */
 export function KeyRow({ of, onChanged }: { of: KeyAnswer; onChanged: () => void }) {
+  const api = useOperator();
   const [open, setOpen] = useState<"limits" | "revoke" | null>(null);
   const close = () => setOpen(null);
   const done = () => {
@@ -48,7 +50,14 @@ export function KeyRow({ of, onChanged }: { of: KeyAnswer; onChanged: () => void
           </div>
         )}
         {open === "limits" && <LimitsDialog of={of} onClose={close} onDone={done} />}
-        {open === "revoke" && <RevokeDialog of={of} onClose={close} onDone={done} />}
+        {open === "revoke" && (
+          <RevokeDialog
+            of={of}
+            revoke={() => api.post(`admin/keys/${of.id}/revoke`)}
+            onClose={close}
+            onRevoked={done}
+          />
+        )}
       </td>
     </tr>
   );
@@ -83,30 +92,6 @@ function LimitsDialog({ of, onClose, onDone }: KeyDialogProps) {
           />
         )}
       </Loaded>
-    </Dialog>
-  );
-}
-
-function RevokeDialog({ of, onClose, onDone }: KeyDialogProps) {
-  const api = useOperator();
-  const revoke = useAction(async () => {
-    await api.post(`admin/keys/${of.id}/revoke`);
-    onDone();
-  });
-  return (
-    <Dialog title="Revoke the key" onClose={onClose}>
-      <p>
-        <strong>{of.name ?? of.prefix}</strong> stops with its very next request, for good.
-      </p>
-      <Problem error={revoke.error} />
-      <div class="row">
-        <button type="button" class="primary danger" disabled={revoke.busy} onClick={() => revoke.run()}>
-          Revoke now
-        </button>
-        <button type="button" class="quiet" onClick={onClose}>
-          Keep it
-        </button>
-      </div>
     </Dialog>
   );
 }

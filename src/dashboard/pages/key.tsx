@@ -11,6 +11,7 @@ import { KeyForm, type KeyWish, listOf } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Loaded, Problem } from "../parts/notice.tsx";
+import { RevokeDialog } from "../parts/revoke-dialog.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
 import { useAction, useResource } from "../resource.ts";
@@ -100,8 +101,9 @@ export function KeyPage({ id }: { id: string }) {
             />
           )}
           {open === "revoke" && (
-            <Revoke
+            <RevokeDialog
               of={data}
+              revoke={() => api.delete(`v1/keys/${data.id}`)}
               onClose={close}
               onRevoked={() => {
                 secrets.delete(id);
@@ -217,29 +219,4 @@ interface RotateProps {
   readonly of: KeyAnswer;
   readonly onClose: () => void;
   readonly onRotated: (answer: RotatedAnswer) => void;
-}
-
-function Revoke({ of, onClose, onRevoked }: { of: KeyAnswer; onClose: () => void; onRevoked: () => void }) {
-  const { api } = useOwner();
-  const revoke = useAction(async () => {
-    await api.delete(`v1/keys/${of.id}`);
-    onRevoked();
-  });
-  return (
-    <Dialog title="Revoke the key" onClose={onClose}>
-      <p>
-        <strong>{of.name ?? of.prefix}</strong> stops with its very next request, for good. Requests that are
-        streaming now finish.
-      </p>
-      <Problem error={revoke.error} />
-      <div class="row">
-        <button type="button" class="primary danger" disabled={revoke.busy} onClick={() => revoke.run()}>
-          Revoke now
-        </button>
-        <button type="button" class="quiet" onClick={onClose}>
-          Keep it
-        </button>
-      </div>
-    </Dialog>
-  );
 }
