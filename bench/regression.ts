@@ -122,8 +122,16 @@ const figures = async (): Promise<Figure[]> => [
   ...(await macroFigures(5, 0.5, 400)),
 ];
 
+/** Those that are dearer now and have been each time before; null before the first. */
+export function dearerStill(before: readonly string[] | null, verdicts: readonly Verdict[]): string[] {
+  const now = verdicts.filter(({ dearer }) => dearer).map(({ name }) => name);
+  return before === null ? now : now.filter((name) => before.includes(name));
+}
+
 async function compare(): Promise<boolean> {
   const reference = JSON.parse(readFileSync(REFERENCE, "utf8")) as Record<string, number>;
+  /** What has been dearer in every attempt so far. */
+  let suspects: readonly string[] | null = null;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const verdicts = (await figures()).map((figure) => verdictOn(figure, reference[figure.name] ?? null));
     for (const { name, ratio, noise, reference: was, dearer } of verdicts) {
@@ -132,8 +140,9 @@ async function compare(): Promise<boolean> {
         `${dearer ? "DEARER " : "       "}${ratio.toFixed(2).padStart(8)}  ±${(noise * 100).toFixed(0).padStart(3)}%  ${before}  ${name}`,
       );
     }
-    if (!verdicts.some(({ dearer }) => dearer)) return true;
-    console.log(`attempt ${attempt} of ${TRIES}: dearer than it was`);
+    suspects = dearerStill(suspects, verdicts);
+    if (suspects.length === 0) return true;
+    console.log(`attempt ${attempt} of ${TRIES}: dearer than it was: ${suspects.join(", ")}`);
   }
   return false;
 }

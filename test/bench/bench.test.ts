@@ -11,7 +11,7 @@ import type { Peer } from "../../bench/peers/peer.ts";
 import { circumstances, publish } from "../../bench/peers/publish.ts";
 import { tables } from "../../bench/peers/report.ts";
 import { benchPeers } from "../../bench/peers.ts";
-import { macroFigures, microFigures, verdictOn } from "../../bench/regression.ts";
+import { dearerStill, macroFigures, microFigures, verdictOn } from "../../bench/regression.ts";
 
 const SMALL = {
   rounds: 1,
@@ -85,6 +85,22 @@ describe("a figure is dearer than its reference", () => {
   ])("%s", (_what, measured, reference, dearer) => {
     expect(verdictOn(measured, reference).dearer).toBe(dearer);
   });
+});
+
+test("only what is dearer in each attempt has become dearer", () => {
+  const verdicts = (...dearer: string[]) =>
+    ["a", "b", "c"].map((name) => ({
+      name,
+      ratio: 1,
+      noise: 0,
+      reference: 1,
+      dearer: dearer.includes(name),
+    }));
+  const first = dearerStill(null, verdicts("a", "b"));
+  expect(first).toEqual(["a", "b"]);
+  const second = dearerStill(first, verdicts("b", "c"));
+  expect(second).toEqual(["b"]);
+  expect(dearerStill(second, verdicts("a", "c"))).toEqual([]);
 });
 
 test("the regression suite runs, small: every figure beside its baseline, and what a request and an event cost has a reference", async () => {
