@@ -12,30 +12,53 @@ export function readOpenAiUsage(value: unknown): Usage | null {
   const usage = asObject(value);
   if (usage === null) return null;
   const prompt = tokens(usage.prompt_tokens ?? usage.input_tokens);
-  const output = tokens(usage.completion_tokens ?? usage.output_tokens);
   const promptDetails = asObject(usage.prompt_tokens_details ?? usage.input_tokens_details);
   const outputDetails = asObject(usage.completion_tokens_details ?? usage.output_tokens_details);
-  // DeepSeek reports its cache beside the details.
-  const cacheRead = optional(promptDetails?.cached_tokens ?? usage.prompt_cache_hit_tokens);
+  // DeepSeek and Moonshot report their caches beside the details.
+  const cacheRead = optional(
+    promptDetails?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
+  );
   const cacheWrite = optional(promptDetails?.cache_write_tokens ?? promptDetails?.cache_creation_tokens);
-  const reasoning = optional(outputDetails?.reasoning_tokens);
   const heard = tokens(promptDetails?.audio_tokens);
   const spoken = tokens(outputDetails?.audio_tokens);
-  if (prompt === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
-    return null;
+  if (prompt === null || cacheRead === null || cacheWrite === null) return null;
   if (cacheRead + cacheWrite > prompt) return null;
+  const answer = readAnswer(usage, prompt, outputDetails?.reasoning_tokens);
+  if (answer === null) return null;
+  const { output, reasoning } = answer;
   const input = prompt - cacheRead - cacheWrite;
   const used: { -readonly [Field in keyof Usage]: Usage[Field] } = {
     input,
     cacheRead,
     cacheWrite,
     output,
-    reasoning: Math.min(reasoning, output),
+    reasoning,
   };
   // How much of the cache is sound, no host tells.
   if (heard !== null) used.audioInput = Math.min(heard, input);
   if (spoken !== null) used.audioOutput = Math.min(spoken, output);
   return withCost(used, usage.cost);
+}
+
+/**
+ * The answer's tokens. Grok's and Gemini's thoughts are no part of `completion_tokens`, and are billed like the rest of the
+ * answer: what the total has beyond prompt and answer is theirs (Google Cloud, "Reasoning for Grok models"; Gemini's
+ * `thoughtsTokenCount` beside `candidatesTokenCount`).
+ */
+function readAnswer(
+  usage: Readonly<Record<string, unknown>>,
+  prompt: number,
+  thoughts: unknown,
+): Pick<Usage, "output" | "reasoning"> | null {
+  const told = usage.completion_tokens ?? usage.output_tokens;
+  const total = tokens(usage.total_tokens);
+  // An answer of thoughts alone may have no `completion_tokens` at all.
+  const answer = told === undefined && total !== null ? 0 : tokens(told);
+  const reasoning = optional(thoughts);
+  if (answer === null || reasoning === null) return null;
+  const beside = Math.max(0, (total ?? 0) - prompt - answer);
+  const output = answer + beside;
+  return { output, reasoning: Math.min(Math.max(reasoning, beside), output) };
 }
 
 /** Anthropic's, whose `input_tokens` exclude the cache. `before` is what an earlier event of the stream said. */

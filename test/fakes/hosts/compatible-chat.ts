@@ -31,6 +31,8 @@ export const COMPATIBLE_CHAT = {
   "Azure: what its filters said comes first": azure(),
   "llama.cpp: timings": llamaCpp(),
   "Mistral: content in parts": mistral(),
+  "xAI: thoughts beside the answer's tokens": xai(),
+  "Gemini: thoughts in the total alone": geminiThoughts(),
 } satisfies Record<string, Transcript>;
 
 function openRouter(): Transcript {
@@ -476,5 +478,73 @@ function mistral(): Transcript {
       end: "tools",
       usage: used(16, 14),
     },
+  };
+}
+
+function xai(): Transcript {
+  const head = {
+    id: "5f3c1c0e-2d5b",
+    created: CREATED,
+    model: "grok-4",
+    system_fingerprint: "fp_156d35dcaa",
+  };
+  const chunk = chunkOf(head);
+  const usage = {
+    prompt_tokens: 32,
+    completion_tokens: 9,
+    total_tokens: 135,
+    prompt_tokens_details: { text_tokens: 32, audio_tokens: 0, image_tokens: 0, cached_tokens: 6 },
+    completion_tokens_details: {
+      reasoning_tokens: 94,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+    num_sources_used: 0,
+  };
+  return {
+    from: "docs.x.ai: “Reasoning”; Google Cloud, “Reasoning for Grok models” (`reasoning_tokens` apart from `completion_tokens`)",
+    host: "chat.completions",
+    stream: unnamed([
+      chunk({ role: "assistant", content: "", reasoning_content: "They want" }),
+      chunk({ role: "assistant", reasoning_content: " a number." }),
+      chunk({ role: "assistant", content: "42" }),
+      chunk({ role: "assistant", content: "" }, "stop"),
+      { ...head, object: "chat.completion.chunk", choices: [], usage },
+      DONE,
+    ]),
+    whole: wholeOf(
+      head,
+      { content: "42", reasoning_content: "They want a number.", refusal: null },
+      "stop",
+      usage,
+    ),
+    story: {
+      reasoning: "They want a number.",
+      text: "42",
+      end: "end",
+      usage: used(26, 103, { cacheRead: 6, reasoning: 94 }),
+    },
+  };
+}
+
+function geminiThoughts(): Transcript {
+  const head = { id: "kZ0UaYjkH9yrz7IP2dKW-Qc", created: CREATED, model: "gemini-2.5-flash" };
+  const chunk = chunkOf(head);
+  const usage = (output: number) => ({
+    prompt_tokens: 20,
+    completion_tokens: output,
+    total_tokens: 425 + output,
+  });
+  return {
+    from: "ai.google.dev/gemini-api/docs/openai; mozilla-ai/any-llm#1290 (thoughts in Gemini's total, not in its candidates)",
+    host: "chat.completions",
+    stream: unnamed([
+      chunk({ role: "assistant", content: "15% of 240" }, null, { usage: usage(8) }),
+      chunk({ role: "assistant", content: " is 36." }, "stop", { usage: usage(12) }),
+      DONE,
+    ]),
+    whole: wholeOf(head, { content: "15% of 240 is 36." }, "stop", usage(12)),
+    story: { text: "15% of 240 is 36.", end: "end", usage: used(20, 417, { reasoning: 405 }) },
   };
 }
