@@ -209,7 +209,6 @@ async function openRooms(parts: Parts) {
 
   const transport = http1Transport({ clock, onFault });
   const destinations = new Destinations(SURFACES);
-  const health = new Health(clock);
   const hostsHere = () => ({
     routes: routeReports(health, inForce.config.catalog),
     lines: [...slots.lines()],
@@ -217,8 +216,10 @@ async function openRooms(parts: Parts) {
   const ownParts = {
     state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
     slots: () => slots,
+    health: () => health,
   };
   const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, ownParts);
+  const health = new Health(clock, colleagues?.rests);
   const slots = new HostSlots(clock, colleagues?.places);
   const bodies = new ByteBudget(inForce.config.bodyMemoryBytes, clock);
   const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });

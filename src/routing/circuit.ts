@@ -42,19 +42,20 @@ export class Circuit {
     this.probeUntilMs = 0;
     if (this.bidden && nowMs < this.restsUntilMs) return;
     this.openings = 0;
+    this.restsUntilMs = 0;
     this.bidden = false;
   }
 
-  failed(nowMs: number, { by, doubtful, restMs }: Failure): void {
+  /** The rest that begins with this failure, or that it prolongs; null when it changes nothing. */
+  failed(nowMs: number, { by, doubtful, restMs }: Failure): Rest | null {
     const { failures } = this;
     this.probeUntilMs = 0;
     failures.add(by, doubtful);
-    if (restMs !== null) {
-      this.bidden = true;
-      this.open(nowMs, Math.min(restMs, LONGEST_BIDDEN_REST_MS));
-    } else if (this.state(nowMs) === "half_open" || failures.length >= FAILURES_TO_OPEN) {
-      this.fail(nowMs, failures, by);
-    }
+    if (restMs !== null)
+      return this.open(nowMs, { ms: Math.min(restMs, LONGEST_BIDDEN_REST_MS), bidden: true });
+    return this.state(nowMs) === "half_open" || failures.length >= FAILURES_TO_OPEN
+      ? this.fail(nowMs, failures, by)
+      : null;
   }
 
   /** The request that had entered says nothing about the host. */
@@ -63,29 +64,43 @@ export class Circuit {
   }
 
   /** A stream that had begun broke. `served` came before it, so such failures are counted apart. */
-  died(nowMs: number, by: BalanceId): void {
+  died(nowMs: number, by: BalanceId): Rest | null {
     const { deaths } = this;
     deaths.add(by, true);
-    if (deaths.length >= FAILURES_TO_OPEN) this.fail(nowMs, deaths, by);
+    return deaths.length >= FAILURES_TO_OPEN ? this.fail(nowMs, deaths, by) : null;
   }
 
   completed(): void {
     this.deaths.end();
   }
 
-  private fail(nowMs: number, row: Row, by: BalanceId): void {
+  private fail(nowMs: number, row: Row, by: BalanceId): Rest | null {
     // Requests that were under way together fail together; that is one failure of the host.
-    if (this.state(nowMs) === "open") return;
-    if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return;
-    this.bidden = false;
-    this.open(nowMs, Math.min(FIRST_REST_MS * 2 ** Math.min(this.openings, 10), LONGEST_REST_MS));
+    if (this.state(nowMs) === "open") return null;
+    if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return null;
+    const ms = Math.min(FIRST_REST_MS * 2 ** Math.min(this.openings, 10), LONGEST_REST_MS);
+    return this.open(nowMs, { ms, bidden: false });
   }
 
-  private open(nowMs: number, restMs: number): void {
-    if (this.state(nowMs) !== "open") this.openings += 1;
-    this.restsUntilMs = Math.max(this.restsUntilMs, nowMs + restMs);
+  /** Also what another process of the gateway has learnt. */
+  open(nowMs: number, rest: Rest): Rest | null {
+    const untilMs = nowMs + rest.ms;
+    const isNews = untilMs - Math.max(nowMs, this.restsUntilMs) >= LEAST_NEWS_MS;
+    if (this.state(nowMs) !== "open") {
+      this.openings += 1;
+      this.bidden = false;
+    }
+    this.bidden ||= rest.bidden;
+    this.restsUntilMs = Math.max(this.restsUntilMs, untilMs);
     this.deaths.end();
+    return isNews ? rest : null;
   }
+}
+
+/** A time in which a circuit takes no requests. */
+export interface Rest {
+  readonly ms: number;
+  readonly bidden: boolean;
 }
 
 /** One failed attempt. */
@@ -104,6 +119,8 @@ export type CircuitState = "closed" | "open" | "half_open";
 const FAILURES_TO_OPEN = 3;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 30_000;
+/** What prolongs a rest by less is not worth telling. */
+const LEAST_NEWS_MS = 500;
 /** A host may ask for more, but the gateway looks again then. */
 const LONGEST_BIDDEN_REST_MS = 120_000;
 /** Longer than any first token is waited for. */

@@ -1,7 +1,7 @@
 import type { Catalog, Model, Route } from "../catalog/catalog.ts";
 import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
-import { Circuit, type CircuitState, type Failure } from "./circuit.ts";
+import { Circuit, type CircuitState, type Failure, type Rest } from "./circuit.ts";
 import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
@@ -16,7 +16,11 @@ export class Health {
   private readonly verified = new Set<string>();
   private readonly retries = new RetryBudget();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    /** The machine's other workers hear what one of them found out. */
+    private readonly tell: (rest: HostRest) => void = () => {},
+  ) {}
 
   /** How long the route takes no requests, in milliseconds; 0 when it takes one now. */
   restMs({ host, model }: Route): number {
@@ -74,8 +78,8 @@ export class Health {
   /** After each attempt. */
   observe(route: Route, lesson: Lesson): void {
     const nowMs = this.clock.elapsedMs();
-    const host = this.hostHealth(route);
-    const { circuit, speed } = routeHealth(host, route);
+    const host = this.hostHealth(route.host.id);
+    const { circuit, speed } = routeHealth(host, route.model);
     switch (lesson.kind) {
       case "served":
         host.served += 1;
@@ -89,11 +93,11 @@ export class Health {
       case "failed":
         host.failed += 1;
         if (lesson.wholeHost) {
-          host.circuit.failed(nowMs, lesson);
+          this.rested(route.host.id, null, host.circuit.failed(nowMs, lesson));
           circuit.left();
         } else {
           host.circuit.left();
-          circuit.failed(nowMs, lesson);
+          this.rested(route.host.id, route.model, circuit.failed(nowMs, lesson));
         }
         return;
       case "nothing":
@@ -104,11 +108,11 @@ export class Health {
 
   /** After each relayed stream. */
   streamEnded(route: Route, { kind, tokens, ms, by }: StreamEnd): void {
-    const host = this.hostHealth(route);
-    const { circuit, speed } = routeHealth(host, route);
+    const host = this.hostHealth(route.host.id);
+    const { circuit, speed } = routeHealth(host, route.model);
     if (kind === "host_failed") {
       host.failed += 1;
-      circuit.died(this.clock.elapsedMs(), by);
+      this.rested(route.host.id, route.model, circuit.died(this.clock.elapsedMs(), by));
     }
     if (kind !== "complete") return;
     circuit.completed();
@@ -117,6 +121,17 @@ export class Health {
     const rate = (tokens * 1_000) / ms;
     speed.rate(rate);
     host.tokensPerSecond = moved(host.tokensPerSecond, rate);
+  }
+
+  /** Another worker has found out that the host should rest. */
+  told({ host, model, ...rest }: HostRest): void {
+    const health = this.hostHealth(host);
+    const { circuit } = model === null ? health : routeHealth(health, model);
+    circuit.open(this.clock.elapsedMs(), rest);
+  }
+
+  private rested(host: string, model: string | null, rest: Rest | null): void {
+    if (rest !== null) this.tell({ host, model, ...rest });
   }
 
   speed({ host, model }: Route): Speed | null {
@@ -148,8 +163,8 @@ export class Health {
     else this.verified.delete(routeName(route));
   }
 
-  private hostHealth({ host }: Route): HostHealth {
-    let health = this.hosts.get(host.id);
+  private hostHealth(host: string): HostHealth {
+    let health = this.hosts.get(host);
     if (health === undefined) {
       health = {
         circuit: new Circuit(),
@@ -159,7 +174,7 @@ export class Health {
         firstTokenMs: null,
         tokensPerSecond: null,
       };
-      this.hosts.set(host.id, health);
+      this.hosts.set(host, health);
     }
     return health;
   }
@@ -180,6 +195,13 @@ export type Lesson =
       readonly wholeHost: boolean;
     })
   | { readonly kind: "nothing" };
+
+/** A rest that begins, of a host or of one of its models. */
+export interface HostRest extends Rest {
+  readonly host: string;
+  /** By its name at the host; null: all of the host. */
+  readonly model: string | null;
+}
 
 /** A host as operators and the public may see it. */
 export interface HostReport {
@@ -224,7 +246,7 @@ const WEIGHT = 0.1;
 const moved = (average: number | null, sample: number): number =>
   average === null ? sample : average + WEIGHT * (sample - average);
 
-function routeHealth({ routes }: HostHealth, { model }: Route): RouteHealth {
+function routeHealth({ routes }: HostHealth, model: string): RouteHealth {
   let health = routes.get(model);
   if (health === undefined) {
     health = { circuit: new Circuit(), speed: new Speed() };

@@ -1,6 +1,7 @@
 import { type Throttles, throttlesOf } from "../http/address.ts";
 import type { HostsNow } from "../http/deps.ts";
 import type { HostSlots, Sharing } from "../limits/host-slots.ts";
+import type { Health, HostRest } from "../routing/health.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Answers, Line, Question, ToWorker, WorkerState } from "./messages.ts";
@@ -16,6 +17,7 @@ export class Colleagues {
     ask: (count) => this.line.send({ kind: "places_wanted", host, most, count }),
     giveBack: (count) => this.line.send({ kind: "places_returned", host, most, count }),
   });
+  readonly rests = (rest: HostRest): void => this.line.send({ kind: "rests", rest });
   private asked = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
 
@@ -47,6 +49,8 @@ export class Colleagues {
         return this.own.slots().given(message.host, message.most, message.count);
       case "places_recalled":
         return this.own.slots().recalled(message.host, message.most, message.count);
+      case "rests":
+        return this.own.health().told(message.rest);
     }
   }
 
@@ -71,6 +75,7 @@ export class Colleagues {
 export interface OwnParts {
   state(): WorkerState;
   slots(): Pick<HostSlots, "given" | "recalled">;
+  health(): Pick<Health, "told">;
 }
 
 /** The supervisor itself waits half a second for the slowest worker. */

@@ -1,5 +1,6 @@
 import type { Throttled } from "../http/address.ts";
 import type { HostsNow } from "../http/deps.ts";
+import type { HostRest } from "../routing/health.ts";
 import type { Metric } from "../telemetry/metric.ts";
 
 /** What a worker tells its supervisor. Both are of one build, so that nothing here is ever read by another version. */
@@ -7,7 +8,8 @@ export type FromWorker =
   | { readonly kind: "question"; readonly id: number; readonly ask: Question }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
   | { readonly kind: "told"; readonly round: number; readonly state: WorkerState }
-  | PlacesMessage;
+  | PlacesMessage
+  | RestMessage;
 
 /** What a worker says of itself. */
 export interface WorkerState {
@@ -21,6 +23,12 @@ export interface PlacesMessage {
   readonly host: string;
   readonly most: number;
   readonly count: number;
+}
+
+/** One worker has found out that a host should rest, and the others need not. */
+export interface RestMessage {
+  readonly kind: "rests";
+  readonly rest: HostRest;
 }
 
 export type Question =
@@ -50,6 +58,7 @@ export type ToWorker =
       readonly most: number;
       readonly count: number;
     }
+  | RestMessage
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] };
 
 /** A worker's end of the line to its supervisor. */

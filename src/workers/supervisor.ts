@@ -100,6 +100,8 @@ export class Supervisor {
       case "places_wanted":
       case "places_returned":
         return this.places.hear(worker.number, message);
+      case "rests":
+        for (const other of this.workers) if (other !== worker) send(other, message);
     }
   }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Route } from "../../src/catalog/catalog.ts";
-import { Health, type Lesson } from "../../src/routing/health.ts";
+import { Health, type HostRest, type Lesson } from "../../src/routing/health.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { BALANCE, catalogOf, failedFor, model, route, servedIn } from "./world.ts";
@@ -125,6 +125,69 @@ describe("a circuit", () => {
     attempts(SERVED);
     health.streamEnded(A, broken);
     expect(health.usable(A)).toBe(false);
+  });
+});
+
+describe("what one worker of a machine finds out", () => {
+  let told: HostRest[] = [];
+  let one: Health;
+  beforeEach(() => {
+    told = [];
+    one = new Health(clock, (rest) => told.push(rest));
+  });
+  const failing = (route: Route, ...lessons: Lesson[]): void => {
+    for (const lesson of lessons) one.observe(route, lesson);
+  };
+  const hear = (): void => {
+    for (const rest of told) health.told(rest);
+  };
+
+  const cases: { name: string; lessons: Lesson[]; rests: number; others: number }[] = [
+    { name: "a model that fails three times", lessons: [FAILED, FAILED, FAILED], rests: 1_000, others: 0 },
+    { name: "a host out of reach", lessons: Array(3).fill(UNREACHABLE), rests: 1_000, others: 1_000 },
+    { name: "a rest that the host asked for", lessons: [failedFor(7_000)], rests: 7_000, others: 0 },
+    {
+      name: "a longer one, asked for next",
+      lessons: [failedFor(2_000), failedFor(9_000)],
+      rests: 9_000,
+      others: 0,
+    },
+    { name: "too few failures", lessons: [FAILED, FAILED], rests: 0, others: 0 },
+  ];
+  for (const { name, lessons, rests, others } of cases) {
+    test(`the others obey: ${name}`, () => {
+      failing(A, ...lessons);
+      hear();
+      expect([health.restMs(A), health.restMs(A_OTHER)]).toEqual([rests, others]);
+      expect(one.restMs(A)).toBe(rests);
+    });
+  }
+
+  test("is told once, however many requests failed together", () => {
+    failing(A, ...Array<Lesson>(100).fill(FAILED), ...Array<Lesson>(100).fill(failedFor(7_000)));
+    expect(told.map(({ ms }) => ms)).toEqual([1_000, 7_000]);
+  });
+
+  test("is not told back by those who heard it", () => {
+    failing(A, FAILED, FAILED, FAILED);
+    one.told({ host: "b", model: null, ms: 5_000, bidden: true });
+    expect(told).toHaveLength(1);
+  });
+
+  test("ends at each by a probe of its own, and by an answer under way unless the host asked for the rest", () => {
+    failing(A, failedFor(7_000));
+    hear();
+    health.observe(A, SERVED);
+    clock.advance(7_000);
+    expect(enter(A)).toBe(true);
+    expect(enter(A)).toBe(false);
+    health.observe(A, SERVED);
+    told = [];
+    failing(A, SERVED, FAILED, FAILED, FAILED);
+    hear();
+    expect(health.usable(A)).toBe(false);
+    health.observe(A, SERVED);
+    expect(health.usable(A)).toBe(true);
   });
 });
 
