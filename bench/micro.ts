@@ -189,6 +189,7 @@ async function admission(): Promise<Piece> {
     tpmLimit: key.tpmLimit,
     amount: 1_000 as NanoUsd,
     rateTokens: 100,
+    most: { amount: 1_000 as NanoUsd, tokens: 100 },
     promptTokens: 10,
     price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Want["price"],
     about: { surface: "chat.completions", model: "bench/model", stream: false },

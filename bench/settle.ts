@@ -55,7 +55,7 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
   const booksDb = openDatabase(database, "NORMAL");
   const opening = {
     disk: folderDisk(folder, slowMs),
-    store: { ...onTheLoop(booksDb), checkpoint: () => upkeep.checkpoint() },
+    store: { ...onTheLoop(new LedgerStore(booksDb)), checkpoint: () => upkeep.checkpoint() },
     clock,
     relaxed: false,
     journalFileBytes: 64 * 1024 * 1024,
@@ -133,6 +133,7 @@ const WANT: Omit<Want, "receipt" | "at"> = {
   tpmLimit: null,
   amount: 1_000 as NanoUsd,
   rateTokens: 10,
+  most: { amount: 1_000 as NanoUsd, tokens: 10 },
   promptTokens: 5,
   price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Want["price"],
   about: { surface: "chat.completions", model: "bench/model", stream: true },

@@ -2,7 +2,7 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import { Keyring } from "./keys/keyring.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SqliteAccountStore } from "./store/account-store.ts";
-import { Books, type EndStore, onTheLoop } from "./store/books.ts";
+import { Books, onTheLoop } from "./store/books.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore, storedReceipt } from "./store/ledger-store.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
@@ -16,13 +16,11 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const db = openDatabase(folder.databasePath);
   const store = new LedgerStore(db);
   const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
-  const onLoop = onTheLoop(booksDb);
+  const ends = new LedgerStore(booksDb);
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
-  const ends: EndStore =
-    upkeep === null
-      ? onLoop
-      : { ...onLoop, checkpoint: () => upkeep.checkpoint(), fold: (before) => upkeep.fold(before) };
-  const books = await Books.open({ ...journalOptions(parts, folder.path), store: ends }, store.reached());
+  const checkpoint = async () => (upkeep ?? ends).checkpoint();
+  const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
+  const books = await Books.open(opening, store.reached());
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
   const keys = new SqliteKeyStore(db, clock);
@@ -62,7 +60,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       await booked();
       return usage.sums(of);
     },
-    fold: (before) => ends.fold(before),
+    fold: async (before) => (upkeep ?? ends).fold(before),
     async audit() {
       await booked();
       return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id));

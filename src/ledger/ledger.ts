@@ -175,7 +175,7 @@ export class Ledger {
     const { want } = reservation;
     assert(reservation.isOpen, `receipt ${want.receipt} was settled twice`);
     const billable = end.writeOff ? ZERO_USD : end.cost;
-    const beyond = Math.min(billable, want.most?.amount ?? 0) - reservation.held;
+    const beyond = Math.min(billable, want.most.amount) - reservation.held;
     if (beyond > 0) this.extend(reservation, beyond as NanoUsd);
     const charged = Math.min(billable, reservation.held) as NanoUsd;
     const settled = {
@@ -393,7 +393,7 @@ export class Ledger {
     this.lost = (this.lost + settled.lost) as NanoUsd;
     lane.openHolds -= 1;
     lane.usedAt = nowMs;
-    const rateTokens = Math.min(end.rateTokens, want.most?.tokens ?? want.rateTokens);
+    const rateTokens = Math.min(end.rateTokens, want.most.tokens);
     lane.tokens.adjust(reservation.rateSlot, rateTokens - want.rateTokens, nowMs);
     for (const counter of reservation.counters.all) {
       counter.settle(reservation.held, settled.charged);

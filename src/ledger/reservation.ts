@@ -43,8 +43,8 @@ export interface Want {
   readonly amount: NanoUsd;
   /** Estimated input plus output tokens, for `tpm_limit`. */
   readonly rateTokens: number;
-  /** What it may come to at the very most, whatever a host reports; absent: what it holds. */
-  readonly most?: Most;
+  /** What may be charged and counted at the very most, whatever a host reports. */
+  readonly most: Most;
   /** Estimated prompt, billed if the process dies while the answer streams. */
   readonly promptTokens: number;
   /** The price that bounds every route on the plan, as it was at admission. */

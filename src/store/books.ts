@@ -1,9 +1,7 @@
-import type { Database } from "bun:sqlite";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { EpochMs } from "../units/clock.ts";
 import type { Unapplied } from "./journal.ts";
 import { JournalBooks, type JournalBooksOptions, readBack } from "./journal-books.ts";
-import { LedgerStore } from "./ledger-store.ts";
+import type { LedgerStore } from "./ledger-store.ts";
 
 /** The journal of one process, and SQLite, which follows it. */
 export class Books extends JournalBooks<BooksOptions> {
@@ -49,17 +47,14 @@ export interface EndStore {
   apply(batch: readonly Unapplied[]): Promise<void>;
   checkpoint(): Promise<boolean>;
   forgetReachedBefore(file: number): Promise<void>;
-  fold(before: EpochMs): Promise<number>;
 }
 
 /** The database on the event loop. */
-export function onTheLoop(db: Database): EndStore {
-  const store = new LedgerStore(db);
+export function onTheLoop(store: LedgerStore): EndStore {
   return {
     apply: async (batch) => store.apply(batch),
     checkpoint: async () => store.checkpoint(),
     forgetReachedBefore: async (file) => store.forgetReachedBefore(file),
-    fold: async (before) => store.fold(before),
   };
 }
 

@@ -37,7 +37,8 @@ async function opened() {
   await books.credit({ balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at });
   const { ledger } = books;
   const about = { stream: true };
-  const want = { receipt: RECEIPT, at, key, budgets: [], allowances: [], amount: CENT, about };
+  const most = { amount: CENT, tokens: 0 };
+  const want = { receipt: RECEIPT, at, key, budgets: [], allowances: [], amount: CENT, most, about };
   const reservation = ledger.admit(await ledger.lane(key, [], [], at), want as unknown as Want);
   if (!(reservation instanceof Reservation)) throw new Error("was not admitted");
   const ending = {

@@ -40,7 +40,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const counted: ("text" | "files")[] = [];
   const opening = {
     disk,
-    store: onTheLoop(db),
+    store: onTheLoop(store),
     clock,
     relaxed: false,
     journalFileBytes: 1_000_000,

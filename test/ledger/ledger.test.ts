@@ -55,6 +55,7 @@ async function ask(
     tpmLimit: key.tpmLimit,
     amount: amount as NanoUsd,
     rateTokens: 10,
+    most: { amount: amount as NanoUsd, tokens: more.rateTokens ?? 10 },
     promptTokens: 5,
     price: FREE,
     about: { surface: "messages", model: "a/b", stream: false },

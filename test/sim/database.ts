@@ -53,7 +53,6 @@ export class SimulatedDatabase {
       apply: (batch) => asked(() => store.apply(batch)),
       checkpoint: () => asked(() => random.chance(0.8) && store.checkpoint()),
       forgetReachedBefore: (file) => asked(() => store.forgetReachedBefore(file)),
-      fold: (at) => asked(() => store.fold(at)),
     };
   }
 

@@ -196,6 +196,7 @@ class Fleet {
       tpmLimit: null,
       amount,
       rateTokens: 0,
+      most: { amount, tokens: 0 },
       promptTokens: 0,
       price: PRICE,
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },

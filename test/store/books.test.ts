@@ -16,7 +16,6 @@ const NO_STORE: EndStore = {
   apply: async () => {},
   forgetReachedBefore: async () => {},
   checkpoint: async () => true,
-  fold: async () => 0,
 };
 
 const booksOn = (clock: ManualClock, more: Partial<BooksOptions>, reached = new Map<number, number>()) =>
@@ -197,7 +196,7 @@ test("a start keeps the journal's files while somebody reads the database, becau
   const disk = new SimulatedDisk();
   const open = async () => {
     const clock = new ManualClock();
-    const books = await booksOn(clock, { disk, store: onTheLoop(db) }, store.reached());
+    const books = await booksOn(clock, { disk, store: onTheLoop(new LedgerStore(db)) }, store.reached());
     books.follow(NOTHING_OPEN);
     return { books, second: () => passed(clock, 1) };
   };
