@@ -392,27 +392,32 @@ async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<st
 
 /** Takes no more requests, lets those that are open end within `drain_ms`, then cuts them. */
 async function drained(server: Bun.Server<unknown>, rooms: Rooms, { inForce, clock }: Parts): Promise<void> {
-  const { ledger } = rooms.books;
+  const holding = () => rooms.books.ledger.openHolds > 0;
+  const answering = () => server.pendingRequests > 0;
+  const inMs = (ms: number) => clock.elapsedMs() + ms;
   const stopped = server.stop();
-  const deadlineMs = clock.elapsedMs() + inForce.config.drainMs;
-  while (ledger.openHolds > 0 && clock.elapsedMs() < deadlineMs) await sleep(clock, DRAIN_POLL_MS);
-  // What has settled still has its last frames to give.
-  const givenMs = Math.min(deadlineMs, clock.elapsedMs() + CUT_MS);
-  while (server.pendingRequests > 0 && clock.elapsedMs() < givenMs) await sleep(clock, DRAIN_POLL_MS);
-  // Streams that are still open now are cut: each settles for what it delivered, and tells its client why.
+  const deadlineMs = inMs(inForce.config.drainMs);
+  await waitWhile(holding, deadlineMs, clock);
+  // What has settled may still have its last frames to send.
+  await waitWhile(answering, Math.min(deadlineMs, inMs(CUT_MS)), clock);
+  // Streams that are still open are cut: each settles for what it delivered, and tells its client why.
   rooms.openStreams.cutAll("the gateway was stopped, and waited as long as it may");
-  const toldMs = clock.elapsedMs() + CUT_MS;
-  while (server.pendingRequests > 0 && clock.elapsedMs() < toldMs) await sleep(clock, DRAIN_POLL_MS);
-  // Whole answers that have not come, and clients that do not read.
+  await waitWhile(answering, inMs(CUT_MS), clock);
+  // What is left are whole answers that have not come, and clients that do not read.
   void server.stop(true);
-  const cutMs = clock.elapsedMs() + CUT_MS;
-  while (ledger.openHolds > 0 && clock.elapsedMs() < cutMs) await sleep(clock, DRAIN_POLL_MS);
+  await waitWhile(holding, inMs(CUT_MS), clock);
   await Promise.race([stopped, sleep(clock, CUT_MS)]);
 }
 
-const DRAIN_POLL_MS = 20;
 /** Time for cut streams to settle, and for each part to end. */
 const CUT_MS = 2_000;
+
+/** Resolves once `busy` is false, or at `untilMs`. */
+async function waitWhile(busy: () => boolean, untilMs: number, clock: Clock): Promise<void> {
+  while (busy() && clock.elapsedMs() < untilMs) await sleep(clock, DRAIN_POLL_MS);
+}
+
+const DRAIN_POLL_MS = 20;
 
 async function closed(rooms: Rooms, { clock, folder, stopSimulated }: Parts): Promise<void> {
   const { reporting, retention, books, counting, transport, mailer } = rooms;

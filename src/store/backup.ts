@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
-import { closeSync, copyFileSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DATABASE } from "./data-folder.ts";
+import { syncPath } from "./disk.ts";
 import { journalFiles } from "./journal.ts";
 
 /** A folder that cannot be backed up, or not to there; the message says why. */
@@ -29,7 +30,7 @@ export function backUp(from: string, to: string): void {
   } finally {
     reader.close();
   }
-  sync(to);
+  syncPath(to);
 }
 
 function makeEmpty(folder: string): void {
@@ -46,7 +47,7 @@ function copyDatabase(from: string, to: string): void {
   } finally {
     db.close();
   }
-  sync(to);
+  syncPath(to);
 }
 
 /** The operator's token too, because nobody would be let in without it. A node's name stays: there may be one of each. */
@@ -60,17 +61,8 @@ function copyFiles(from: string, to: string): void {
       if (isJournal(name) && !existsSync(join(from, name))) continue;
       throw error;
     }
-    sync(join(to, name));
+    syncPath(join(to, name));
   }
 }
 
 const isJournal = (name: string): boolean => journalFiles({ list: () => [name] }).length === 1;
-
-function sync(path: string): void {
-  const file = openSync(path, "r");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}

@@ -47,17 +47,17 @@ export function folderDisk(folder: string, slowMs = 0): Disk {
     open(name, from) {
       if (from !== undefined) renameSync(join(folder, from), join(folder, name));
       const file = openFile(join(folder, name), place);
-      syncFolder(folder);
+      syncPath(folder);
       return file;
     },
     async rename(name, to) {
       await rename(join(folder, name), join(folder, to));
-      await syncFolderLater(folder);
+      await syncOffLoop(folder);
     },
     // Off the loop: for a file of some megabytes it takes 20 ms.
     async remove(name) {
       await unlink(join(folder, name));
-      await syncFolderLater(folder);
+      await syncOffLoop(folder);
     },
   };
 }
@@ -142,8 +142,8 @@ function writeAll(file: number, bytes: Uint8Array, at: number): void {
   }
 }
 
-async function syncFolderLater(folder: string): Promise<void> {
-  const fd = openSync(folder, "r");
+async function syncOffLoop(path: string): Promise<void> {
+  const fd = openSync(path, "r");
   try {
     await new Promise<void>((resolve, reject) => fsync(fd, (error) => (error ? reject(error) : resolve())));
   } finally {
@@ -151,8 +151,9 @@ async function syncFolderLater(folder: string): Promise<void> {
   }
 }
 
-function syncFolder(folder: string): void {
-  const fd = openSync(folder, "r");
+/** A file's bytes, or the names in a folder, are durable on return. */
+export function syncPath(path: string): void {
+  const fd = openSync(path, "r");
   try {
     fsyncSync(fd);
   } finally {

@@ -66,9 +66,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
 
   /** The end with this receipt, where it is durable and the database does not know it yet; null where not. */
   unbooked(receipt: ReceiptId): TerminalRecord | null {
-    const { journal } = this;
-    const waiting = journal.unapplied(journal.unappliedCount);
-    return waiting.find(({ record }) => record.receipt === receipt)?.record ?? null;
+    return this.journal.unappliedEnd(receipt);
   }
 
   /** Tries to bring the rest; what stays in the journal is brought by the next start. True when nothing stayed. */

@@ -1,5 +1,6 @@
 import type { Journal } from "../ledger/ledger.ts";
 import { type LedgerRecord, parseRecord, type TerminalRecord } from "../ledger/record.ts";
+import type { ReceiptId } from "../units/id.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { DurableWaiters } from "./durable-waiters.ts";
 import { JournalLines, readLines } from "./journal-lines.ts";
@@ -79,6 +80,11 @@ export class DurableJournal implements Journal {
   /** Durable ends that the database does not know yet, oldest first, at most `most`. */
   unapplied(most: number): readonly Unapplied[] {
     return this.queue.slice(0, most);
+  }
+
+  /** The one of these with this receipt, or null. */
+  unappliedEnd(receipt: ReceiptId): TerminalRecord | null {
+    return this.queue.find(({ record }) => record.receipt === receipt)?.record ?? null;
   }
 
   get unappliedCount(): number {
