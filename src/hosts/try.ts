@@ -121,16 +121,18 @@ export class Trial {
     const { status } = reply;
     const bytes = body instanceof Uint8Array ? body : NO_BYTES;
     const error = tools.surfaces[said.spoken].readHostError(status, bytes);
-    if (status >= 400 && status <= 499 && !HOST_FAILURES.has(status))
-      return { kind: "rejected", stop, status, error };
+    const isClients = status >= 400 && status <= 499 && !HOST_FAILURES.has(status);
+    if (isClients && error.blames === "request") return { kind: "rejected", stop, status, error };
+    const ofAccount = error.blames === "account";
     return {
       kind: "refused",
       status,
       message: `status ${status}: ${error.kept}`,
-      wholeHost: WHOLE_HOST_FAILURES.has(status),
-      certain: !DOUBTFUL_STATUSES.has(status),
-      overloaded: OVERLOAD_STATUSES.has(status),
-      restMs: REST_STATUSES.has(status) ? retryAfterMs(reply, tools.clock) : null,
+      wholeHost: ofAccount || WHOLE_HOST_FAILURES.has(status),
+      certain: !(isClients || DOUBTFUL_STATUSES.has(status)),
+      // Fewer at once do not fill an account.
+      overloaded: !ofAccount && OVERLOAD_STATUSES.has(status),
+      restMs: REST_STATUSES.has(status) ? (retryAfterMs(reply, tools.clock) ?? error.restMs) : null,
     };
   }
 
@@ -312,15 +314,18 @@ const MAX_ERROR_BYTES = 64 * 1024;
 /** Bytes of roles, pings and comments that may come before the first token. */
 const MAX_PRELUDE_BYTES = 1024 * 1024;
 
-/** Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's request. */
-const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429]);
+/**
+ * Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's request. Groq's 498 is a
+ * want of capacity, its 499 a request that it cancelled.
+ */
+const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429, 498, 499]);
 /** Those of them, and those faults, that concern the host whatever the model. */
 const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
 const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
 /** Statuses by which a host may speak of the request alone, or of how long it takes. */
-const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 421, 425, 504, 524]);
+const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 421, 425, 499, 504, 524]);
 /** Statuses that say: fewer at once. Anthropic's 529 is "overloaded". */
-const OVERLOAD_STATUSES = new Set([408, 429, 503, 504, 529]);
+const OVERLOAD_STATUSES = new Set([408, 429, 498, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */
 const REST_STATUSES = new Set([429, 503]);
 
@@ -355,10 +360,15 @@ const overloads = (outcome: TryOutcome): boolean =>
   (outcome.kind === "silent" && outcome.early !== true) ||
   (outcome.kind === "refused" && outcome.overloaded === true);
 
-/** Seconds or a date, as RFC 9110 has it; null when the host named neither. */
+/** Seconds or a date, as RFC 9110 has it, or OpenAI's and Azure's milliseconds; null when the host named none. */
 function retryAfterMs({ headers }: HostReply, clock: Clock): number | null {
+  const exact = headers.get("retry-after-ms");
+  if (exact !== undefined && NUMBER.test(exact)) return Math.ceil(Number(exact));
   const text = headers.get("retry-after");
   if (text === undefined) return null;
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now();
+  const ms = NUMBER.test(text) ? Math.ceil(Number(text) * 1_000) : Date.parse(text) - clock.now();
   return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }
+
+/** Some hosts send fractions, which a date parser takes for a month and a day. */
+const NUMBER = /^\d{1,9}(\.\d{1,9})?$/;

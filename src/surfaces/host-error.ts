@@ -1,10 +1,12 @@
-import { asObject } from "./json.ts";
+import { blameOf } from "./blame.ts";
+import { asObject, asText } from "./json.ts";
 import type { HostError } from "./surface.ts";
 
 /**
  * What a host said of a failure, in whichever of the known shapes: OpenAI and most others `{error: {message, code, param}}`,
- * Anthropic `{type: "error", error: {type, message}}`, Gemini `[{error: {message, status}}]`, FastAPI hosts (vLLM) `{detail}`
- * or `{message}`, llama.cpp `{error: {message, type}}`, Ollama `{error: "…"}`, proxies a page of HTML.
+ * Anthropic `{type: "error", error: {type, message}}`, Gemini `[{error: {message, status, details}}]`, xAI `{code, error: "…"}`,
+ * FastAPI hosts (vLLM) `{detail}` or `{message}`, Mistral `{message: {detail: [{loc, msg}]}}`, llama.cpp
+ * `{error: {message, type}}`, Ollama `{error: "…"}`, proxies a page of HTML.
  */
 export function readHostError(status: number, body: Uint8Array): HostError {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
@@ -16,16 +18,47 @@ export function errorOf(value: unknown, fallback: string): HostError {
   const first = Array.isArray(value) ? value[0] : value;
   const outer = asObject(first);
   const inner = asObject(outer?.error) ?? outer;
+  const wrong = wrongFields(inner);
   const spoken =
-    sentence(inner?.message) ?? sentence(inner?.detail) ?? sentence(outer?.error) ?? sentence(first);
+    sentence(inner?.message) ??
+    sentence(inner?.detail) ??
+    sentence(wrong.map(({ name, why }) => `${name}: ${why}`).join("; ")) ??
+    sentence(outer?.error) ??
+    sentence(first);
   const code = codeOf(inner?.code ?? inner?.type ?? inner?.status);
   const message = spoken ?? (code === "" ? fallback : code);
+  const details = asObjects(inner?.details);
+  const codes = [code, codeOf(inner?.type), ...details.map(({ reason }) => codeOf(reason))];
+  const param = typeof inner?.param === "string" && inner.param !== "" ? inner.param : null;
   return {
     message,
     kept: CODE.test(code) ? code : "an error",
     contextTooLong: CONTEXT_CODES.has(code) || CONTEXT_SENTENCES.some((sign) => sign.test(message)),
-    param: typeof inner?.param === "string" && inner.param !== "" ? inner.param : null,
+    param: param ?? wrong[0]?.name ?? null,
+    blames: blameOf(codes, message),
+    restMs: restOf(details),
   };
+}
+
+/** What pydantic finds wrong with a body (Mistral, vLLM): its places and sentences, without what stands there. */
+function wrongFields(error: Json | null): { readonly name: string; readonly why: string }[] {
+  const list = error?.detail ?? asObject(error?.message)?.detail ?? error?.message;
+  return asObjects(list)
+    .slice(0, MAX_WRONG_FIELDS)
+    .flatMap(({ loc, msg }) => {
+      if (!Array.isArray(loc) || typeof msg !== "string") return [];
+      const name = loc.filter((step, at) => at > 0 || step !== "body").map(asText);
+      return [{ name: name.join("."), why: msg }];
+    });
+}
+
+/** Google's `RetryInfo` says in the body what others say by `Retry-After`: `"58s"`, `"3.5s"`. */
+function restOf(details: readonly Json[]): number | null {
+  for (const { retryDelay } of details) {
+    const seconds = typeof retryDelay === "string" ? /^(\d{1,6}(?:\.\d{1,9})?)s$/.exec(retryDelay) : null;
+    if (seconds !== null) return Math.ceil(Number(seconds[1]) * 1_000);
+  }
+  return null;
 }
 
 /** What the gateway itself finds wrong with a host's answer. */
@@ -34,7 +67,14 @@ export const fault = (message: string): HostError => ({
   kept: message,
   contextTooLong: false,
   param: null,
+  blames: "host",
+  restMs: null,
 });
+
+type Json = Readonly<Record<string, unknown>>;
+
+const asObjects = (list: unknown): Json[] =>
+  Array.isArray(list) ? list.map(asObject).filter((entry) => entry !== null) : [];
 
 /** No sentence, so nothing of a prompt. */
 const CODE = /^[\w.-]{1,64}$/;
@@ -42,12 +82,21 @@ const CODE = /^[\w.-]{1,64}$/;
 /** Longer messages of hosts are cut: they end up in headers of logs and in front of people. */
 const MAX_MESSAGE = 1_000;
 
+/** More say the same. */
+const MAX_WRONG_FIELDS = 8;
+
 const CONTEXT_CODES = new Set(["context_length_exceeded", "exceed_context_size_error"]);
 const CONTEXT_SENTENCES = [
   /prompt is too long/i,
-  /maximum context length/i,
+  // xAI; vLLM.
+  /maximum (context|prompt|model) length/i,
   /context (length|window|size).{0,40}exceed/i,
-  /exceed\w*.{0,60}context (length|window|size)/i,
+  // Anthropic, of prompt and ceiling together: “limit”.
+  /exceed\w*.{0,60}context (length|window|size|limit)/i,
+  // SGLang.
+  /longer than the model's context length/i,
+  // Together.
+  /`inputs` tokens \+ `max_new_tokens` must be <=/i,
   /input (is|was)? ?too long/i,
   /input token count.{0,60}exceeds/i,
 ];

@@ -1,5 +1,6 @@
 import type { Quirks, SurfaceName } from "../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../errors/refusal.ts";
+import type { Blame } from "./blame.ts";
 
 /**
  * A surface is a wire language. Clients speak one to the gateway, hosts speak one to it, and a `Pairing` joins the two:
@@ -83,6 +84,9 @@ export interface HostError {
   readonly contextTooLong: boolean;
   /** The request field that the host blames. */
   readonly param: string | null;
+  readonly blames: Blame;
+  /** For how long the host asks to be left alone; null where its words do not say. */
+  readonly restMs: number | null;
 }
 
 /** One client language on one host language. */

@@ -11,7 +11,13 @@ import type { Clock } from "../../src/units/clock.ts";
 export type Deed =
   /** A streamed chat answer of one token, its first token after so long. */
   | { readonly does: "answers"; readonly ms: number }
-  | { readonly does: "fails"; readonly status: number; readonly ms: number }
+  | {
+      readonly does: "fails";
+      readonly status: number;
+      readonly ms: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+    }
   | { readonly does: "refuses" }
   | { readonly does: "nothing" };
 
@@ -38,13 +44,13 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const TOKEN = encode(
   'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n',
 );
-const FAILURE = encode('{"error":{"message":"no"}}');
+const FAILURE = '{"error":{"message":"no"}}';
 const CANCELLED = new HostFault("cancelled", "cancelled");
 
 class ScriptedExchange implements Exchange, HostReply {
   readonly reply: Promise<HostReply | HostFault>;
   readonly status: number;
-  readonly headers = new Map<string, string>();
+  readonly headers: Map<string, string>;
   private answer!: (reply: HostReply | HostFault) => void;
   private readonly chunks: (Uint8Array | null)[];
   private over = false;
@@ -54,8 +60,10 @@ class ScriptedExchange implements Exchange, HostReply {
     deed: Deed,
     private readonly onLeft: () => void,
   ) {
-    this.status = deed.does === "fails" ? deed.status : 200;
-    this.chunks = deed.does === "fails" ? [FAILURE, null] : [TOKEN];
+    const failure = deed.does === "fails" ? deed : null;
+    this.status = failure?.status ?? 200;
+    this.headers = new Map(Object.entries(failure?.headers ?? {}));
+    this.chunks = failure === null ? [TOKEN] : [encode(failure.body ?? FAILURE), null];
     this.reply = new Promise((resolve) => {
       this.answer = resolve;
     });

@@ -50,6 +50,11 @@ const FAILURES: Record<string, (surface: SurfaceName, stream: boolean) => Behavi
   "answers 404": () => status(404),
   "answers 408": () => status(408),
   "answers 429": () => rateLimited(7),
+  "answers 498, as Groq does without capacity": () => status(498),
+  "answers 400 for want of credit": () =>
+    status(400, {}, "Your credit balance is too low to access the Anthropic API."),
+  "answers 413 at its tokens a minute": () =>
+    json({ error: { message: "Request too large", type: "tokens", code: "rate_limit_exceeded" } }, 413),
   "answers 500": () => status(500),
   "answers 502": () => status(502),
   "answers 503": () => status(503),

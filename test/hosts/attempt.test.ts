@@ -276,6 +276,58 @@ describe("retries", () => {
   }
 });
 
+describe("how long a host asks to be left alone", () => {
+  const retryInfo = JSON.stringify([
+    { error: { code: 429, message: "Quota.", details: [{ retryDelay: "7.5s" }] } },
+  ]);
+  test.each<[string, number, Record<string, string>, string | undefined, number]>([
+    ["seconds", 429, { "retry-after": "7" }, undefined, 7_000],
+    ["a fraction of one", 429, { "retry-after": "7.66" }, undefined, 7_660],
+    [
+      "milliseconds, as OpenAI and Azure have them beside seconds",
+      429,
+      { "retry-after": "8", "retry-after-ms": "7250" },
+      undefined,
+      7_250,
+    ],
+    ["in its words, as Google does", 429, {}, retryInfo, 7_500],
+    ["nonsense", 429, { "retry-after": "soon", "retry-after-ms": "-5" }, undefined, 0],
+    ["beside another status", 500, { "retry-after": "7" }, undefined, 0],
+  ])("%s", async (_how, status, headers, body, restMs) => {
+    await start({ a: { does: "fails", status, ms: 0, headers, ...(body === undefined ? {} : { body }) } });
+    expect(health.restMs(ROUTES[0]!)).toBe(restMs);
+  });
+});
+
+describe("what a host says of the gateway's account there", () => {
+  const say = (status: number, error: object): Deed => ({
+    does: "fails",
+    status,
+    ms: 0,
+    body: JSON.stringify({ error }),
+  });
+  const quota = say(429, { message: "You exceeded your current quota.", code: "insufficient_quota" });
+
+  test("concerns all of its models, and is no reason to give it fewer requests at once", async () => {
+    for (let count = 0; count < 3; count++) {
+      await start({ a: quota });
+      expect([...slots.lines()].map(({ cut }) => cut)).not.toContain(1);
+    }
+    expect(health.usable(route("a", { model: "another" }))).toBe(false);
+  });
+
+  test("rests it for nobody else, where only one balance meets it", async () => {
+    for (let count = 0; count < 3; count++) {
+      health.observe(ROUTES[0]!, servedIn(100));
+      await start(
+        { a: say(400, { message: "Your credit balance is too low." }) },
+        { balanceId: "bal_other" as BalanceId },
+      );
+    }
+    expect(health.usable(ROUTES[0]!)).toBe(true);
+  });
+});
+
 describe("a host that is just being probed", () => {
   const rest = (): void => {
     for (let count = 0; count < 3; count++) {

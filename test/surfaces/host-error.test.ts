@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { errorOf, readHostError } from "../../src/surfaces/host-error.ts";
+import type { HostError } from "../../src/surfaces/surface.ts";
 
 const read = (body: string) => readHostError(502, Buffer.from(body)).message;
 
@@ -20,4 +21,256 @@ describe("a page instead of an error", () => {
 
 test("an error whose code is no text is an error all the same", () => {
   expect(errorOf({ error: { message: "No.", code: { toString: 1 } } }, "")).toMatchObject({ message: "No." });
+});
+
+/** What providers were seen to answer. Each is the client's to mend (`request`), or none of the client's business. */
+const ERRORS: [string, unknown, Partial<HostError>][] = [
+  [
+    "OpenAI, of a field",
+    {
+      error: {
+        message: "Unsupported parameter: 'max_tokens' is not supported with this model.",
+        type: "invalid_request_error",
+        param: "max_tokens",
+        code: "unsupported_parameter",
+      },
+    },
+    { blames: "request", param: "max_tokens" },
+  ],
+  [
+    "OpenAI, without quota",
+    {
+      error: {
+        message: "You exceeded your current quota, please check your plan and billing details.",
+        type: "insufficient_quota",
+        param: null,
+        code: null,
+      },
+    },
+    { blames: "account" },
+  ],
+  [
+    "Anthropic, without credit",
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message:
+          "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.",
+      },
+    },
+    { blames: "account" },
+  ],
+  [
+    "Anthropic, at the workspace's limit",
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message:
+          "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+      },
+    },
+    { blames: "account" },
+  ],
+  [
+    "Anthropic, prompt and ceiling together",
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message:
+          "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
+      },
+    },
+    { blames: "request", contextTooLong: true },
+  ],
+  [
+    "Gemini, with a bad key",
+    [
+      {
+        error: {
+          code: 400,
+          message: "Please pass a valid API key.",
+          status: "INVALID_ARGUMENT",
+          details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }],
+        },
+      },
+    ],
+    { blames: "account" },
+  ],
+  [
+    "Gemini, from where it is not offered",
+    [
+      {
+        error: {
+          code: 400,
+          message: "User location is not supported for the API use.",
+          status: "FAILED_PRECONDITION",
+        },
+      },
+    ],
+    { blames: "account" },
+  ],
+  [
+    "Gemini, of a field that it does not know",
+    [
+      {
+        error: {
+          code: 400,
+          message: 'Invalid JSON payload received. Unknown name "store": Cannot find field.',
+          status: "INVALID_ARGUMENT",
+        },
+      },
+    ],
+    { blames: "request" },
+  ],
+  [
+    "Gemini, at its rate, with a time to come back",
+    [
+      {
+        error: {
+          code: 429,
+          message: "You exceeded your current quota. Please retry in 58.934310785s.",
+          status: "RESOURCE_EXHAUSTED",
+          details: [
+            { "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [] },
+            { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "58.5s" },
+          ],
+        },
+      },
+    ],
+    { restMs: 58_500 },
+  ],
+  [
+    "xAI, with a bad key",
+    {
+      code: "Client specified an invalid argument",
+      error: "Incorrect API key provided: na***ys. You can obtain an API key from https://console.x.ai.",
+    },
+    { blames: "account", kept: "an error" },
+  ],
+  [
+    "xAI, too long",
+    {
+      code: "Client specified an invalid argument",
+      error: "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+    },
+    { blames: "request", contextTooLong: true },
+  ],
+  [
+    "Groq, more than the account's tokens a minute",
+    {
+      error: {
+        message:
+          "Request too large for model `llama-3.1-8b-instant` on tokens per minute (TPM): Limit 6000, Requested 12328",
+        type: "tokens",
+        code: "rate_limit_exceeded",
+      },
+    },
+    { blames: "host" },
+  ],
+  [
+    "Groq, a call that its model spoilt",
+    {
+      error: {
+        message: "Failed to call a function. Please adjust your prompt.",
+        type: "invalid_request_error",
+        code: "tool_use_failed",
+        failed_generation: "<function=x>",
+      },
+    },
+    { blames: "host" },
+  ],
+  [
+    "Groq, a model that is gone",
+    {
+      error: {
+        message: "The model `qwen-qwq-32b` has been decommissioned and is no longer supported.",
+        type: "invalid_request_error",
+        code: "model_decommissioned",
+      },
+    },
+    { blames: "host" },
+  ],
+  [
+    "OpenRouter, a model that it does not know",
+    { error: { message: "deepseek/deepseek-chat-v4-0324:free is not a valid model ID", code: 400 } },
+    { blames: "host" },
+  ],
+  [
+    "Mistral, of a field",
+    {
+      object: "error",
+      message: {
+        detail: [
+          {
+            type: "extra_forbidden",
+            loc: ["body", "max_completion_tokens"],
+            msg: "Extra inputs are not permitted",
+            input: 32_000,
+          },
+          {
+            type: "extra_forbidden",
+            loc: ["body", "messages", 3, "assistant", "reasoning_content"],
+            msg: "Extra inputs are not permitted",
+            input: "a thought",
+          },
+        ],
+      },
+      type: "invalid_request_error",
+      param: null,
+      code: null,
+    },
+    {
+      message:
+        "max_completion_tokens: Extra inputs are not permitted; messages.3.assistant.reasoning_content: Extra inputs are not permitted",
+      param: "max_completion_tokens",
+      kept: "invalid_request_error",
+      blames: "request",
+    },
+  ],
+  [
+    "FastAPI, of a field",
+    { detail: [{ loc: ["body", "model"], msg: "Field required", type: "missing" }] },
+    { message: "model: Field required", param: "model", blames: "request" },
+  ],
+  [
+    "Cerebras, of a field",
+    {
+      message: "body.store: property 'body.store' is unsupported",
+      type: "invalid_request_error",
+      param: "validation_error",
+      code: "wrong_api_format",
+    },
+    { blames: "request", kept: "wrong_api_format" },
+  ],
+  [
+    "Together, too long",
+    { error: { message: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193." } },
+    { contextTooLong: true },
+  ],
+];
+
+test.each(ERRORS)("%s", (_provider, body, understood) => {
+  expect(readHostError(400, Buffer.from(JSON.stringify(body)))).toMatchObject(understood);
+});
+
+test("what a client wrote into a host's sentence does not speak for the host", () => {
+  for (const planted of [
+    "Your credit balance is too low",
+    "API key not valid",
+    "Invalid model: x",
+    "x is not a valid model ID",
+  ]) {
+    const message = `Invalid value: '${planted}'. Supported values are: 'auto' and 'none'.`;
+    expect(errorOf({ error: { message, type: "invalid_request_error" } }, "")).toMatchObject({
+      blames: "request",
+    });
+  }
+});
+
+test("hundreds of wrong fields are told as the first few", () => {
+  const detail = Array.from({ length: 500 }, (_, at) => ({ loc: ["body", at], msg: "Bad" }));
+  expect(errorOf({ detail }, "").message.split("; ")).toHaveLength(8);
 });

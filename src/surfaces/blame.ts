@@ -1,0 +1,61 @@
+/**
+ * Whom a host's error blames. Statuses tell less than they should: providers say 400 to a key that is wrong or has no credit, to a
+ * model that they have given up, and to an answer that their model spoilt. None of that is a word about the client's request:
+ * told as one, it would be the client's to mend, and no other host would be asked.
+ *
+ * Sentences count from their beginning only. Hosts repeat in them what a client sent (“Invalid value: '…'”), and nobody may
+ * speak for a host.
+ */
+export function blameOf(codes: readonly string[], message: string): Blame {
+  if (codes.some((code) => ACCOUNT_CODES.has(code)) || begins(message, ACCOUNT_SENTENCES)) return "account";
+  if (codes.some((code) => HOST_CODES.has(code)) || begins(message, HOST_SENTENCES)) return "host";
+  return "request";
+}
+
+/** `account`: the gateway's, at that host; all of the host's models are concerned. */
+export type Blame = "request" | "host" | "account";
+
+/** OpenAI ("Error codes"), Google (`google.rpc.ErrorInfo`), Moonshot, OpenAI's like. */
+const ACCOUNT_CODES: ReadonlySet<string> = new Set([
+  "insufficient_quota",
+  "billing_hard_limit_reached",
+  "billing_not_active",
+  "invalid_api_key",
+  "exceeded_current_quota_error",
+  "API_KEY_INVALID",
+]);
+
+/** Of statuses that would mean the request: Anthropic, Google and xAI answer 400, and xAI also 403 and 429. */
+const ACCOUNT_SENTENCES: readonly RegExp[] = [
+  /^your credit balance is too low/i,
+  /^you have reached your specified (workspace )?api usage limits/i,
+  /^api key (not valid|expired)/i,
+  /^incorrect api key provided/i,
+  /^user location is not supported/i,
+  /^your team .{0,80}(used all available credits|spending limit)/i,
+];
+
+/**
+ * Groq: 413 for what exceeds the account's tokens a minute, 498 for want of capacity, 400 for calls and JSON that the model spoilt
+ * and for models that are gone. Mistral and others: 400 for a model that they do not know, whose name is the route's, not the client's.
+ */
+const HOST_CODES: ReadonlySet<string> = new Set([
+  "rate_limit_exceeded",
+  "capacity_exceeded",
+  "tool_use_failed",
+  "json_validate_failed",
+  "model_not_found",
+  "model_not_available",
+  "model_decommissioned",
+  "invalid_model",
+]);
+
+/** Mistral, DeepSeek, OpenRouter. */
+const HOST_SENTENCES: readonly RegExp[] = [
+  /^invalid model:/i,
+  /^model not exist/i,
+  /^[\w./:@-]+ is not a valid model id$/i,
+];
+
+const begins = (message: string, sentences: readonly RegExp[]): boolean =>
+  sentences.some((sentence) => sentence.test(message));
