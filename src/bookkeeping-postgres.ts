@@ -22,7 +22,8 @@ import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
 import { CHANGES, PostgresRegistry } from "./store/postgres-registry.ts";
 import { UsageReader } from "./store/usage.ts";
 import type { Figure } from "./telemetry/metrics.ts";
-import type { Clock } from "./units/clock.ts";
+import { type Clock, epochMs } from "./units/clock.ts";
+import { isLaterThan } from "./units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "./units/usd.ts";
 
 /** One of many processes: its journal in the data folder or in PostgreSQL, everything else in PostgreSQL. */
@@ -115,6 +116,10 @@ export async function openPostgresBooks(
     credits: (balance, limit) => store.credits(balance, limit),
     async receipt(id) {
       await books.catchUp();
+      const found = await store.receipt(id);
+      if (found !== null || !isLaterThan(epochMs(clock.now() - LONGEST_REQUEST_MS), id)) return found;
+      // It may have ended at another node a moment ago, and be on its way from that one's journal.
+      await new Promise<void>((resolve) => void clock.after(SHIPPED_MS, resolve));
       return store.receipt(id);
     },
     async receipts(balance, filter, limit, before) {
@@ -178,6 +183,9 @@ function disklessBooks({ clock, log }: BookkeepingParts, store: PostgresHolds, n
 const CONNECTIONS = 8;
 const DEADLINE_MS = 5_000;
 const TEND_MS = 250;
+/** Nodes ship each 200 ms. */
+const SHIPPED_MS = 300;
+const LONGEST_REQUEST_MS = 3_600_000;
 /** Of `TEND_MS`. */
 const IDLE_EVERY = 40;
 

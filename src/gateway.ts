@@ -217,9 +217,11 @@ async function openRooms(parts: Parts) {
     state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
     slots: () => slots,
     health: () => health,
+    receipts: () => receipts,
   };
   const colleagues = parts.line === null ? null : new Colleagues(parts.line, clock, ownParts);
   const health = new Health(clock, colleagues?.rests);
+  const receipts = new Receipts(books, colleagues);
   const slots = new HostSlots(clock, colleagues?.places);
   const bodies = new ByteBudget(inForce.config.bodyMemoryBytes, clock);
   const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });
@@ -253,7 +255,7 @@ async function openRooms(parts: Parts) {
     freeRoutes,
     openStreams: new OpenStreams(),
     counting: new Counting(),
-    receipts: new Receipts(books),
+    receipts,
     suggest: (id: string) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
       allowancesOf(balance, blocks, inForce.config.openTier, pseudonym),

@@ -4,17 +4,28 @@ import type { ReceiptReader } from "./http/deps.ts";
 import type { StoredReceipt } from "./store/ledger-store.ts";
 import type { BalanceId, ReceiptId } from "./units/id.ts";
 
-/** The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are not written down. */
+/**
+ * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are not written
+ * down. Of several workers, each remembers its own.
+ */
 export class Receipts implements ReceiptReader {
   readonly receipts: ReceiptReader["receipts"];
   private readonly refused = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED });
 
-  constructor(private readonly books: ReceiptReader) {
+  constructor(
+    private readonly books: ReceiptReader,
+    private readonly colleagues: Pick<ReceiptReader, "receipt"> | null,
+  ) {
     this.receipts = books.receipts;
   }
 
   async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
-    return this.refused.get(id) ?? this.books.receipt(id);
+    const here = this.refusedHere(id) ?? (await this.books.receipt(id));
+    return here ?? this.colleagues?.receipt(id) ?? null;
+  }
+
+  refusedHere(id: ReceiptId): StoredReceipt | null {
+    return this.refused.get(id) ?? null;
   }
 
   keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void {

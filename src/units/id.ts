@@ -30,5 +30,9 @@ export function newReceiptId(at: EpochMs, random: RandomBytes): ReceiptId {
   return `rcpt_${base58(at, TIME_CHARACTERS)}${randomBase58(ID_CHARACTERS - TIME_CHARACTERS, random)}`;
 }
 
+/** Whether the request began after `at`; of what is no receipt's id, anything. */
+export const isLaterThan = (at: EpochMs, id: ReceiptId): boolean =>
+  id > `rcpt_${base58(at, TIME_CHARACTERS)}`;
+
 /** Milliseconds until the year 6000. */
 const TIME_CHARACTERS = 8;

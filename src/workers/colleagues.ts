@@ -2,8 +2,10 @@ import { type Throttles, throttlesOf } from "../http/address.ts";
 import type { HostsNow } from "../http/deps.ts";
 import type { HostSlots, Sharing } from "../limits/host-slots.ts";
 import type { Health, HostRest } from "../routing/health.ts";
+import type { StoredReceipt } from "../store/ledger-store.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";
+import type { ReceiptId } from "../units/id.ts";
 import type { Answers, Line, Question, ToWorker, WorkerState } from "./messages.ts";
 
 /** What one worker shares with the others, through the supervisor. */
@@ -39,12 +41,23 @@ export class Colleagues {
     return this.ask({ about: "hosts" });
   }
 
+  /** Of a request that another worker refused. */
+  receipt(receipt: ReceiptId): Promise<StoredReceipt | null> {
+    return this.ask({ about: "receipt", receipt });
+  }
+
   private hear(message: ToWorker): void {
     switch (message.kind) {
       case "answer":
         return this.open.get(message.id)?.(message.answer);
       case "tell":
         return this.line.send({ kind: "told", round: message.round, state: this.own.state() });
+      case "look":
+        return this.line.send({
+          kind: "looked",
+          search: message.search,
+          receipt: this.own.receipts().refusedHere(message.receipt),
+        });
       case "places_given":
         return this.own.slots().given(message.host, message.most, message.count);
       case "places_recalled":
@@ -76,6 +89,7 @@ export interface OwnParts {
   state(): WorkerState;
   slots(): Pick<HostSlots, "given" | "recalled">;
   health(): Pick<Health, "told">;
+  receipts(): { refusedHere(id: ReceiptId): StoredReceipt | null };
 }
 
 /** The supervisor itself waits half a second for the slowest worker. */

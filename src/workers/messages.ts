@@ -1,13 +1,16 @@
 import type { Throttled } from "../http/address.ts";
 import type { HostsNow } from "../http/deps.ts";
 import type { HostRest } from "../routing/health.ts";
+import type { StoredReceipt } from "../store/ledger-store.ts";
 import type { Metric } from "../telemetry/metric.ts";
+import type { ReceiptId } from "../units/id.ts";
 
 /** What a worker tells its supervisor. Both are of one build, so that nothing here is ever read by another version. */
 export type FromWorker =
   | { readonly kind: "question"; readonly id: number; readonly ask: Question }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }
   | { readonly kind: "told"; readonly round: number; readonly state: WorkerState }
+  | { readonly kind: "looked"; readonly search: number; readonly receipt: StoredReceipt | null }
   | PlacesMessage
   | RestMessage;
 
@@ -34,6 +37,8 @@ export interface RestMessage {
 export type Question =
   | { readonly about: "metrics" }
   | { readonly about: "hosts" }
+  /** In the memory of another worker. */
+  | { readonly about: "receipt"; readonly receipt: ReceiptId }
   | {
       readonly about: "throttle";
       readonly throttled: Throttled;
@@ -45,6 +50,7 @@ export type Question =
 export interface Answers {
   readonly metrics: readonly Metric[];
   readonly hosts: HostsNow;
+  readonly receipt: StoredReceipt | null;
   /** Null: it was taken; or seconds until one is free. */
   readonly throttle: number | null;
 }
@@ -52,6 +58,7 @@ export interface Answers {
 /** What the supervisor tells a worker. */
 export type ToWorker =
   | { readonly kind: "tell"; readonly round: number }
+  | { readonly kind: "look"; readonly search: number; readonly receipt: ReceiptId }
   | {
       readonly kind: "places_given" | "places_recalled";
       readonly host: string;

@@ -5,6 +5,7 @@ import type { Clock } from "../units/clock.ts";
 import type { Answers, FromWorker, Question, ToWorker } from "./messages.ts";
 import { Places } from "./places.ts";
 import { RollCall } from "./roll-call.ts";
+import { Search } from "./search.ts";
 
 /**
  * `workers: N`: so many gateways on one port, each a node of the shared store with a data folder of its own. The kernel
@@ -14,6 +15,7 @@ import { RollCall } from "./roll-call.ts";
 export class Supervisor {
   private readonly workers: Worker[];
   private readonly rollCall: RollCall;
+  private readonly search: Search;
   private readonly places: Places;
   private readonly throttles: Record<Throttled, AddressThrottle>;
   private stopping = false;
@@ -32,6 +34,7 @@ export class Supervisor {
       if (worker !== undefined) send(worker, message);
     });
     this.throttles = throttlesOf(() => new AddressThrottle(options.clock));
+    this.search = new Search(options.clock);
     this.rollCall = new RollCall(options.clock, () =>
       this.workers.map((worker) => ({
         number: worker.number,
@@ -93,6 +96,8 @@ export class Supervisor {
     switch (message.kind) {
       case "told":
         return this.rollCall.told(worker.number, message.round, message.state);
+      case "looked":
+        return this.search.looked(message.search, message.receipt);
       case "given_back":
         return this.throttles[message.throttled].giveBack(message.block);
       case "question":
@@ -101,26 +106,40 @@ export class Supervisor {
       case "places_returned":
         return this.places.hear(worker.number, message);
       case "rests":
-        for (const other of this.workers) if (other !== worker) send(other, message);
+        for (const other of this.others(worker)) send(other, message);
     }
   }
 
   private async answer(worker: Worker, { id, ask }: FromWorker & { kind: "question" }): Promise<void> {
     const { child } = worker;
-    const answer = await this.answerTo(ask);
+    const answer = await this.answerTo(ask, worker);
     // Another process in its place has asked nothing.
     if (worker.child === child) send(worker, { kind: "answer", id, answer });
   }
 
-  private answerTo(question: Question): Answers[keyof Answers] | Promise<Answers[keyof Answers]> {
+  private answerTo(
+    question: Question,
+    asker: Worker,
+  ): Answers[keyof Answers] | Promise<Answers[keyof Answers]> {
     switch (question.about) {
       case "metrics":
         return this.rollCall.metrics();
       case "hosts":
         return this.rollCall.hosts();
+      case "receipt":
+        return this.search.find(
+          question.receipt,
+          this.others(asker).map((worker) => ({
+            look: (search, receipt) => send(worker, { kind: "look", search, receipt }),
+          })),
+        );
       case "throttle":
         return this.throttles[question.throttled].take(question.block, question.limit);
     }
+  }
+
+  private others(than: Worker): readonly Worker[] {
+    return this.workers.filter((worker) => worker !== than && worker.serving);
   }
 
   private ended(worker: Worker, served: boolean, startedMs: number): void {

@@ -156,6 +156,22 @@ describeOnPostgres("what several workers show as one", (cluster) => {
     held = null;
   }, 30_000);
 
+  test("whichever worker is asked finds a receipt at once, of a refused request too", async () => {
+    const authorization = `Bearer ${key}`;
+    const found: string[] = [];
+    for (let time = 0; time < 10; time++) {
+      const model = time % 2 === 0 ? "test/model" : "test/none";
+      const body = JSON.stringify({ model, max_tokens: 10, messages: [{ role: "user", content: "Hi" }] });
+      const answer = await ask("/v1/chat/completions", { method: "POST", headers: { authorization }, body });
+      const receipt = answer.headers.get("x-gateway-receipt");
+      const { state } = await (await ask(`/v1/receipts/${receipt}`, { headers: { authorization } })).json();
+      found.push(state);
+    }
+    expect(found).toEqual(Array.from({ length: 5 }, () => ["settled", "refused"]).flat());
+    const none = await ask(`/v1/receipts/rcpt_${"1".repeat(22)}`, { headers: { authorization } });
+    expect(none.status).toBe(400);
+  }, 30_000);
+
   test("a worker that is stopped is said to be silent, and no sum falls", async () => {
     // What it did since it was last heard is not known once it is silent.
     await scrape();
@@ -164,7 +180,7 @@ describeOnPostgres("what several workers show as one", (cluster) => {
     try {
       const samples = await scrape();
       expect(samples.get('gateway_workers{state="silent"}')).toBe(1);
-      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([83, 83]);
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([88, 88]);
       const memory = [...samples.keys()].filter((name) => name.startsWith("process_resident_memory_bytes"));
       expect(memory).toHaveLength(1);
     } finally {
@@ -177,12 +193,12 @@ describeOnPostgres("what several workers show as one", (cluster) => {
     process.kill(dying!, "SIGKILL");
     for (;;) {
       const samples = await scrape();
-      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([83, 83]);
+      expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([88, 88]);
       if (samples.get('gateway_workers{state="answered"}') === 2) break;
     }
     await chat(20);
     const samples = await scrape();
-    expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([103, 103]);
+    expect([samples.get(SERVED), samples.get(COUNTED)]).toEqual([108, 108]);
     expect(samples.get("gateway_worker_restarts_total")).toBe(1);
     expect(mostAtHost).toBe(PLACES);
   }, 30_000);
