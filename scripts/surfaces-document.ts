@@ -42,6 +42,10 @@ both fields as they came: what it does with them is its own.
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
 reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false; the tool runner of
 Anthropic's SDK asks for a thread and goes on without one by itself.
+
+A client of \`responses\` that leaves \`store\` out, as OpenAI's Agents SDK does, believes that thoughts are kept by their ids. It is
+given them encrypted unasked, where it speaks of \`reasoning\` to a host of its own language, and from hosts of the others always; it
+sends them back by itself. An earlier thought of which it has the id alone is left out, because the host would refuse the whole request.
 `;
 
 function section(client: SurfaceName): string {

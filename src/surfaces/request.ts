@@ -137,13 +137,9 @@ export function passedChanges({ json, stream }: GenerationRequest, target: HostT
 }
 
 /** Thoughts that another language sealed are nothing to this host: what is left out is told. */
-export function leaveOutSeals(
-  { body, json }: GenerationRequest,
-  member: "messages" | "input",
-  changes: BodyChanges,
-): void {
+export function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges): void {
   if (!mayHoldSeals(body)) return;
-  changes.set(member, JSON.stringify(withoutSeals(json[member])));
+  changes.set("messages", JSON.stringify(withoutSeals(json.messages)));
   changes.omitted.push("reasoning");
 }
 

@@ -73,7 +73,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
     const field = target.quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens";
     changes.set(field, String(target.maxOutputTokens));
   }
-  leaveOutSeals(request, "messages", changes);
+  leaveOutSeals(request, changes);
   return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
 }
 

@@ -70,9 +70,12 @@ export const ENCRYPTED = "reasoning.encrypted_content";
 export const LOGPROBS = "message.output_text.logprobs";
 const INCLUDABLE = new Set([ENCRYPTED, LOGPROBS]);
 
-/** Whether the client wants its thoughts back, to send them again. */
-export const wantsEncrypted = (json: Json): boolean =>
-  Array.isArray(json.include) && json.include.includes(ENCRYPTED);
+/**
+ * Whether the client sends thoughts back: it says so, or leaves `store` at OpenAI's default, and then believes that the host
+ * keeps what it sends back by its id.
+ */
+export const wantsEncrypted = ({ store, include }: Json): boolean =>
+  store !== false || (Array.isArray(include) && include.includes(ENCRYPTED));
 
 const systemTurn = (text: string): Turn => ({ role: "system", parts: [textPart(text)] });
 

@@ -4,17 +4,10 @@ import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
-import {
-  checkCount,
-  invalid,
-  leaveOutSeals,
-  passedChanges,
-  readBody,
-  readCeiling,
-  toRequest,
-} from "../request.ts";
+import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import { carryThoughts } from "./carried-thoughts.ts";
 import { ResponsesCollector } from "./collector.ts";
 import { ResponsesJudge } from "./judge.ts";
 
@@ -90,7 +83,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
-  leaveOutSeals(request, "input", changes);
+  carryThoughts(request, changes);
   return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
 }
 

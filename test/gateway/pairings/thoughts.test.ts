@@ -29,7 +29,7 @@ const ANSWERS: Readonly<Record<SurfaceName, Transcript>> = {
 const SECRETS = ["EqQBCgIYAhIM1gbcDa9GJwZA2b3h", "EmwKAhgBEgy3va3pzix", "gAAAAABpDxsDaUg", "gwseal"];
 
 /** Asks, then asks again with the answer and results for its calls behind it. */
-type Conversation = (first: string, second: string, stream: boolean) => Promise<unknown>;
+type Conversation = (first: string, second: string, stream: boolean, stored?: boolean) => Promise<unknown>;
 
 const CONVERSATIONS: Readonly<Record<SurfaceName, Conversation>> = {
   "chat.completions": async (first, second) => {
@@ -44,16 +44,15 @@ const CONVERSATIONS: Readonly<Record<SurfaceName, Conversation>> = {
     if (message.tool_calls === undefined) messages.push({ role: "user", content: "Sure?" });
     return chat.completions.create({ ...body, model: second });
   },
-  responses: async (first, second, stream) => {
+  responses: async (first, second, stream, stored = false) => {
     const { responses } = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/v1`, maxRetries: 0 });
     const input: Loose[] = [{ role: "user", content: "How warm is it?" }];
     const body = {
       input,
       max_output_tokens: 21_000,
       reasoning: { effort: "high" as const, summary: "auto" as const },
-      include: ["reasoning.encrypted_content" as const],
       tools: [TOOL.responses],
-      store: false,
+      ...believing(stored),
     };
     const { output } = stream
       ? await responses.stream({ ...body, model: first }).finalResponse()
@@ -84,6 +83,10 @@ const CONVERSATIONS: Readonly<Record<SurfaceName, Conversation>> = {
     return client.messages.create({ ...body, model: second });
   },
 };
+
+/** Knows nothing of encrypted thoughts, as OpenAI's Agents SDK by default: it believes that items are kept by their ids. */
+const believing = (stored: boolean) =>
+  stored ? {} : { include: ["reasoning.encrypted_content" as const], store: false };
 
 const SCHEMA = { type: "object" as const, properties: { city: { type: "string" } } };
 const TOOL = {
@@ -137,5 +140,15 @@ describe.each(SURFACE_NAMES.flatMap((client) => SURFACE_NAMES.map((host) => [cli
       for (const secret of SECRETS) expect(sent).not.toContain(secret);
       expect(sent).toContain("How warm is it?");
     });
+  },
+);
+
+test.each(SURFACE_NAMES)(
+  "a client that believes in stored items has thoughts of a %s host too",
+  async (host) => {
+    house.answers = [ANSWERS[host]];
+    await CONVERSATIONS.responses(`${host}/model`, `${host}/model`, true, true);
+    RETURNED[host](house.sent());
+    if (host === "responses") expect(house.sent(2).include).toEqual(["reasoning.encrypted_content"]);
   },
 );
