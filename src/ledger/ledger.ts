@@ -32,7 +32,9 @@ import {
 import {
   allowanceShortfall,
   BOOKS_AWAY,
+  type CapShortfall,
   capShortfall,
+  laterOf,
   type RateShortfall,
   rateShortfall,
   type Shortfall,
@@ -87,8 +89,8 @@ export class Ledger {
   }
 
   /**
-   * Takes all that the request wants, or says what is short and takes nothing. Cheapest and soonest mended first: the
-   * request rate, the token rate, the allowance, the balance, the day, the month, the budgets in the key's order.
+   * Takes all that the request wants, or says what is short and takes nothing: the allowance, the request rate, the token
+   * rate, the balance, or of the day, the month and the budgets the one that makes room last.
    */
   admit(lane: Lane, want: Want): Reservation | Shortfall {
     assert(lane.covers(want.at), "admission with counters of another day");
@@ -279,6 +281,11 @@ export class Ledger {
 
   private shortfall(lane: Lane, want: Want, nowMs: number): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
+    // Before the rates: whoever is told to wait a minute must not learn after it that the day's allowance is spent.
+    for (const allowance of want.allowances) {
+      const counter = this.counters.get(allowanceCounter(allowance.owner, want.at))!;
+      if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, want.at);
+    }
     const { rpmLimit, freeRpmLimit, tpmLimit } = want;
     if (rpmLimit !== null && lane.requests.taken(nowMs) + 1 > Math.min(rpmLimit, lane.requestShare.granted)) {
       return rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs);
@@ -295,10 +302,6 @@ export class Ledger {
     ) {
       return rateShortfall("tpm_limit", tpmLimit, lane.tokens, want.rateTokens, nowMs);
     }
-    for (const allowance of want.allowances) {
-      const counter = this.counters.get(allowanceCounter(allowance.owner, want.at))!;
-      if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, want.at);
-    }
     return this.moneyShortfall(lane.purse, want, want.amount);
   }
 
@@ -308,23 +311,25 @@ export class Ledger {
     const { credited, counter } = balance;
     if (counter.room(credited) < amount) return { what: "balance", available: counter.room(credited) };
     // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it counted.
+    let last: CapShortfall | null = null;
     const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
     if (day.room(dailyLimit) < amount) {
-      return capShortfall("daily_limit_usd", day, dailyLimit, amount, windowAt("day", at).resetsAt);
+      last = capShortfall("daily_limit_usd", day, dailyLimit, amount, windowAt("day", at).resetsAt);
     }
     const monthlyLimit = key.monthlyLimit ?? MAX_NANO_USD;
     if (month.room(monthlyLimit) < amount) {
       const { resetsAt } = windowAt("month", at);
-      return capShortfall("monthly_limit_usd", month, monthlyLimit, amount, resetsAt);
+      last = laterOf(last, capShortfall("monthly_limit_usd", month, monthlyLimit, amount, resetsAt));
     }
     for (const budget of want.budgets) {
       const budgeted = this.counters.get(budgetCounter(budget.id, budget.window, at))!;
       if (budgeted.room(budget.cap) < amount) {
         const { resetsAt } = windowAt(budget.window, at);
-        return { ...capShortfall("budget", budgeted, budget.cap, amount, resetsAt), budget: budget.name };
+        const short = capShortfall("budget", budgeted, budget.cap, amount, resetsAt);
+        last = laterOf(last, { ...short, budget: budget.name });
       }
     }
-    return null;
+    return last;
   }
 
   /** Everything that other ledgers may share, with its limit and what the request takes of it. */

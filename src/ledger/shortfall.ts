@@ -39,7 +39,7 @@ interface BalanceShortfall {
 }
 
 /** A cap on spending; `budget` is the name of one, `resetsAt` null for a window that never ends. */
-interface CapShortfall {
+export interface CapShortfall {
   readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget";
   readonly budget?: string;
   readonly cap: NanoUsd;
@@ -74,3 +74,11 @@ export const capShortfall = (
   amount: NanoUsd,
   resetsAt: EpochMs | null,
 ): CapShortfall => ({ what, cap, spent: (spent + elsewhere) as NanoUsd, held, amount, resetsAt });
+
+/** The one that makes room last, so that whoever waits for it need not wait again; the first of two that make room together. */
+export const laterOf = (one: CapShortfall | null, other: CapShortfall): CapShortfall =>
+  one === null || roomAt(other) > roomAt(one) ? other : one;
+
+/** The end of the window where it is spent; where open requests hold the rest, any moment may make room. */
+const roomAt = ({ spent, amount, cap, resetsAt }: CapShortfall): number =>
+  spent + amount > cap ? (resetsAt ?? Infinity) : 0;

@@ -120,6 +120,18 @@ test("its own rate counts free requests only, and says that the operator sets it
   await strict.close();
 });
 
+test("a spent allowance is named before the minute's rate: waiting a minute would not help", async () => {
+  const both = await opened("4");
+  const { key } = await both.key(0);
+  const codes = [];
+  for (let index = 0; index < 5; index++) {
+    const { status: code, json: body } = await both.chat(key, { model: "test/model:free" });
+    codes.push(body?.error?.code ?? code);
+  }
+  expect(codes).toEqual([200, 200, 200, 200, "free_quota_exceeded"]);
+  await both.close();
+});
+
 test("a paid answer has no such header", async () => {
   const { key } = await gateway.key(1);
   const answer = await ask(key, {}, { model: "test/model" });

@@ -126,7 +126,7 @@ test("what is refused takes nothing from anything", async () => {
   expect(shortOf(await ask(books, 0, key))).toBe("rpm_limit");
 });
 
-test("refusals come in the documented order: rates, allowance, balance, day, month, budgets in the key's order", async () => {
+test("refusals come in the documented order: allowance, rates, balance, and of the caps the one that holds longest", async () => {
   const books = open(0);
   const limits = { rpmLimit: 0, tpmLimit: 0, dailyLimit: ZERO_USD, monthlyLimit: ZERO_USD };
   const budgets = [budgetOf("one", 0), budgetOf("two", 0)];
@@ -134,11 +134,11 @@ test("refusals come in the documented order: rates, allowance, balance, day, mon
   const order: string[] = [];
   const steps: [Partial<Key>, Partial<Want>, number][] = [
     [limits, { budgets, allowances }, 0],
-    [{ ...limits, rpmLimit: null }, { budgets, allowances }, 0],
-    [{ ...limits, rpmLimit: null, tpmLimit: null }, { budgets, allowances }, 0],
+    [limits, { budgets }, 0],
+    [{ ...limits, rpmLimit: null }, { budgets }, 0],
     [{ ...limits, rpmLimit: null, tpmLimit: null }, { budgets }, 0],
     [{ ...limits, rpmLimit: null, tpmLimit: null }, { budgets }, 100],
-    [{ monthlyLimit: ZERO_USD }, { budgets }, 0],
+    [{ dailyLimit: ZERO_USD }, { budgets }, 0],
     [{}, { budgets }, 0],
   ];
   for (const [keyLimits, more, credit] of steps) {
@@ -146,14 +146,45 @@ test("refusals come in the documented order: rates, allowance, balance, day, mon
     order.push(shortOf(await ask(books, 1, keyOf(keyLimits), more)));
   }
   expect(order).toEqual([
+    "allowance",
     "rpm_limit",
     "tpm_limit",
-    "allowance",
     "balance",
-    "daily_limit_usd",
     "monthly_limit_usd",
+    "daily_limit_usd",
     "budget",
   ]);
+});
+
+describe("of several caps without room, the refusal is about the one that makes room last", () => {
+  const both = { dailyLimit: 100 as NanoUsd, monthlyLimit: 100 as NanoUsd };
+  const total = { ...budgetOf("total", 100), window: "total" as const };
+
+  test.each<[string, Partial<Key>, readonly Budget[], string]>([
+    ["the day and the month", both, [], "monthly_limit_usd"],
+    [
+      "the day and a budget of the day",
+      { dailyLimit: 100 as NanoUsd },
+      [budgetOf("day", 100)],
+      "daily_limit_usd",
+    ],
+    ["the month and a budget without an end", both, [budgetOf("day", 100), total], "budget total"],
+  ])("%s are spent", async (_name, limits, budgets, what) => {
+    const books = open(1_000);
+    const reservation = admitted(await ask(books, 100, keyOf(limits), { budgets }));
+    books.ledger.settle(reservation, ending(100), () => "{}");
+    const short = (await ask(books, 10, keyOf(limits), { budgets })) as { what: string; budget?: string };
+    expect([short.what, short.budget].join(" ").trim()).toBe(what);
+  });
+
+  test("the month is only held by an open request, which may end at any moment; the day is spent", async () => {
+    const books = open(1_000);
+    const spent = admitted(await ask(books, 100, keyOf({ dailyLimit: 100 as NanoUsd })));
+    books.ledger.settle(spent, ending(100), () => "{}");
+    admitted(await ask(books, 200, keyOf({ monthlyLimit: 300 as NanoUsd })));
+    const limits = { dailyLimit: 100 as NanoUsd, monthlyLimit: 300 as NanoUsd };
+    expect(shortOf(await ask(books, 10, keyOf(limits)))).toBe("daily_limit_usd");
+  });
 });
 
 describe("settling", () => {
