@@ -227,6 +227,7 @@ async function openRooms(parts: Parts) {
   const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });
   const roads = {
     usable: health.usable.bind(health),
+    unproven: health.unproven.bind(health),
     restMs: health.restMs.bind(health),
     chance: chanceOf(random),
     verifiedFree: health.verifiedFree.bind(health),

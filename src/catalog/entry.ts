@@ -58,7 +58,6 @@ export function catalogEntries(
 export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry {
   const paid = model.routes.filter(({ free, price }) => !free && price !== null);
   const free = model.routes.filter((route) => route.free && roads.verifiedFree(route));
-  const serving = [...paid, ...free].filter((route) => roads.usable(route));
   const price = model.price ?? paid[0]?.price ?? null;
   return {
     id: model.id,
@@ -68,9 +67,15 @@ export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry 
     price: price === null ? null : priceEntry(price),
     surfaces: SURFACE_NAMES.filter((surface) => model.routes.some((route) => speaks(route, surface, roads))),
     free: free.length > 0,
-    available: serving.length > 0,
+    available: servingRoutes(model, roads).length > 0,
   };
 }
+
+/** To which a request would be sent right now. */
+export const servingRoutes = ({ routes }: Model, roads: RoadConditions): Route[] =>
+  routes.filter(
+    (route) => (route.free ? roads.verifiedFree(route) : route.price !== null) && roads.usable(route),
+  );
 
 const priceEntry = (price: Price): PriceEntry => ({
   input: usdPerMillion(price.input),

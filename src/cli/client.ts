@@ -73,7 +73,8 @@ export class Client {
     }
     throw new Failure(
       EXIT.refused,
-      printable(message),
+      // Each mistake of a configuration stands on a line of its own.
+      message.split("\n").map(printable).join("\n"),
       NEXT[code ?? ""] ?? `The gateway answered ${status}; receipt ${receipt ?? "none"}.`,
     );
   }

@@ -1,7 +1,7 @@
 import { type AuditAnswer, type BalanceRow, type HostRow, limitInForce } from "../dashboard/admin/answers.ts";
 import { adminClient } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
-import { counted, type Place, pairs, show, table } from "./console.ts";
+import { counted, type Place, pairs, printable, show, table } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { withProgress } from "./progress.ts";
 
@@ -165,7 +165,20 @@ export async function listHosts(options: OperationOptions, place: Place): Promis
         host.base_url,
       ]),
     ),
+    ...data.flatMap(failures),
   ]);
+}
+
+/** Of each of its models that has failed, how often and why it did last. */
+function failures({ id, routes }: HostRow): string[] {
+  const models = new Map(routes.map((route) => [route.host_model, route]));
+  return [...models.values()].flatMap(({ host_model, served, failed, last_failure }) =>
+    last_failure === null
+      ? []
+      : [
+          `${id}, ${printable(host_model)}: ${failed} of ${served + failed} failed, last at ${last_failure.at}: ${printable(last_failure.detail)}`,
+        ],
+  );
 }
 
 function mostAtOnce(host: HostRow): string {

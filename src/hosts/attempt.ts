@@ -375,7 +375,7 @@ function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: Bal
       return { kind: "nothing" };
     default: {
       const { wholeHost = false, restMs = null, certain = outcome.kind === "unreachable" } = outcome;
-      return { kind: "failed", wholeHost, restMs, by, doubtful: !certain };
+      return { kind: "failed", wholeHost, restMs, by, doubtful: !certain, detail: outcome.message };
     }
   }
 }

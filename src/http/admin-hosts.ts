@@ -1,5 +1,6 @@
 import type { Catalog, Host, Route } from "../catalog/catalog.ts";
 import { type RouteReport, routeKey } from "../routing/route-report.ts";
+import { isoTime } from "../units/clock.ts";
 import { ADMIN } from "./admin-schemas.ts";
 import { guarded } from "./admin-token.ts";
 import type { HostsNow, HttpDeps } from "./deps.ts";
@@ -44,8 +45,6 @@ function hostView(
   lines: HostsNow["lines"],
 ) {
   const views = routes.map((to) => routeView(to, known.get(routeKey(host.id, to.route.model))));
-  const usable = views.filter((view) => view.usable).length;
-  const resting = views.some((view) => view.resting_workers > 0);
   const line = lines.find((one) => one.host === host.id);
   return {
     id: host.id,
@@ -55,8 +54,7 @@ function hostView(
     speaks: host.speaks,
     auth: host.auth,
     has_api_key: host.apiKey !== null,
-    // A host that no model uses is not known to fail.
-    state: host.paused ? "paused" : !resting ? "available" : usable === 0 ? "resting" : "degraded",
+    state: host.paused ? "paused" : stateOf(views),
     max_concurrent: host.maxConcurrent ?? null,
     limit: line?.limit ?? null,
     cut_workers: line?.cut ?? 0,
@@ -65,6 +63,18 @@ function hostView(
     routes: views,
   };
 }
+
+type RouteView = ReturnType<typeof routeView>;
+
+/** A host that no model uses is not known to fail. */
+function stateOf(routes: readonly RouteView[]) {
+  if (routes.every(isWell)) return "available";
+  if (routes.every(({ usable }) => !usable)) return "resting";
+  return routes.some(isWell) ? "degraded" : "unproven";
+}
+
+const isWell = ({ resting_workers, unproven_workers }: RouteView): boolean =>
+  resting_workers === 0 && unproven_workers === 0;
 
 /** Times and rates are moving averages; null before the first stream. A route that a reload has just added is not known yet. */
 function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined) {
@@ -76,6 +86,12 @@ function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined) 
     verified_free: known?.verifiedFree ?? false,
     usable: known === undefined || known.usable > 0,
     resting_workers: known?.resting ?? 0,
+    unproven_workers: known?.unproven ?? 0,
+    served: known?.served ?? 0,
+    failed: known?.failed ?? 0,
+    last_failure: known?.lastFailure
+      ? { at: isoTime(known.lastFailure.at), detail: known.lastFailure.detail }
+      : null,
     first_token_ms: rounded(known?.firstTokenMs),
     tokens_per_second: rounded(known?.tokensPerSecond),
   };

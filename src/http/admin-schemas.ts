@@ -88,7 +88,8 @@ const HostAnswer = answerOf(
     speaks: Type.Array(oneOf(SURFACE_NAMES)),
     auth: oneOf(["bearer", "x-api-key"]),
     has_api_key: Type.Boolean(),
-    state: oneOf(["available", "degraded", "resting", "paused"]),
+    // Unproven: it has rested after failures, and served nobody since.
+    state: oneOf(["available", "degraded", "unproven", "resting", "paused"]),
     max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
     limit: orNone(
       Type.Integer({ description: "requests that it is given at once now; null before its first request" }),
@@ -107,6 +108,12 @@ const HostAnswer = answerOf(
         verified_free: Type.Boolean(),
         usable: Type.Boolean({ description: "not resting after failures, at one worker at least" }),
         resting_workers: Type.Integer({ description: "workers at which it rests" }),
+        unproven_workers: Type.Integer({
+          description: "workers at which it has rested after failures, and served nobody since",
+        }),
+        served: Type.Integer({ description: "attempts since the start" }),
+        failed: Type.Integer({ description: "attempts since the start, streams that broke off too" }),
+        last_failure: orNone(answerOf({ at: time, detail: Type.String() })),
         first_token_ms: average,
         tokens_per_second: average,
       }),

@@ -1,6 +1,5 @@
 import type { AccountDesk } from "../accounts/desk.ts";
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
-import type { RoadConditions } from "../catalog/entry.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { Answer, Call } from "../generation/answer.ts";
@@ -20,6 +19,7 @@ import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Throttles } from "./address.ts";
 import type { Networks } from "./networks.ts";
+import type { StatusRoads } from "./status-page.ts";
 
 /** Everything the HTTP floor is handed. Functions answer anew after a reload. */
 export interface HttpDeps {
@@ -40,7 +40,7 @@ export interface HttpDeps {
   /** Input tokens of a Messages request; refused for a model that the key could not name in one. */
   countTokens(body: Uint8Array, key: Key): Promise<number | Refusal>;
   catalog(): Catalog;
-  readonly roads: RoadConditions & Pick<Roads, "speed">;
+  readonly roads: StatusRoads & Pick<Roads, "speed">;
   /** Of all workers. */
   hostsNow(): Promise<HostsNow>;
   /** Of every host of the catalog, as this process knows them. */

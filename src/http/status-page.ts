@@ -1,5 +1,5 @@
-import type { Catalog } from "../catalog/catalog.ts";
-import { type CatalogEntry, catalogEntries, type RoadConditions } from "../catalog/entry.ts";
+import type { Catalog, Route } from "../catalog/catalog.ts";
+import { type CatalogEntry, catalogEntries, type RoadConditions, servingRoutes } from "../catalog/entry.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { HostSum, ModelSum, StretchSum, UsageSums } from "../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
@@ -9,22 +9,22 @@ import { escapeHtml, makePage, type Page } from "./page.ts";
  * For the public: which models are served right now, whether their hosts answer, and how both did over the last day. Shares
  * only, no numbers of requests: how much a gateway is used is its operator's business.
  */
-export function statusPage(catalog: Catalog, roads: RoadConditions, day: DayReport): Page {
+export function statusPage(catalog: Catalog, roads: StatusRoads, day: DayReport): Page {
   const { sums, now } = day;
   const entries = catalogEntries(catalog, roads);
-  const down = entries.filter(({ available }) => !available).length;
+  const states = entries.map((entry) => modelState(entry, catalog, roads));
   const models = new Map(sums?.models.map((sum) => [sum.model, sum]));
   const hosts = new Map(sums?.hosts.map((sum) => [sum.host, sum]));
   return makePage(
     "Status",
     STYLE,
-    `<header class="banner ${down === 0 ? "fine" : "troubled"}">
-<h1>${summary(entries.length, down)}</h1>
+    `<header class="banner ${states.every((state) => state === "closed") ? "fine" : "troubled"}">
+<h1>${summary(states)}</h1>
 <p>As of ${isoTime(now).slice(11, 16)} UTC, and the 24 hours before.</p>
 </header>
 <section aria-labelledby="models"><h2 id="models">Models</h2>
 <div class="list">
-${entries.map((entry) => modelRow(entry, models.get(entry.id), hoursOf(entry.id, day))).join("\n")}
+${entries.map((entry, at) => modelRow(entry, states[at]!, models.get(entry.id), hoursOf(entry.id, day))).join("\n")}
 </div></section>
 <section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>
 <div class="list">
@@ -34,6 +34,11 @@ ${day.hosts
   .join("\n")}
 </div></section>`,
   );
+}
+
+export interface StatusRoads extends RoadConditions {
+  /** It has rested after failures, and served nobody since. */
+  unproven(route: Route): boolean;
 }
 
 export interface DayReport {
@@ -47,15 +52,29 @@ export interface DayReport {
 export const STATUS_STRETCH_MS = 3_600_000;
 export const STATUS_STRETCHES = 24;
 
-function summary(models: number, down: number): string {
-  if (models === 0) return "No models are configured.";
-  return down === 0
-    ? "All models are available."
-    : `${down} of ${models} models are not available right now.`;
+type ModelState = "closed" | "half_open" | "open";
+
+/** A model whose hosts have all failed and not been seen to work since is not called available. */
+function modelState({ id, available }: CatalogEntry, { models }: Catalog, roads: StatusRoads): ModelState {
+  if (!available) return "open";
+  return servingRoutes(models.get(id)!, roads).every((route) => roads.unproven(route))
+    ? "half_open"
+    : "closed";
+}
+
+function summary(states: readonly ModelState[]): string {
+  if (states.length === 0) return "No models are configured.";
+  const troubles = (["open", "half_open"] as const).flatMap((state) => {
+    const count = states.filter((one) => one === state).length;
+    return count === 0 ? [] : [`${count} ${count === 1 ? "is" : "are"} ${STATES[state][1]}`];
+  });
+  if (troubles.length === 0) return "All models are available.";
+  return `Of ${states.length} ${states.length === 1 ? "model" : "models"}, ${troubles.join(" and ")}.`;
 }
 
 function modelRow(
-  { id, name, available }: CatalogEntry,
+  { id, name }: CatalogEntry,
+  state: ModelState,
   sum: ModelSum | undefined,
   hours: readonly Hour[],
 ): string {
@@ -64,7 +83,7 @@ function modelRow(
 <div class="hours" role="img" aria-label="${success(sum)} over the last day">${hours.map(cell).join("")}</div>
 <dl><div><dt>Success</dt><dd>${sum === undefined ? "–" : percent(sum.failed, sum.requests)}</dd></div>
 <div><dt>First token</dt><dd>${firstToken(sum)}</dd></div></dl>
-${mark(available)}
+${mark(state)}
 </article>`;
 }
 
@@ -80,11 +99,10 @@ function hostRow(
     ["Throughput", tokensPerSecond === null ? "–" : `${Math.round(tokensPerSecond)} tokens/s`],
     ["Answered", attempts === 0 ? "–" : percent(failed, attempts)],
   ];
-  const [kind, words] = STATES[state];
   return `<article>
 <div class="what"><h3>${escapeHtml(id)}</h3> <span class="soft">${catalog.hosts.get(id)?.speaks.join(", ") ?? ""}</span></div>
 <dl class="wide">${facts.map(([name, fact]) => `<div><dt>${name}</dt> <dd>${fact}</dd></div> `).join("")}</dl>
-<span class="mark ${kind}">${words}</span>
+${mark(state)}
 </article>`;
 }
 
@@ -135,8 +153,10 @@ function firstToken(sum: ModelSum | undefined): string {
 
 const time = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
-const mark = (good: boolean): string =>
-  `<span class="mark ${good ? "fine" : "most"}">${good ? "available" : "not available"}</span>`;
+function mark(state: HostReport["state"]): string {
+  const [kind, words] = STATES[state];
+  return `<span class="mark ${kind}">${words}</span>`;
+}
 
 const STYLE = `
 .banner { padding: 1.6rem 1.8rem; border-radius: 16px; margin-bottom: 2.4rem; }

@@ -1,5 +1,5 @@
 import type { Catalog, Model, Route } from "../catalog/catalog.ts";
-import type { Clock } from "../units/clock.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import { Circuit, type CircuitState, type Failure, type Rest } from "./circuit.ts";
 import { RetryBudget } from "./retry-budget.ts";
@@ -34,6 +34,15 @@ export class Health {
 
   usable(route: Route): boolean {
     return this.restMs(route) === 0;
+  }
+
+  /** It has rested and takes requests again, but none has shown yet that it is well. */
+  unproven(route: Route): boolean {
+    const health = this.hosts.get(route.host.id);
+    if (health === undefined || !this.usable(route)) return false;
+    const nowMs = this.clock.elapsedMs();
+    const own = health.routes.get(route.model)?.circuit.state(nowMs) ?? "closed";
+    return own !== "closed" || health.circuit.state(nowMs) !== "closed";
   }
 
   /** Before each attempt: takes the place of a probe, which `observe` gives back. */
@@ -79,10 +88,12 @@ export class Health {
   observe(route: Route, lesson: Lesson): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
-    const { circuit, speed } = routeHealth(host, route.model);
+    const known = routeHealth(host, route.model);
+    const { circuit, speed } = known;
     switch (lesson.kind) {
       case "served":
         host.served += 1;
+        known.served += 1;
         host.circuit.served(nowMs, lesson.by);
         circuit.served(nowMs, lesson.by);
         if (lesson.firstTokenMs !== null) {
@@ -92,6 +103,7 @@ export class Health {
         return;
       case "failed":
         host.failed += 1;
+        this.noteFailure(known, lesson.detail);
         if (lesson.wholeHost) {
           this.rested(route.host.id, null, host.circuit.failed(nowMs, lesson));
           circuit.left();
@@ -109,9 +121,11 @@ export class Health {
   /** After each relayed stream. */
   streamEnded(route: Route, { kind, tokens, ms, by }: StreamEnd): void {
     const host = this.hostHealth(route.host.id);
-    const { circuit, speed } = routeHealth(host, route.model);
+    const known = routeHealth(host, route.model);
+    const { circuit, speed } = known;
     if (kind === "host_failed") {
       host.failed += 1;
+      this.noteFailure(known, "the stream broke off after its first token");
       this.rested(route.host.id, route.model, circuit.died(this.clock.elapsedMs(), by));
     }
     if (kind !== "complete") return;
@@ -121,6 +135,11 @@ export class Health {
     const rate = (tokens * 1_000) / ms;
     speed.rate(rate);
     host.tokensPerSecond = moved(host.tokensPerSecond, rate);
+  }
+
+  private noteFailure(known: RouteHealth, detail: string): void {
+    known.failed += 1;
+    known.lastFailure = { at: this.clock.now(), detail };
   }
 
   /** Another worker has found out that the host should rest. */
@@ -136,6 +155,11 @@ export class Health {
 
   speed({ host, model }: Route): Speed | null {
     return this.hosts.get(host.id)?.routes.get(model)?.speed ?? null;
+  }
+
+  /** Null before its first attempt. */
+  record({ host, model }: Route): RouteRecord | null {
+    return this.hosts.get(host.id)?.routes.get(model) ?? null;
   }
 
   /** Of every host of the catalog, in its order. */
@@ -193,6 +217,8 @@ export type Lesson =
       readonly kind: "failed";
       /** All of the host's models are concerned. */
       readonly wholeHost: boolean;
+      /** As the receipt tells it: never a word of the host's that could repeat a prompt. */
+      readonly detail: string;
     })
   | { readonly kind: "nothing" };
 
@@ -216,6 +242,19 @@ export interface HostReport {
   readonly failed: number;
 }
 
+/** Attempts at one model of a host, since start. */
+export interface RouteRecord {
+  readonly served: number;
+  /** A stream that broke midway is among both. */
+  readonly failed: number;
+  readonly lastFailure: LastFailure | null;
+}
+
+export interface LastFailure {
+  readonly at: EpochMs;
+  readonly detail: string;
+}
+
 interface HostHealth {
   readonly circuit: Circuit;
   /** By the model's name at the host. */
@@ -226,9 +265,12 @@ interface HostHealth {
   tokensPerSecond: number | null;
 }
 
-interface RouteHealth {
+interface RouteHealth extends RouteRecord {
   readonly circuit: Circuit;
   readonly speed: Speed;
+  served: number;
+  failed: number;
+  lastFailure: LastFailure | null;
 }
 
 /** All but one in a hundred first tokens come sooner. */
@@ -249,7 +291,7 @@ const moved = (average: number | null, sample: number): number =>
 function routeHealth({ routes }: HostHealth, model: string): RouteHealth {
   let health = routes.get(model);
   if (health === undefined) {
-    health = { circuit: new Circuit(), speed: new Speed() };
+    health = { circuit: new Circuit(), speed: new Speed(), served: 0, failed: 0, lastFailure: null };
     routes.set(model, health);
   }
   return health;

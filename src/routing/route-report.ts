@@ -1,5 +1,5 @@
 import type { Catalog, Route } from "../catalog/catalog.ts";
-import type { Health } from "./health.ts";
+import type { Health, LastFailure } from "./health.ts";
 
 /** What past attempts say about a route, as one process may tell another. */
 export interface RouteReport {
@@ -9,11 +9,17 @@ export interface RouteReport {
   /** Processes that would send it a request now, and those that let it rest. */
   readonly usable: number;
   readonly resting: number;
+  /** Of the usable: those at which it has rested, and served nobody since. */
+  readonly unproven: number;
   /** In every one of them. */
   readonly verifiedFree: boolean;
   /** Moving averages; null before the first stream. */
   readonly firstTokenMs: number | null;
   readonly tokensPerSecond: number | null;
+  /** Attempts since start, and why the last one that failed did. */
+  readonly served: number;
+  readonly failed: number;
+  readonly lastFailure: LastFailure | null;
 }
 
 /** Of each route once, however many models it serves. */
@@ -39,11 +45,15 @@ export function routesTogether(reports: Iterable<readonly RouteReport[]>): Route
   return [...found.values()].map((same) => ({
     host: same[0]!.host,
     model: same[0]!.model,
-    usable: same.reduce((sum, { usable }) => sum + usable, 0),
-    resting: same.reduce((sum, { resting }) => sum + resting, 0),
+    usable: sumOf(same.map(({ usable }) => usable)),
+    resting: sumOf(same.map(({ resting }) => resting)),
+    unproven: sumOf(same.map(({ unproven }) => unproven)),
     verifiedFree: same.every(({ verifiedFree }) => verifiedFree),
     firstTokenMs: mean(same.map(({ firstTokenMs }) => firstTokenMs)),
     tokensPerSecond: mean(same.map(({ tokensPerSecond }) => tokensPerSecond)),
+    served: sumOf(same.map(({ served }) => served)),
+    failed: sumOf(same.map(({ failed }) => failed)),
+    lastFailure: latest(same.map(({ lastFailure }) => lastFailure)),
   }));
 }
 
@@ -52,16 +62,26 @@ export const routeKey = (host: string, model: string): string => `${host}\n${mod
 function reportOf(health: Health, route: Route): RouteReport {
   const usable = health.usable(route);
   const speed = health.speed(route);
+  const { served = 0, failed = 0, lastFailure = null } = health.record(route) ?? {};
   return {
     host: route.host.id,
     model: route.model,
     usable: usable ? 1 : 0,
     resting: usable ? 0 : 1,
+    unproven: health.unproven(route) ? 1 : 0,
     verifiedFree: route.free && health.verifiedFree(route),
     firstTokenMs: speed?.firstTokenMs ?? null,
     tokensPerSecond: speed?.tokensPerSecond ?? null,
+    served,
+    failed,
+    lastFailure,
   };
 }
+
+const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+
+const latest = (failures: readonly (LastFailure | null)[]): LastFailure | null =>
+  failures.reduce((newest, one) => (one !== null && one.at > (newest?.at ?? 0) ? one : newest), null);
 
 function mean(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);

@@ -114,6 +114,7 @@ models:
     await card.getByText(/^0 in flight of at most \d\d · 4,000 allowed/).waitFor();
     await card.getByText("overloaded lately").waitFor();
     await card.getByText("rests", { exact: true }).waitFor();
+    await card.getByText(/^(\d+) of \1 failed, last .*: status 429: /).waitFor();
     const { json } = await gateway.send("GET", "/admin/hosts", { bearer: ADMIN });
     expect(json.data).toMatchObject([
       { id: "sim", max_concurrent: null, cut_workers: 0, waiting: 0 },

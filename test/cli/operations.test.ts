@@ -242,18 +242,19 @@ describe("what was used", () => {
 test("a configuration is read again on the operator's word, and a bad file is refused with its mistake", async () => {
   expect((await operator("reload")).out).toContain("in force");
   const good = readFileSync(join(folder.path, "gateway.yaml"), "utf8");
-  folder.configure(`${good}\nrouteing: {}\n`);
+  folder.configure(`${good}\nrouteing: {}\nmodel: []\n`);
   const { code, err } = await operator("reload");
   folder.configure(good);
   expect(code).toBe(3);
-  expect(err).toContain("routeing");
+  expect(err).toMatch(/\S+:\d+:1: routeing: .*\n\S+:\d+:1: model: /);
 });
 
 test("hosts are shown as the gateway sees them", async () => {
   expect(await json("hosts")).toMatchObject([{ id: "h0", state: "available", has_api_key: false }]);
 });
 
-const ROUTE = { usable: true, resting_workers: 0 };
+const ROUTE = { host_model: "m", usable: true, resting_workers: 0, served: 5, failed: 0, last_failure: null };
+const FAILURE = { at: "2026-11-21T22:34:12.000Z", detail: "status 401: invalid_api_key\u001b[2J" };
 const IDLE = {
   id: "idle",
   state: "available",
@@ -268,7 +269,7 @@ const IDLE = {
   base_url: "https://idle.example/v1",
 };
 
-test("what a host has to do, what it is given and which of its routes rest is in the table", async () => {
+test("what a host has to do, what it is given, which of its routes rest and why its models failed is shown", async () => {
   const data = [
     IDLE,
     { ...IDLE, id: "free", limit: 10_000, in_flight: 3 },
@@ -277,7 +278,11 @@ test("what a host has to do, what it is given and which of its routes rest is in
     {
       ...IDLE,
       id: "resting",
-      routes: [ROUTE, { usable: true, resting_workers: 1 }, { usable: false, resting_workers: 2 }],
+      routes: [
+        ROUTE,
+        { ...ROUTE, host_model: "n", resting_workers: 1, failed: 3, last_failure: FAILURE },
+        { ...ROUTE, host_model: "n", usable: false, resting_workers: 2, failed: 3, last_failure: FAILURE },
+      ],
     },
   ];
   using server = Bun.serve({
@@ -297,6 +302,7 @@ test("what a host has to do, what it is given and which of its routes rest is in
     ["bounded", "available", "40", "40", "7", "1"],
     ["cut", "available", "2", "21, overloaded lately", "0", "1"],
     ["resting", "available", "0", "no limit", "0", "1 of 3"],
+    ["resting, n: 3 of 8 failed, last at 2026-11-21T22:34:12.000Z: status 401: invalid_api_key\uFFFD[2J"],
   ]);
 });
 

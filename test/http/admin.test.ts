@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { epochMs } from "../../src/units/clock.ts";
 import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
 
 let house: TestHouse;
@@ -198,12 +199,49 @@ test("the operator sees each host with its routes and whether they answer", asyn
         verified_free: false,
         usable: true,
         resting_workers: 0,
+        unproven_workers: 0,
+        served: 0,
+        failed: 0,
+        last_failure: null,
         first_token_ms: null,
         tokens_per_second: null,
       })),
     },
   ]);
 });
+
+const HOST_STATES: [known: { usable: number; resting: number; unproven: number }, state: string][] = [
+  [{ usable: 2, resting: 0, unproven: 0 }, "available"],
+  [{ usable: 2, resting: 0, unproven: 2 }, "unproven"],
+  [{ usable: 1, resting: 1, unproven: 1 }, "unproven"],
+  [{ usable: 0, resting: 2, unproven: 0 }, "resting"],
+];
+
+test.each(HOST_STATES)(
+  "a host at whose routes %j is %s, and why it failed last is told",
+  async (known, state) => {
+    const route = {
+      ...known,
+      host: "h",
+      model: "m",
+      verifiedFree: false,
+      firstTokenMs: null,
+      tokensPerSecond: null,
+      served: 1,
+      failed: 7,
+      lastFailure: { at: epochMs(Date.UTC(2026, 10, 21)), detail: "status 401: invalid_api_key" },
+    };
+    house.routes = [route];
+    const { json } = await admin("GET", "/admin/hosts");
+    house.routes = [];
+    expect(json.data[0].state).toBe(state);
+    expect(json.data[0].routes[0]).toMatchObject({
+      served: 1,
+      failed: 7,
+      last_failure: { at: "2026-11-21T00:00:00.000Z", detail: "status 401: invalid_api_key" },
+    });
+  },
+);
 
 test("the configuration in force is answered as it was given", async () => {
   expect((await admin("GET", "/admin/config")).json).toEqual({ file: "gateway.yaml" });

@@ -12,6 +12,7 @@ import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { ByteBudget } from "../../src/limits/byte-budget.ts";
 import type { HostReport } from "../../src/routing/health.ts";
+import type { RouteReport } from "../../src/routing/route-report.ts";
 import { SqliteAccountStore } from "../../src/store/account-store.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
@@ -47,6 +48,10 @@ export class TestHouse {
   readonly bodies = new ByteBudget(150_000, systemClock);
   reloadProblem: string | null = null;
   hostReports: HostReport[] = [];
+  /** What all workers together know of routes. */
+  routes: RouteReport[] = [];
+  /** Hosts that have failed and served nobody since. */
+  readonly unproven = new Set<string>();
   readonly mails: Mail[] = [];
   /** What chains say about signatures of contract wallets. */
   contractAnswer: ContractAnswer = "unknown";
@@ -131,8 +136,14 @@ export class TestHouse {
       bodies: this.bodies,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
-      roads: { usable: () => true, verifiedFree: () => true, joins: () => false, speed: () => null },
-      hostsNow: async () => ({ routes: [], lines: [] }),
+      roads: {
+        usable: () => true,
+        unproven: ({ host }) => this.unproven.has(host.id),
+        verifiedFree: () => true,
+        joins: () => false,
+        speed: () => null,
+      },
+      hostsNow: async () => ({ routes: this.routes, lines: [] }),
       hostReports: () => this.hostReports,
       ledger: {
         balance: async (id) => {

@@ -42,6 +42,13 @@ test("the status page tells the last day's success and first-token time of each 
   expect(text).toContain("99.9% of requests succeeded over the last day");
 });
 
+test("a model whose hosts have all failed, and served nobody since, is not called available", async () => {
+  house.unproven.add("h");
+  const page = await words();
+  expect(page).toContain("Of 2 models, 2 are being tried again.");
+  expect(page).not.toContain(" available");
+});
+
 test("how much the gateway is used is not told", async () => {
   const rows = Array.from({ length: 4_321 }, () => row(Date.now(), "settled", 100));
   house.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);

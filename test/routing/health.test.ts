@@ -114,6 +114,39 @@ describe("a circuit", () => {
     expect(health.report(catalogOf([model("a/m", [A])]))[0]!.state).toBe("closed");
   });
 
+  test("after its rest it is unproven until it has served somebody", () => {
+    const seen: boolean[] = [health.unproven(A)];
+    const look = () => seen.push(health.unproven(A));
+    attempts(FAILED, FAILED, FAILED);
+    look();
+    clock.advance(FIRST_REST_MS);
+    look();
+    attempts(SERVED);
+    look();
+    expect(seen).toEqual([false, false, true, false]);
+  });
+
+  test("it is unproven while its host is", () => {
+    attempts(...Array<Lesson>(3).fill(failedFor(null, true)));
+    clock.advance(FIRST_REST_MS);
+    expect(health.unproven(A)).toBe(true);
+  });
+
+  test("how often it served and failed is told, and why and when it failed last", () => {
+    expect(health.record(A)).toBeNull();
+    attempts(FAILED, SERVED);
+    clock.advance(5_000);
+    health.streamEnded(A, { kind: "host_failed", tokens: 5, ms: 10, by: BALANCE });
+    const at = clock.now();
+    clock.advance(5_000);
+    attempts(SERVED, NOTHING);
+    expect(health.record(A)).toMatchObject({
+      served: 2,
+      failed: 2,
+      lastFailure: { at, detail: "the stream broke off after its first token" },
+    });
+  });
+
   test("streams that break after they began count by themselves", () => {
     const broken = { kind: "host_failed", tokens: 5, ms: 10, by: BALANCE } as const;
     const whole = { kind: "complete", tokens: 5, ms: 10, by: BALANCE } as const;

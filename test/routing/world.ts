@@ -70,7 +70,14 @@ export const servedIn = (firstTokenMs: number | null, promptTokens = 10) =>
 
 /** By the host's own doing. */
 export const failedFor = (restMs: number | null, wholeHost = false) =>
-  ({ kind: "failed", wholeHost, restMs, by: BALANCE, doubtful: false }) satisfies Lesson;
+  ({
+    kind: "failed",
+    wholeHost,
+    restMs,
+    by: BALANCE,
+    doubtful: false,
+    detail: "status 500",
+  }) satisfies Lesson;
 
 /** `author/model@host`, in the order of the tries. */
 export const tries = ({ stops }: Plan): string[] =>

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Metric, prometheusText } from "../../src/telemetry/metric.ts";
+import { epochMs } from "../../src/units/clock.ts";
 import type { WorkerState } from "../../src/workers/messages.ts";
 import { type Member, RollCall } from "../../src/workers/roll-call.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -23,12 +24,22 @@ class House {
   }
 
   private state(index: number): WorkerState {
-    const route = { host: "h", model: "m", verifiedFree: false, tokensPerSecond: null };
+    const route = { host: "h", model: "m", verifiedFree: false, tokensPerSecond: null, served: 3, failed: 1 };
     const usable = index === 0 ? 1 : 0;
+    const lastFailure = index === 0 ? { at: epochMs(9_000), detail: "status 500" } : null;
     return {
       metrics: this.read(index),
       hosts: {
-        routes: [{ ...route, usable, resting: 1 - usable, firstTokenMs: index === 0 ? null : 20 }],
+        routes: [
+          {
+            ...route,
+            usable,
+            resting: 1 - usable,
+            unproven: usable,
+            firstTokenMs: index === 0 ? null : 20,
+            lastFailure,
+          },
+        ],
         lines: [{ host: "h", inFlight: 2, limit: 5, waiting: index, cut: index }],
       },
     };
@@ -116,7 +127,7 @@ test("a worker that does not serve yet is not asked", async () => {
   expect(lines).toContain('gateway_workers{state="starting"} 1');
 });
 
-test("of hosts, it is said at how many workers a route rests, and what all workers have there", async () => {
+test("of hosts, it is said at how many workers a route rests and why, and what all workers have there", async () => {
   const house = new House();
   const hosts = house.call.hosts();
   for (const index of [0, 1]) house.answer(index);
@@ -127,9 +138,13 @@ test("of hosts, it is said at how many workers a route rests, and what all worke
         model: "m",
         usable: 1,
         resting: 1,
+        unproven: 1,
         verifiedFree: false,
         firstTokenMs: 20,
         tokensPerSecond: null,
+        served: 6,
+        failed: 2,
+        lastFailure: { at: epochMs(9_000), detail: "status 500" },
       },
     ],
     lines: [{ host: "h", inFlight: 4, limit: 10, waiting: 1, cut: 1 }],

@@ -29,7 +29,7 @@ export interface HostRow {
   readonly base_url: string;
   readonly speaks: readonly string[];
   readonly has_api_key: boolean;
-  readonly state: "available" | "degraded" | "resting" | "paused";
+  readonly state: "available" | "degraded" | "unproven" | "resting" | "paused";
   readonly max_concurrent: number | null;
   readonly limit: number | null;
   readonly cut_workers: number;
@@ -50,6 +50,10 @@ export interface RouteRow {
   readonly verified_free: boolean;
   readonly usable: boolean;
   readonly resting_workers: number;
+  readonly unproven_workers: number;
+  readonly served: number;
+  readonly failed: number;
+  readonly last_failure: { readonly at: string; readonly detail: string } | null;
   readonly first_token_ms: number | null;
   readonly tokens_per_second: number | null;
 }

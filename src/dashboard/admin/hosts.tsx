@@ -1,5 +1,5 @@
 import type { List } from "../api.ts";
-import { count, milliseconds } from "../format.ts";
+import { count, milliseconds, moment } from "../format.ts";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { useResource } from "../resource.ts";
@@ -12,7 +12,10 @@ export function Hosts() {
   const hosts = useResource(() => api.get<List<HostRow>>("admin/hosts"), [api]);
   return (
     <>
-      <Head title="Hosts" lead="Times and rates are moving averages of the last streams.">
+      <Head
+        title="Hosts"
+        lead="Times and rates are moving averages of the last streams; attempts are counted since the start."
+      >
         <button type="button" class="quiet" onClick={hosts.reload}>
           Look again
         </button>
@@ -34,6 +37,7 @@ export function Hosts() {
 const STATES = {
   available: ["good", "available"],
   degraded: ["warn", "available, but for some models"],
+  unproven: ["warn", "being tried again"],
   resting: ["bad", "resting after failures"],
   paused: ["warn", "paused in the configuration"],
 } as const satisfies Record<HostRow["state"], readonly [string, string]>;
@@ -102,7 +106,14 @@ function Load({ of: host }: { of: HostRow }) {
 
 const routeRow = (route: RouteRow) => (
   <tr key={`${route.model} ${route.host_model} ${route.free}`}>
-    <td>{route.model}</td>
+    <td>
+      {route.model}
+      {route.last_failure !== null && (
+        <div class="soft small">
+          {`${count(route.failed)} of ${count(route.served + route.failed)} failed, last ${moment(route.last_failure.at)}: ${route.last_failure.detail}`}
+        </div>
+      )}
+    </td>
     <td class="soft wide-only">{route.host_model}</td>
     <td class="end">{route.first_token_ms === null ? "–" : milliseconds(route.first_token_ms)}</td>
     <td class="end wide-only">
@@ -114,7 +125,8 @@ const routeRow = (route: RouteRow) => (
   </tr>
 );
 
-function RouteState({ of: { usable, resting_workers, free, verified_free, priced } }: { of: RouteRow }) {
+function RouteState({ of: route }: { of: RouteRow }) {
+  const { usable, resting_workers, unproven_workers, free, verified_free, priced } = route;
   if (!usable) return <span class="tag bad-tag">rests</span>;
   if (resting_workers > 0)
     return (
@@ -122,6 +134,7 @@ function RouteState({ of: { usable, resting_workers, free, verified_free, priced
         rests at {resting_workers} {resting_workers === 1 ? "worker" : "workers"}
       </span>
     );
+  if (unproven_workers > 0) return <span class="tag warn-tag">being tried again</span>;
   if (free) {
     return (
       <span class={`tag ${verified_free ? "good" : "warn"}-tag`}>
