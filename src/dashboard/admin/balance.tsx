@@ -8,6 +8,7 @@ import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
+import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
 import type { BalanceRow, Decision } from "./answers.ts";
 import { KeyRow } from "./key-row.tsx";
@@ -84,34 +85,19 @@ export function Balance({ id }: { id: string }) {
         <h2 id="keys">Keys</h2>
         <Loaded of={keys}>
           {({ data }) => (
-            <div class="card table-card">
-              <div class="scroll">
-                <table class="rows">
-                  <thead>
-                    <tr>
-                      <th scope="col">Key</th>
-                      <th scope="col" class="wide-only">
-                        State
-                      </th>
-                      <th scope="col" class="end wide-only">
-                        Today
-                      </th>
-                      <th scope="col" class="end">
-                        This month
-                      </th>
-                      <th scope="col">
-                        <span class="unseen">Actions</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.map((key) => (
-                      <KeyRow key={key.id} of={key} onChanged={keys.reload} />
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-            </div>
+            <TableCard
+              columns={[
+                "Key",
+                ["State", "wide-only"],
+                ["Today", "end wide-only"],
+                ["This month", "end"],
+                ["Actions", "unseen"],
+              ]}
+            >
+              {data.map((key) => (
+                <KeyRow key={key.id} of={key} onChanged={keys.reload} />
+              ))}
+            </TableCard>
           )}
         </Loaded>
       </section>
@@ -144,31 +130,20 @@ function Decisions({ of: { id, account_id }, round }: { of: BalanceRow; round: n
   return (
     <section aria-labelledby="decisions">
       <h2 id="decisions">Suspensions</h2>
-      <div class="card table-card">
-        <table class="rows">
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col">Decision</th>
-              <th scope="col">Note</th>
-            </tr>
-          </thead>
-          <tbody>
-            {decisions.data.map(({ subject, at, reason, by, note }) => (
-              <tr key={`${subject} ${at}`}>
-                <td class="when">{moment(at)}</td>
-                <td>
-                  {reason === null ? "Lifted" : `Suspended: ${words(reason)}`}
-                  <div class="soft small">
-                    {subject === id ? "this balance" : "the account"}, by {by}
-                  </div>
-                </td>
-                <td>{note ?? <span class="soft">–</span>}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <TableCard columns={["Time", "Decision", "Note"]}>
+        {decisions.data.map(({ subject, at, reason, by, note }) => (
+          <tr key={`${subject} ${at}`}>
+            <td class="when">{moment(at)}</td>
+            <td>
+              {reason === null ? "Lifted" : `Suspended: ${words(reason)}`}
+              <div class="soft small">
+                {subject === id ? "this balance" : "the account"}, by {by}
+              </div>
+            </td>
+            <td>{note ?? <span class="soft">–</span>}</td>
+          </tr>
+        ))}
+      </TableCard>
     </section>
   );
 }

@@ -4,6 +4,7 @@ import { moment, usd } from "../format.ts";
 import { TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
+import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { go } from "../route.ts";
 import type { BalanceRow } from "./answers.ts";
@@ -108,44 +109,29 @@ async function placesOf(text: string, api: Api): Promise<readonly string[]> {
 }
 
 const BalanceTable = ({ rows }: { rows: readonly BalanceRow[] }) => (
-  <div class="card table-card">
-    <div class="scroll">
-      <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Balance</th>
-            <th scope="col" class="wide-only">
-              Since
-            </th>
-            <th scope="col" class="end wide-only">
-              Keys
-            </th>
-            <th scope="col" class="end wide-only">
-              Held
-            </th>
-            <th scope="col" class="end">
-              Available
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ id, account_id, suspended, created_at, live_keys, held_usd, available_usd }) => (
-            <tr key={id}>
-              <td>
-                <a href={`#/balances/${id}`} class="mono">
-                  {id}
-                </a>{" "}
-                {suspended !== null && <span class="tag bad-tag">suspended</span>}
-                <div class="soft small">{account_id ?? "no account"}</div>
-              </td>
-              <td class="wide-only">{moment(created_at)}</td>
-              <td class="end wide-only">{live_keys}</td>
-              <td class="end wide-only">{usd(held_usd)}</td>
-              <td class="end">{usd(available_usd)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  </div>
+  <TableCard
+    columns={[
+      "Balance",
+      ["Since", "wide-only"],
+      ["Keys", "end wide-only"],
+      ["Held", "end wide-only"],
+      ["Available", "end"],
+    ]}
+  >
+    {rows.map(({ id, account_id, suspended, created_at, live_keys, held_usd, available_usd }) => (
+      <tr key={id}>
+        <td>
+          <a href={`#/balances/${id}`} class="mono">
+            {id}
+          </a>{" "}
+          {suspended !== null && <span class="tag bad-tag">suspended</span>}
+          <div class="soft small">{account_id ?? "no account"}</div>
+        </td>
+        <td class="wide-only">{moment(created_at)}</td>
+        <td class="end wide-only">{live_keys}</td>
+        <td class="end wide-only">{usd(held_usd)}</td>
+        <td class="end">{usd(available_usd)}</td>
+      </tr>
+    ))}
+  </TableCard>
 );

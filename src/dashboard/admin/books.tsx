@@ -2,6 +2,7 @@ import { usd } from "../format.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Note } from "../parts/notice.tsx";
+import { TableCard } from "../parts/table.tsx";
 import { useResource } from "../resource.ts";
 import type { AuditAnswer } from "./answers.ts";
 import { useOperator } from "./operator.ts";
@@ -44,26 +45,14 @@ export function Books() {
 }
 
 const Drifts = ({ of }: { of: AuditAnswer["drifts"] }) => (
-  <div class="card table-card">
-    <table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">Account</th>
-          <th scope="col" class="end">
-            Off by
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {of.map(({ account, drift_nano }) => (
-          <tr key={account}>
-            <td class="mono">{account}</td>
-            <td class="end">{nano(drift_nano)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <TableCard columns={["Account", ["Off by", "end"]]}>
+    {of.map(({ account, drift_nano }) => (
+      <tr key={account}>
+        <td class="mono">{account}</td>
+        <td class="end">{nano(drift_nano)}</td>
+      </tr>
+    ))}
+  </TableCard>
 );
 
 /** Rounded for the eye; the API has every digit. */

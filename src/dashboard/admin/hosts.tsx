@@ -2,6 +2,7 @@ import type { List } from "../api.ts";
 import { count, milliseconds, moment } from "../format.ts";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
+import { Table } from "../parts/table.tsx";
 import { useResource } from "../resource.ts";
 import { type HostRow, limitInForce, type RouteRow } from "./answers.ts";
 import { useOperator } from "./operator.ts";
@@ -61,28 +62,17 @@ function Host({ of: host }: { of: HostRow }) {
       {routes.length === 0 ? (
         <p class="soft">{state === "paused" ? "It is given no requests." : "No model uses it."}</p>
       ) : (
-        <div class="scroll">
-          <table class="rows">
-            <thead>
-              <tr>
-                <th scope="col">Model</th>
-                <th scope="col" class="wide-only">
-                  Its name there
-                </th>
-                <th scope="col" class="end">
-                  First token
-                </th>
-                <th scope="col" class="end wide-only">
-                  Tokens/s
-                </th>
-                <th scope="col" class="end">
-                  Now
-                </th>
-              </tr>
-            </thead>
-            <tbody>{routes.map(routeRow)}</tbody>
-          </table>
-        </div>
+        <Table
+          columns={[
+            "Model",
+            ["Its name there", "wide-only"],
+            ["First token", "end"],
+            ["Tokens/s", "end wide-only"],
+            ["Now", "end"],
+          ]}
+        >
+          {routes.map(routeRow)}
+        </Table>
       )}
     </section>
   );

@@ -5,6 +5,7 @@ import { useOwner } from "../owner.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
+import { TableCard } from "../parts/table.tsx";
 import { useResource } from "../resource.ts";
 
 /** The balance, and every credit that it had. */
@@ -36,28 +37,15 @@ export function CreditPage() {
                 </p>
               </Empty>
             ) : (
-              <div class="card table-card">
-                <table class="rows">
-                  <thead>
-                    <tr>
-                      <th scope="col">Time</th>
-                      <th scope="col">Note</th>
-                      <th scope="col" class="end">
-                        Amount
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.map(({ credited_at, note, amount_usd }) => (
-                      <tr key={credited_at}>
-                        <td>{moment(credited_at)}</td>
-                        <td>{note ?? <span class="soft">—</span>}</td>
-                        <td class="end good">+{usd(amount_usd)}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <TableCard columns={["Time", "Note", ["Amount", "end"]]}>
+                {data.map(({ credited_at, note, amount_usd }) => (
+                  <tr key={credited_at}>
+                    <td>{moment(credited_at)}</td>
+                    <td>{note ?? <span class="soft">—</span>}</td>
+                    <td class="end good">+{usd(amount_usd)}</td>
+                  </tr>
+                ))}
+              </TableCard>
             )
           }
         </Loaded>

@@ -6,6 +6,7 @@ import { useOwner } from "../owner.ts";
 import { TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
+import { TableCard } from "../parts/table.tsx";
 import { useResource } from "../resource.ts";
 
 /** What can be called, and for how much. */
@@ -41,48 +42,31 @@ export function Models() {
 }
 
 const ModelTable = ({ rows }: { rows: readonly ModelAnswer[] }) => (
-  <div class="card table-card">
-    <div class="scroll">
-      <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col" class="end">
-              Input
-            </th>
-            <th scope="col" class="end">
-              Output
-            </th>
-            <th scope="col" class="end wide-only">
-              Cached
-            </th>
-            <th scope="col" class="end wide-only">
-              Context
-            </th>
-            <th scope="col">
-              <span class="unseen">State</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ id, name, price, context_length, free, available }) => (
-            <tr key={id}>
-              <td>
-                <strong>{name}</strong>
-                <div class="mono soft small">{id}</div>
-              </td>
-              <td class="end">{price === null ? "—" : perMillion(price.input)}</td>
-              <td class="end">{price === null ? "—" : perMillion(price.output)}</td>
-              <td class="end wide-only">{price === null ? "—" : perMillion(price.cache_read)}</td>
-              <td class="end wide-only">{rough(context_length)}</td>
-              <td class="end">
-                {free && <span class="tag good-tag">free tier</span>}{" "}
-                {!available && <span class="tag bad-tag">unavailable</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  </div>
+  <TableCard
+    columns={[
+      "Model",
+      ["Input", "end"],
+      ["Output", "end"],
+      ["Cached", "end wide-only"],
+      ["Context", "end wide-only"],
+      ["State", "unseen"],
+    ]}
+  >
+    {rows.map(({ id, name, price, context_length, free, available }) => (
+      <tr key={id}>
+        <td>
+          <strong>{name}</strong>
+          <div class="mono soft small">{id}</div>
+        </td>
+        <td class="end">{price === null ? "—" : perMillion(price.input)}</td>
+        <td class="end">{price === null ? "—" : perMillion(price.output)}</td>
+        <td class="end wide-only">{price === null ? "—" : perMillion(price.cache_read)}</td>
+        <td class="end wide-only">{rough(context_length)}</td>
+        <td class="end">
+          {free && <span class="tag good-tag">free tier</span>}{" "}
+          {!available && <span class="tag bad-tag">unavailable</span>}
+        </td>
+      </tr>
+    ))}
+  </TableCard>
 );

@@ -1,61 +1,47 @@
 import type { ReceiptAnswer, ReceiptState } from "../answers.ts";
 import { count, milliseconds, moment, shortUsd, words } from "../format.ts";
+import { TableCard } from "./table.tsx";
 
 /** Receipts as rows, each with the way to its page. */
 export const ReceiptTable = ({ rows }: { rows: readonly ReceiptAnswer[] }) => (
-  <div class="card table-card">
-    <div class="scroll">
-      <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Model</th>
-            <th scope="col" class="wide-only">
-              Outcome
-            </th>
-            <th scope="col" class="end wide-only">
-              Tokens
-            </th>
-            <th scope="col" class="end wide-only">
-              First token
-            </th>
-            <th scope="col" class="end">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((receipt) => (
-            <tr key={receipt.id}>
-              <td class="when">
-                <a href={`#/receipts/${receipt.id}`}>{moment(receipt.created_at)}</a>
-              </td>
-              <td>
-                {receipt.model ?? receipt.model_requested}
-                {receipt.host !== null && <div class="soft small">{receipt.host}</div>}
-                {receipt.state !== "settled" && (
-                  <div class="narrow-only">
-                    <Outcome of={receipt} />
-                  </div>
-                )}
-              </td>
-              <td class="wide-only">
-                <Outcome of={receipt} />
-              </td>
-              <td class="end wide-only">
-                {count(receipt.tokens.input + receipt.tokens.cache_read + receipt.tokens.cache_write)} →{" "}
-                {count(receipt.tokens.output)}
-              </td>
-              <td class="end wide-only">
-                {receipt.first_token_ms === null ? "—" : milliseconds(receipt.first_token_ms)}
-              </td>
-              <td class="end">{shortUsd(receipt.cost_usd)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  </div>
+  <TableCard
+    columns={[
+      "Time",
+      "Model",
+      ["Outcome", "wide-only"],
+      ["Tokens", "end wide-only"],
+      ["First token", "end wide-only"],
+      ["Cost", "end"],
+    ]}
+  >
+    {rows.map((receipt) => (
+      <tr key={receipt.id}>
+        <td class="when">
+          <a href={`#/receipts/${receipt.id}`}>{moment(receipt.created_at)}</a>
+        </td>
+        <td>
+          {receipt.model ?? receipt.model_requested}
+          {receipt.host !== null && <div class="soft small">{receipt.host}</div>}
+          {receipt.state !== "settled" && (
+            <div class="narrow-only">
+              <Outcome of={receipt} />
+            </div>
+          )}
+        </td>
+        <td class="wide-only">
+          <Outcome of={receipt} />
+        </td>
+        <td class="end wide-only">
+          {count(receipt.tokens.input + receipt.tokens.cache_read + receipt.tokens.cache_write)} →{" "}
+          {count(receipt.tokens.output)}
+        </td>
+        <td class="end wide-only">
+          {receipt.first_token_ms === null ? "—" : milliseconds(receipt.first_token_ms)}
+        </td>
+        <td class="end">{shortUsd(receipt.cost_usd)}</td>
+      </tr>
+    ))}
+  </TableCard>
 );
 
 const TONES: Record<ReceiptState, "good" | "warn" | "bad" | "plain"> = {

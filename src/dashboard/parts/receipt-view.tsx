@@ -3,6 +3,7 @@ import type { AttemptAnswer, ReceiptAnswer } from "../answers.ts";
 import { count, milliseconds, moment, perMillion, usd, words } from "../format.ts";
 import { Head } from "./frame.tsx";
 import { Outcome } from "./receipt-table.tsx";
+import { Headings } from "./table.tsx";
 
 /** One request: its way through the hosts, its tokens, its price and its cost. `children` are further facts, as `dt` and `dd`. */
 export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: ComponentChildren }) => (
@@ -63,20 +64,7 @@ function Cost({ of }: { of: ReceiptAnswer }) {
       <h2>Cost</h2>
       <div class="scroll">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Tokens</th>
-              <th scope="col" class="end">
-                Number
-              </th>
-              <th scope="col" class="end">
-                Per million
-              </th>
-              <th scope="col" class="end">
-                Amount
-              </th>
-            </tr>
-          </thead>
+          <Headings of={["Tokens", ["Number", "end"], ["Per million", "end"], ["Amount", "end"]]} />
           <tbody>
             {lines.map(([label, amount, each]) => (
               <tr key={label}>
