@@ -14,23 +14,138 @@ import { describe } from "./validate.ts";
  * the simulated one; where it lists models alone, their routes may name the found hosts. `sim` can always be named.
  */
 export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report): Catalog {
-  const hosts = new Map<string, Host>();
-  for (const [index, row] of (rows.hosts ?? []).entries()) {
-    const path: Path = ["hosts", index];
-    if (hosts.has(row.id)) report([...path, "id"], describe(row.id), "an id that no other host has");
-    hosts.set(row.id, readHost(row, found, path, report));
+  return new CatalogReader(rows, found, report).read();
+}
+
+/** Reads hosts, then models, then automatic routes: each may name what came before it. */
+class CatalogReader {
+  private readonly hosts = new Map<string, Host>();
+  private readonly models = new Map<string, Model>();
+
+  constructor(
+    private readonly rows: ConfigFile,
+    private readonly found: FoundHosts,
+    private readonly report: Report,
+  ) {}
+
+  read(): Catalog {
+    const { rows, found, hosts, models } = this;
+    if (rows.hosts === undefined) for (const host of found.hosts) hosts.set(host.id, host);
+    else this.readHosts(rows.hosts);
+    if (rows.models === undefined) for (const model of found.models) models.set(model.id, model);
+    else this.readModels(rows.models);
+    if (rows.hosts !== undefined && rows.models === undefined) {
+      this.report(["hosts"], "hosts, but no `models`", "a list of models with routes to these hosts");
+    }
+    const auto = this.readAuto();
+    const paused = [...hosts.values()].some((host) => host.paused === true);
+    return { hosts, models: paused ? withoutPaused(models) : models, auto };
   }
-  if (rows.hosts === undefined) for (const host of found.hosts) hosts.set(host.id, host);
-  if (rows.hosts !== undefined && rows.models === undefined) {
-    report(["hosts"], "hosts, but no `models`", "a list of models with routes to these hosts");
+
+  private readHosts(rows: readonly HostRow[]): void {
+    for (const [index, row] of rows.entries()) {
+      const path: Path = ["hosts", index];
+      if (this.hosts.has(row.id)) {
+        this.report([...path, "id"], describe(row.id), "an id that no other host has");
+      }
+      this.hosts.set(row.id, readHost(row, this.found, path, this.report));
+    }
   }
-  const models =
-    rows.models === undefined
-      ? new Map(found.models.map((model) => [model.id, model]))
-      : readModels(rows.models, hosts, found, report);
-  const auto = readAuto(rows, models, hosts, found, report);
-  const paused = [...hosts.values()].some((host) => host.paused === true);
-  return { hosts, models: paused ? withoutPaused(models) : models, auto };
+
+  private readModels(rows: readonly ModelRow[]): void {
+    for (const [index, row] of rows.entries()) {
+      const path: Path = ["models", index];
+      if (this.models.has(row.id)) {
+        this.report([...path, "id"], describe(row.id), "an id that no other model has");
+      }
+      this.models.set(row.id, this.readModel(row, path));
+    }
+  }
+
+  private readModel(row: ModelRow, path: Path): Model {
+    const { report } = this;
+    if (!isModelId(row.id)) {
+      report([...path, "id"], describe(row.id), "<author>/<name>, the author not `gateway`");
+    }
+    if (row.max_output_tokens > row.context_length) {
+      report(
+        [...path, "max_output_tokens"],
+        describe(row.max_output_tokens),
+        `at most context_length, ${row.context_length}`,
+      );
+    }
+    const price = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
+    return {
+      id: row.id,
+      name: row.name ?? row.id,
+      contextLength: row.context_length,
+      maxOutputTokens: row.max_output_tokens,
+      price,
+      routes: row.routes.flatMap((route, at) => this.readRoute(route, price, [...path, "routes", at]) ?? []),
+    };
+  }
+
+  private readRoute(row: RouteRow, modelPrice: Price | null, path: Path): Route | null {
+    const { hosts, report } = this;
+    const own = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
+    const free = row.free ?? false;
+    if (free && own !== null)
+      report([...path, "price"], "a price on a free route", "either `free: true` or a price");
+    const host = hosts.get(row.host) ?? this.namedSimulatedHost(row.host);
+    if (host === null) {
+      const known = [...hosts.keys()].join(", ") || "none is listed or found in the environment";
+      report([...path, "host"], describe(row.host), `the id of a host: ${known}`);
+      return null;
+    }
+    return {
+      host,
+      model: row.model,
+      price: free ? null : (own ?? modelPrice),
+      free,
+      ...(row.quantization === undefined ? {} : { quantization: row.quantization }),
+      ...(row.parameters === undefined ? {} : { parameters: new Set(row.parameters) }),
+      ...(row.quirks === undefined ? {} : { quirks: { ...host.quirks, ...readQuirks(row.quirks) } }),
+    };
+  }
+
+  private readAuto(): ReadonlyMap<string, readonly string[]> {
+    const { rows, found, models, report } = this;
+    const auto = new Map<string, readonly string[]>(rows.models === undefined ? found.auto : []);
+    for (const [variant, ids] of Object.entries(rows.auto ?? {})) {
+      if (!isVariant(variant))
+        report(["auto", variant], describe(variant), "letters, digits, dots, dashes or underscores");
+      for (const [index, id] of ids.entries()) {
+        const model = models.get(id) ?? this.namedSimulatedModel(id);
+        const path: Path = ["auto", variant, index];
+        if (model === null) report(path, describe(id), "the id of a listed model");
+        else if (ids.indexOf(id) < index) report(path, describe(id), "every model once");
+        else if (variant === FREE_VARIANT && !model.routes.some(({ free }) => free)) {
+          report(path, describe(id), "a model with a route that is `free: true`");
+        }
+      }
+      auto.set(variant, ids);
+    }
+    return auto;
+  }
+
+  /** A route to `sim` adds the simulated host to a file that does not list it. */
+  private namedSimulatedHost(id: string): Host | null {
+    const host = simulatedHost(this.found.simulatedUrl);
+    if (id !== host.id) return null;
+    this.hosts.set(host.id, host);
+    return host;
+  }
+
+  /** `sim/echo` in an automatic route adds itself, and its host, to a file that does not list it. */
+  private namedSimulatedModel(id: string): Model | null {
+    if (id !== SIMULATED_MODEL_ID) return null;
+    const host = simulatedHost(this.found.simulatedUrl);
+    // The file may have given the id to a host of its own.
+    if (!this.hosts.has(host.id)) this.hosts.set(host.id, host);
+    const model = simulatedModel(host, false);
+    this.models.set(id, model);
+    return model;
+  }
 }
 
 /** Whatever reads the catalog then knows of no way to a paused host; requests that it has are answered to their end. */
@@ -126,118 +241,6 @@ function readHeaders(
     else headers[lower] = value;
   }
   return headers;
-}
-
-function readModels(
-  rows: readonly ModelRow[],
-  hosts: Map<string, Host>,
-  found: FoundHosts,
-  report: Report,
-): Map<string, Model> {
-  const models = new Map<string, Model>();
-  for (const [index, row] of rows.entries()) {
-    const path: Path = ["models", index];
-    if (!isModelId(row.id))
-      report([...path, "id"], describe(row.id), "<author>/<name>, the author not `gateway`");
-    if (models.has(row.id)) report([...path, "id"], describe(row.id), "an id that no other model has");
-    if (row.max_output_tokens > row.context_length) {
-      report(
-        [...path, "max_output_tokens"],
-        describe(row.max_output_tokens),
-        `at most context_length, ${row.context_length}`,
-      );
-    }
-    const price = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
-    models.set(row.id, {
-      id: row.id,
-      name: row.name ?? row.id,
-      contextLength: row.context_length,
-      maxOutputTokens: row.max_output_tokens,
-      price,
-      routes: row.routes.flatMap(
-        (route, at) => readRoute(route, price, hosts, found, [...path, "routes", at], report) ?? [],
-      ),
-    });
-  }
-  return models;
-}
-
-function readRoute(
-  row: RouteRow,
-  modelPrice: Price | null,
-  hosts: Map<string, Host>,
-  found: FoundHosts,
-  path: Path,
-  report: Report,
-): Route | null {
-  const own = row.price === undefined ? null : readPrice(row.price, [...path, "price"], report);
-  const free = row.free ?? false;
-  if (free && own !== null)
-    report([...path, "price"], "a price on a free route", "either `free: true` or a price");
-  const host = hosts.get(row.host) ?? namedSimulatedHost(row.host, hosts, found);
-  if (host === null) {
-    const known = [...hosts.keys()].join(", ") || "none is listed or found in the environment";
-    report([...path, "host"], describe(row.host), `the id of a host: ${known}`);
-    return null;
-  }
-  return {
-    host,
-    model: row.model,
-    price: free ? null : (own ?? modelPrice),
-    free,
-    ...(row.quantization === undefined ? {} : { quantization: row.quantization }),
-    ...(row.parameters === undefined ? {} : { parameters: new Set(row.parameters) }),
-    ...(row.quirks === undefined ? {} : { quirks: { ...host.quirks, ...readQuirks(row.quirks) } }),
-  };
-}
-
-/** A route to `sim` brings the simulated host into a file that does not list it. */
-function namedSimulatedHost(id: string, hosts: Map<string, Host>, { simulatedUrl }: FoundHosts): Host | null {
-  const host = simulatedHost(simulatedUrl);
-  if (id !== host.id) return null;
-  hosts.set(host.id, host);
-  return host;
-}
-
-function readAuto(
-  rows: ConfigFile,
-  models: Map<string, Model>,
-  hosts: Map<string, Host>,
-  found: FoundHosts,
-  report: Report,
-): ReadonlyMap<string, readonly string[]> {
-  const auto = new Map<string, readonly string[]>(rows.models === undefined ? found.auto : []);
-  for (const [variant, ids] of Object.entries(rows.auto ?? {})) {
-    if (!isVariant(variant))
-      report(["auto", variant], describe(variant), "letters, digits, dots, dashes or underscores");
-    for (const [index, id] of ids.entries()) {
-      const model = models.get(id) ?? namedSimulatedModel(id, models, hosts, found);
-      const path: Path = ["auto", variant, index];
-      if (model === undefined) report(path, describe(id), "the id of a listed model");
-      else if (ids.indexOf(id) < index) report(path, describe(id), "every model once");
-      else if (variant === FREE_VARIANT && !model.routes.some(({ free }) => free)) {
-        report(path, describe(id), "a model with a route that is `free: true`");
-      }
-    }
-    auto.set(variant, ids);
-  }
-  return auto;
-}
-
-/** `sim/echo` in an automatic route brings itself, and its host, into a file that does not list it. */
-function namedSimulatedModel(
-  id: string,
-  models: Map<string, Model>,
-  hosts: Map<string, Host>,
-  { simulatedUrl }: FoundHosts,
-): Model | undefined {
-  if (id !== SIMULATED_MODEL_ID) return undefined;
-  const host = simulatedHost(simulatedUrl);
-  // The file may have given the id to a host of its own, or lack the host.
-  if (!hosts.has(host.id)) hosts.set(host.id, host);
-  const model = simulatedModel(host, false);
-  models.set(id, model);
-  return model;
 }
 
 function readPrice(row: PriceRow, path: Path, report: Report): Price {
