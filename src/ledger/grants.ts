@@ -13,7 +13,7 @@ import type { CounterId } from "./counter.ts";
  */
 export class Grants {
   private readonly desks = new Map<CounterId, Desk>();
-  /** Those whose answer is outstanding, or where credit is scarce. */
+  /** Desks with an answer outstanding, or whose counter is scarce. */
   private readonly watched = new Set<Desk>();
   private statements = 0;
   private recalls = 0;
@@ -25,7 +25,7 @@ export class Grants {
     private readonly clock: Pick<Clock, "after" | "elapsedMs">,
     /** Sends a statement; its answer may come late, twice or never. */
     private readonly send: (statement: Statement) => void,
-    /** False while what was granted must not be used: nobody knows whether this ledger is still counted with. */
+    /** False while grants must not be used, because the others may have counted this ledger out. */
     readonly usable: () => boolean = () => true,
   ) {}
 
@@ -54,12 +54,12 @@ export class Grants {
     }
   }
 
-  /** Asks before it is needed: `amount` was just taken. */
+  /** After `amount` was taken: asks for more before it is needed. */
   foresee(counter: Shared, amount: NanoUsd, limit: NanoUsd): void {
     if (room(counter, limit) >= amount * LOW_REQUESTS) return;
     const desk = this.desk(counter, limit);
     const nothingLeft = desk.isAnswered && desk.free <= 0;
-    if (desk.number > desk.heard || nothingLeft || this.scarce(desk)) return;
+    if (desk.lastStated > desk.lastHeard || nothingLeft || this.scarce(desk)) return;
     this.state(desk, counter.used(), this.ahead(desk, amount));
   }
 
@@ -68,7 +68,7 @@ export class Grants {
     if (counter.used() < counter.granted) this.returnSlack(this.desk(counter, limit));
   }
 
-  /** Gives back all that is not in use, of counters whose ids begin so; true once the Authority knows. */
+  /** Gives back what is not in use of counters whose ids begin with one of these; true once the Authority knows. */
   async release(prefixes: readonly string[]): Promise<boolean> {
     const desks = [...this.desks.values()].filter(({ counter }) =>
       prefixes.some((prefix) => counter.id.startsWith(prefix)),
@@ -76,44 +76,44 @@ export class Grants {
     for (const desk of desks) this.returnSlack(desk);
     const untilMs = this.clock.elapsedMs() + ANSWER_MS;
     for (const desk of desks) {
-      while (desk.number > desk.heard) if (!(await this.answered(desk, untilMs))) return false;
+      while (desk.lastStated > desk.lastHeard) if (!(await this.answered(desk, untilMs))) return false;
     }
     return true;
   }
 
-  /** Somebody else runs short. */
+  /** Another ledger runs short of this counter. */
   recall(id: CounterId): void {
     const desk = this.desks.get(id);
     if (desk === undefined) return;
     this.recalls += 1;
     this.markScarce(desk);
     this.returnSlack(desk);
-    // What it was granted for one request is not known to be used: until it is said, the others wait for it.
+    // The Authority does not know that a recent grant is in use: until it is told, the others wait for it.
     const used = desk.counter.used();
-    if (desk.stated < used) this.state(desk, used, Math.max(desk.wanted, used));
+    if (desk.statedUse < used) this.state(desk, used, Math.max(desk.wanted, used));
   }
 
   /** An answer of the Authority. */
   receive({ counter, number, granted, elsewhere, free, recalled }: Grant): void {
     const desk = this.desks.get(counter);
-    // Something smaller was stated after it: what it tells of may be given back already.
-    if (desk === undefined || number <= desk.heard || number < desk.lowered) return;
-    desk.heard = number;
+    // If less was asked for since, what this answer grants may have been given back already.
+    if (desk === undefined || number <= desk.lastHeard || number < desk.lastLowered) return;
+    desk.lastHeard = number;
     desk.isAnswered = true;
     desk.free = free;
     desk.recalled = recalled;
     desk.counter.granted = granted;
     desk.counter.elsewhere = elsewhere;
-    if (number === desk.number && granted < desk.wanted) this.markScarce(desk);
-    if (number === desk.number && !this.scarce(desk)) this.watched.delete(desk);
+    if (number === desk.lastStated && granted < desk.wanted) this.markScarce(desk);
+    if (number === desk.lastStated && !this.scarce(desk)) this.watched.delete(desk);
     for (const go of [...desk.waiting]) go(true);
   }
 
-  /** A few times a second: states again what was not answered, and returns what is not in use where it is scarce. */
+  /** Called a few times a second: repeats statements that were not answered, and returns what is unused of scarce counters. */
   tend(): void {
     const nowMs = this.clock.elapsedMs();
     for (const desk of this.watched) {
-      const unanswered = desk.number > desk.heard;
+      const unanswered = desk.lastStated > desk.lastHeard;
       if (unanswered && nowMs - desk.statedMs > RESTATE_MS) {
         this.state(desk, desk.needed, Math.max(desk.wanted, desk.counter.used()));
       } else if (!unanswered && desk.asked === 0) this.returnSlack(desk);
@@ -121,14 +121,14 @@ export class Grants {
     }
   }
 
-  /** Now and then: returns what nobody has used for a while. */
+  /** Called now and then: returns what has not been used for a while. */
   returnIdle(): void {
     const sinceMs = this.clock.elapsedMs() - IDLE_MS;
     for (const desk of this.desks.values()) {
       if (desk.statedMs < sinceMs && desk.usedAtLastLook === desk.counter.used()) this.returnSlack(desk);
       desk.usedAtLastLook = desk.counter.used();
       // A rate that nobody uses is given back whole, and need not be remembered; what was spent of money must be.
-      if (desk.counter.granted === 0 && desk.number === desk.heard && desk.asked === 0) {
+      if (desk.counter.granted === 0 && desk.lastStated === desk.lastHeard && desk.asked === 0) {
         this.watched.delete(desk);
         this.desks.delete(desk.counter.id);
       }
@@ -158,12 +158,12 @@ export class Grants {
   /** States what waiting requests need, unless a statement is on its way that covers this one. */
   private need(desk: Desk, amount: NanoUsd): void {
     const used = desk.counter.used();
-    if (desk.number > desk.heard && desk.wanted >= used + amount) return;
+    if (desk.lastStated > desk.lastHeard && desk.wanted >= used + amount) return;
     const needed = used + desk.asked;
     this.state(desk, needed, this.scarce(desk) ? needed : this.ahead(desk, amount));
   }
 
-  /** What to be granted in all, so that many more requests like this one need not ask. */
+  /** The grant in all that lets several more requests like this one go without asking. */
   private ahead({ counter, asked, free }: Desk, amount: NanoUsd): number {
     const wanted = counter.used() + asked + Math.max(amount * AHEAD_REQUESTS, free / counter.aheadShare);
     return Math.floor(wanted);
@@ -178,14 +178,14 @@ export class Grants {
     const { counter } = desk;
     const number = ++this.numbers;
     if (wanted < desk.wanted) {
-      // Lowered before it is said, so that nothing is spent that is on its way back.
-      desk.lowered = number;
+      // Lowered before it is stated, so that nothing is spent that is on its way back.
+      desk.lastLowered = number;
       counter.granted = Math.min(counter.granted, wanted) as NanoUsd;
     }
     desk.needed = needed;
     desk.wanted = wanted;
-    desk.stated = counter.used();
-    desk.number = number;
+    desk.statedUse = counter.used();
+    desk.lastStated = number;
     desk.statedMs = this.clock.elapsedMs();
     this.watched.add(desk);
     this.statements += 1;
@@ -235,7 +235,7 @@ export class Grants {
       known.counter = counter;
       return known;
     }
-    // Answers to what was stated before are none to this desk, if it had a predecessor.
+    // Answers to a predecessor's statements must not be taken for answers to this desk's.
     const desk = new Desk(counter, limit, this.numbers);
     this.desks.set(counter.id, desk);
     return desk;
@@ -256,46 +256,48 @@ export const onceDurable =
 
 export type Answer = "room" | "short" | "unanswered";
 
-/** What can be shared by grants: see Counter, and RateShare. */
+/** What ledgers can share by grants: `Counter` and `RateShare`. */
 export interface Shared {
   readonly id: CounterId;
   granted: NanoUsd;
-  /** Of the limit, by other ledgers, as last heard. */
+  /** How much of the limit other ledgers have, as last heard. */
   elsewhere: NanoUsd;
-  /** What must stay granted. */
+  /** What is spent or held, and so must stay granted. */
   used(): NanoUsd;
-  /** One of so many parts of what is free is asked for ahead. */
+  /** At least `1 / aheadShare` of what is free is asked for ahead of need. */
   readonly aheadShare: number;
 }
 
 export interface GrantFigures {
   readonly counters: number;
-  /** Of balances, nano-dollars: granted in all of this epoch, and of that neither spent nor held. */
+  /** Granted of balances in this epoch, and the part of that which is neither spent nor held, in nano-dollars. */
   readonly granted: number;
   readonly stranded: number;
   readonly statements: number;
   readonly recalls: number;
 }
 
-/** One counter's correspondence with the Authority. */
+/** Where the correspondence with the Authority about one counter stands. */
 class Desk {
-  /** Of the latest statement; of the latest answer that was believed; of the latest statement that asked for less. */
-  number: number;
-  heard: number;
-  lowered = 0;
+  /** Number of the latest statement. */
+  lastStated: number;
+  /** Number of the latest statement whose answer was believed. */
+  lastHeard: number;
+  /** Number of the latest statement that asked for less than before. */
+  lastLowered = 0;
   isAnswered = false;
   needed = 0;
   wanted = 0;
-  /** As used. */
-  stated = 0;
+  /** What the latest statement gave as used. */
+  statedUse = 0;
   statedMs = 0;
   free = 0;
   recalled = false;
   scarceUntilMs = Number.NEGATIVE_INFINITY;
   usedAtLastLook = -1;
-  /** Of requests that wait. */
+  /** What waiting requests need together. */
   asked = 0;
-  /** No more of them than are in flight. */
+  /** Told of the next answer; bounded by the requests in flight. */
   readonly waiting = new Set<(answered: boolean) => void>();
 
   constructor(
@@ -303,20 +305,20 @@ class Desk {
     public limit: NanoUsd,
     statedBefore: number,
   ) {
-    this.number = this.heard = statedBefore;
+    this.lastStated = this.lastHeard = statedBefore;
   }
 }
 
-/** So many requests of the same size are asked for ahead, and again when so few are left. */
+/** Room for this many more requests of the same size is asked for ahead, and again when room for this few is left. */
 const AHEAD_REQUESTS = 8;
 const LOW_REQUESTS = 4;
-/** A request does not wait longer for credit that others may be holding. */
+/** The longest that a request waits for credit that others may be holding. */
 const ANSWER_MS = 1_000;
 const MAX_ROUNDS = 40;
-/** Time for others to give back. */
+/** Gives others time to give back. */
 const SPARE_MS = 25;
 const RESTATE_MS = 1_000;
-/** After somebody ran short, only what is needed is asked for. */
+/** For this long after somebody ran short, only what is needed is asked for. */
 const SCARCE_MS = 5_000;
 const IDLE_MS = 60_000;
 

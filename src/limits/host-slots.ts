@@ -5,23 +5,23 @@ import { PlaceShare, type ShareTeller } from "./place-share.ts";
 
 /**
  * Places at the hosts. A request takes one for as long as the host works on it; while none is free, a bounded number of
- * requests wait for a bounded time. Whoever gets none is told to come back, and streams in flight go on.
+ * requests wait for a bounded time. Whoever gets none is told to come back later; streams in flight go on.
  */
 export class HostSlots {
   private readonly hosts = new Map<string, HostLine>();
 
-  /** `sharing`: to those that the operator's limits are shared with. */
+  /** `sharing` reaches the processes that share the operator's limits; null for a process that is alone. */
   constructor(
     private readonly clock: Clock,
     private readonly sharing: Sharing | null = null,
   ) {}
 
-  /** Asks for a first place at each, so that the first request need not wait for it. */
+  /** Asks for a first place at each host, so that the first request need not wait for it. */
   prepare(hosts: Iterable<Limited>): void {
     if (this.sharing !== null) for (const host of hosts) this.line(host);
   }
 
-  /** A place at once, or null. */
+  /** A place at once; null when none is free. */
   take(host: Limited): Slot | null {
     return this.line(host).take();
   }
@@ -31,20 +31,20 @@ export class HostSlots {
     return this.line(host).wait(key, ms, signal);
   }
 
-  /** Neither a place nor room in the line. */
+  /** There is neither a free place nor room in the line. */
   full({ id }: Limited): boolean {
     return this.hosts.get(id)?.full === true;
   }
 
-  /** Of this limit, others have left so many places to this process. */
+  /** Other processes have left `count` places of the limit `most` to this one. */
   given(id: string, most: number, count: number): void {
     const line = this.hosts.get(id);
     if (line?.most === most) line.given(count);
-    // A reload has changed the limit meanwhile.
+    // A reload has changed the limit in the meantime.
     else this.sharing?.(id, most).giveBack(count);
   }
 
-  /** Others want so many places of this limit. */
+  /** Other processes want `count` places of the limit `most`. */
   recalled(id: string, most: number, count: number): void {
     const line = this.hosts.get(id);
     if (line?.most === most) line.recalled(count);
@@ -62,7 +62,7 @@ export class HostSlots {
     if (known?.most === most) return known;
     // A reload changed the limit: what is in flight gives back its place to the old line.
     known?.retire();
-    // The default is what one process can carry, and each has that.
+    // The default is what one process can carry, so it is not shared.
     const share = maxConcurrent === undefined ? null : (this.sharing?.(id, most) ?? null);
     const line = new HostLine(most, this.clock, share);
     this.hosts.set(id, line);
@@ -70,20 +70,20 @@ export class HostSlots {
   }
 }
 
-/** Tells the others what this process wants of a host's limit, and leaves to them. */
+/** Opens this process's share of a host's limit: by it, others hear what it needs and what it gives back. */
 export type Sharing = (host: string, most: number) => ShareTeller;
 
-/** Requests that a host has, may have and has before it. */
+/** How many requests a host has, may have, and has waiting. */
 export interface HostLoad {
   readonly host: string;
   readonly inFlight: number;
   readonly limit: number;
   readonly waiting: number;
-  /** Processes that give it less than its limit, because it was overloaded. */
+  /** How many processes give it less than its limit, because it was overloaded. */
   readonly cut: number;
 }
 
-/** A host, of which only this matters here; `maxConcurrent` is the operator's limit. */
+/** What matters of a host here; `maxConcurrent` is the operator's limit. */
 export interface Limited {
   readonly id: string;
   readonly maxConcurrent?: number;
@@ -100,7 +100,7 @@ export interface Slot {
   release(): void;
 }
 
-/** Waiting requests of one host. */
+/** Requests that may wait for one host. */
 export const MAX_WAITING = 1_000;
 
 class HostLine {
@@ -138,7 +138,7 @@ class HostLine {
   }
 
   take(): Slot | null {
-    // Who waits has come before, and the limit may have grown since.
+    // Those who wait came first, and the limit may have grown since.
     this.invite();
     return this.waiting === 0 ? this.occupy() : null;
   }
@@ -154,7 +154,7 @@ class HostLine {
   given(count: number): void {
     this.share?.given(count);
     this.invite();
-    // What came to spare may be what others lack.
+    // Places that are not needed after all may be what others lack.
     this.share?.settle(this.inFlight);
   }
 
@@ -166,7 +166,7 @@ class HostLine {
     this.share?.retire(this.inFlight);
   }
 
-  /** A place for everybody who is in or waits, and one for whoever comes next. */
+  /** One place for each request that is in flight or waits, and one for the next. */
   private askForMore(): void {
     this.share?.need(Math.min(this.inFlight + this.waiting + 1, this.limit.now(this.clock)));
   }

@@ -1,13 +1,13 @@
-/** A worker's part of the places at one host, which it shares with other workers: `PlaceBook` has the other side. */
+/** A worker's part of the places at one host, which it shares with other workers. `PlaceBook` is the other side. */
 export class PlaceShare {
-  /** Of the host's places, those that are this worker's now. */
+  /** Places that are this worker's now. */
   held = 0;
   private asked = 0;
   private owed = 0;
 
   constructor(private readonly tell: ShareTeller) {}
 
-  /** So many places are used or wanted. Asks for those that it does not have. */
+  /** `count` places are used or wanted in all. Asks for those that are missing. */
   need(count: number): void {
     const lack = count - this.held - this.asked;
     if (lack <= 0) return;
@@ -17,7 +17,7 @@ export class PlaceShare {
 
   given(count: number): void {
     this.held += count;
-    // What came to spare was not asked for.
+    // Extra places come unasked.
     this.asked = Math.max(0, this.asked - count);
   }
 
@@ -26,7 +26,7 @@ export class PlaceShare {
     this.settle(used);
   }
 
-  /** Others come first at a place that is not used any more. */
+  /** Gives back what is owed, as far as it is not used: others come first at a place that becomes free. */
   settle(used: number): void {
     const count = Math.min(this.owed, this.held - used);
     if (count <= 0) return;
@@ -35,7 +35,7 @@ export class PlaceShare {
     this.tell.giveBack(count);
   }
 
-  /** A reload has changed the limit: what is held under the old one goes back as it becomes free. */
+  /** A reload has changed the limit: every place under the old one goes back as it becomes free. */
   retire(used: number): void {
     this.recalled(Number.POSITIVE_INFINITY, used);
   }

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
+import type { Statement } from "../../src/ledger/authority.ts";
 import { Counter, type CounterId } from "../../src/ledger/counter.ts";
 import { type Answer, Grants, type Shared } from "../../src/ledger/grants.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
+import { MemoryAuthority } from "../sim/memory-authority.ts";
 
 const LIMIT = 1_000 as NanoUsd;
 const AMOUNT = 100 as NanoUsd;

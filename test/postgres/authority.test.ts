@@ -1,11 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
-import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
+import type { Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
 import { PostgresAuthority } from "../../src/store/postgres-authority.ts";
 import { PostgresRegistry } from "../../src/store/postgres-registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import { MemoryAuthority } from "../sim/memory-authority.ts";
 import { Random } from "../sim/random.ts";
 import { describeOnPostgres } from "./fixture.ts";
 

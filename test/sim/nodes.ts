@@ -1,5 +1,5 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
-import { MemoryAuthority, type Statement } from "../../src/ledger/authority.ts";
+import type { Statement } from "../../src/ledger/authority.ts";
 import { budgetCounter, type CounterId } from "../../src/ledger/counter.ts";
 import { Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
@@ -15,6 +15,7 @@ import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
+import { MemoryAuthority } from "./memory-authority.ts";
 import { Random } from "./random.ts";
 
 /**

@@ -1,0 +1,75 @@
+import {
+  type Authority,
+  type Grant,
+  grant,
+  NOTHING_GRANTED,
+  type Standing,
+  type Statement,
+} from "../../src/ledger/authority.ts";
+import type { CounterId } from "../../src/ledger/counter.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+
+/** The Authority over a map: what the simulator runs, and what the one on PostgreSQL is measured by. */
+export class MemoryAuthority implements Authority {
+  private readonly counters = new Map<CounterId, Map<string, Standing & { readonly closed: boolean }>>();
+
+  /** `recall` asks the other ledgers to give back what they do not use of a counter. */
+  constructor(private readonly recall: (counter: CounterId, asker: string) => void = () => {}) {}
+
+  settle(statement: Statement): Grant {
+    const { ledger, epoch, counter, number, limit, needed } = statement;
+    const standings = this.standings(counter);
+    const name = epochName(ledger, epoch);
+    const known = standings.get(name) ?? { ...NOTHING_GRANTED, closed: false };
+    const elsewhere = (this.granted(counter) - known.granted) as NanoUsd;
+    const next = known.closed ? known : { ...grant(statement, known, elsewhere, limit), closed: false };
+    standings.set(name, next);
+    const recalled = next.granted < needed && spare(standings, name);
+    if (recalled) this.recall(counter, ledger);
+    const { granted } = next;
+    return { counter, number, granted, elsewhere, free: limit - elsewhere - granted, recalled };
+  }
+
+  /** The ledger's epoch is over, and its journal says what it spent; the rest of its grants is free again. */
+  close(ledger: string, epoch: number, spent: ReadonlyMap<CounterId, NanoUsd>): void {
+    const name = epochName(ledger, epoch);
+    for (const [counter, standings] of this.counters) {
+      const standing = standings.get(name);
+      if (standing === undefined || standing.closed) continue;
+      const granted = spent.get(counter) ?? ZERO_USD;
+      standings.set(name, { ...standing, granted, used: granted, closed: true });
+    }
+  }
+
+  /** Spent by closed epochs and granted to open ones: never above the limit. */
+  granted(counter: CounterId): number {
+    let sum = 0;
+    for (const { granted } of this.standings(counter).values()) sum += granted;
+    return sum;
+  }
+
+  /** To one epoch; what it has spent, once that is closed. */
+  grantedTo(counter: CounterId, ledger: string, epoch: number): number {
+    return this.standings(counter).get(epochName(ledger, epoch))?.granted ?? 0;
+  }
+
+  private standings(counter: CounterId): Map<string, Standing & { readonly closed: boolean }> {
+    const known = this.counters.get(counter);
+    if (known !== undefined) return known;
+    const created = new Map<string, Standing & { readonly closed: boolean }>();
+    this.counters.set(counter, created);
+    return created;
+  }
+}
+
+function spare(
+  standings: ReadonlyMap<string, Standing & { readonly closed: boolean }>,
+  asker: string,
+): boolean {
+  for (const [name, { granted, used, closed }] of standings) {
+    if (name !== asker && !closed && granted > used) return true;
+  }
+  return false;
+}
+
+const epochName = (ledger: string, epoch: number): string => `${ledger}#${epoch}`;
