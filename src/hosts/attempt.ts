@@ -21,9 +21,9 @@ import {
 } from "./try.ts";
 
 /**
- * Walks the plan until a host answers. It comes back only with the first token in hand (or the whole answer, when it is
- * not streamed): that is the commit point, and nothing behind it can try another host. Everything before it may fail
- * freely: the client has seen nothing.
+ * Walks the plan until a host answers. It returns only with the first token in hand (or with the whole answer, when it
+ * is not streamed). That is the commit point: nothing after it can try another host, and everything before it may fail
+ * freely, because the client has seen nothing.
  */
 export function attempt(
   request: GenerationRequest,
@@ -44,7 +44,7 @@ export interface Ways extends Tools {
   readonly keyId: string;
   /** Whose request it is. */
   readonly balanceId: BalanceId;
-  /** Each try has a span beneath it; null when nobody traces. */
+  /** Parent of each try's span; null when nobody traces. */
   readonly trace: TraceContext | null;
   readonly random: RandomBytes;
   /** Told of each try, for health. */
@@ -57,7 +57,7 @@ export interface AttemptLimits extends TryLimits {
   /** From the first try to the first token, over all hosts. */
   readonly firstTokenMs: number;
   readonly maxHosts: number;
-  /** After so long without a first token the next host is asked as well, and the faster serves; null: never. */
+  /** After this long without a first token the next host is asked as well, and the faster one serves; null: never. */
   readonly hedgeMs: number | null;
 }
 
@@ -74,10 +74,13 @@ export interface Try {
   readonly ms: number;
   /** What the host said or did, for people; null when it served. */
   readonly detail: string | null;
-  /** The error status that it answered with, and what broke below HTTP: no words of the host's, so logs may have them. */
+  /**
+   * The error status that the host answered with, and what broke below HTTP. Neither quotes the host, so logs may
+   * contain them.
+   */
   readonly status?: number | undefined;
   readonly fault?: HostFaultKind | undefined;
-  /** Where it stands in a trace, if there is one; the time is monotonic. */
+  /** Its span, if the request is traced; the time is monotonic. */
   readonly span?: { readonly id: string; readonly startedMs: number };
 }
 
@@ -87,7 +90,7 @@ export type Outcome = { readonly tries: readonly Try[] } & (
   | Rejected
   | { readonly kind: "exhausted"; readonly timedOut: boolean; readonly waitedMs: number }
   | { readonly kind: "unsayable"; readonly refusal: Refusal }
-  /** None was tried, because each had as much to do as it takes. */
+  /** No host was tried, because each had as many requests as it takes. */
   | { readonly kind: "crowded" }
   | { readonly kind: "abandoned" }
 );
@@ -97,17 +100,17 @@ const TIMER_SLACK_MS = 2;
 /** One request on its way along the plan; at most two hosts are asked at the same time. */
 class Walk {
   private deadlineMs: number;
-  /** Those of the plan, and after them those that were passed over. */
+  /** The plan's stops, followed by those that were passed over the first time. */
   private stops: readonly Stop[];
   private next = 0;
-  /** Of them, the first has begun first. */
+  /** In the order in which they began. */
   private readonly running: Running[] = [];
   private readonly tries: Try[] = [];
   private begun = 0;
   private hedged = false;
   private crowded = false;
   private unsayable: Refusal | null = null;
-  /** Verdicts on the request by hosts of models that it then moved on from. */
+  /** Hosts' verdicts on the request, for models that the walk then moved on from. */
   private verdicts: readonly Rejected[] = NONE;
 
   constructor(
@@ -140,13 +143,13 @@ class Walk {
         if (outcome !== null) return this.end(outcome);
       }
     } catch (error) {
-      // A fault of our own: no host may go on working for nobody.
+      // A bug of ours: no host may go on working for nobody.
       this.leave("outrun");
       throw error;
     }
   }
 
-  /** Asks the next host; false when there is none to ask. At once, but where it has to stand in a line. */
+  /** Asks the next host; false when there is none left. Synchronous, unless the request has to wait in a line. */
   private start(): boolean | Promise<boolean> {
     const { ways, request, plan, signal } = this;
     const { clock, limits, health, slots } = ways;
@@ -155,7 +158,7 @@ class Walk {
       this.begun < limits.maxHosts &&
       clock.elapsedMs() < this.deadlineMs
     ) {
-      // It may have left while it stood in a line.
+      // The client may have left while the request stood in a line.
       if (signal.aborted) return false;
       const at = this.next++;
       const stop = this.stops[at]!;
@@ -168,7 +171,7 @@ class Walk {
       const isLast = at >= plan.stops.length - 1;
       const slot = slots.take(stop.route.host);
       if (!isLast && (slot === null || !health.usable(stop.route))) {
-        // It has as much to do as it takes, rests, or is just being probed by another request: after the others.
+        // The host is full, resting, or being probed by another request: try it after the others.
         slot?.release();
         this.stops = [...this.stops, stop];
         continue;
@@ -196,7 +199,7 @@ class Walk {
       this.crowded = true;
       return this.start();
     }
-    // It may have left as its turn came.
+    // The client may have left just as its turn came.
     if (this.signal.aborted) {
       slot.release();
       return false;
@@ -216,7 +219,7 @@ class Walk {
     this.running.push({ stop, limit, at: this.begun++, startedMs, ended, span });
   }
 
-  /** What is left of the time is shared by the hosts that are left, but none gets more than it is worth waiting for. */
+  /** The remaining time is divided among the remaining hosts, but no host gets more than it is worth waiting for. */
   private limitOf(stop: Stop, nowMs: number): { readonly ms: number; readonly early: boolean } {
     const { limits, health } = this.ways;
     const left = Math.min(limits.maxHosts - this.begun, this.stops.length - this.next + 1);
@@ -263,12 +266,12 @@ class Walk {
     }
   }
 
-  /** What the request comes to by this; null when it goes on. */
+  /** The outcome of the request, if this try decides it; null when the walk goes on. */
   private judge(ended: Running, outcome: TryOutcome): Final | null {
     if (this.running[0] === ended) this.running.shift();
     else this.running.pop();
     this.note(ended, outcome);
-    // What passed behind a first token was no wait for one.
+    // Time after a first token was not spent waiting for one.
     if ("lateMs" in outcome) this.deadlineMs += outcome.lateMs ?? 0;
     switch (outcome.kind) {
       case "opened":
@@ -329,14 +332,14 @@ class Walk {
     if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
     const { firstTokenMs } = ways.limits;
     const waitedMs = ways.clock.elapsedMs() - (this.deadlineMs - firstTokenMs);
-    // Timers fire a little early or late: the last share is over when the whole is, give or take.
+    // Timers fire a little early or late, so the last share may end just before the whole does.
     return { kind: "exhausted", timedOut: waitedMs >= firstTokenMs - TIMER_SLACK_MS, waitedMs, tries };
   }
 }
 
 const NONE: readonly Rejected[] = [];
 
-/** Longest wait in the line before a host; a client that waits longer is better told to come back. */
+/** The longest wait in the line for a host. Beyond that, a client is better told to come back later. */
 const MAX_LINE_MS = 5_000;
 
 const traced = (ways: Ways, span: TraceContext | null): Ways =>
@@ -350,7 +353,7 @@ type Final = Opened | Answered | Rejected | { readonly kind: "abandoned" };
 interface Running {
   readonly stop: Stop;
   readonly limit: TimeLimit;
-  /** Its place among the tries. */
+  /** Its index among the tries. */
   readonly at: number;
   readonly startedMs: number;
   readonly ended: Promise<TryOutcome>;
@@ -368,7 +371,7 @@ function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: Bal
       return { kind: "served", firstTokenMs: ms, promptTokens, by };
     case "answered":
       return { kind: "served", firstTokenMs: null, promptTokens, by };
-    // What a host thinks of a request, a client that leaves, and a faster host, say nothing about the host.
+    // A host's verdict on a request, a client that leaves, and a faster host say nothing about the host's health.
     case "rejected":
     case "abandoned":
     case "outrun":
@@ -387,6 +390,7 @@ function causeOf(outcome: TryOutcome): Pick<Try, "status" | "fault"> | null {
 
 const detailOf = (outcome: TryOutcome): string | null => {
   if (outcome.kind === "opened" || outcome.kind === "answered") return null;
-  // What a host says of a request may repeat it, and receipts are stored; the client is told the whole sentence.
+  // A host's sentence about a request may quote it, and receipts are stored. Only the client is told the whole
+  // sentence.
   return outcome.kind === "rejected" ? `status ${outcome.status}: ${outcome.error.kept}` : outcome.message;
 };

@@ -25,7 +25,7 @@ export class Destinations {
   }
 }
 
-/** Of the operator's headers, those that no client has a say in. */
+/** The operator's headers that no client may override. */
 function standingHeaders(host: Host, stream: boolean): Record<string, string> {
   const headers: Record<string, string> = { ...host.headers };
   delete headers[VERSION];
@@ -40,9 +40,9 @@ function standingHeaders(host: Host, stream: boolean): Record<string, string> {
 }
 
 /**
- * What a request says beside: the client's headers that the host should see, of its own language where the host speaks
- * that. The client's version of Anthropic's language wins over the operator's, because it wrote its body for it; betas of
- * both are joined.
+ * A request's own headers: those of the client that the host should see, including its language's where the host
+ * speaks that language. The client's version of Anthropic's language wins over the operator's, because it wrote its
+ * body for it; betas of both are joined.
  */
 export function ownHeaders(
   { headers }: Host,

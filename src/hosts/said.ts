@@ -4,8 +4,8 @@ import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
 
 /**
- * The request in a language of the host's: the one that the plan prefers, or another where that one lacks the words. The
- * refusal is the preferred one's.
+ * The request in one of the host's languages: the one that the plan prefers, or another if that one cannot express it.
+ * A refusal is the preferred language's.
  */
 export function sayTo(
   request: GenerationRequest,
@@ -39,7 +39,7 @@ export interface Said {
   readonly body: HostBody;
 }
 
-/** What the words depend on, besides the request. */
+/** What the wording depends on besides the request. */
 export interface Wording {
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
   /** Stops a host at this many output tokens although the client named no ceiling; null does not. */

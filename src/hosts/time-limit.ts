@@ -2,8 +2,8 @@ import type { Clock, Timer } from "../units/clock.ts";
 import type { Exchange } from "./transport.ts";
 
 /**
- * Cancels a try when its time is over, the client leaves, or another host was faster; whichever came first names the
- * outcome.
+ * Cancels a try when its time is up, the client leaves, or another host was faster. Whichever comes first determines
+ * the outcome.
  */
 export class TimeLimit {
   private exchange: Exchange | null = null;
@@ -26,7 +26,7 @@ export class TimeLimit {
     return this.why !== null;
   }
 
-  /** The answer has begun: from now on so long for more of it. */
+  /** The answer has begun: from now on, `ms` for each further part of it. */
   restart(ms: number): void {
     if (this.over) return;
     this.answering = true;

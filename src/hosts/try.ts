@@ -25,10 +25,10 @@ import {
   type Transport,
 } from "./transport.ts";
 
-/** One host on its way to a first token (or its whole answer, where that is wanted). */
+/** Asks one host for a first token (or for its whole answer, where that is wanted). */
 export class Trial {
   private exchange: Exchange | null = null;
-  /** When the first token came of an answer that is collected. */
+  /** When the first token of a collected answer arrived. */
   private firstMs: number | null = null;
 
   constructor(
@@ -41,15 +41,16 @@ export class Trial {
   ) {}
 
   /**
-   * Asks until the answer is here, the host fails, or the limit is over. Then the place at the host is given back at once,
-   * but for a stream that was opened: that has it until it is over.
+   * Runs until the answer is here, the host fails, or time is up. The place at the host is then released, except for
+   * an opened stream, which keeps it to its end.
    */
   async run(): Promise<TryOutcome> {
     const { limit, slot } = this;
     let outcome: TryOutcome | null = null;
     try {
       let reply = await this.ask(false);
-      // A pooled connection that the host had closed meanwhile says nothing about the host: once more, on a fresh one.
+      // A pooled connection that the host had closed in the meantime says nothing about the host: retry once, on a
+      // fresh one.
       if (isStale(reply, limit)) reply = await this.ask(true);
       try {
         const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
@@ -90,7 +91,7 @@ export class Trial {
     const { pairing, stream } = this.said;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
-    // A host that does not stream although it was asked to gives the whole answer all the same.
+    // A host that was asked to stream and does not still gives the whole answer.
     if (!stream || (!request.stream && !isEventStream(reply))) {
       const body = readWhole(reply, MAX_REPLY_BYTES);
       return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);
@@ -158,7 +159,10 @@ export class Trial {
     return { kind: "refused", message: `no token within ${MAX_PRELUDE_BYTES} bytes` };
   }
 
-  /** Reads a stream to its end for a client that wants the answer whole. It has seen nothing, so any failure moves on. */
+  /**
+   * Reads a stream to its end for a client that wants the answer whole. The client has seen nothing, so any failure
+   * moves on.
+   */
   private async collect(source: HostReply, judge: WholeJudge): Promise<TryOutcome> {
     const { clock, limits } = this.tools;
     for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
@@ -183,7 +187,7 @@ export class Trial {
     return this.late({ kind: "refused", message: `the answer is larger than ${MAX_REPLY_BYTES} bytes` });
   }
 
-  /** A mistake of ours, which this answer brought to light: the next host's may be one that can be read. */
+  /** A bug of ours that this answer brought to light. The next host's answer may be readable. */
   private unreadable(error: unknown): TryOutcome {
     this.tools.onFault(error, this.tools.receipt);
     if (this.limit.over) return this.late(this.limit.outcome());
@@ -224,7 +228,7 @@ export interface Tools extends Wording {
   readonly receipt: ReceiptId;
 }
 
-/** For an answer that is collected: silence inside it, and all of it. */
+/** Limits on an answer that is collected: silence inside it, and its whole duration. */
 export interface TryLimits {
   readonly chunkGapMs: number;
   readonly totalMs: number;
@@ -240,32 +244,32 @@ export type TryOutcome =
 interface HostFailure {
   readonly kind: "refused" | "unreachable" | "silent";
   readonly message: string;
-  /** The error status that it answered with. */
+  /** The error status that the host answered with. */
   readonly status?: number;
   /** What broke below HTTP. */
   readonly fault?: HostFaultKind;
-  /** Not only of the one model. */
+  /** It concerns the whole host, not only this model. */
   readonly wholeHost?: boolean;
-  /** It is the host's own doing: no request could have brought it about. */
+  /** It is the host's own doing: no request could have caused it. */
   readonly certain?: boolean;
   /** The host has too much to do. */
   readonly overloaded?: boolean;
-  /** The host asks to be left alone for so long. */
+  /** The host asks to be left alone for this long. */
   readonly restMs?: number | null;
-  /** It was left before its share of the time was over, because another was ready. */
+  /** It was given up before its share of the time was over, because another host was ready. */
   readonly early?: boolean;
-  /** It failed so long after its first token, while its answer was collected. */
+  /** It failed this long after its first token, while its answer was collected. */
   readonly lateMs?: number;
 }
 
-/** A stream whose first token is here. It may last for minutes, so it holds on to nothing that it was opened with. */
+/** A stream whose first token is here. It may last for minutes, so it keeps nothing of what it was opened with. */
 export class Opened {
   readonly kind = "opened";
   private slot: Slot | null = null;
 
   constructor(
     readonly stop: Stop,
-    /** Fields of the request that the host was not sent: see Pairing. */
+    /** Fields of the request that were not sent to the host: see `Pairing`. */
     readonly omitted: readonly string[],
     readonly source: HostBytes,
     readonly judge: StreamJudge,
@@ -285,7 +289,7 @@ export class Opened {
     return first;
   }
 
-  /** Stops the host, wherever it is; nothing is left to stop in a stream that has ended. */
+  /** Stops the host, however far it is; does nothing to a stream that has ended. */
   cancel(): void {
     this.exchange.cancel();
     this.slot?.release();
@@ -319,7 +323,7 @@ const MAX_PRELUDE_BYTES = 1024 * 1024;
  * want of capacity, its 499 a request that it cancelled.
  */
 const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429, 498, 499]);
-/** Those of them, and those faults, that concern the host whatever the model. */
+/** Statuses and faults that concern the whole host, whatever the model. */
 const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
 const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
 /** Statuses by which a host may speak of the request alone, or of how long it takes. */
@@ -332,7 +336,7 @@ const REST_STATUSES = new Set([429, 503]);
 const isEventStream = ({ headers }: HostReply): boolean =>
   headers.get("content-type")?.includes("event-stream") === true;
 
-/** At once where all of it is here, as a small answer mostly is with its head. */
+/** Synchronous when all of it is here, as a small answer usually is with its head. */
 function readWhole(reply: HostReply, most: number): Uint8Array | HostFault | Promise<Uint8Array | HostFault> {
   const first = reply.read();
   if (!(first instanceof Uint8Array) || first.length > most) return readOn(reply, most, [], first);

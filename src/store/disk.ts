@@ -21,18 +21,23 @@ import { LOOP_MS, SyncPlace } from "./sync-place.ts";
 export interface Disk {
   list(): string[];
   read(name: string): Uint8Array;
-  /** Creates the file where it does not exist, or makes it of the one called `from`; its name is durable on return. */
+  /** Creates the file if it does not exist, or renames `from` to it; the name is durable on return. */
   open(name: string, from?: string): DiskFile;
-  /** Nothing goes by the old name any more, durably, on return or when the promise resolves. */
+  /** The rename is durable on return, or when the promise resolves. */
   rename(name: string, to: string): void | Promise<void>;
-  /** It is gone for good on return, or when the promise resolves: what was known of it may then be forgotten. */
+  /**
+   * The removal is durable on return, or when the promise resolves; only then may what was known of the file be
+   * forgotten.
+   */
   remove(name: string): void | Promise<void>;
 }
 
 export interface DiskFile {
   /** Writes all of it, or throws. */
   write(bytes: Uint8Array, at: number): void;
-  /** What was written is durable when this returns, or when its promise resolves. So many lines of the journal wait for it. */
+  /**
+   * What was written is durable when this returns, or when its promise resolves; `lines` of the journal wait for it.
+   */
   sync(lines: number): void | Promise<void>;
   truncate(size: number): void;
   close(): void;
@@ -67,8 +72,8 @@ const PROBE_ROUNDS = 20;
 const ON_THE_LOOP = { onLoop: () => true, took() {} };
 
 /**
- * Measures the folder's `fdatasync` with small appends: the third-slowest of some rounds, and where the syncs of a disk that slow
- * begin to be done.
+ * Measures the folder's `fdatasync` with small appends: the third-slowest of several rounds, and where syncs of a disk
+ * that slow are done at first.
  */
 export function probeSync(folder: string): { slowMs: number; syncing: "inline" | "off-loop" } {
   const path = join(folder, `probe-${process.pid}`);
@@ -91,9 +96,8 @@ export function probeSync(folder: string): { slowMs: number; syncing: "inline" |
 }
 
 /**
- * A file that is not long enough already is kept longer than what is written, with zeros, which no reader takes for a line: a
- * sync of bytes that lie within a file that does not grow spares the file system's own journal. On ext4 that halves its time
- * and its CPU.
+ * Keeps the file longer than what is written by padding it with zeros, which no reader takes for a line. A sync within
+ * a file that does not grow spares the file system's own journal; on ext4 that halves its time and CPU.
  */
 function openFile(path: string, place: Pick<SyncPlace, "onLoop" | "took">): DiskFile {
   const fd = openSync(path, "a+", 0o600);
@@ -111,7 +115,7 @@ function openFile(path: string, place: Pick<SyncPlace, "onLoop" | "took">): Disk
         writeAll(file, AHEAD, end);
         size += AHEAD.length;
       } catch {
-        // The disk has just enough room for what was written.
+        // The disk had room for what was written, and no more.
       }
     },
     sync(lines) {
@@ -133,7 +137,7 @@ function openFile(path: string, place: Pick<SyncPlace, "onLoop" | "took">): Disk
   };
 }
 
-/** Longer steps stall the sync that they go with; shorter ones spare fewer. */
+/** Longer padding stalls the sync that it goes with; shorter padding spares fewer. */
 const AHEAD = new Uint8Array(256 * 1024);
 
 function writeAll(file: number, bytes: Uint8Array, at: number): void {

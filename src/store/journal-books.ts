@@ -15,7 +15,7 @@ import { DurableJournal, journalFiles, readJournal, spareFiles, type Unapplied }
 export abstract class JournalBooks<Options extends JournalBooksOptions> {
   readonly journal: DurableJournal;
   private readonly beats: Beats;
-  /** Holds that are open, whichever file they were written to, stand in this one too, or in one behind it. */
+  /** All open holds, whichever file they were first written to, are also in this file or in a later one. */
   private headed = 0;
   /** Files before this one are gone. */
   private retired = 0;
@@ -24,7 +24,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   private next: Timer | null = null;
   private nextAfterMs = 0;
   private bringing: Promise<void> | null = null;
-  /** By the database, the last time. */
+  /** Whether the database refused the last batch. */
   private refused = false;
   private closed = false;
 
@@ -46,13 +46,15 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     });
   }
 
-  /** Brings these into the database, all or none; rejects when it refuses. What it has already changes nothing. */
+  /**
+   * Books the batch in the database, all or nothing; rejects when it refuses. Booking something again changes nothing.
+   */
   protected abstract bring(batch: readonly Unapplied[]): Promise<void>;
 
-  /** Removes the files before this one, which the database has been told all of; false while it may forget that again. */
+  /** Removes the files before this one, all of which are booked; false while the database might still lose that. */
   protected abstract retire(before: number): Promise<boolean>;
 
-  /** The journal's number up to which the database's sums are complete. */
+  /** The journal's sequence number up to which the database's sums are complete. */
   get appliedThrough(): number {
     const next = this.journal.unapplied(1)[0];
     return next === undefined ? this.journal.durableNow : next.sequence - 1;
@@ -64,12 +66,12 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     while (this.appliedThrough < durableNow) await (this.bringing ?? this.bringBatch());
   }
 
-  /** The end with this receipt, where it is durable and the database does not know it yet; null where not. */
+  /** The end with this receipt, if it is durable and not booked yet; otherwise null. */
   unbooked(receipt: ReceiptId): TerminalRecord | null {
     return this.journal.unappliedEnd(receipt);
   }
 
-  /** Tries to bring the rest; what stays in the journal is brought by the next start. True when nothing stayed. */
+  /** Tries to book the rest; what stays in the journal is booked by the next start. True when nothing stayed. */
   async close(): Promise<boolean> {
     this.beats.stop();
     await this.retiring;
@@ -85,7 +87,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     }
   }
 
-  /** Brings what was not applied in the life before, and ends every hold that it left open at its last checkpoint. */
+  /** Books what the previous run had not booked, and ends every hold that it left open at its last checkpoint. */
   protected async recover({ replay, unapplied }: ReadBack): Promise<void> {
     const { writeOffTokens, recoveredBody, onRecovered } = this.options;
     for (let from = 0; from < unapplied.length; from += RECOVERY_BATCH) {
@@ -104,7 +106,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     onRecovered?.(replay.orphans.size);
   }
 
-  /** Checkpoints delivered tokens, turns the journal's page, forgets the idle. */
+  /** Checkpoints delivered tokens, begins new journal files, forgets idle counters. */
   protected keepUp(ledger: Ledger, onForgotten: (counters: readonly CounterId[]) => void): void {
     this.ledger = ledger;
     this.beats.every(CHECKPOINT_EVERY_MS, () => {
@@ -148,10 +150,13 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     this.journal.applied(batch.length);
   }
 
-  /** However long the older files stay, for instance while a backup reads the database: the next is begun when this one is full. */
+  /**
+   * Begins the next file when this one is full, however long the older ones have to stay (for instance while a backup
+   * reads the database).
+   */
   private turnPage(): void {
     const { journal, ledger } = this;
-    // Asked before the next is begun, whose head is still to be written.
+    // Asked before the next file is begun, because its head is yet to be written.
     if (journal.headWritten) this.headed = journal.currentFile;
     if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
     const oldest = journal.unapplied(1)[0]?.file ?? this.headed;
@@ -185,11 +190,11 @@ export interface JournalBooksOptions {
 
 /** How a database follows its journal. */
 export interface Pace {
-  /** Ends that go into the database together at most. */
+  /** The most ends that are booked together. */
   readonly batch: number;
-  /** An end waits for others so long at most. */
+  /** The longest that an end waits for others. */
   readonly afterMs: number;
-  /** Between batches while ends come faster than that, so that what waits does not grow. */
+  /** The pause between batches while ends arrive faster than that, so that the queue does not grow. */
   readonly behindMs: number;
 }
 
@@ -197,7 +202,7 @@ export interface Pace {
 const RETRY_MS = 500;
 const RECOVERY_BATCH = 2_000;
 
-/** What the journal says of the life before. */
+/** What the journal says of the previous run. */
 export interface ReadBack {
   readonly replay: Replay;
   readonly unapplied: readonly Unapplied[];
@@ -205,8 +210,8 @@ export interface ReadBack {
 }
 
 /**
- * `reached` is how far the database had come in each file, in bytes. A file's number is never used again, not even where the
- * files were lost: what is written would be taken for booked, and what a file holds of its former number for written.
+ * `reached` is how far each file had been booked, in bytes. A file's number is never used again, even if the files
+ * were lost: new records would be taken for booked ones, and a reused file's old lines for new ones.
  */
 export function readBack(disk: Disk, reached: ReadonlyMap<number, number>): ReadBack {
   const replay = new Replay();

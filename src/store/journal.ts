@@ -82,7 +82,7 @@ export class DurableJournal implements Journal {
     return this.queue.slice(0, most);
   }
 
-  /** The one of these with this receipt, or null. */
+  /** The one of these with this receipt; null when there is none. */
   unappliedEnd(receipt: ReceiptId): TerminalRecord | null {
     return this.queue.find(({ record }) => record.receipt === receipt)?.record ?? null;
   }
@@ -91,7 +91,10 @@ export class DurableJournal implements Journal {
     return this.queue.length;
   }
 
-  /** The database has these now, durably or not: the files that hold them stay until `forgetBefore`. */
+  /**
+   * The database has the oldest `count` of these now, durably or not: the files that hold them stay until
+   * `forgetBefore`.
+   */
   applied(count: number): void {
     this.queue.splice(0, count);
   }
@@ -107,8 +110,8 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * The open holds that a new file begins with are on the disk, and the ends that waited as it was begun: the files before it are
-   * no longer needed for the holds in them.
+   * The open holds that the current file begins with are on the disk, and so are the ends that were waiting when it
+   * was begun. Earlier files are no longer needed for the holds in them.
    */
   get headWritten(): boolean {
     return !this.headWaits;
@@ -125,8 +128,8 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * Goes on in a new file, which begins with the holds that are open then: now, or once what is being written has been. Whoever
-   * still finds it full asks again.
+   * Continues in a new file that begins with the open holds: now, or once the write under way is done. If the file is
+   * still full later, call this again.
    */
   rotate(openHolds: () => readonly LedgerRecord[]): void {
     if (this.state === "writing") this.rotating = openHolds;
@@ -143,8 +146,8 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * The files before this one are done with, the oldest first: the database knows all of them durably. One is kept, to be written
-   * again under another number: a file that has its length costs neither zeros nor the file system's journal.
+   * Drops the files before this one, oldest first: the database has all of them durably. One is kept for reuse under
+   * another number, because a file that already has its length needs no padding and spares the file system's journal.
    */
   async forgetBefore(number: number): Promise<void> {
     for (const file of journalFiles(this.options.disk)) if (file < number) await this.forget(file);
@@ -152,7 +155,7 @@ export class DurableJournal implements Journal {
 
   private forget(file: number): void | Promise<void> {
     const { disk, firstFile } = this.options;
-    // What another process wrote may be of a time when lines had no salt.
+    // A file from an earlier run may be from a version whose lines had no salt.
     const isOurs = file >= firstFile;
     return isOurs && spareFiles(disk).length === 0
       ? disk.rename(fileName(file), spareName(file))
@@ -223,11 +226,11 @@ export class DurableJournal implements Journal {
     try {
       if (rotating !== null) this.rotate(rotating);
     } catch {
-      // Who asks again hears of it.
+      // The next attempt will report it.
     }
   }
 
-  /** Nothing of the batch is taken for written: its bytes are cut off, and it goes first in the next try. */
+  /** Treats the whole batch as unwritten: its bytes are cut off, and it goes first in the next attempt. */
   private refuse(batch: readonly Line[], error: unknown): void {
     this.failure = error instanceof Error ? error.message : String(error);
     this.pending = [...batch, ...this.pending];
@@ -251,7 +254,7 @@ export interface JournalOptions {
   /** A number that no file has yet. */
   readonly firstFile: number;
   readonly fileBytes: number;
-  /** Acknowledges before anything is written: a crash can lose what `defer` lets wait. */
+  /** Acknowledges before anything is written: a crash can lose what `defer` holds back. */
   readonly relaxed: boolean;
   /** Runs once everything of this turn of the loop has been appended. */
   readonly defer: (run: () => void) => void;
@@ -268,7 +271,7 @@ export interface Unapplied {
   readonly bytes: number;
 }
 
-/** How far a batch reaches in each of the files that it stands in. */
+/** How far a batch reaches in each of its files. */
 export function places(batch: readonly Unapplied[]): ReadonlyMap<number, number> {
   const reached = new Map<number, number>();
   for (const { file, bytes } of batch) reached.set(file, bytes);
