@@ -49,7 +49,7 @@ function admitted(reservation: Reservation, { prompt }: Ask, { outputCeiling }: 
   return { reservation, outputCeiling };
 }
 
-/** The most that the prompt comes to, once it is counted; null when that tells no more than its bound. */
+/** The most tokens that the prompt can have, once counted; null when counting says no more than the bound does. */
 async function countedPrompt({ request, prompt }: Ask): Promise<number | null> {
   const { promptBound, promptHasFiles, promptUnseen, mediaTokens } = request;
   if (promptUnseen) return null;
@@ -59,7 +59,7 @@ async function countedPrompt({ request, prompt }: Ask): Promise<number | null> {
   return files === null ? null : Math.min(promptBound, Math.ceil(text * COUNT_MARGIN) + mediaTokens) + files;
 }
 
-/** Other vocabularies than the one that was counted with need up to half as many tokens again. */
+/** Other vocabularies than the one used for counting need up to half as many tokens again. */
 const COUNT_MARGIN = 1.5;
 
 /** One request at the desk. */
@@ -94,7 +94,7 @@ export interface Sized {
   readonly price: Price;
 }
 
-/** A prompt whose bound is null is held at all that the model reads at once, which bounds every prompt. */
+/** A prompt whose bound is null is held at the model's whole context, which bounds every prompt. */
 function size({ plan, request, settings }: Ask, promptBound: number | null): Sized {
   const longest = longestAnswer(plan);
   const ceiling = Math.min(request.maxOutputTokens ?? settings.defaultMaxOutputTokens, longest);
@@ -113,7 +113,7 @@ function size({ plan, request, settings }: Ask, promptBound: number | null): Siz
   return { amount, outputCeiling, most, prompt, price };
 }
 
-/** Output tokens of one choice, of the plan's most talkative model. */
+/** The longest answer, in tokens, that any model of the plan gives for one choice. */
 function longestAnswer({ stops }: Plan): number {
   let longest = 0;
   for (const { model } of stops) longest = Math.max(longest, model.maxOutputTokens);
@@ -126,7 +126,7 @@ function widestModel({ stops }: Plan): Model {
   return widest;
 }
 
-/** Null where something is short; a promise, which somebody must wait for, where something has to be loaded first. */
+/** Null when a limit is short; a promise, which the caller must await, when something has to be loaded first. */
 function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | Promise<Lane> | null {
   const at = desk.clock.now();
   const lane = desk.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
@@ -138,7 +138,7 @@ function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | Promise<L
 async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | Shortfall> {
   const { ledger, clock } = desk;
   const { key, budgets, allowances } = ask;
-  // A lane that arrives late may be yesterday's by then, and a grant may have gone to another request.
+  // A lane that took long to load may be yesterday's by now, and a grant may have gone to another request.
   let isFinal = false;
   for (let round = 0; round < MAX_LANE_ROUNDS; round++) {
     const at = clock.now();
@@ -154,10 +154,10 @@ async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | S
     if (answer === null) return outcome;
     const heard = await answer;
     if (heard === "unanswered") return BOOKS_AWAY;
-    // Once more, to say what is short as it stands now.
+    // Once more, to report what is short as it stands now.
     isFinal = heard === "short";
   }
-  // Each time there was room, and others took it: there may be some again.
+  // There was room each time, and others took it. There may be room again.
   return BOOKS_AWAY;
 }
 
@@ -192,9 +192,10 @@ const refusal = (short: Shortfall, ask: Ask, sized: Sized, { clock }: Desk): Ref
 const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what !== "books";
 
 /**
- * An unstreamed answer cannot be stopped midway. Where the client named no ceiling and there is room in plenty, the model's
- * own is held, and null returned; otherwise the host is to be told the ceiling of a choice that is held already. Only to look
- * whether the answer would be covered is not enough: many requests at once would each find the same room.
+ * The ceiling to impose on the host, per choice; null for none. An unstreamed answer cannot be stopped midway. If the
+ * client named no ceiling and there is plenty of room, the model's own ceiling is held; otherwise the host is told the
+ * ceiling that is already held. Checking for room without taking it is not enough: many requests at once would each
+ * find the same room.
  */
 export function imposedCeiling(
   request: GenerationRequest,
@@ -210,12 +211,12 @@ export function imposedCeiling(
   return plenty && ledger.extend(reservation, beyond) ? null : outputCeiling / request.choices;
 }
 
-/** An answer that may become long leaves room for so many, so that those beside it are not refused. */
+/** An answer that may become long leaves room for this many of its kind, so that other requests are not refused. */
 const PLENTY = 4;
 
 /**
- * Refuses a prompt whose text cannot fit, naming its exact count; counts only where the text's bytes leave a doubt. One that
- * nobody counts now is left to the host's judgement.
+ * Refuses a prompt whose text cannot fit, naming its exact count. Counts only when the text's bytes leave doubt; a
+ * prompt that cannot be counted now is left to the host.
  */
 export function checkContext(
   request: GenerationRequest,

@@ -8,11 +8,11 @@ import type { House } from "./house.ts";
 import { type Finished, formatReceipt, type Receipt, type RequestTrace } from "./receipt.ts";
 
 /**
- * What a request that holds something comes to: it ends once, with one receipt. Whoever ends it waits until that is durable,
- * and then says what became of it, by `tell` or `takeBack`, before its client hears of it.
+ * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then reports it
+ * with `tell` or `takeBack`, and only then answers the client.
  */
 export class Bill {
-  /** The hosts that were asked, once they were. */
+  /** The hosts that were asked; set once they have been. */
   tries: readonly Try[] = [];
 
   constructor(
@@ -40,12 +40,12 @@ export class Bill {
     return { settlement, durable: house.journal.durable(settlement.sequence), receipt: receipt! };
   }
 
-  /** Tells the house what the client sees of the end: an error, where the end could not be recorded. */
+  /** Reports the end as the client sees it: as an error, if it could not be recorded. */
   tell({ receipt }: Ended, isDurable: boolean): void {
     this.house.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
   }
 
-  /** After an end that could not be recorded, for an answer that is therefore not given: it must not cost anything either. */
+  /** For an answer that is not given because its end could not be recorded: then it must not cost anything either. */
   takeBack(ended: Ended): void {
     const { held } = ended.settlement;
     const receipt = this.receipt(FAULT, { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held });
@@ -54,7 +54,7 @@ export class Bill {
     else this.tell(ended, false);
   }
 
-  /** A fault of our own: what is still held is given back. */
+  /** After a bug of ours: releases what is still held. */
   abandon(): void {
     if (this.reservation.isOpen) this.tell(this.settle(FAULT), true);
   }
@@ -95,7 +95,7 @@ export class Bill {
 /** How a request that held something ended. */
 export interface End {
   readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
-  /** Of what was delivered, at the price of the host that served. */
+  /** Cost of what was delivered, at the price of the host that served. */
   readonly cost: NanoUsd;
   readonly tokens: Tokens;
   readonly from?: Receipt["tokensFrom"];
@@ -112,7 +112,7 @@ export interface Ended {
   readonly receipt: Told;
 }
 
-/** What is written, and told, of it. */
+/** Both what is stored and what is reported. */
 type Told = Receipt & Finished;
 
 const FAULT: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };

@@ -12,8 +12,8 @@ import { chargesForFree, deliveredTokens, Meter, usedTokens } from "./metering.t
 import { stoppedForCredit, upstreamError } from "./refusals.ts";
 
 /**
- * A stream that is ready for its client: its first token is in hand, its hold durable. From here on no other host can be
- * asked; whatever happens, the stream ends with what was delivered on the bill.
+ * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no other
+ * host can be asked; whatever happens, the stream ends with a charge for what was delivered.
  */
 export class Delivery implements StreamedAnswer {
   readonly kind = "stream";
@@ -24,7 +24,8 @@ export class Delivery implements StreamedAnswer {
     readonly headers: Readonly<Record<string, string>>,
     private readonly parcel: Parcel,
   ) {
-    // A client may leave before the response is pulled: then nobody will run the stream, and its hold must still be settled.
+    // A client may leave before the response is pulled. Then nobody runs the stream, but its hold must still be
+    // settled.
     const { signal } = parcel;
     if (signal.aborted) this.handleEvent();
     else signal.addEventListener("abort", this);
@@ -44,7 +45,7 @@ export class Delivery implements StreamedAnswer {
   }
 }
 
-/** What is delivered. It may take minutes, so nothing in here holds on to the prompt, which may be megabytes. */
+/** What a delivery needs. It may take minutes, so nothing here keeps the prompt alive, which may be megabytes. */
 interface Parcel {
   readonly house: House;
   readonly settings: Settings;
@@ -53,7 +54,7 @@ interface Parcel {
   readonly bill: Bill;
   /** Output tokens, of all choices together, that the hold covers so far. */
   readonly outputCeiling: number;
-  /** When the stream was opened, after the request's arrival. */
+  /** Time from the request's arrival until the stream was opened. */
   readonly firstTokenMs: number;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
@@ -127,7 +128,7 @@ function endOf(end: RelayEnd, { opened, request, settings, firstTokenMs }: Parce
   }
 }
 
-/** The end mark, or the error in its place; null when nobody is there to read it. */
+/** The end mark, or the error that takes its place; null when nobody is there to read it. */
 function lastFrames(end: RelayEnd, parcel: Parcel, settled: Settled, isDurable: boolean): Uint8Array | null {
   if (end.kind === "client_left") return null;
   if (!isDurable) return failure(bookkeepingDown(), parcel);

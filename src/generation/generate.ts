@@ -32,8 +32,8 @@ import { crowded, invalidKey, noAnswer, noOverride } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
 
 /**
- * The way of a generation request, from the bearer token to the last byte. Every decision about one is taken here, in the
- * order in which it reads; the rooms it calls hold the arithmetic and the I/O.
+ * A generation request from the bearer token to the last byte. Every decision about it is made here, in reading order;
+ * the rooms that this calls hold the arithmetic and the I/O.
  */
 export function generator(house: House): (surface: SurfaceName, call: Call) => Promise<Answer> {
   return (surface, call) => new Run(house, house.surfaces[surface], call).answer();
@@ -49,7 +49,7 @@ class Run {
   private readonly trace: Trace | null;
   private holder: Holder | null = null;
   private request: GenerationRequest | null = null;
-  /** Of the Open Tier, that it draws on; empty on the paid tier. */
+  /** Open Tier allowances that the request draws on; empty on the paid tier. */
   private allowances: readonly Allowance[] = [];
   private conversation: Conversation | null = null;
   private bill: Bill | null = null;
@@ -78,7 +78,7 @@ class Run {
       if (holder.balance.suspended !== null) return this.refusal(suspension(holder.balance.suspended));
       this.holder = holder;
 
-      // Before the body is parsed: a key that sends a hundred times what it may must not cost a hundred times as much.
+      // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as much.
       const tooOften = house.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
 
@@ -110,7 +110,8 @@ class Run {
       const bill = new Bill(house, admitted.reservation, this.startedMs, this.requestTrace());
       this.bill = bill;
 
-      // On its way while the host works, because a stream's first byte waits for it. A whole answer waits for its end alone.
+      // Written while the host works, because a stream's first byte waits for it. A whole answer waits only for its
+      // settlement.
       if (request.stream) void house.journal.durable(admitted.reservation.sequence);
       const outcome = await this.attempt(request, plan, admitted, holder);
       bill.tries = outcome.tries;
@@ -126,7 +127,7 @@ class Run {
         }
       }
     } catch (error) {
-      // The store is asked before anything is held, and not afterwards.
+      // The store is only asked before anything is held.
       if (error instanceof StoreUnreachable && this.bill === null) return this.refusal(bookkeepingDown());
       house.onFault(error, this.id);
       this.opened?.cancel();
@@ -149,7 +150,7 @@ class Run {
     const overrides = readOverrides(request.overrides, request.surface);
     if (refused(overrides)) return overrides;
     const { model, surface, promptEstimate, json } = request;
-    // Where there is one host, there is no choice to remember.
+    // With a single host there is no choice to remember.
     let home: Home | null = null;
     if (catalog.models.get(model)?.routes.length !== 1) {
       const { conversation, turned } = conversationOf(request, call.headers, balance.id);
@@ -162,7 +163,7 @@ class Run {
       overrides,
       allowedModels: key.allowedModels,
       promptEstimate,
-      // Members are only looked at where the client asks for hosts that obey all of them.
+      // Needed only when the client asks for hosts that support all of them.
       members: overrides.provider.requireParameters ? Object.keys(json) : [],
       maxHosts: settings.attempts.maxHosts,
       order: settings.order,
@@ -263,7 +264,7 @@ class Run {
 
   /** Gives the hold back and answers with the error, once both are durable. */
   private async failed(refusal: Refusal, state: "failed" | "cancelled", bill: Bill): Promise<WholeAnswer> {
-    // A client that leaves made no mistake, and no error is told to anybody.
+    // A client that left made no mistake, and nobody is told of an error.
     const code = state === "cancelled" ? {} : { errorCode: refusal.code };
     const ended = bill.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, ...code });
     const isDurable = ended.durable === true || (await ended.durable);
@@ -312,7 +313,7 @@ class Run {
       const remaining = this.house.ledger.remaining(this.allowances, this.house.clock.now());
       if (remaining !== null) headers["x-gateway-open-tier-remaining"] = String(remaining);
     }
-    // What the host was not sent is never dropped in silence.
+    // Whatever was not sent to the host is named, never dropped silently.
     if (omitted.length > 0) headers["x-gateway-omitted"] = omitted.join(", ");
     return headers;
   }

@@ -6,16 +6,17 @@ import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 
 /**
- * The hold grows by this many output tokens at a time, this many before they are needed. Where the balance has no room for a
- * step, smaller ones use it up: an answer is not to stop while there is credit for more of it.
+ * The hold grows by `STEP_TOKENS` at a time, `AHEAD_TOKENS` before they are needed. If the balance has no room for a
+ * step, smaller steps use it up, because an answer should not stop while there is credit for more of it.
  */
 const STEP_TOKENS = 4_096;
 const LEAST_STEP_TOKENS = 64;
 const AHEAD_TOKENS = 512;
 
 /**
- * Follows a stream's delivered tokens. A request that named no ceiling holds a default one, `covered`; as its answer nears
- * it, the hold grows in steps while the balance allows. Nothing is covered once what is held is used up and nothing more can be.
+ * Follows a stream's delivered tokens. A request that named no ceiling holds a default one, `covered`; as its answer
+ * approaches that, the hold grows in steps while the balance allows. `covers` turns false once the hold is used up and
+ * cannot grow.
  */
 export class Meter {
   private step = STEP_TOKENS;
@@ -48,8 +49,8 @@ export class Meter {
 }
 
 /**
- * What a finished answer used. The host's report is evidence: where it claims no output although text arrived, the
- * gateway's own count stands in.
+ * What a finished answer used. The host's report is evidence, not truth: if it claims no output although text arrived,
+ * the gateway's own count takes its place.
  */
 export function usedTokens(
   usage: Usage | null,
@@ -63,8 +64,9 @@ export function usedTokens(
 }
 
 /**
- * What an unfinished answer delivered: the prompt, as far as the host has told its size, and the text so far. Counted by its
- * text it may come to more than the host was allowed to write; the client is charged for no more than it allowed.
+ * What an unfinished answer delivered: the prompt, at the size that the host reported if it did, and the text so far.
+ * Counted from the text, that may be more than the host was allowed to write; the client is charged for no more than
+ * it allowed.
  */
 export function deliveredTokens(
   usage: Usage | null,
@@ -84,8 +86,8 @@ export const chargesForFree = ({ route }: Stop, usage: Usage | null): boolean =>
   route.free && usage?.costUsd !== undefined && usage.costUsd > 0;
 
 /**
- * What a host does not say of a prompt is taken for the dearer kind, as far as the request has that. Sound is only believed
- * of a request that has some.
+ * Tokens whose kind a host does not report count as the dearer kind, if the request has that kind. Audio tokens are
+ * believed only for requests that contain audio.
  */
 function completed(usage: Tokens, request: GenerationRequest): Tokens {
   const { promptCachedFor1h, promptBesideAudio, answersInAudio } = request;

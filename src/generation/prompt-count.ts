@@ -3,11 +3,11 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * The exact size of one request's prompt, for where its bound leaves a doubt. Each part is counted once at most, and only
- * while its balance may have prompts counted.
+ * The exact size of one request's prompt, for when its bound leaves doubt. Each part is counted at most once, and only
+ * while the balance may have prompts counted.
  */
 export class PromptCount {
-  /** The balance has had too many prompts counted for nothing: the bounds stand. */
+  /** The balance has had too many prompts counted in vain, so the bounds stand. */
   isSpent = false;
   private textTokens: number | null = null;
   private taken: CountTaken | null = null;
@@ -18,24 +18,24 @@ export class PromptCount {
     private readonly desk: CountingDesk,
   ) {}
 
-  /** Tokens of its text by a common vocabulary; null when nobody counts it now. */
+  /** Tokens of its text in a common vocabulary; null when it cannot be counted now. */
   async text(): Promise<number | null> {
     if (this.textTokens === null && this.take()) this.textTokens = await this.desk.countText(this.request);
     return this.textTokens;
   }
 
-  /** The most that the embedded files come to; null when that cannot be told. */
+  /** The most tokens that the embedded files can have; null when that cannot be determined. */
   async files(): Promise<number | null> {
     return this.take() ? this.desk.boundFiles(this.request) : null;
   }
 
-  /** The request was admitted: what was counted, was not for nothing. */
+  /** The request was admitted, so nothing was counted in vain. */
   paid(): void {
     this.taken?.giveBack();
     this.taken = null;
   }
 
-  /** Once for all parts: whoever has the text counted is not refused the files. */
+  /** Taken once for all parts, so that the files are not refused after the text was counted. */
   private take(): boolean {
     this.taken ??= this.desk.allowance.take(this.balance, this.request.body.length);
     this.isSpent = this.taken === null;

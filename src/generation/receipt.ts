@@ -33,9 +33,9 @@ export interface Receipt {
   readonly errorCode: ErrorCode | null;
 }
 
-/** A generation request that has ended, as those hear of it who count, log and trace. */
+/** A generation request that has ended, as metrics, logs and traces see it. */
 export interface Finished extends Omit<Receipt, "keyId"> {
-  /** Null when the request carried no key that is good. */
+  /** Null when the request carried no valid key. */
   readonly keyId: KeyId | null;
   readonly trace: RequestTrace | null;
 }
@@ -83,7 +83,7 @@ export function formatReceipt(receipt: Receipt): string {
   });
 }
 
-/** The receipt of a request that opened no hold; it is kept in memory, where a name of a model must not be as long as a body. */
+/** The receipt of a request that opened no hold. It is kept in memory, so a long model name is cut. */
 export const refusedReceipt = (
   asked: Pick<
     Receipt,

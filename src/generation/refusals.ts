@@ -12,8 +12,8 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import { formatUsd } from "../units/usd.ts";
 
 /**
- * Why no host answered: the sentences of this file are those that a generation request is refused with. What money and rates
- * fall short of is told in ./shortfall.
+ * The sentences with which generation requests are refused, foremost why no host answered. Those about money and rates
+ * are in ./shortfall.
  */
 export function noAnswer(
   outcome: Exclude<Outcome, { kind: "opened" | "answered" }>,
@@ -42,7 +42,7 @@ interface Unserved {
   readonly roads: Roads;
 }
 
-/** Nothing was tried or charged: the gateway sheds what its hosts cannot take, and streams in flight go on. */
+/** Nothing was tried or charged: the gateway sheds what its hosts cannot take; streams in flight continue. */
 export function crowded(request: GenerationRequest, plan: Plan, roads: Roads): Refusal {
   const retryAfterS = 1 + Math.floor(roads.chance() * MOST_RETRY_S);
   const code = plan.tier === "open" ? "no_free_route" : plan.auto ? "auto_unresolvable" : "model_unavailable";
@@ -53,7 +53,7 @@ export function crowded(request: GenerationRequest, plan: Plan, roads: Roads): R
   );
 }
 
-/** Spread, so that those who were shed together do not come back together. */
+/** Spread out, so that clients shed together do not come back together. */
 const MOST_RETRY_S = 5;
 
 function rejection({ stop, error }: Rejected, request: GenerationRequest): Refusal {
@@ -135,7 +135,7 @@ export const invalidKey = (dashboardUrl: string): Refusal =>
     `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
   );
 
-/** A routing override where there is no choice: the Open Tier routes as it has free routes. */
+/** A routing override where there is no choice: the Open Tier uses whatever free routes there are. */
 export const noOverride = (param: string): Refusal =>
   refuse(
     "invalid_request",

@@ -7,7 +7,7 @@ import type { EpochMs } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Ask, Sized } from "./admission.ts";
 
-/** What a request is refused with for whose worst case `sized` something is short. */
+/** The refusal of a request for whose worst case, `sized`, a limit is short. */
 export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: EpochMs): Refusal {
   switch (short.what) {
     case "open_tier.rpm":

@@ -32,7 +32,9 @@ export function costOf(tokens: Tokens, price: Price): NanoUsd {
   );
 }
 
-/** A prompt as far as its price goes: at most so many tokens, some of which may be kept in the cache for an hour, or be sound. */
+/**
+ * What the price of a prompt depends on: a bound on its tokens, and whether some may be cached for an hour or be audio.
+ */
 export interface PromptSize {
   readonly bound: number;
   readonly cachedFor1h: boolean;
@@ -46,7 +48,7 @@ export function worstCase(prompt: PromptSize, outputCeiling: number, price: Pric
   return sumLines(promptFemto(prompt, price), lineFemto(outputCeiling, price.output));
 }
 
-/** The price that bounds all of them, kind by kind: holds are taken before it is known which host will serve. */
+/** A price that bounds all of these, kind by kind. Holds are taken before it is known which host will serve. */
 export function dearest(prices: readonly Price[]): Price {
   return prices.reduce((bound, price) => ({
     input: max(bound.input, price.input),

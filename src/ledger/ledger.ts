@@ -78,7 +78,10 @@ export class Ledger {
     return this.load(key, budgets, allowances, at);
   }
 
-  /** Whether the key has reached its requests per minute; takes nothing. For refusing before anything is read or parsed. */
+  /**
+   * Whether the key has reached its requests per minute; takes nothing. Used to refuse a request before anything of it
+   * is read or parsed.
+   */
   overRate({ lineage, rpmLimit }: Pick<Key, "lineage" | "rpmLimit">): RateShortfall | null {
     const lane = rpmLimit === null ? undefined : this.lanes.get(lineage);
     if (lane === undefined || rpmLimit === null) return null;
@@ -104,7 +107,7 @@ export class Ledger {
     return reservation;
   }
 
-  /** Free requests left of the UTC day, of the allowance that has the fewest; null while it is not in memory. */
+  /** Free requests left today (UTC) in the scarcest of the allowances; null while one is not in memory. */
   remaining(allowances: readonly Allowance[], at: EpochMs): number | null {
     let fewest: number | null = null;
     for (const { owner, limit } of allowances) {
@@ -116,8 +119,8 @@ export class Ledger {
   }
 
   /**
-   * Where other ledgers share the limits: asks for what this one lacks for the request. "room" says that another `admit` is
-   * worth it; null, that nobody can be asked.
+   * When other ledgers share the limits: asks for what this one lacks for the request. "room" says that another
+   * `admit` is worth it; null, that nobody can be asked.
    */
   replenish(lane: Lane, want: Want): Promise<Answer> | null {
     const { grants } = this;
@@ -131,7 +134,9 @@ export class Ledger {
     });
   }
 
-  /** Holds `amount` more, on everything that the reservation holds on, if there is room on all of it. */
+  /**
+   * Holds `amount` more on everything that the reservation holds on, if there is room on all of it; otherwise false.
+   */
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
     const covered = this.coversMore(reservation, amount);
@@ -155,7 +160,7 @@ export class Ledger {
     return this.moneyShortfall(reservation.purse, reservation.want, amount) === null;
   }
 
-  /** Notes how far a stream got, for the next checkpoint. */
+  /** Notes how far a stream has got, for the next checkpoint. */
   delivered(reservation: Reservation, outputTokens: number): void {
     if (!reservation.isOpen) return;
     reservation.delivered = outputTokens;
@@ -195,14 +200,14 @@ export class Ledger {
   }
 
   /**
-   * Takes a charge back whose record the disk refused, so that an answer which therefore could not be given costs nothing.
-   * False when the record is on its way to the disk after all; the charge then stands.
+   * Takes back a charge whose record the disk refused, so that an answer that could not be given for that reason costs
+   * nothing. False when the record is on its way to the disk after all; then the charge stands.
    */
   takeBack(reservation: Reservation, { charged, lost, sequence }: Settlement, body: string): boolean {
     if (!this.journal.withdraw(sequence)) return false;
     this.lost = (this.lost - lost) as NanoUsd;
     for (const counter of reservation.counters.all) counter.settle(ZERO_USD, -charged as NanoUsd);
-    // Only an answer that was there to be given is taken back, and that had used its allowance.
+    // Only a complete answer is ever taken back, and a complete answer has used its allowance.
     for (const counter of reservation.allowances.all) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);
     this.journal.append(terminalRecord(reservation, "failed", UNCHARGED, NO_COUNTERS, body));
     return true;
@@ -494,7 +499,7 @@ const ONE_REQUEST = 1 as NanoUsd;
 
 const UNCHARGED = { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD };
 
-/** Two loads of the same thing may cross; the first to arrive is the one that everybody counts with. */
+/** Two loads of the same thing may overlap; everybody counts with the first to arrive. */
 function remember<K, V>(map: Map<K, V>, id: K, value: V): V {
   const known = map.get(id);
   if (known !== undefined) return known;

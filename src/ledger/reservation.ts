@@ -17,7 +17,7 @@ export class Reservation {
 
   constructor(
     readonly lane: Lane,
-    /** As it was at admission: the lane's day may be another by now. */
+    /** The purse as of admission: by now the lane may have entered another day. */
     readonly purse: Purse,
     readonly want: Want,
     readonly counters: Counters,
@@ -57,7 +57,7 @@ export interface Most {
   readonly tokens: number;
 }
 
-/** So many free requests a UTC day for an owner: an account, an accountless balance, a block of addresses. */
+/** Free requests per UTC day for an owner: an account, an accountless balance, or a block of addresses. */
 export interface Allowance {
   readonly owner: string;
   readonly limit: number;
@@ -66,11 +66,11 @@ export interface Allowance {
 /** How a reservation ended. */
 export interface Ending {
   readonly state: TerminalState;
-  /** What was delivered costs, at the price of the route that served. */
+  /** Cost of what was delivered, at the price of the route that served. */
   readonly cost: NanoUsd;
   /** The host failed early: the cost is noted and not billed. */
   readonly writeOff: boolean;
-  /** Tokens as they turned out, in place of the estimate that the rate was charged with. */
+  /** Actual tokens, which replace the estimate that was counted against the rate. */
   readonly rateTokens: number;
   readonly allowanceUsed: boolean;
 }

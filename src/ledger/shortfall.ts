@@ -5,7 +5,7 @@ import { windowAt } from "../units/window.ts";
 import type { Counter } from "./counter.ts";
 import type { Allowance } from "./reservation.ts";
 
-/** What a request has no room in, with the figures that its refusal tells. */
+/** A limit in which a request has no room, with the figures for its refusal. */
 export type Shortfall =
   | RateShortfall
   | AllowanceShortfall
@@ -13,7 +13,7 @@ export type Shortfall =
   | CapShortfall
   | { readonly what: "books" };
 
-/** Whoever grants cannot be asked, so that nobody knows whether there is room. */
+/** The Authority cannot be reached, so nobody knows whether there is room. */
 export const BOOKS_AWAY: Shortfall = { what: "books" };
 
 /** A minute's rate of a key; `limit` and `wanted` count requests or, for `tpm_limit`, tokens. */

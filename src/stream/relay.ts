@@ -3,8 +3,8 @@ import type { Clock } from "../units/clock.ts";
 import type { OpenStream, OpenStreams } from "./open-streams.ts";
 
 /**
- * Host to client, from the bytes that came with the first token on: read, judge, write, and no way back. It ends for one
- * reason, which it returns; the end mark is not its to send, because that waits for the settlement.
+ * Relays a stream from host to client, beginning with the bytes that held the first token: read, judge, write. Returns
+ * the one reason for which it ended. It does not send the end mark, which has to wait for the settlement.
  */
 export async function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
   const { source, judge, sink, meter } = line;
@@ -29,7 +29,7 @@ export async function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
     }
   } finally {
     watch.stop();
-    // Complete streams have nothing left to cancel, and then this changes nothing.
+    // Does nothing to a complete stream.
     line.host.cancel();
   }
 }
@@ -67,7 +67,7 @@ export type ReadResult = Uint8Array | null | { readonly kind: string; readonly m
 export type RelayEnd =
   | { readonly kind: "complete" }
   | { readonly kind: "host_failed"; readonly message: string }
-  /** The host is not to blame: time was up while the client took nothing, or the gateway stops. */
+  /** The host is not to blame: time ran out while the client took nothing, or the gateway is stopping. */
   | { readonly kind: "cut"; readonly message: string; readonly by: "client" | "gateway" }
   /** `delivered` output tokens had been given to the client when it left. */
   | { readonly kind: "client_left"; readonly delivered: number }
@@ -81,7 +81,10 @@ function ending(judge: StreamJudge, watch: Watch): RelayEnd | null {
   return null;
 }
 
-/** Notices the host's silence, the deadline and a client that leaves while the host says nothing. One timer a stream, not one a chunk. */
+/**
+ * Notices the host's silence, the deadline, and a client that leaves while the host is silent. It uses one timer per
+ * stream, not one per chunk.
+ */
 class Watch implements OpenStream {
   left = false;
   stopped = false;
@@ -104,7 +107,7 @@ class Watch implements OpenStream {
     this.touchedMs = this.line.clock.elapsedMs();
   }
 
-  /** Waits for a client that is slow. The time it takes is not the host's silence; once all time is up, nobody waits for it. */
+  /** Waits for a slow client. That time does not count as the host's silence, but the deadline still ends it. */
   async whileTaking(taken: Promise<boolean>): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.endTaking = resolve;
@@ -126,7 +129,7 @@ class Watch implements OpenStream {
     if (this.line.onDisconnect === "cancel") this.halt();
   }
 
-  /** Why reading broke off: our own doing, or the host's. */
+  /** Why reading ended: our own doing, or the host's. */
   cause(message: string): RelayEnd {
     if (this.left) return { kind: "client_left", delivered: this.delivered };
     const why = this.because ?? message;
