@@ -61,6 +61,13 @@ function restOf(details: readonly Json[]): number | null {
   return null;
 }
 
+/**
+ * What an event without a type says, in a language whose events have one: servers that speak chat first (vLLM, LiteLLM) end
+ * streams of every language with chat's `{error: …}`. Null where it says nothing of a failure.
+ */
+export const untypedError = (data: Readonly<Record<string, unknown>>): HostError | null =>
+  data.error === undefined || data.error === null ? null : errorOf(data, "an error without a message");
+
 /** What the gateway itself finds wrong with a host's answer. */
 export const fault = (message: string): HostError => ({
   message,

@@ -45,6 +45,8 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
       return;
     }
     expect(judge.terminal).toBeNull();
+    // The one error that the client hears of is the gateway's.
+    expect(before).not.toMatch(broken);
     const text = before + decode(judge.fail(ERROR));
     expect(text).toContain("It broke.");
     expect(brokenRules(host, text, { usage: true })).toEqual([]);

@@ -1,5 +1,5 @@
 import { parseExactObject } from "../exact-json.ts";
-import { errorOf, fault } from "../host-error.ts";
+import { errorOf, fault, untypedError } from "../host-error.ts";
 import { asObject, asText } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
@@ -28,7 +28,8 @@ export class MessagesReader implements AnswerReader {
   read(text: string | null): "more" | "ping" | "end" | HostError {
     if (text === null) return "ping";
     const data = parseExactObject(text);
-    switch (data?.type) {
+    if (data === null) return "more";
+    switch (data.type) {
       case "ping":
         return "ping";
       case "message_start": {
@@ -57,6 +58,8 @@ export class MessagesReader implements AnswerReader {
         return "end";
       case "error":
         return errorOf(data, "an error without a message");
+      case undefined:
+        return untypedError(data) ?? "more";
       default:
         return "more";
     }

@@ -1,5 +1,5 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { errorOf } from "../host-error.ts";
+import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
@@ -13,7 +13,8 @@ export class MessagesJudge extends PassingJudge {
 
   protected judge(event: CurrentEvent): void {
     const data = this.dataOf(event.data);
-    switch (data?.type) {
+    if (data === null) return;
+    switch (data.type) {
       case "message_start":
         this.usage = readAnthropicBeginning(asObject(data.message)?.usage);
         this.rename("message", event);
@@ -36,6 +37,9 @@ export class MessagesJudge extends PassingJudge {
         return;
       case "error":
         this.fault = errorOf(data, "an error without a message");
+        return;
+      case undefined:
+        this.fault = untypedError(data);
     }
   }
 

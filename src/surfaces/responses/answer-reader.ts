@@ -1,4 +1,4 @@
-import { errorOf, fault } from "../host-error.ts";
+import { errorOf, fault, untypedError } from "../host-error.ts";
 import { asObject, asText, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
@@ -71,6 +71,8 @@ export class ResponsesReader implements AnswerReader {
         return errorOf(data.response, "the response failed");
       case "error":
         return errorOf(data, "an error without a message");
+      case undefined:
+        return untypedError(data) ?? "more";
     }
     return this.queue.heldCharacters > MAX_HELD_CHARACTERS ? fault("too many items at once") : "more";
   }

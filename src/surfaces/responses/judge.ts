@@ -1,6 +1,6 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { replaceSpan } from "../bytes.ts";
-import { errorOf } from "../host-error.ts";
+import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
@@ -57,6 +57,9 @@ export class ResponsesJudge extends PassingJudge {
         return;
       case "error":
         this.fault = errorOf(data, "an error without a message");
+        return;
+      case undefined:
+        this.fault = untypedError(data);
         return;
       default:
         if (typeof type === "string" && WRITTEN.includes(type)) this.wrote(data.delta);

@@ -254,6 +254,11 @@ const responses = (
   broken,
   story,
 });
+const then = (sickness: Sickness, more: string): Sickness => ({
+  ...sickness,
+  stream: sickness.stream + more,
+});
+const UNTYPED = unnamed([{ error: { message: "GPU fell off the bus", code: 500 } }, DONE]);
 const created = { type: "response.created", response: RESPONSE };
 const completed = (output: object[]) => ({
   type: "response.completed",
@@ -310,6 +315,18 @@ const SICK_RESPONSES = {
     [{ type: "error", code: "server_error", message: "It broke.", param: null }],
     { end: "end" },
     /It broke/,
+  ),
+  "an error without a type, as hosts send it that speak chat first": then(
+    responses(
+      [
+        added(0, { ...MESSAGE, status: "in_progress", content: [] }),
+        opened(0),
+        delta("output_text", 0, "msg_1", "Hel"),
+      ],
+      { text: "Hel", end: "end" },
+      /GPU fell off/,
+    ),
+    UNTYPED,
   ),
   "a stream that is cut": responses(
     [
@@ -411,6 +428,10 @@ const SICK_MESSAGES = {
     ],
     { text: "Hel", end: "end" },
     /Overloaded/,
+  ),
+  "an error without a type, as hosts send it that speak chat first": then(
+    messages([start, block(0, text), words(0, "Hel")], { text: "Hel", end: "end" }, /GPU fell off/),
+    UNTYPED,
   ),
   "a stream that is cut": messages(
     [start, block(0, text), words(0, "Hel")],
