@@ -23,7 +23,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
   }
   return {
     file,
-    baseUrl: readAddress(rows.base_url, ["base_url"], report),
+    baseUrl: baseUrl(rows.base_url, report),
     dashboardUrl: readAddress(rows.dashboard_url, ["dashboard_url"], report),
     statusUrl: readAddress(rows.status_url, ["status_url"], report),
     catalog: readCatalog(rows, found, report),
@@ -76,6 +76,16 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
             from: smtp.from,
           },
   };
+}
+
+/** Pages, links and endpoints are paths behind it. */
+function baseUrl(text: string | undefined, report: Report): string | null {
+  const address = readAddress(text, ["base_url"], report);
+  if (address === null) return null;
+  if (address.includes("?")) report(["base_url"], describe(text), "the address without a query");
+  if (address.endsWith("/v1"))
+    report(["base_url"], describe(text), "the address without `/v1`, which is put behind it");
+  return address;
 }
 
 function limits(row: LimitsRow = {}, otherwise: DefaultLimits, path: Path, report: Report): DefaultLimits {

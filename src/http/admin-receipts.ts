@@ -7,7 +7,7 @@ import { guarded } from "./admin-token.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { readCount } from "./fields.ts";
-import { noReceipt, noSuchBefore, receiptFilter } from "./receipts.ts";
+import { noReceipt, noSuchBefore, readFilter } from "./receipts.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Receipts for the operator: the one that a user reports, and all of a balance, to write a bill from. */
@@ -39,12 +39,9 @@ async function list({ request, params }: Exchange, deps: HttpDeps): Promise<Repl
   if (before !== null && (await deps.receipts.receipt(before))?.balanceId !== balance.id) {
     return noSuchBefore("of this balance", deps);
   }
-  const { receipts, nextBefore } = await deps.receipts.receipts(
-    balance.id,
-    receiptFilter(query),
-    limit,
-    before,
-  );
+  const filter = readFilter(query);
+  if (refused(filter)) return filter;
+  const { receipts, nextBefore } = await deps.receipts.receipts(balance.id, filter, limit, before);
   return ok({
     object: "list",
     data: receipts.map(owned),

@@ -18,8 +18,12 @@ export const count = Type.Integer({ minimum: 0 });
 
 export const texts = Type.Unsafe<readonly string[]>({ type: "array", items: { type: "string" } });
 
-export const oneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Unsafe<T[number]>({ type: "string", enum: values });
+export const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
+  Type.Unsafe<T[number]>({
+    type: "string",
+    enum: values,
+    ...(description === undefined ? {} : { description }),
+  });
 
 export const listOf = <T extends TSchema>(item: T) =>
   answerOf({ object: Type.Literal("list"), data: Type.Array(item) });

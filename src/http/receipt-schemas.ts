@@ -6,11 +6,14 @@ import { PriceAnswer } from "./catalog-schemas.ts";
 
 const ms = Type.Number({ minimum: 0, description: "milliseconds" });
 
+/** Those that are written down; the receipt of a request that was refused is kept in memory, and listed nowhere. */
+export const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
+
 /** Contract §5; `generation/receipt` writes it. */
 const receiptMembers = {
   id: Type.String(),
   created_at: time,
-  state: oneOf(["settled", "written_off", "refused", "failed", "cancelled", "recovered"]),
+  state: oneOf(["refused", ...LISTED_STATES]),
   surface: Type.String(),
   key_id: Type.String(),
   model_requested: Type.String(),
@@ -55,9 +58,7 @@ export const OwnedReceiptAnswer = answerOf({ ...receiptMembers, balance_id: Type
 export const receiptQuery = {
   key_id: Type.String({ description: "only those of this key" }),
   model: Type.String({ description: "only those that this model served" }),
-  state: Type.String({
-    description: "only those in this state: settled, written_off, failed, cancelled or recovered",
-  }),
+  state: oneOf(LISTED_STATES, "only those in this state"),
 };
 
 export const receiptPage = <T extends TObject>(receipt: T) =>

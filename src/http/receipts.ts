@@ -5,7 +5,7 @@ import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
 import { type Identity, identify, ownBalances } from "./identity.ts";
-import { DEFAULT_RECEIPTS, MAX_RECEIPTS, RECEIPTS } from "./receipt-schemas.ts";
+import { DEFAULT_RECEIPTS, LISTED_STATES, MAX_RECEIPTS, RECEIPTS } from "./receipt-schemas.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Receipts: a key reads its own, an owner all of the balance. Contract §4, §5. */
@@ -38,7 +38,8 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   if (before !== null && (await visible(before, who, deps)) === null) {
     return noSuchBefore("that this credential can read", deps);
   }
-  const asked = receiptFilter(query);
+  const asked = readFilter(query);
+  if (refused(asked)) return asked;
   const filter = who.kind === "key" ? { ...asked, keyId: who.key.id } : asked;
   const { receipts, nextBefore } = await deps.receipts.receipts(
     who.balance.id,
@@ -65,11 +66,13 @@ async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
 }
 
 /** What a list's query asks for beside its page. */
-export const receiptFilter = (query: URLSearchParams): ReceiptFilter => ({
-  keyId: query.get("key_id") as KeyId | null,
-  model: query.get("model"),
-  state: query.get("state"),
-});
+export function readFilter(query: URLSearchParams): ReceiptFilter | Refusal {
+  const state = query.get("state");
+  if (state !== null && !LISTED_STATES.some((known) => known === state)) {
+    return invalidField("state", `\`state\` must be one of ${LISTED_STATES.join(", ")}.`);
+  }
+  return { keyId: query.get("key_id") as KeyId | null, model: query.get("model"), state };
+}
 
 export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
   invalidField("id", `There is no receipt \`${id.slice(0, MAX_SHOWN)}\`${whose}.${kept(deps)}`);

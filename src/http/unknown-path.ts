@@ -15,8 +15,11 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
     const message = `${shown(path)} does not take ${request.method}; it takes ${allowed}.`;
     return { why: refuse("invalid_request", message), headers: { allow: allowed } };
   }
-  if (methodsAt(`/v1${path}`, endpoints).includes(request.method)) {
-    const message = `${shown(path)} is not served, but ${shown(`/v1${path}`)} is: let the client's base URL end in \`/v1\`.`;
+  const meant = methodsAt(`/v1${path}`, endpoints).includes(request.method)
+    ? `/v1${path}`
+    : endOf(path, request.method, endpoints);
+  if (meant !== null) {
+    const message = `${shown(path)} is not served, but ${shown(meant)} is: let the client's base URL end in \`/v1\`, right behind this gateway's address and with nothing after it.`;
     return { why: refuse("unsupported_endpoint", message), headers: {} };
   }
   const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages.`;
@@ -31,6 +34,24 @@ export interface Misdirected {
 const methodsAt = (path: string, endpoints: readonly Endpoint[]): string[] => [
   ...new Set(endpoints.filter((endpoint) => matches(endpoint.path, path)).map(({ method }) => method)),
 ];
+
+/**
+ * The endpoint that a path ends in. Base URLs come with a slash at their end, with the endpoint in them, or with what other
+ * services have before `/v1`.
+ */
+function endOf(path: string, method: string, endpoints: readonly Endpoint[]): string | null {
+  const plain = path.replace(/\/{2,}/g, "/").replace(/\/$/, "");
+  let longest: string | null = null;
+  for (const endpoint of endpoints) {
+    if (endpoint.method !== method || !ENDPOINT.test(endpoint.path)) continue;
+    const isEnd = plain.endsWith(endpoint.path.slice("/v1".length));
+    if (isEnd && endpoint.path.length > (longest?.length ?? 0)) longest = endpoint.path;
+  }
+  return longest;
+}
+
+/** Without parameters, and not the alias of another. */
+const ENDPOINT = /^\/v1\/(?!v1\/)[^:]*$/;
 
 function matches(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");

@@ -179,7 +179,7 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
     : alternativesSentence(workingAlternatives(model.id, catalog, roads, wish));
   return refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: none was tried, because none has a price and speaks a language that this endpoint can be served in. ${next}`,
+    `No host can serve ${model.id}: 0 hosts were tried, because none has a price and speaks a language that this endpoint can be served in. ${next}`,
     { param: "model", ...NOT_SOON },
   );
 }
@@ -187,7 +187,7 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
 const allPaused = (model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal =>
   refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: none was tried, because the operator has paused all of its hosts. ${alternativesSentence(workingAlternatives(model.id, catalog, roads, wish))}`,
+    `No host can serve ${model.id}: 0 hosts were tried, because the operator has paused all of its hosts. ${alternativesSentence(workingAlternatives(model.id, catalog, roads, wish))}`,
     { param: "model", ...NOT_SOON },
   );
 

@@ -87,7 +87,9 @@ const isSpoken = ({ audio, modalities }: Readonly<Record<string, unknown>>): boo
 export function readCeiling(json: Readonly<Record<string, unknown>>, name: string): number | null | Refusal {
   const value = json[name];
   if (value === undefined || value === null) return null;
-  return isCount(value, MAX_CEILING) ? value : invalid(name, "must be a whole number of at least 1");
+  return isCount(value, MAX_CEILING)
+    ? value
+    : invalid(name, `must be a whole number from 1 to ${MAX_CEILING}`);
 }
 
 export function readChoices(json: Readonly<Record<string, unknown>>): number | Refusal {

@@ -118,6 +118,16 @@ const CASES: [what: string, text: string, message: string][] = [
     'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/responses/?api-version=1", expected the address without `/responses`, which is put behind it',
   ],
   [
+    "the address that clients are given, which holds /v1",
+    `base_url: https://gateway.example/v1/\n${GOOD}`,
+    'gateway.yaml:1:11: base_url: found "https://gateway.example/v1/", expected the address without `/v1`, which is put behind it',
+  ],
+  [
+    "an address with a query, behind which no path can be put",
+    `base_url: https://gateway.example?a=b\n${GOOD}`,
+    'gateway.yaml:1:11: base_url: found "https://gateway.example?a=b", expected the address without a query',
+  ],
+  [
     "a variable named as in a shell",
     spoilt("${OPENAI_API_KEY}", "$OPENAI_API_KEY"),
     "gateway.yaml:5:14: hosts[0].api_key: found the name of a variable, expected a reference to it: ${OPENAI_API_KEY}",

@@ -330,6 +330,19 @@ const ROWS: readonly Row[] = [
       gateway.send("POST", "/chat/completions", { bearer: (await gateway.key(1)).key, json: {} }),
     says: ["`/chat/completions` is not served, but `/v1/chat/completions` is", "base URL end in `/v1`"],
   },
+  ...[
+    ["a slash", "/v1//chat/completions"],
+    ["a slash at the end", "/v1/chat/completions/"],
+    ["the endpoint", "/v1/chat/completions/chat/completions"],
+    ["another service's prefix", "/api/v1/chat/completions"],
+  ].map(
+    ([what, path]): Row => ({
+      code: "unsupported_endpoint",
+      because: `a base address with ${what} in it`,
+      cause: async () => gateway.send("POST", path!, { bearer: (await gateway.key(1)).key, json: {} }),
+      says: [`\`${path}\` is not served, but \`/v1/chat/completions\` is`, "base URL end in `/v1`"],
+    }),
+  ),
   {
     code: "account_suspended",
     because: "a chargeback",

@@ -56,6 +56,13 @@ test("receipts are filtered by key, model and state", async () => {
   expect(await found("state=failed")).toBe(0);
 });
 
+test.each(["refused", "done", ""])("a state that no list has, `%s`, is refused", async (state) => {
+  const path = `/v1/receipts?state=${state}`;
+  const { status, json } = await gateway.send("GET", path, { bearer: mine.key });
+  expect([status, json.error.param]).toEqual([400, "state"]);
+  expect(json.error.message).toContain("settled, written_off, failed, cancelled, recovered");
+});
+
 test("credits are listed, newest first", async () => {
   await gateway.credit(mine.balance_id, 2.5);
   const { json } = await gateway.send("GET", "/v1/credits", { bearer: mine.recovery_secret });

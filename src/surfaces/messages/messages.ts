@@ -42,7 +42,7 @@ function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   const problem = checkThread(read.json) ?? checkMessages(read.json);
   if (problem !== null) return problem;
   const ceiling = readCeiling(read.json, "max_tokens");
-  if (ceiling === null) return invalid("max_tokens", "is required: a whole number of at least 1");
+  if (ceiling === null) return invalid("max_tokens", "is required: a whole number from 1");
   return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
 }
 
