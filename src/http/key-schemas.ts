@@ -77,7 +77,8 @@ export const KEYS = {
   },
   rotate: {
     summary: "Replaces a key by a new one with the same limits and counters",
-    details: "The old key works for the grace window; asked with the recovery secret, it ends at once.",
+    details:
+      "The old key works for the grace window. Asked with the recovery secret, it ends at once, with all that it replaced; a key that was rotated then stands for the one that took its place.",
     who: ["key", "owner"],
     answers: { 200: RotatedAnswer },
   },

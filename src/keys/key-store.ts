@@ -18,6 +18,9 @@ export interface KeyStore {
   /** Of these balances, newest first; `before` is the id that the last page ended with. */
   keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]>;
 
+  /** The active key that a rotated one was replaced by, however often since; null for any other key, and where it has ended. */
+  activeSuccessor(id: KeyId): Promise<Key | null>;
+
   /** Newest first; `before` is the id that the last page ended with. `liveKeys` as in `addKey`. */
   balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]>;
 

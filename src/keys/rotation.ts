@@ -12,10 +12,13 @@ import { granted, type KeyWish, loosens } from "./wish.ts";
 /**
  * Replaces a key by one of the same lineage: limits, counters and expiry go over, the secret and the id do not. With the
  * recovery secret the old key ends at once, because it may be in wrong hands; otherwise it has its grace. Then so may those that
- * it replaced: a thief who has rotated a stolen key must not keep the grace of it. Specification, "States and transitions".
+ * it replaced: a thief who has rotated a stolen key must not keep the grace of it. Nor need its owner find out first which key
+ * the thief has now: named by a key that was rotated, the one that took its place is replaced. Specification, "States and
+ * transitions".
  */
-export async function rotate(desk: KeyDesk, id: KeyId, by: Actor): Promise<Rotated | Refusal> {
+export async function rotate(desk: KeyDesk, named: KeyId, by: Actor): Promise<Rotated | Refusal> {
   const now = desk.clock.now();
+  const id = by === "recovery" ? ((await desk.store.activeSuccessor(named))?.id ?? named) : named;
   const secret = newApiKey(desk.random);
   const fresh = {
     id: newId("key", desk.random),

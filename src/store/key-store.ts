@@ -58,6 +58,10 @@ export class SqliteKeyStore implements KeyStore {
       .map(keyFromRow);
   }
 
+  async activeSuccessor(id: KeyId): Promise<Key | null> {
+    return keyOf(this.statements.activeSuccessor.get(id));
+  }
+
   async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
     const from = before === null ? null : this.statements.balanceById.get(before);
     const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
@@ -247,6 +251,10 @@ function prepare(db: Database) {
     ),
     liveSiblings: db.query<{ live: number }, [string, string, number]>(
       `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND lineage = ? AND ${LIVE}`,
+    ),
+    activeSuccessor: db.query<KeyRow<number>, [string]>(
+      `SELECT next.* FROM keys old JOIN keys next ON next.balance_id = old.balance_id AND next.lineage = old.lineage
+       WHERE old.id = ? AND old.state = 'rotated' AND next.state = 'active'`,
     ),
     endLineage: db.query<KeyRow<number>, [string, string, string]>(
       `UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND lineage = ? AND id <> ? AND state <> 'revoked'

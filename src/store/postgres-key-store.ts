@@ -65,6 +65,15 @@ export class PostgresKeyStore implements KeyStore {
     return rows.map((row) => ({ balance: balanceFromRow(row), liveKeys: Number(row.live) }));
   }
 
+  async activeSuccessor(id: KeyId): Promise<Key | null> {
+    const [row] = await this.postgres.query<KeyRow<string>>(
+      (sql) => sql`
+        SELECT next.* FROM keys old JOIN keys next ON next.balance_id = old.balance_id AND next.lineage = old.lineage
+        WHERE old.id = ${id} AND old.state = 'rotated' AND next.state = 'active'`,
+    );
+    return row === undefined ? null : keyFromRow(row);
+  }
+
   async estate(id: BalanceId): Promise<Estate | null> {
     return this.postgres.transaction((sql) => readEstate(sql, id));
   }

@@ -234,6 +234,20 @@ describe("rotation", () => {
     expect((await house.send("GET", "/v1/me", { bearer: second.json.key })).status).toBe(200);
   });
 
+  test("by the recovery secret: the key that took a stolen one's place is replaced, without knowing its id", async () => {
+    const { id, key: stolen, recovery_secret } = await house.setUp({ rpm_limit: 7 });
+    const first = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: stolen });
+    const thief = await house.send("POST", `/v1/keys/${first.json.id}/rotate`, { bearer: first.json.key });
+    const mine = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: recovery_secret });
+    expect(mine.json).toMatchObject({ rpm_limit: 7, old_key: { id: thief.json.id } });
+    for (const bearer of [stolen, first.json.key, thief.json.key]) {
+      expect((await house.send("GET", "/v1/me", { bearer })).status).toBe(401);
+    }
+    expect((await house.send("GET", "/v1/me", { bearer: mine.json.key })).status).toBe(200);
+    const later = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: recovery_secret });
+    expect(later.json.error.message).toContain("is revoked");
+  });
+
   test("by the recovery secret: keys in their grace end too, so a thief who rotated keeps none", async () => {
     const { id, key: stolen, recovery_secret } = await house.setUp();
     const thief = await house.send("POST", `/v1/keys/${id}/rotate`, { bearer: stolen });

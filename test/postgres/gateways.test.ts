@@ -165,7 +165,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const second = (await rotate(first.id, first.key)).json;
     for (const at of [0, 1, 2])
       for (const { key } of [first, second]) expect((await ask(at, key)).status).toBe(200);
-    const third = (await rotate(second.id, first.recovery_secret)).json;
+    const third = (await rotate(first.id, first.recovery_secret)).json;
     for (const at of [0, 1, 2]) {
       for (const { key } of [first, second]) expect((await ask(at, key)).status).toBe(401);
       expect((await ask(at, third.key)).status).toBe(200);
