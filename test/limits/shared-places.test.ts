@@ -150,6 +150,26 @@ test("one worker may have all places while the others need none", async () => {
   expect((await Promise.all(slots)).every((slot) => slot !== null)).toBe(true);
 });
 
+test("a worker is asked for what others lack once, and not again for what it was asked for before", () => {
+  const told: string[] = [];
+  const book = new PlaceBook(4, 3, {
+    give: (worker, count) => void told.push(`give ${worker}: ${count}`),
+    recall: (worker, count) => void told.push(`recall ${worker}: ${count}`),
+  });
+  const after = (act: () => void): string[] => {
+    act();
+    return told.splice(0);
+  };
+  expect(after(() => book.asked(1, 4))).toEqual(["give 1: 4"]);
+  expect(after(() => book.asked(2, 1))).toEqual(["recall 1: 1"]);
+  expect(after(() => book.asked(3, 1))).toEqual(["recall 1: 1"]);
+  // Nobody knows which of them uses its places, so the second is asked as well for what the third lacks.
+  expect(after(() => book.returned(1, 1))).toEqual(["give 2: 1", "recall 2: 1"]);
+  expect(after(() => book.returned(1, 1))).toEqual(["give 3: 1"]);
+  // The second owes its one already.
+  expect(after(() => book.asked(3, 2))).toEqual(["recall 1: 2"]);
+});
+
 test("below the limit, next to nothing is said", async () => {
   const fleet = new Fleet(100, 2);
   await fleet.deliverAll();
