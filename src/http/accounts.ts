@@ -33,64 +33,27 @@ import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, Reply } from "./reply.ts";
 
 /** Accounts without passwords: contract §4. Signing in is open to everybody, so it is throttled by network address. */
-export function accountEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    {
-      method: "POST",
-      path: "/v1/auth/email",
-      about: ACCOUNTS.mail,
-      handle: (exchange) => mailLink(exchange, deps),
-    },
-    {
-      method: "POST",
-      path: "/v1/auth/email/verify",
-      about: ACCOUNTS.verifyLink,
-      handle: (exchange) => useLink(exchange, deps),
-    },
-    {
-      method: "POST",
-      path: "/v1/auth/wallet",
-      about: ACCOUNTS.message,
-      handle: (exchange) => writeMessage(exchange, deps),
-    },
-    {
-      method: "POST",
-      path: "/v1/auth/wallet/verify",
-      about: ACCOUNTS.verifySignature,
-      handle: (exchange) => useSignature(exchange, deps),
-    },
-    {
-      method: "POST",
-      path: "/v1/auth/logout",
-      about: ACCOUNTS.logout,
-      handle: (exchange) => endSession(exchange, deps),
-    },
-    {
-      method: "POST",
-      path: "/v1/me/claim",
-      about: ACCOUNTS.claim,
-      handle: (exchange) => claim(exchange, deps),
-    },
-    {
-      method: "DELETE",
-      path: "/v1/me/claim",
-      about: ACCOUNTS.withdraw,
-      handle: (exchange) => withdraw(exchange, deps),
-    },
-    {
-      method: "POST",
-      path: "/v1/me/claims/:id",
-      about: ACCOUNTS.confirm,
-      handle: (exchange) => settle(exchange, deps, "confirm"),
-    },
-    {
-      method: "DELETE",
-      path: "/v1/me/claims/:id",
-      about: ACCOUNTS.decline,
-      handle: (exchange) => settle(exchange, deps, "decline"),
-    },
-  ];
-}
+export const accountEndpoints = (): Endpoint[] => [
+  { method: "POST", path: "/v1/auth/email", about: ACCOUNTS.mail, handle: mailLink },
+  { method: "POST", path: "/v1/auth/email/verify", about: ACCOUNTS.verifyLink, handle: useLink },
+  { method: "POST", path: "/v1/auth/wallet", about: ACCOUNTS.message, handle: writeMessage },
+  { method: "POST", path: "/v1/auth/wallet/verify", about: ACCOUNTS.verifySignature, handle: useSignature },
+  { method: "POST", path: "/v1/auth/logout", about: ACCOUNTS.logout, handle: endSession },
+  { method: "POST", path: "/v1/me/claim", about: ACCOUNTS.claim, handle: claim },
+  { method: "DELETE", path: "/v1/me/claim", about: ACCOUNTS.withdraw, handle: withdraw },
+  {
+    method: "POST",
+    path: "/v1/me/claims/:id",
+    about: ACCOUNTS.confirm,
+    handle: (exchange, deps) => settle(exchange, deps, "confirm"),
+  },
+  {
+    method: "DELETE",
+    path: "/v1/me/claims/:id",
+    about: ACCOUNTS.decline,
+    handle: (exchange, deps) => settle(exchange, deps, "decline"),
+  },
+];
 
 /** Per network address and hour. */
 const MOST_MAILS = 60;

@@ -13,12 +13,10 @@ import { invalidField } from "./fields.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Who an operator is written to by: accounts by the address or wallet that they are known by. */
-export function adminAccountEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    { method: "GET", path: "/admin/accounts", about: ADMIN.findAccount, handle: guarded(find, deps) },
-    { method: "GET", path: "/admin/accounts/:id", about: ADMIN.account, handle: guarded(show, deps) },
-  ];
-}
+export const adminAccountEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/accounts", about: ADMIN.findAccount, handle: guarded(find) },
+  { method: "GET", path: "/admin/accounts/:id", about: ADMIN.account, handle: guarded(show) },
+];
 
 async function find({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const about = knownBy(queryOf(request));

@@ -16,18 +16,16 @@ import { CONTROL_BODY_BYTES, createBalance } from "./keys.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */
-export function adminBalanceEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    { method: "GET", path: "/admin/balances", about: ADMIN.balances, handle: guarded(listBalances, deps) },
-    { method: "GET", path: "/admin/balances/:id", about: ADMIN.balance, handle: guarded(showBalance, deps) },
-    { method: "GET", path: "/admin/balances/:id/keys", about: ADMIN.keys, handle: guarded(listKeys, deps) },
-    // Not throttled: where nobody else may make balances, the operator does.
-    { method: "POST", path: "/admin/keys", about: ADMIN.createKey, handle: guarded(createBalance, deps) },
-    { method: "GET", path: "/admin/keys/:id", about: ADMIN.key, handle: guarded(showKey, deps) },
-    { method: "PATCH", path: "/admin/keys/:id", about: ADMIN.changeKey, handle: guarded(changeKey, deps) },
-    { method: "POST", path: "/admin/keys/:id/revoke", about: ADMIN.revoke, handle: guarded(revokeKey, deps) },
-  ];
-}
+export const adminBalanceEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/balances", about: ADMIN.balances, handle: guarded(listBalances) },
+  { method: "GET", path: "/admin/balances/:id", about: ADMIN.balance, handle: guarded(showBalance) },
+  { method: "GET", path: "/admin/balances/:id/keys", about: ADMIN.keys, handle: guarded(listKeys) },
+  // Not throttled: where nobody else may make balances, the operator does.
+  { method: "POST", path: "/admin/keys", about: ADMIN.createKey, handle: guarded(createBalance) },
+  { method: "GET", path: "/admin/keys/:id", about: ADMIN.key, handle: guarded(showKey) },
+  { method: "PATCH", path: "/admin/keys/:id", about: ADMIN.changeKey, handle: guarded(changeKey) },
+  { method: "POST", path: "/admin/keys/:id/revoke", about: ADMIN.revoke, handle: guarded(revokeKey) },
+];
 
 async function listBalances({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const query = queryOf(request);

@@ -8,12 +8,10 @@ import type { Endpoint, Exchange } from "./endpoint.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** What the operator's configuration came to: hosts with their health, and the whole of it without its secrets. */
-export function adminHostEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    { method: "GET", path: "/admin/hosts", about: ADMIN.hosts, handle: guarded(listHosts, deps) },
-    { method: "GET", path: "/admin/config", about: ADMIN.config, handle: guarded(showConfig, deps) },
-  ];
-}
+export const adminHostEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/hosts", about: ADMIN.hosts, handle: guarded(listHosts) },
+  { method: "GET", path: "/admin/config", about: ADMIN.config, handle: guarded(showConfig) },
+];
 
 async function listHosts(_: Exchange, { catalog, hostsNow }: HttpDeps): Promise<Reply> {
   const present = catalog();

@@ -10,12 +10,10 @@ import type { Endpoint, Exchange } from "./endpoint.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** The gateways that share a store, and the closing of one that will never come back: docs/scaling.md. */
-export function adminNodeEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    { method: "GET", path: "/admin/nodes", about: NODES.list, handle: guarded(list, deps) },
-    { method: "POST", path: "/admin/nodes/:id/close", about: NODES.close, handle: guarded(close, deps) },
-  ];
-}
+export const adminNodeEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/nodes", about: NODES.list, handle: guarded(list) },
+  { method: "POST", path: "/admin/nodes/:id/close", about: NODES.close, handle: guarded(close) },
+];
 
 const NodeAnswer = answerOf(
   {

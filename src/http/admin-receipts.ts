@@ -11,17 +11,10 @@ import { noReceipt, noSuchBefore, readFilter } from "./receipts.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** Receipts for the operator: the one that a user reports, and all of a balance, to write a bill from. */
-export function adminReceiptEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    { method: "GET", path: "/admin/receipts/:id", about: ADMIN.receipt, handle: guarded(show, deps) },
-    {
-      method: "GET",
-      path: "/admin/balances/:id/receipts",
-      about: ADMIN.receipts,
-      handle: guarded(list, deps),
-    },
-  ];
-}
+export const adminReceiptEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/receipts/:id", about: ADMIN.receipt, handle: guarded(show) },
+  { method: "GET", path: "/admin/balances/:id/receipts", about: ADMIN.receipts, handle: guarded(list) },
+];
 
 async function show({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const id = params.id ?? "";

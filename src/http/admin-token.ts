@@ -8,8 +8,10 @@ import type { Reply } from "./reply.ts";
 type Handle = (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
 
 /** The handler behind the admin token, which alone opens it. */
-export const guarded = (handle: Handle, deps: HttpDeps) => async (exchange: Exchange) =>
-  notAdmin(exchange.request, deps) ?? handle(exchange, deps);
+export const guarded =
+  (handle: Handle): Handle =>
+  async (exchange, deps) =>
+    notAdmin(exchange.request, deps) ?? handle(exchange, deps);
 
 export function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | null {
   const token = bearerOf(request);

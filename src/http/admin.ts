@@ -21,32 +21,25 @@ import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
-export function adminEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    { method: "POST", path: "/admin/credits", about: ADMIN.credit, handle: guarded(credit, deps) },
-    {
-      method: "POST",
-      path: "/admin/accounts/:id/suspend",
-      about: ADMIN.suspend,
-      handle: guarded(suspend, deps),
-    },
-    {
-      method: "POST",
-      path: "/admin/accounts/:id/unsuspend",
-      about: ADMIN.unsuspend,
-      handle: guarded(unsuspend, deps),
-    },
-    {
-      method: "GET",
-      path: "/admin/accounts/:id/suspensions",
-      about: ADMIN.suspensions,
-      handle: guarded(suspensions, deps),
-    },
-    { method: "GET", path: "/admin/ledger/audit", about: ADMIN.audit, handle: guarded(audit, deps) },
-    { method: "POST", path: "/admin/reload", about: ADMIN.reload, handle: guarded(reload, deps) },
-    { method: "GET", path: "/metrics", about: ADMIN.metrics, handle: (exchange) => metrics(exchange, deps) },
-  ];
-}
+export const adminEndpoints = (): Endpoint[] => [
+  { method: "POST", path: "/admin/credits", about: ADMIN.credit, handle: guarded(credit) },
+  { method: "POST", path: "/admin/accounts/:id/suspend", about: ADMIN.suspend, handle: guarded(suspend) },
+  {
+    method: "POST",
+    path: "/admin/accounts/:id/unsuspend",
+    about: ADMIN.unsuspend,
+    handle: guarded(unsuspend),
+  },
+  {
+    method: "GET",
+    path: "/admin/accounts/:id/suspensions",
+    about: ADMIN.suspensions,
+    handle: guarded(suspensions),
+  },
+  { method: "GET", path: "/admin/ledger/audit", about: ADMIN.audit, handle: guarded(audit) },
+  { method: "POST", path: "/admin/reload", about: ADMIN.reload, handle: guarded(reload) },
+  { method: "GET", path: "/metrics", about: ADMIN.metrics, handle: metrics },
+];
 
 async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const body = await readJson(request, CONTROL_BODY_BYTES);

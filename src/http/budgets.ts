@@ -16,21 +16,22 @@ import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { created, ok, type Reply } from "./reply.ts";
 
 /** Named spending caps: contract §4. */
-export function budgetEndpoints(deps: HttpDeps): Endpoint[] {
-  const owned =
-    (handle: (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>) =>
-    async (exchange: Exchange) => {
-      const who = await identify(exchange, deps);
-      if (refused(who)) return who;
-      return who.kind === "key" ? ownersOnly("see or change budgets") : handle(who.balance, exchange, deps);
-    };
-  return [
-    { method: "GET", path: "/v1/budgets", about: BUDGETS.list, handle: owned(list) },
-    { method: "POST", path: "/v1/budgets", about: BUDGETS.create, handle: owned(create) },
-    { method: "GET", path: "/v1/budgets/:name", about: BUDGETS.show, handle: owned(show) },
-    { method: "PATCH", path: "/v1/budgets/:name", about: BUDGETS.change, handle: owned(change) },
-    { method: "DELETE", path: "/v1/budgets/:name", about: BUDGETS.drop, handle: owned(drop) },
-  ];
+export const budgetEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/budgets", about: BUDGETS.list, handle: owned(list) },
+  { method: "POST", path: "/v1/budgets", about: BUDGETS.create, handle: owned(create) },
+  { method: "GET", path: "/v1/budgets/:name", about: BUDGETS.show, handle: owned(show) },
+  { method: "PATCH", path: "/v1/budgets/:name", about: BUDGETS.change, handle: owned(change) },
+  { method: "DELETE", path: "/v1/budgets/:name", about: BUDGETS.drop, handle: owned(drop) },
+];
+
+type OwnersHandle = (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
+
+function owned(handle: OwnersHandle): Endpoint["handle"] {
+  return async (exchange, deps) => {
+    const who = await identify(exchange, deps);
+    if (refused(who)) return who;
+    return who.kind === "key" ? ownersOnly("see or change budgets") : handle(who.balance, exchange, deps);
+  };
 }
 
 async function list(balance: Balance, _: Exchange, deps: HttpDeps): Promise<Reply> {

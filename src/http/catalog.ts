@@ -8,39 +8,19 @@ import { bearerOrApiKeyOf, identify } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it. Contract §4. */
-export function catalogEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    {
-      method: "GET",
-      path: "/v1/catalog",
-      anyOrigin: true,
-      about: CATALOG.catalog,
-      handle: (exchange) => catalog(exchange, deps),
-    },
-    {
-      method: "GET",
-      path: "/v1/models",
-      anyOrigin: true,
-      about: CATALOG.models,
-      handle: (exchange) => models(exchange, deps),
-    },
-    {
-      method: "GET",
-      path: "/v1/models/:id",
-      anyOrigin: true,
-      about: CATALOG.model,
-      handle: (exchange) => model(exchange, deps),
-    },
-    // An id holds a slash, which some clients escape and others do not.
-    {
-      method: "GET",
-      path: "/v1/models/:id/:name",
-      anyOrigin: true,
-      about: CATALOG.modelByParts,
-      handle: (exchange) => model(exchange, deps),
-    },
-  ];
-}
+export const catalogEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/catalog", anyOrigin: true, about: CATALOG.catalog, handle: catalog },
+  { method: "GET", path: "/v1/models", anyOrigin: true, about: CATALOG.models, handle: models },
+  { method: "GET", path: "/v1/models/:id", anyOrigin: true, about: CATALOG.model, handle: model },
+  // An id holds a slash, which some clients escape and others do not.
+  {
+    method: "GET",
+    path: "/v1/models/:id/:name",
+    anyOrigin: true,
+    about: CATALOG.modelByParts,
+    handle: model,
+  },
+];
 
 async function catalog(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await identify(exchange, deps);

@@ -11,9 +11,9 @@ import { identify, ownersOnly } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /** `GET /v1/credits`: what was credited to the balance, newest first. For its owner. */
-export function creditEndpoints(deps: HttpDeps): Endpoint[] {
-  return [{ method: "GET", path: "/v1/credits", about: CREDITS, handle: (exchange) => list(exchange, deps) }];
-}
+export const creditEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/credits", about: CREDITS, handle: list },
+];
 
 async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await identify(exchange, deps);

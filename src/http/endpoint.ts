@@ -17,7 +17,10 @@ export interface Endpoint {
   readonly anyOrigin?: boolean;
   /** What the API's document says of it. */
   readonly about: About;
-  handle(exchange: Exchange): Promise<Reply | Refusal | Response> | Reply | Refusal | Response;
+  readonly handle: (
+    exchange: Exchange,
+    deps: HttpDeps,
+  ) => Promise<Reply | Refusal | Response> | Reply | Refusal | Response;
 }
 
 /** A request under way. */
@@ -75,7 +78,7 @@ export class Exchange implements Connection {
 export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpDeps): Promise<Response> {
   const { request } = exchange;
   try {
-    const outcome = severalHosts(request) ?? (await endpoint.handle(exchange));
+    const outcome = severalHosts(request) ?? (await endpoint.handle(exchange, deps));
     if (outcome instanceof Response) return outcome;
     return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
   } catch (error) {

@@ -24,7 +24,7 @@ export function generationEndpoints(deps: HttpDeps): Endpoint[] {
       path: "/v1/messages/count_tokens",
       anyOrigin: true,
       about: COUNT_TOKENS,
-      handle: (exchange) => countTokens(exchange, deps),
+      handle: countTokens,
     },
   ];
 }

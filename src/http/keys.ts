@@ -17,37 +17,15 @@ import { mintedView, usedKeyView } from "./key-view.ts";
 import { created, ok, type Reply } from "./reply.ts";
 
 /** Keys: contract §4. */
-export function keyEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    {
-      method: "POST",
-      path: "/v1/keys",
-      about: KEYS.create,
-      handle: (exchange) => create(exchange, deps),
-    },
-    { method: "GET", path: "/v1/keys", about: KEYS.list, handle: (exchange) => list(exchange, deps) },
-    { method: "GET", path: "/v1/keys/:id", about: KEYS.show, handle: (exchange) => show(exchange, deps) },
-    {
-      method: "PATCH",
-      path: "/v1/keys/:id",
-      about: KEYS.change,
-      handle: (exchange) => change(exchange, deps),
-    },
-    {
-      method: "POST",
-      path: "/v1/keys/:id/rotate",
-      about: KEYS.rotate,
-      handle: (exchange) => replace(exchange, deps),
-    },
-    { method: "DELETE", path: "/v1/keys/:id", about: KEYS.revoke, handle: (exchange) => end(exchange, deps) },
-    {
-      method: "POST",
-      path: "/v1/keys/:id/revoke",
-      about: KEYS.revoke,
-      handle: (exchange) => end(exchange, deps),
-    },
-  ];
-}
+export const keyEndpoints = (): Endpoint[] => [
+  { method: "POST", path: "/v1/keys", about: KEYS.create, handle: create },
+  { method: "GET", path: "/v1/keys", about: KEYS.list, handle: list },
+  { method: "GET", path: "/v1/keys/:id", about: KEYS.show, handle: show },
+  { method: "PATCH", path: "/v1/keys/:id", about: KEYS.change, handle: change },
+  { method: "POST", path: "/v1/keys/:id/rotate", about: KEYS.rotate, handle: replace },
+  { method: "DELETE", path: "/v1/keys/:id", about: KEYS.revoke, handle: end },
+  { method: "POST", path: "/v1/keys/:id/revoke", about: KEYS.revoke, handle: end },
+];
 
 /** The largest body of the control plane: 500 model ids of full length are 100 kB. */
 export const CONTROL_BODY_BYTES = 131_072;

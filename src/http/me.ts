@@ -14,11 +14,9 @@ import { usedKeyView } from "./key-view.ts";
 import { ME } from "./me-schemas.ts";
 import { ok, type Reply } from "./reply.ts";
 
-export function meEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    { method: "GET", path: "/v1/me", anyOrigin: true, about: ME, handle: (exchange) => me(exchange, deps) },
-  ];
-}
+export const meEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/me", anyOrigin: true, about: ME, handle: me },
+];
 
 /** Readable while suspended too: people must be able to see why they are refused. */
 async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {

@@ -39,7 +39,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       method: "GET",
       path: "/dashboard/:file",
       about: PAGES.file,
-      handle: (exchange) => appFile(exchange, deps),
+      handle: appFile,
     },
   ];
 }

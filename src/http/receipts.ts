@@ -9,24 +9,10 @@ import { DEFAULT_RECEIPTS, LISTED_STATES, MAX_RECEIPTS, RECEIPTS } from "./recei
 import { ok, type Reply } from "./reply.ts";
 
 /** Receipts: a key reads its own, an owner all of the balance. Contract §4, §5. */
-export function receiptEndpoints(deps: HttpDeps): Endpoint[] {
-  return [
-    {
-      method: "GET",
-      path: "/v1/receipts",
-      anyOrigin: true,
-      about: RECEIPTS.list,
-      handle: (exchange) => list(exchange, deps),
-    },
-    {
-      method: "GET",
-      path: "/v1/receipts/:id",
-      anyOrigin: true,
-      about: RECEIPTS.show,
-      handle: (exchange) => show(exchange, deps),
-    },
-  ];
-}
+export const receiptEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/receipts", anyOrigin: true, about: RECEIPTS.list, handle: list },
+  { method: "GET", path: "/v1/receipts/:id", anyOrigin: true, about: RECEIPTS.show, handle: show },
+];
 
 async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await identify(exchange, deps);

@@ -16,9 +16,9 @@ import { ok, type Reply } from "./reply.ts";
  * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A key sees its
  * own, an owner the whole balance or one of its keys.
  */
-export function usageEndpoints(deps: HttpDeps): Endpoint[] {
-  return [{ method: "GET", path: "/v1/usage", about: USAGE, handle: (exchange) => usage(exchange, deps) }];
-}
+export const usageEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/usage", about: USAGE, handle: usage },
+];
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
