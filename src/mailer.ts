@@ -9,8 +9,8 @@ import type { Clock } from "./units/clock.ts";
 import type { RandomBytes } from "./units/random.ts";
 
 /**
- * Sends mails: over SMTP where a server is configured, and into files otherwise, for a gateway that is tried out or whose
- * operator carries the links over by hand. Whoever posts a mail never waits for a mail server.
+ * Sends mails over SMTP if a server is configured. Otherwise writes them to files, for trying the gateway out or for
+ * an operator who passes links on by hand. Posting a mail never waits for a mail server.
  */
 export class Mailer {
   private smtp: { readonly config: SmtpConfig; readonly transport: Transporter } | null = null;
@@ -85,7 +85,7 @@ export class Mailer {
     const folder = join(this.house.folder, "outbox");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.files += 1;
-    // Told apart by chance too: workers share the folder.
+    // Random as well, because workers share the folder.
     const order = `${this.house.clock.now()}-${String(this.files).padStart(6, "0")}`;
     const name = `${order}-${randomBase58(8, this.house.random)}.eml`;
     writeFileSync(join(folder, name), `To: ${to}\nSubject: ${subject}\n\n${text}`, {
@@ -109,12 +109,12 @@ interface MailerHouse {
   readonly log: Log;
 }
 
-/** Keeps absence notes from answering (RFC 3834). */
+/** Suppresses automatic replies (RFC 3834). */
 const NOBODY_WROTE_IT = { "Auto-Submitted": "auto-generated" };
 const MOST_SENDING = 1_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;
-/** The links in them are dead after minutes. */
+/** Links in mails expire within minutes, so older mails are worthless. */
 const MOST_FILES = 50;
 
 /** Port 465 begins with TLS; on others it is asked for, and insisted on before a password is sent. */

@@ -8,8 +8,9 @@ import type { AccountId, BalanceId } from "./units/id.ts";
 
 /**
  * What a free request draws on: the allowance of the account, which all its keys share. Keys without an account cost
- * nothing to make, so there the balance's allowance is also that of the network it is used from. The /48 of an IPv6 address
- * holds 65,536 blocks and is often one subscriber's; sometimes it is an office's, so it has more.
+ * nothing to make, so their requests draw on the balance's allowance and on that of the network they come from. The
+ * /48 of an IPv6 address holds 65,536 blocks and is often one subscriber's; sometimes it is an office's, so it has
+ * more.
  */
 export function allowancesOf(
   { id, accountId }: { readonly id: BalanceId; readonly accountId: AccountId | null },
@@ -27,7 +28,9 @@ export function allowancesOf(
 
 const WIDE_BLOCK_SHARES = 16;
 
-/** Addresses are never stored: the ledger knows a block by a name that only the holder of the secret can make. */
+/**
+ * Addresses are never stored: the ledger knows a block by a pseudonym that only the holder of the secret can compute.
+ */
 export const pseudonyms =
   (secret: string) =>
   (block: string): string =>
@@ -59,7 +62,7 @@ export class FreeRoutes {
     const routes = new Map(freeRoutesOf(this.catalog()).map((route) => [nameOf(route), route]));
     for (const [name, { route }] of this.watched) {
       const now = routes.get(name);
-      // The same name for something else: what was learnt is about the old host.
+      // The name now stands for something else: what was learnt concerns the old host.
       if (now === undefined || !sameHost(now, route)) this.forget(name);
     }
     for (const [name, route] of routes) {
@@ -121,7 +124,7 @@ export class FreeRoutes {
     this.probing -= 1;
     watched.probing = false;
     assert(this.probing >= 0, "more probes ended than began");
-    // Doubted while it was asked: the answer may be older than the doubt.
+    // Doubt arose during the probe: its answer may be older than the doubt.
     if (answered && watched.doubts === doubts) this.pass(watched);
     else if (watched.doubts === doubts) this.fail(watched);
     this.next();

@@ -3,8 +3,8 @@ import type { Clock } from "../units/clock.ts";
 import { FairLine } from "./fair-line.ts";
 
 /**
- * Memory for large request bodies, taken before a body is read and given back once its answer has begun. What has no
- * room waits unread in the client's socket.
+ * Memory for large request bodies, taken before a body is read and released once its answer has begun. Bodies for
+ * which there is no room wait unread in their clients' sockets.
  */
 export class ByteBudget {
   taken = 0;
@@ -39,9 +39,9 @@ export class ByteBudget {
   }
 
   private occupy(bytes: number): Release | null {
-    // What is no number would make `taken` none, and no bound would hold any more.
+    // NaN would make `taken` NaN, and no bound would hold any more.
     assert(bytes >= 0, "room for bytes without a number");
-    // A body that is larger than all there is has it to itself.
+    // A body larger than the whole budget gets the budget to itself.
     if (this.taken > 0 && this.taken + bytes > this.most) return null;
     this.taken += bytes;
     let open = true;

@@ -1,9 +1,9 @@
 import type { Clock } from "../units/clock.ts";
 
 /**
- * Requests that wait for something scarce: a bounded number, each for a bounded time, and the keys in turn, so that one
- * with a thousand requests in line does not keep the others waiting. In a full line, the newest of the key with the most
- * makes room for a key with fewer.
+ * Requests that wait for something scarce: a bounded number, each for a bounded time. Keys take turns, so that a key
+ * with a thousand requests in line does not keep the others waiting. When the line is full, the newest request of the
+ * key with the most makes room for a key with fewer.
  */
 export class FairLine<Place> {
   waiting = 0;
@@ -41,7 +41,7 @@ export class FairLine<Place> {
     });
   }
 
-  /** Lets in whose turn it is, until `take` has no place for the next; nobody is passed over for being large. */
+  /** Lets requests in by turn until `take` has no place for the next; none is passed over for being large. */
   invite(take: (size: number) => Place | null): void {
     while (this.waiting > 0) {
       const [key, queue] = this.queues.entries().next().value!;

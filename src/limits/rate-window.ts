@@ -7,12 +7,14 @@
  */
 const SLOT_MS = 1_000;
 const MINUTE_MS = 60_000;
-/** The minute, and the slot that is only partly past it. */
+/** A minute's slots, and one that is only partly past. */
 const SLOTS = 61;
 
 export class RateWindow {
   private readonly slots = new Float64Array(SLOTS);
-  /** When each was last taken from. A minute later the whole slot leaves, so that nobody has to wait for longer than that. */
+  /**
+   * When each slot was last taken from. A minute after that, the whole slot expires, so that nobody has to wait longer.
+   */
   private readonly lastMs = new Float64Array(SLOTS);
   private oldest = Number.POSITIVE_INFINITY;
   private newest = Number.NEGATIVE_INFINITY;

@@ -1,18 +1,19 @@
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * A circuit breaker. Closed: requests pass. After a few failures in a row, or when the host says so, it opens and rests,
- * longer each time it opens again; after the rest it is half open, and one request at a time is let through to see.
+ * A circuit breaker. Closed: requests pass. After a few failures in a row, or when the host says so, it opens and
+ * rests, longer each time it opens again; after the rest it is half open, and one request at a time is let through to
+ * see.
  *
- * A request can make a host fail that is well: with a field that it answers 404 to, with a prompt that it never ends
- * reading. So that nobody can rest a host for others, failures of that kind which all met one balance's requests open
- * nothing while somebody else is being served.
+ * A request can make a healthy host fail, with a field that it answers with 404 or a prompt that it never finishes
+ * reading. So that nobody can take a host away from others, failures of that kind that hit only one balance's requests
+ * do not open the circuit while somebody else is being served.
  */
 export class Circuit {
   private readonly failures = new Row();
   private readonly deaths = new Row();
   private readonly lastServed = new LastServed();
-  /** Openings since it was last closed; 0 while it is closed. */
+  /** How often it has opened since it was last closed; 0 while it is closed. */
   private openings = 0;
   private restsUntilMs = 0;
   /** The rest was asked for by the host: an answer that was already on its way does not end it. */
@@ -25,7 +26,7 @@ export class Circuit {
     return nowMs < this.restsUntilMs ? "open" : "half_open";
   }
 
-  /** How long it takes no requests, in milliseconds; 0 when it takes one now. */
+  /** For how many milliseconds it lets no request through; 0 when it lets one through now. */
   restMs(nowMs: number): number {
     if (this.openings === 0) return 0;
     return Math.max(this.restsUntilMs - nowMs, this.probeUntilMs - nowMs, 0);
@@ -58,12 +59,12 @@ export class Circuit {
       : null;
   }
 
-  /** The request that had entered says nothing about the host. */
+  /** The request that had entered tells nothing about the host. */
   left(): void {
     this.probeUntilMs = 0;
   }
 
-  /** A stream that had begun broke. `served` came before it, so such failures are counted apart. */
+  /** A stream broke after it had begun. `served` came before that, so such failures are counted separately. */
   died(nowMs: number, by: BalanceId): Rest | null {
     const { deaths } = this;
     deaths.add(by, true);
@@ -75,7 +76,7 @@ export class Circuit {
   }
 
   private fail(nowMs: number, row: Row, by: BalanceId): Rest | null {
-    // Requests that were under way together fail together; that is one failure of the host.
+    // Requests that were under way together fail together, which counts as one failure.
     if (this.state(nowMs) === "open") return null;
     if (!row.isCertain && nowMs - this.lastServed.otherThanMs(by) < LATELY_MS) return null;
     const ms = Math.min(FIRST_REST_MS * 2 ** Math.min(this.openings, 10), LONGEST_REST_MS);
@@ -107,7 +108,7 @@ export interface Rest {
 export interface Failure {
   /** Whose request it was. */
   readonly by: BalanceId;
-  /** The request may have brought it about. */
+  /** The request itself may have caused it. */
   readonly doubtful: boolean;
   /** The host named the rest itself, as with `Retry-After`; null when it did not. */
   readonly restMs: number | null;
@@ -121,17 +122,17 @@ const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 30_000;
 /** What prolongs a rest by less is not worth telling. */
 const LEAST_NEWS_MS = 500;
-/** A host may ask for more, but the gateway looks again then. */
+/** A host may ask for more, but the gateway tries again after this. */
 const LONGEST_BIDDEN_REST_MS = 120_000;
-/** Longer than any first token is waited for. */
+/** Longer than the wait for any first token. */
 const LONGEST_PROBE_MS = 60_000;
-/** Somebody who was served so long ago says that the host is well, and that who fails now does so alone. */
+/** If somebody else was served this recently, the host is healthy, and whoever fails now is alone in it. */
 const LATELY_MS = 10_000;
 
 /** Failures in a row. */
 class Row {
   length = 0;
-  /** They are not all of a kind that the requests of one balance could have brought about. */
+  /** At least one of them cannot have been caused by the requests of a single balance. */
   isCertain = false;
   private by: BalanceId | null = null;
 

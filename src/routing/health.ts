@@ -58,7 +58,7 @@ export class Health {
     this.retries.earn();
   }
 
-  /** Before each further one. False: half of the model's hosts are down, and the others must not be run over. */
+  /** Before each further attempt. False when half of the model's hosts are down and the others must not be overrun. */
   mayRetry({ routes }: Model): boolean {
     let down = 0;
     for (const route of routes) if (!this.usable(route)) down += 1;
@@ -66,9 +66,9 @@ export class Health {
   }
 
   /**
-   * How long a first token is worth waiting for while another host is ready, in milliseconds: half as long again as what
-   * is slow for this route with such a prompt, or as what is slow for the other. A route that is not known well is taken
-   * for somewhat slower than what is known of the model's others. Null while nothing is.
+   * How long a first token is worth waiting for while another host is ready, in milliseconds: 1.5 times what is slow
+   * for this route with a prompt of this size, or for the other route. A route that is not known well counts as
+   * somewhat slower than the model's other routes. Null while nothing is known.
    */
   patienceMs(route: Route, other: Route, { routes }: Model, promptTokens: number): number | null {
     const slowMs = this.slowMs(route, promptTokens);
@@ -130,7 +130,7 @@ export class Health {
     }
     if (kind !== "complete") return;
     circuit.completed();
-    // Short answers come in one piece, and say how fast the network is.
+    // A short answer comes in one piece, which only shows how fast the network is.
     if (tokens < LEAST_TOKENS || ms <= 0) return;
     const rate = (tokens * 1_000) / ms;
     speed.rate(rate);
@@ -206,7 +206,7 @@ export class Health {
 
 /** What an attempt taught about its host. */
 export type Lesson =
-  /** A first token, or a whole answer, which has no time of a first token. */
+  /** A first token, or a whole answer, for which there is no first-token time. */
   | {
       readonly kind: "served";
       readonly firstTokenMs: number | null;
@@ -215,7 +215,7 @@ export type Lesson =
     }
   | (Failure & {
       readonly kind: "failed";
-      /** All of the host's models are concerned. */
+      /** It concerns all of the host's models. */
       readonly wholeHost: boolean;
       /** As the receipt tells it: never a word of the host's that could repeat a prompt. */
       readonly detail: string;
@@ -273,16 +273,16 @@ interface RouteHealth extends RouteRecord {
   lastFailure: LastFailure | null;
 }
 
-/** All but one in a hundred first tokens come sooner. */
+/** A slow first token: the 99th percentile. */
 const SLOW = 0.99;
 const PATIENCE = 1.5;
-/** A moment of the network or of this process is no reason to pay for a prompt twice. */
+/** A hiccup of the network or of this process is no reason to pay for a prompt twice. */
 const LEAST_PATIENCE_MS = 500;
 const PATIENCE_WITH_STRANGERS = 3;
 const LEAST_PATIENCE_WITH_STRANGERS_MS = 2_000;
 /** Output tokens below which an answer says nothing about throughput. */
 const LEAST_TOKENS = 16;
-/** Of a host's averages, what each stream makes up. */
+/** The weight of each stream in a host's averages. */
 const WEIGHT = 0.1;
 
 const moved = (average: number | null, sample: number): number =>

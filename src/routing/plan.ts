@@ -19,8 +19,8 @@ import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.t
 import { everyModelOnce, healthyFirst, homeFirst, soonestMs } from "./stop-order.ts";
 
 /**
- * Which hosts a request is tried on, in order. A plan is made before money is held, because the hold is the dearest of
- * its routes; attempts then walk it and never leave it.
+ * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is the cost
+ * of its dearest route. Attempts then walk the plan and never leave it.
  */
 export interface Plan {
   readonly tier: "paid" | "open";
@@ -32,15 +32,15 @@ export interface Plan {
    */
   readonly auto: { readonly skipped: readonly string[] } | null;
   /**
-   * What a host's verdict on the request itself leads to. With `models`, every failure moves on to the next model; Auto
-   * moves on from a model that the prompt turns out not to fit; otherwise the client hears the verdict.
+   * What follows a host's verdict on the request itself. With `models`, every failure moves on to the next model; Auto
+   * moves on when the prompt turns out not to fit the model; otherwise the client is told the verdict.
    */
   readonly movesOn: "always" | "too_long" | "never";
 }
 
 /**
- * The hosts that a request may be tried on, in order; or why there are none. Looks at what is known of them right now, and takes
- * nothing.
+ * The hosts that a request may be tried on, in order, or why there are none. Only reads what is known of them right
+ * now.
  */
 export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
   const more = othersOf(wish);
@@ -91,7 +91,7 @@ function planPaid(wish: Wish, more: readonly string[], catalog: Catalog, roads: 
 
 type Found = { readonly stops: readonly Stop[]; readonly skipped: readonly string[] } | Refusal;
 
-/** Whatever keeps one model from being planned, the next is. */
+/** Whatever keeps one model out of the plan, the next may be in it. */
 function stopsOfAll(ids: readonly string[], wish: Wish, catalog: Catalog, roads: Roads): Found {
   const found = ids.map((id) => stopsOf(id, wish, catalog, roads));
   const stops = found.flatMap((one) => (refused(one) ? [] : one.stops));
@@ -133,7 +133,7 @@ function autoStops(name: string, wish: Wish, catalog: Catalog, roads: Roads): Fo
     }
   }
   if (stops.length > 0) return { stops, skipped };
-  // Estimates err, and a prompt that is too long stays so: then its count decides, and `context_too_long` names it.
+  // Estimates err. If the prompt really is too long, its count will show it, and `context_too_long` names that count.
   if (tooSmall.length > 0 && restMs === Infinity) return { stops: tooSmall, skipped };
   if (filtered.length === candidates.length) return filtered[0]!;
   return unresolvable(name, skipped, restMs);
@@ -145,9 +145,9 @@ type Judged =
       readonly why: string;
       /** `provider` leaves none of its hosts. */
       readonly filter?: Refusal;
-      /** It may be available again after so long. */
+      /** It may be available again after this long. */
       readonly restMs?: number;
-      /** Would serve a shorter prompt. */
+      /** Stops that would serve a shorter prompt. */
       readonly tooSmall?: readonly Stop[];
     };
 
@@ -195,6 +195,6 @@ const noFreeRoute = ({ model }: Wish, allowed: readonly Model[]): Refusal =>
   refuse(
     "no_free_route",
     `No verified free route serves ${model} right now. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
-    // Free routes are probed again and again: one that fails may be verified soon.
+    // Free routes are probed repeatedly, so one that fails may soon be verified.
     allowed.some(({ routes }) => routes.some(({ free }) => free)) ? {} : NOT_SOON,
   );

@@ -106,7 +106,7 @@ const FILTERS: readonly Filter[] = [
   },
 ];
 
-/** Every host takes these, or the gateway reads them itself. */
+/** Parameters that every host accepts, or that the gateway itself reads. */
 const UNIVERSAL = new Set([
   "model",
   "messages",
@@ -135,8 +135,8 @@ function rank(order: readonly string[], { route }: Stop): number {
 }
 
 /**
- * The cheapest first, but for the very first: it is drawn among the hosts that work, each by the inverse square of its
- * price, as OpenRouter does, so that hosts of one price get the same and one of twice the price a quarter.
+ * Cheapest first, except that the first place is drawn among the working hosts, weighted by the inverse square of the
+ * price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the price gets a quarter.
  */
 function drawn(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   if (stops.length === 1) return stops;
@@ -149,10 +149,10 @@ function drawn(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   return [first, ...ordered.filter((stop) => stop !== first)];
 }
 
-/** $0.001 per million: what costs nothing must not get everything. */
+/** $0.001 per million, so that a price of zero does not get everything. */
 const LEAST_PRICE = 1_000_000;
 
-/** What was not measured yet comes last, in the order that it had. */
+/** Routes without measurements come last, in their previous order. */
 function sorted(stops: readonly Stop[], { by }: Sort, roads: Roads): Stop[] {
   const cost = ({ route, price }: Stop): number => {
     if (by === "price") return plainPrice(price);
@@ -161,7 +161,7 @@ function sorted(stops: readonly Stop[], { by }: Sort, roads: Roads): Stop[] {
     return -(speed?.tokensPerSecond ?? -Infinity);
   };
   const costs = new Map(stops.map((stop) => [stop, cost(stop)]));
-  // Two infinities have no difference.
+  // The difference of two infinities is not a number.
   return stops.toSorted((a, b) => compare(costs.get(a)!, costs.get(b)!));
 }
 
@@ -170,7 +170,7 @@ const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
 /** One number for a price, as OpenRouter sorts by: a prompt token and an answer token. */
 const plainPrice = ({ input, output }: Price): number => input + output;
 
-/** Nothing is held against a route that was not measured. */
+/** A route without measurements satisfies every preference. */
 function meets(
   { route }: Stop,
   minThroughput: readonly Cutoff[],

@@ -2,8 +2,8 @@ import type { Home } from "./affinity.ts";
 import type { Roads, Stop, Wish } from "./stop.ts";
 
 /**
- * Hosts that rest, because they are known to fail, are left out, but never more than half of a model's: if most seem to
- * fail, the knowledge may be wrong, and the others would get all of the load. Those that stay are tried last.
+ * Leaves out hosts that rest because they fail, but never more than half of a model's hosts: if most seem to fail,
+ * what is known may be wrong, and the rest would get all of the load. Resting hosts that stay are tried last.
  */
 export function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   for (const { route } of stops) if (roads.restMs(route) > 0) return restingLast(stops, roads);
@@ -11,7 +11,7 @@ export function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Sto
 }
 
 function restingLast(stops: readonly Stop[], roads: Roads): readonly Stop[] {
-  // From here on asked once for each: meanwhile a rest may end.
+  // Asked once for each host, because a rest may end in the meantime.
   const judged = stops.map((stop) => ({ stop, restMs: roads.restMs(stop.route) }));
   const resting = judged
     .filter(({ restMs }) => restMs > 0)
@@ -23,7 +23,7 @@ function restingLast(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   return [...judged.filter(({ restMs }) => restMs === 0).map(({ stop }) => stop), ...kept];
 }
 
-/** A conversation stays where it was served before, while that host works and the client has no order of its own. */
+/** A conversation stays with its last host, as long as that host works and the client names no order of its own. */
 export function homeFirst(stops: readonly Stop[], { home, overrides }: Wish, roads: Roads): readonly Stop[] {
   const { order, sort } = overrides.provider;
   if (home === null || order.length > 0 || sort !== null) return stops;
@@ -38,7 +38,7 @@ function placeOf({ host, hostModel, model }: Home, stops: readonly Stop[]): numb
   );
 }
 
-/** Only so many hosts are tried: each model gets one of the tries before a model gets its second. */
+/** Only a limited number of hosts is tried, so every model gets one try before any gets a second. */
 export function everyModelOnce(stops: readonly Stop[], { maxHosts, overrides }: Wish): readonly Stop[] {
   if (overrides.provider.sort?.acrossModels) return stops;
   for (const { model } of stops) if (model !== stops[0]!.model) return spread(stops, maxHosts);
@@ -54,6 +54,6 @@ function spread(stops: readonly Stop[], maxHosts: number): readonly Stop[] {
   return [...stops.filter((stop) => tried.has(stop)), ...stops.filter((stop) => !tried.has(stop))];
 }
 
-/** When the first of these hosts takes requests again, in milliseconds from now; 0 when one does already. */
+/** Milliseconds until the first of these hosts takes requests again; 0 when one does now. */
 export const soonestMs = (stops: readonly Stop[], roads: Roads): number =>
   Math.min(...stops.map(({ route }) => roads.restMs(route)));

@@ -31,16 +31,16 @@ export interface Wish {
 }
 
 /**
- * `listed`: as the operator listed them. `price`: the cheapest first, but for the very first, which is drawn so that each
- * host gets a part of the requests.
+ * `listed`: as the operator listed them. `price`: cheapest first, except that the first is drawn so that each host
+ * gets a share of the requests.
  */
 export type HostOrder = "listed" | "price";
 
 /** What is known of the hosts right now. */
 export interface Roads {
-  /** How long the route takes no requests, because it is known to fail, in milliseconds; 0 when it takes one now. */
+  /** For how many milliseconds the route takes no requests because it fails; 0 when it takes one now. */
   restMs(route: Route): number;
-  /** A free route answers, and its host reports no charge. */
+  /** A free route is verified: it answers, and its host reports no charge. */
   verifiedFree(route: Route): boolean;
   /** Whether a client of the one language can be served by a host of the other. */
   joins(client: SurfaceName, host: SurfaceName): boolean;
