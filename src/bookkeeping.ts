@@ -76,7 +76,7 @@ export function journalOptions(
     relaxed,
     journalFileBytes: JOURNAL_FILE_BYTES,
     writeOffTokens: config.generation.writeOffTokens,
-    defer: relaxed ? (run) => void clock.after(RELAXED_SYNC_MS, run) : setImmediate,
+    defer: setImmediate,
     recoveredBody: recoveredReceipt,
     onRecovered: (orphans) => {
       if (orphans > 0) log("recovered", { open_holds: orphans });
@@ -102,5 +102,3 @@ export function withMemory(
 }
 
 const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;
-/** With relaxed durability the journal is synced this often. */
-const RELAXED_SYNC_MS = 1_000;

@@ -20,6 +20,7 @@ import { LOOP_MS, SyncPlace } from "./sync-place.ts";
 /** One folder, as the journal uses it. The simulator's disk tears writes and forgets what was not synced. */
 export interface Disk {
   list(): string[];
+  /** The whole file, which is durable on return, whoever wrote it. */
   read(name: string): Uint8Array;
   /** Creates the file if it does not exist, or renames `from` to it; the name is durable on return. */
   open(name: string, from?: string): DiskFile;
@@ -48,7 +49,12 @@ export function folderDisk(folder: string, slowMs = 0): Disk {
   const place = new SyncPlace(slowMs, performance.now());
   return {
     list: () => readdirSync(folder),
-    read: (name) => readFileSync(join(folder, name)),
+    read(name) {
+      const path = join(folder, name);
+      // A process that was killed may have left it to the page cache, and what is read is acted upon.
+      syncPath(path);
+      return readFileSync(path);
+    },
     open(name, from) {
       if (from !== undefined) renameSync(join(folder, from), join(folder, name));
       const file = openFile(join(folder, name), place);

@@ -10,6 +10,10 @@ export class DurableWaiters {
   /** A batch takes so many records at most. */
   constructor(private readonly batch = Number.POSITIVE_INFINITY) {}
 
+  get any(): boolean {
+    return this.waiting.length > 0;
+  }
+
   /** Resolves with what `answer` says of this record. */
   wait(sequence: number): Promise<boolean> {
     for (const waiters of this.waiting) if (sequence <= waiters.through) return waiters.promise;

@@ -12,20 +12,32 @@ import { JournalLines, readLines } from "./journal-lines.ts";
  * The database (SQLite, or the PostgreSQL that nodes share) follows at leisure: `unapplied` are the ends that are durable, each with
  * the place up to which the database then knows the journal, stored in the same transaction.
  *
+ * A relaxed journal acknowledges once a record is written, which survives the death of the process, and syncs once a second,
+ * which survives a power cut. Everything else that depends on a record still waits for the sync.
+ *
  * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters hear `false`, `healthy` turns false so
  * that no new hold is taken, the lines stay in memory, and the journal tries again until the disk accepts them.
  */
 export class DurableJournal implements Journal {
   private file: DiskFile;
   private number: number;
+  /** Written of the file; synced. */
   private bytes = 0;
+  private syncedBytes = 0;
   private headWaits = false;
   private rotating: (() => readonly LedgerRecord[]) | null = null;
   private readonly lines = new JournalLines();
   private appended = 0;
+  private writtenThrough = 0;
   private durableThrough = 0;
   private pending: Line[] = [];
+  private unsynced: Line[] = [];
+  /** Only a relaxed journal acknowledges writes before they are synced. */
+  private readonly writeWaiters = new DurableWaiters();
   private readonly waiters = new DurableWaiters();
+  /** Something has been unsynced for long enough. */
+  private overdue = false;
+  private isTimed = false;
   private state: "idle" | "scheduled" | "writing" | "retrying" | "closed" = "idle";
   private flushing: Promise<void> | null = null;
   private readonly queue: Unapplied[] = [];
@@ -44,11 +56,9 @@ export class DurableJournal implements Journal {
     return this.appended;
   }
 
-  /** True once the record is on the disk; false when the disk refused it for now. */
+  /** True once the record may be acknowledged; false when the disk refused it for now. */
   durable(sequence: number): true | Promise<boolean> {
-    if (!this.options.relaxed) return this.written(sequence);
-    this.schedule();
-    return true;
+    return this.options.relaxed ? this.written(sequence) : this.synced(sequence);
   }
 
   withdraw(sequence: number): boolean {
@@ -60,12 +70,13 @@ export class DurableJournal implements Journal {
 
   /** Paid work may start: the disk accepts, and memory for what waits for it, or for the database, is not running out. */
   get healthy(): boolean {
-    return this.failure === null && this.pending.length < MAX_PENDING && this.queue.length < MAX_UNAPPLIED;
+    const waiting = this.pending.length + this.unsynced.length;
+    return this.failure === null && waiting < MAX_PENDING && this.queue.length < MAX_UNAPPLIED;
   }
 
   /** Writes what was appended although nobody waits for it. */
   schedule(): void {
-    if (this.state !== "idle" || this.pending.length === 0) return;
+    if (this.state !== "idle" || (this.pending.length === 0 && !this.isSyncDue)) return;
     this.state = "scheduled";
     this.options.defer(() => {
       if (this.state === "scheduled") this.flushing = this.flush();
@@ -74,7 +85,7 @@ export class DurableJournal implements Journal {
 
   /** Resolves true when everything appended so far is on the disk, relaxed or not. */
   async flushed(): Promise<boolean> {
-    return this.written(this.appended);
+    return this.synced(this.appended);
   }
 
   /** Durable ends that the database does not know yet, oldest first, at most `most`. */
@@ -132,14 +143,18 @@ export class DurableJournal implements Journal {
    * still full later, call this again.
    */
   rotate(openHolds: () => readonly LedgerRecord[]): void {
-    if (this.state === "writing") this.rotating = openHolds;
+    if (this.state === "writing" || this.unsynced.length > 0) {
+      this.rotating = openHolds;
+      this.schedule();
+      return;
+    }
     if (this.state !== "idle" && this.state !== "scheduled") return;
     const next = this.openFile(this.number + 1);
     const open = openHolds();
     this.file.close();
     this.file = next;
     this.number += 1;
-    this.bytes = 0;
+    this.bytes = this.syncedBytes = 0;
     this.pending = [...open.map((record) => new Line(record, 0)), ...this.pending];
     this.headWaits = this.pending.length > 0;
     this.schedule();
@@ -177,40 +192,75 @@ export class DurableJournal implements Journal {
   }
 
   private written(sequence: number): true | Promise<boolean> {
-    if (sequence <= this.durableThrough) {
-      this.schedule();
-      return true;
-    }
-    if (this.failure !== null) return Promise.resolve(false);
-    const written = this.waiters.wait(sequence);
+    return this.when(sequence <= this.writtenThrough, this.writeWaiters, sequence);
+  }
+
+  private synced(sequence: number): true | Promise<boolean> {
+    return this.when(sequence <= this.durableThrough, this.waiters, sequence);
+  }
+
+  private when(isSo: boolean, waiters: DurableWaiters, sequence: number): true | Promise<boolean> {
+    if (!isSo && this.failure !== null) return Promise.resolve(false);
+    const waiting = isSo ? true : waiters.wait(sequence);
     this.schedule();
-    return written;
+    return waiting;
+  }
+
+  /** In a relaxed journal, what is written waits until somebody needs it synced, or a second is over. */
+  private get isSyncDue(): boolean {
+    const isAsked = this.waiters.any || this.rotating !== null || this.failure !== null;
+    return this.unsynced.length > 0 && (this.overdue || isAsked);
   }
 
   private async flush(): Promise<void> {
     this.state = "writing";
-    const batch = this.pending;
-    this.pending = [];
-    this.waiters.sent(this.appended);
     try {
-      this.lines.begin(this.number);
-      for (const line of batch) line.place(this.number, this.bytes + this.lines.add(line.record));
-      this.file.write(this.lines.bytes(), this.bytes);
-      const synced = this.file.sync(batch.length);
+      if (this.pending.length > 0) this.write();
+      if (this.options.relaxed && !this.isSyncDue) return this.syncLater();
+      const synced = this.file.sync(this.unsynced.length);
       if (synced !== undefined) await synced;
       this.syncs += 1;
-      this.accept(batch);
+      this.accept();
     } catch (error) {
-      this.refuse(batch, error);
+      this.refuse(error);
     }
   }
 
-  private accept(batch: readonly Line[]): void {
+  private write(): void {
+    const batch = this.pending;
+    this.pending = [];
+    this.waiters.sent(this.appended);
+    this.writeWaiters.sent(this.appended);
+    this.lines.begin(this.number);
+    for (const line of batch) line.place(this.number, this.bytes + this.lines.add(line.record));
+    if (this.unsynced.length === 0) this.unsynced = batch;
+    else for (const line of batch) this.unsynced.push(line);
+    this.file.write(this.lines.bytes(), this.bytes);
+    this.bytes = batch.at(-1)!.bytes;
+    this.writtenThrough = this.appended;
+    this.writeWaiters.answer(true, this.writtenThrough);
+  }
+
+  private syncLater(): void {
+    this.state = "idle";
+    if (this.isTimed) return;
+    this.isTimed = true;
+    this.options.after(RELAXED_SYNC_MS, () => {
+      this.isTimed = false;
+      this.overdue = true;
+      this.schedule();
+    });
+  }
+
+  private accept(): void {
+    const batch = this.unsynced;
+    this.unsynced = [];
+    this.syncedBytes = this.bytes;
+    this.overdue = false;
     this.failure = null;
     this.headWaits = false;
     for (const line of batch) {
       if (line.sequence > this.durableThrough) this.durableThrough = line.sequence;
-      this.bytes = line.bytes;
       if (line.isEnd()) this.queue.push(line);
     }
     this.state = "idle";
@@ -230,10 +280,13 @@ export class DurableJournal implements Journal {
     }
   }
 
-  /** Treats the whole batch as unwritten: its bytes are cut off, and it goes first in the next attempt. */
-  private refuse(batch: readonly Line[], error: unknown): void {
+  /** Treats everything unsynced as unwritten: its bytes are cut off, and it goes first in the next attempt. */
+  private refuse(error: unknown): void {
     this.failure = error instanceof Error ? error.message : String(error);
-    this.pending = [...batch, ...this.pending];
+    this.pending = [...this.unsynced, ...this.pending];
+    this.unsynced = [];
+    this.bytes = this.syncedBytes;
+    this.writtenThrough = this.durableThrough;
     this.state = "retrying";
     try {
       this.file.truncate(this.bytes);
@@ -241,6 +294,7 @@ export class DurableJournal implements Journal {
       // A torn tail is found by its checksum, and overwritten by the next try.
     }
     this.waiters.answer(false, Number.POSITIVE_INFINITY);
+    this.writeWaiters.answer(false, Number.POSITIVE_INFINITY);
     this.options.after(RETRY_MS, () => {
       if (this.state !== "retrying") return;
       this.state = "idle";
@@ -254,7 +308,7 @@ export interface JournalOptions {
   /** A number that no file has yet. */
   readonly firstFile: number;
   readonly fileBytes: number;
-  /** Acknowledges before anything is written: a crash can lose what `defer` holds back. */
+  /** Acknowledges what is written before it is synced: a power cut can lose the last second. */
   readonly relaxed: boolean;
   /** Runs once everything of this turn of the loop has been appended. */
   readonly defer: (run: () => void) => void;
@@ -304,6 +358,7 @@ const MAX_PENDING = 100_000;
 /** Some 150 MB of ends, while the database refuses them. */
 export const MAX_UNAPPLIED = 100_000;
 const RETRY_MS = 250;
+const RELAXED_SYNC_MS = 1_000;
 
 /** Every record in the journal's files, in order, with the place where it ends; stops at the first torn line of a file. */
 export function* readJournal(disk: Disk): Generator<{ record: LedgerRecord; file: number; bytes: number }> {

@@ -14,6 +14,11 @@ export class Auditor {
     this.credits.set(balance, (this.credits.get(balance) ?? 0) + nano);
   }
 
+  /** What a relaxed journal told clients since then may be lost. */
+  powerCut(sinceMs: number): void {
+    for (const ask of this.asks) if (ask.heardMs >= sinceMs) ask.mayBeLost = true;
+  }
+
   /** Judges every receipt that the store holds once nothing is open any more. */
   judge(receipts: readonly BookedReceipt[], hostsOf: (name: string) => readonly Served[]): void {
     const booked = new Map(receipts.map((receipt) => [receipt.id, receipt]));
@@ -30,9 +35,17 @@ export class Auditor {
     const about = `${ask.name} (${ask.outcome}): ${JSON.stringify({ ask, receipt, hosts })}`;
     // Of two that were asked at the same time, the slower is left before its end.
     const server = hosts.findLast(({ ended }) => ended);
+    if (ask.mayBeLost && receipt === undefined) return;
     switch (ask.outcome) {
       case "complete": {
         check(receipt !== undefined, `an acknowledged answer has no receipt: ${about}`);
+        if (ask.mayBeLost && receipt.state === "recovered") {
+          check(
+            receipt.charged <= this.most(ask, hosts, receipt),
+            `more was charged than was sent: ${about}`,
+          );
+          return;
+        }
         check(receipt.state === "settled", `an acknowledged answer is not settled: ${about}`);
         check(receipt.host === server?.host, `another host is named than the one that served: ${about}`);
         const { kind, prompt } = server.script.usage;
@@ -149,6 +162,10 @@ export interface Asked {
   error: string | null;
   /** Words that arrived. */
   words: number;
+  /** When it last heard of the gateway: that it begins, or that it ends. Monotonic. */
+  heardMs: number;
+  /** The power was cut soon after that, under a relaxed journal. */
+  mayBeLost: boolean;
 }
 
 export interface BookedReceipt {

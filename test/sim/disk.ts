@@ -19,8 +19,8 @@ export class SimulatedDisk implements Disk {
     return [...this.files.keys()];
   }
 
-  read(name: string, from?: number, to?: number): Uint8Array {
-    return this.files.get(name)!.content().subarray(from, to);
+  read(name: string): Uint8Array {
+    return this.files.get(name)!.read();
   }
 
   open(name: string, from?: string): DiskFile {
@@ -40,9 +40,9 @@ export class SimulatedDisk implements Disk {
     this.files.delete(name);
   }
 
-  /** The machine stops. `power` loses unsynced writes; a killed process alone loses none. */
+  /** The machine stops, and unsynced writes may be lost. A process that is killed leaves them in the page cache. */
   crash(random: Random, kind: "process" | "power"): void {
-    for (const file of this.files.values()) file.crash(random, kind);
+    if (kind === "power") for (const file of this.files.values()) file.crash(random);
   }
 }
 
@@ -56,10 +56,10 @@ class SimulatedFile implements DiskFile {
     if (this.disk.mood === "read-only") throw new Error("EROFS: read-only file system");
     if (this.disk.mood === "full") {
       // A full disk takes what fits.
-      this.dirty.push({ bytes: bytes.slice(0, bytes.length >> 1), at });
+      this.dirty.push({ bytes: copied(bytes.subarray(0, bytes.length >> 1)), at });
       throw new Error("ENOSPC: no space left on device");
     }
-    this.dirty.push({ bytes: bytes.slice(), at });
+    this.dirty.push({ bytes: copied(bytes), at });
   }
 
   sync(): void | Promise<void> {
@@ -88,14 +88,14 @@ class SimulatedFile implements DiskFile {
 
   close(): void {}
 
-  content(): Uint8Array {
-    return this.dirty.reduce((content, { bytes, at }) => overlay(content, bytes, at), this.durable.slice());
+  read(): Uint8Array {
+    this.settle();
+    return this.durable.slice();
   }
 
-  crash(random: Random, kind: "process" | "power"): void {
+  crash(random: Random): void {
     for (const { bytes, at } of this.dirty) {
-      if (kind === "process") this.durable = overlay(this.durable, bytes, at);
-      else if (random.chance(0.7)) {
+      if (random.chance(0.7)) {
         for (const piece of survived(bytes, random))
           this.durable = overlay(this.durable, piece.bytes, at + piece.at);
       }
@@ -103,6 +103,9 @@ class SimulatedFile implements DiskFile {
     this.dirty = [];
   }
 }
+
+/** The journal writes from one buffer again and again, and a slice of a Buffer is a view of it. */
+const copied = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
 
 /** What of an unsynced write reached the disk: its beginning, or all of it but for some sectors, which stay as they were. */
 function survived(bytes: Uint8Array, random: Random): { bytes: Uint8Array; at: number }[] {

@@ -76,16 +76,20 @@ class World {
   private readonly asking = new Set<Asked>();
   private readonly keys: readonly Key[];
   private readonly trouble: number;
+  /** Whether answers wait for what is written only, and not for its sync. */
+  private readonly relaxed: boolean;
   /** Chance of a crash in each step. */
   private readonly crashing: number;
   private life: Life | null = null;
   private crashes = 0;
   private credits = 0;
+  private refusingSinceMs: number | null = null;
 
   constructor(seed: number) {
     this.random = new Random(seed);
     this.deleting = new Random(seed + 1_000_000_007);
     this.booking = new Random(seed + 2_000_000_011);
+    this.relaxed = new Random(seed + 3_000_000_019).chance(0.25);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
     this.crashing = this.random.pick([0.005, 0.04]);
     this.keys = makeKeys(this.random);
@@ -165,7 +169,7 @@ class World {
       disk,
       store: database.asked(clock, this.booking, () => disk.mood !== "fine"),
       clock,
-      relaxed: false,
+      relaxed: this.relaxed,
       journalFileBytes: this.random.pick(JOURNAL_FILE_BYTES),
       writeOffTokens: WRITE_OFF_TOKENS,
       defer: (run: () => void) => void clock.after(0, run),
@@ -205,6 +209,7 @@ class World {
       await this.pass(this.random.below(50));
     }
     this.life!.end();
+    if (this.relaxed && kind === "power") this.auditor.powerCut(this.unsureSinceMs - RELAXED_LOSS_MS);
     for (const ask of this.asking) if (ask.outcome === "open") ask.outcome = "unknown";
     this.asking.clear();
     this.disk.crash(this.random, kind);
@@ -222,6 +227,11 @@ class World {
       await this.quiet();
       this.watch();
     }
+  }
+
+  /** Syncs that are due are done until now, or until the disk began to refuse them. */
+  private get unsureSinceMs(): number {
+    return Math.min(this.time.elapsedMs(), this.refusingSinceMs ?? Number.POSITIVE_INFINITY);
   }
 
   private credit(balance: BalanceId): void {
@@ -251,6 +261,8 @@ class World {
       outcome: "open",
       error: null,
       words: 0,
+      heardMs: 0,
+      mayBeLost: false,
     };
     auditor.asks.push(ask);
     this.asking.add(ask);
@@ -266,7 +278,9 @@ class World {
 
   /** What must hold between any two turns. */
   private watch(): void {
-    const { ledger } = this.life!;
+    const { ledger, books } = this.life!;
+    if (this.disk.mood !== "fine" || !this.disk.syncing) this.refusingSinceMs ??= this.time.elapsedMs();
+    else if (books.journal.failure === null) this.refusingSinceMs = null;
     for (const counter of ledger.booked()) {
       check(counter.held >= 0 && counter.spent >= 0, `${counter.id} went below zero`);
       if (!counter.id.startsWith("balance:")) continue;
@@ -340,6 +354,8 @@ class World {
 }
 
 const MOST_SYNC_MS = 20;
+/** What a relaxed journal told clients is synced by then. */
+const RELAXED_LOSS_MS = 1_000 + MOST_SYNC_MS;
 
 /** One process, from start to kill. */
 interface Life {
@@ -426,6 +442,7 @@ class Client {
       signal: abort.signal,
     });
     ask.receipt = answer.headers["x-gateway-receipt"] ?? null;
+    ask.heardMs = clock.elapsedMs();
     if (answer.kind === "stream") return this.read(answer);
     if (ask.outcome !== "open") return;
     ask.outcome = answer.status === 200 ? "complete" : "refused";
@@ -447,7 +464,8 @@ class Client {
   }
 
   private judge(): void {
-    const { ask, text } = this;
+    const { ask, text, clock } = this;
+    ask.heardMs = clock.elapsedMs();
     ask.words = text.split(`"content":"${WORD}"`).length - 1;
     if (ask.outcome !== "open") return;
     if (text.endsWith("data: [DONE]\n\n")) ask.outcome = "complete";

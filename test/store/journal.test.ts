@@ -13,14 +13,14 @@ import { Random } from "../sim/random.ts";
 import { end } from "./end-record.ts";
 
 /** A journal whose turns of the loop and retries are run by hand. */
-function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000) {
+function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000, relaxed = false) {
   const turns: (() => void)[] = [];
   const retries: (() => void)[] = [];
   const journal = new DurableJournal({
     disk,
     firstFile,
     fileBytes,
-    relaxed: false,
+    relaxed,
     defer: (run) => turns.push(run),
     after: (_ms, run) => retries.push(run),
   });
@@ -293,47 +293,132 @@ test("records are read back with the places where they end, in any script and of
 });
 
 describe("relaxed", () => {
-  /** Its sync comes back in a later turn of the loop. */
-  const slowDisk = (refuses = false) => {
-    const syncs = { begun: 0, done: 0 };
+  /** Counts what it is asked; its syncs come back when they are told to. */
+  const countingDisk = () => {
+    const asked = { writes: 0, syncs: 0 };
+    const syncs: PromiseWithResolvers<void>[] = [];
+    const file = {
+      write: () => void asked.writes++,
+      truncate: () => {},
+      close: () => {},
+      sync() {
+        asked.syncs += 1;
+        const sync = Promise.withResolvers<void>();
+        syncs.push(sync);
+        return sync.promise;
+      },
+    };
     const disk: Disk = {
       list: () => [],
       read: () => new Uint8Array(),
       rename: () => {},
       remove: () => {},
-      open: () => ({
-        write: () => {},
-        truncate: () => {},
-        close: () => {},
-        sync() {
-          syncs.begun += 1;
-          return new Promise((resolve, reject) =>
-            setImmediate(() => {
-              syncs.done += 1;
-              refuses ? reject(new Error("EIO")) : resolve();
-            }),
-          );
-        },
-      }),
+      open: () => file,
     };
-    const options = { disk, firstFile: 1, fileBytes: 1e9, relaxed: true, after: () => {} };
-    return { journal: new DurableJournal({ ...options, defer: queueMicrotask }), syncs };
+    const turns: (() => void)[] = [];
+    const timers: (() => void)[] = [];
+    const run = (these: (() => void)[]) => {
+      for (const go of these.splice(0)) go();
+    };
+    const journal = new DurableJournal({
+      disk,
+      firstFile: 1,
+      fileBytes: 1e9,
+      relaxed: true,
+      defer: (go) => turns.push(go),
+      after: (_ms, go) => timers.push(go),
+    });
+    return { journal, asked, syncs, turn: () => run(turns), later: () => run(timers) };
   };
 
-  test("it answers before the disk does, and closes only when everything is on it", async () => {
-    const { journal, syncs } = slowDisk();
-    expect(journal.durable(journal.append(end("a")))).toBe(true);
+  test("it answers once it is written, and syncs a second later what was written until then", async () => {
+    const { journal, asked, syncs, turn, later } = countingDisk();
+    const first = journal.durable(journal.append(end("a")));
+    expect(asked).toEqual({ writes: 0, syncs: 0 });
+    turn();
+    expect(await first).toBe(true);
+    const second = journal.durable(journal.append(end("b")));
+    turn();
+    expect(await second).toBe(true);
+    expect(asked).toEqual({ writes: 2, syncs: 0 });
+    later();
+    turn();
+    expect(asked.syncs).toBe(1);
+    expect(journal.unappliedCount).toBe(0);
+    syncs[0]!.resolve();
     await Promise.resolve();
-    expect(syncs).toEqual({ begun: 1, done: 0 });
-    expect(journal.durable(journal.append(end("b")))).toBe(true);
-    await journal.close();
-    expect(syncs).toEqual({ begun: 2, done: 2 });
+    expect(journal.unappliedCount).toBe(2);
   });
 
-  test("it says so when the disk refused what it had answered", async () => {
-    const { journal } = slowDisk(true);
-    expect(journal.durable(journal.append(end("a")))).toBe(true);
-    expect(await journal.flushed()).toBe(false);
+  test("what is killed has written all that it answered; a power cut can take the last second of it", async () => {
+    for (const kind of ["process", "power"] as const) {
+      const lost = new Set<number>();
+      for (let seed = 0; seed < 20; seed++) {
+        const disk = new SimulatedDisk();
+        const { journal, turn } = journalOn(disk, 1, 1_000_000, true);
+        const answered = ["a", "b", "c"].map((name) => journal.durable(journal.append(end(name))));
+        await turn();
+        expect(await Promise.all(answered)).toEqual([true, true, true]);
+        disk.crash(new Random(seed), kind);
+        lost.add(3 - receiptsOn(disk).length);
+      }
+      expect(kind === "process" ? [...lost] : lost.size > 1).toEqual(kind === "process" ? [0] : true);
+    }
+  });
+
+  test("who needs more than that waits for no second, but for a sync", async () => {
+    const { journal, asked, syncs, turn } = countingDisk();
+    void journal.durable(journal.append(end("a")));
+    turn();
+    const flushed = journal.flushed();
+    turn();
+    expect(asked.syncs).toBe(1);
+    syncs[0]!.resolve();
+    expect(await flushed).toBe(true);
+  });
+
+  test("it closes only when everything is synced", async () => {
+    const { journal, asked, syncs, turn } = countingDisk();
+    void journal.durable(journal.append(end("a")));
+    turn();
+    const closed = journal.close();
+    turn();
+    expect(asked.syncs).toBe(1);
+    syncs[0]!.resolve();
+    await closed;
+  });
+
+  test("what it could not sync it writes again, and takes nothing new until then", async () => {
+    const { journal, asked, syncs, turn, later } = countingDisk();
+    const answered = journal.durable(journal.append(end("a")));
+    turn();
+    expect(await answered).toBe(true);
+    later();
+    turn();
+    syncs[0]!.reject(new Error("EIO"));
+    await Promise.resolve();
+    await Promise.resolve();
     expect(journal.healthy).toBe(false);
+    expect(await journal.durable(journal.append(end("b")))).toBe(false);
+    later();
+    turn();
+    expect(asked).toEqual({ writes: 2, syncs: 2 });
+    syncs[1]!.resolve();
+    await Promise.resolve();
+    expect(journal.healthy).toBe(true);
+    expect(journal.unapplied(9).map(({ record }) => record.receipt as string)).toEqual(["rcpt_a", "rcpt_b"]);
+  });
+
+  test("a new file waits until the old one is synced", async () => {
+    const disk = new SimulatedDisk();
+    const { journal, turn } = journalOn(disk, 1, 10, true);
+    void journal.durable(journal.append(end("a")));
+    await turn();
+    journal.rotate(() => []);
+    expect(journal.currentFile).toBe(1);
+    await turn();
+    expect(journal.currentFile).toBe(2);
+    disk.crash(new Random(1), "power");
+    expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
   });
 });
