@@ -75,7 +75,7 @@ export function affordableOutput(
   price: Price,
 ): number {
   const left = available - sumLines(promptFemto(prompt, price));
-  if (left <= 0) return 0;
+  if (left < 0) return 0;
   if (price.output === 0) return Number.MAX_SAFE_INTEGER;
   return Math.floor(Math.floor((left / price.output) * 1_000_000) / choices);
 }

@@ -114,7 +114,8 @@ describe("the output that a balance covers", () => {
     // Just the prompt, and a little less.
     [2_000_000, BASE, 0],
     [1_999_999, BASE, 0],
-    [0, { ...BASE, output: 0 }, 0],
+    [1_999_999, { ...BASE, output: 0 }, 0],
+    [2_000_000, { ...BASE, output: 0 }, Number.MAX_SAFE_INTEGER],
     [DOLLAR, { ...BASE, output: 0 }, Number.MAX_SAFE_INTEGER],
   ];
   test.each(table)("of %d nano-dollars at %o: %d tokens", (available, price, most) => {
