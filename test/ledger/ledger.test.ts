@@ -14,13 +14,13 @@ const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
 const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
 
 /** A ledger whose clock is set by hand and whose journal is a list. */
-function open(credited = 1_000) {
+function open(credited = 1_000, { withdraws = true } = {}) {
   const time = { now: NOON as EpochMs, elapsedMs: 0 };
   const clock = { now: () => time.now, elapsedMs: () => time.elapsedMs, after: () => ({ cancel() {} }) };
   const records: LedgerRecord[] = [];
   const journal = {
     append: (record: LedgerRecord) => records.push(record),
-    withdraw: (sequence: number) => records.splice(sequence - 1, 1).length === 1,
+    withdraw: (sequence: number) => withdraws && records.splice(sequence - 1, 1).length === 1,
   };
   const sums = { spent: () => ZERO_USD, credited: () => credited as NanoUsd };
   return { ledger: new Ledger(clock, journal, sums), records, time };
@@ -251,6 +251,16 @@ describe("settling", () => {
     expect(books.records.at(-1)).toMatchObject({ kind: "terminal", state: "failed", charged: 0 });
   });
 
+  test("a charge whose record is on its way to the disk after all stands", async () => {
+    const books = open(100, { withdraws: false });
+    const reservation = admitted(await ask(books, 80));
+    const settlement = books.ledger.settle(reservation, ending(70), () => "{}");
+    const recorded = books.records.length;
+    expect(books.ledger.takeBack(reservation, settlement, "{}")).toBe(false);
+    expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(30 as NanoUsd);
+    expect(books.records).toHaveLength(recorded);
+  });
+
   test("counts on the day and month of admission, also after midnight", async () => {
     const books = open(1_000);
     books.time.now = epochMs(Date.UTC(2026, 10, 30, 23, 59, 59));
@@ -351,4 +361,31 @@ test("forgetting the idle loses no open hold and no sum that the store does not 
   books.time.elapsedMs = 20_000_000;
   books.ledger.forgetIdle(sequence - 1, 600_000);
   expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(60 as NanoUsd);
+});
+
+test("a key above its rate is known before anything of its request is read, and an idle one is not kept for it", async () => {
+  const books = open();
+  const key = keyOf({ rpmLimit: 2 });
+  const { ledger, time } = books;
+  expect(ledger.overRate(key)).toBeNull();
+  const [first, second] = [admitted(await ask(books, 1, key)), admitted(await ask(books, 1, key))];
+  expect(ledger.overRate(key)).toMatchObject({ what: "rpm_limit", limit: 2, retryAfterS: 60 });
+  expect(ledger.overRate({ ...key, rpmLimit: 3 })).toBeNull();
+  expect(ledger.overRate({ ...key, rpmLimit: null })).toBeNull();
+
+  const isKept = () => !(ledger.lane(key, [], [], NOON) instanceof Promise);
+  const forgetAfter = (ms: number) => {
+    time.elapsedMs += ms;
+    ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
+  };
+  forgetAfter(59_999);
+  expect(ledger.overRate(key)).not.toBeNull();
+  forgetAfter(600_000);
+  // Its rate is idle, but a request is open.
+  expect(isKept()).toBe(true);
+  for (const reservation of [first, second]) ledger.settle(reservation, ending(1), () => "{}");
+  forgetAfter(600_000);
+  expect(isKept()).toBe(true);
+  forgetAfter(600_001);
+  expect(isKept()).toBe(false);
 });
