@@ -1,8 +1,8 @@
 import { copyInto, NO_BYTES } from "./bytes.ts";
 
 /**
- * What is changed in bytes that are given on: spans that are replaced or left out. All of it costs one copy, and where
- * nothing is changed, none. The lists are kept from one use to the next, because there is one for each token.
+ * Changes in bytes that are passed on: spans that are replaced or left out. All changes together cost one copy, and no
+ * change costs none. The lists are reused, because there is one use per token.
  */
 export class Edits {
   /** Start and end of each span. */
@@ -41,7 +41,7 @@ export class Edits {
       tell(this.spans[2 * at]!, this.spans[2 * at + 1]!, this.texts[at]!);
   }
 
-  /** The bytes with all of it done; it starts anew. */
+  /** The bytes with all changes made; then it starts afresh. */
   applyTo(bytes: Uint8Array): Uint8Array {
     if (this.count === 0) return bytes;
     const length = bytes.length + this.growth;
@@ -60,7 +60,7 @@ export class Edits {
   }
 
   forget(): void {
-    // A text may be a whole event, and the stream may last for minutes.
+    // Replacement texts are released: one may be a whole event, and the stream may last for minutes.
     for (let index = 0; index < this.count; index++) this.texts[index] = NO_BYTES;
     if (this.count > KEPT_SPANS) this.spans.length = this.texts.length = 0;
     this.count = 0;
@@ -68,5 +68,5 @@ export class Edits {
   }
 }
 
-/** A read of more events is seldom, and not what memory is kept for. */
+/** Reads with more events are rare, so memory for them is not kept. */
 const KEPT_SPANS = 64;

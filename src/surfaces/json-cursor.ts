@@ -16,10 +16,11 @@ import {
 } from "./json-scan.ts";
 
 /**
- * Reads JSON where it stands, value after value, and makes nothing of it. The gateway changes two or three members of a request
- * and one of each event; everything else must reach the other side as it came, so it is copied and never printed anew. An event of a stream carries one word, and what
- * `JSON.parse` makes of all the rest costs more than everything else that is done for it. Who meets anything that it does not
- * expect gives up, and reads the whole by `JSON.parse`: nothing that was read before then may count.
+ * Reads JSON in place, value after value, without creating objects. The gateway changes two or three members of a
+ * request and one of each event; everything else must reach the other side as it came, so it is copied and never
+ * printed anew. An event of a stream carries one word, and what `JSON.parse` makes of all the rest costs more than
+ * everything else that is done for it. A caller that meets anything unexpected gives up and reads the whole with
+ * `JSON.parse`; nothing that it read before then may have taken effect.
  */
 export class JsonCursor {
   /** Where the value begins that is to be read or skipped next. */
@@ -34,7 +35,7 @@ export class JsonCursor {
   private bytes = NO_BYTES;
   private end = 0;
   private givenUp = false;
-  /** It gave up because values are nested deeper than `MAX_DEPTH`. */
+  /** Whether it gave up because values are nested deeper than `MAX_DEPTH`. */
   isTooDeep = false;
 
   begin(bytes: Uint8Array, start: number, end: number): void {
@@ -45,7 +46,7 @@ export class JsonCursor {
     this.isTooDeep = false;
   }
 
-  /** Holds on to nothing, until it begins anew. */
+  /** Releases the bytes, until it is started again. */
   letGo(): void {
     this.begin(NO_BYTES, 0, 0);
   }
@@ -54,7 +55,7 @@ export class JsonCursor {
     this.givenUp = true;
   }
 
-  /** All was read, as was expected. */
+  /** Whether everything was read, and as expected. */
   get isDone(): boolean {
     return !this.givenUp && skipSpace(this.bytes, this.at, this.end) === this.end;
   }
@@ -112,7 +113,7 @@ export class JsonCursor {
     return isSpelt(this.bytes, name, this.memberStart + 1, this.nameEnd - 1);
   }
 
-  /** The name, where it is spelt with an escape: another parser may not recognise it. Null for a plain one. */
+  /** The name, if it is written with an escape, which another parser may not recognise; null for a plain one. */
   get escapedName(): string | null {
     for (let at = this.memberStart + 1; at < this.nameEnd - 1; at++)
       if (this.bytes[at] === BACKSLASH) return this.decodedName();
@@ -143,7 +144,10 @@ export class JsonCursor {
     else this.at = end;
   }
 
-  /** A member that means nothing here; but one whose name is spelt with an escape may mean anything. */
+  /**
+   * Skips a member that means nothing here. One whose name is written with an escape might mean anything, so the cursor
+   * gives up.
+   */
   skipOther(): void {
     if (this.escapedName !== null) this.givenUp = true;
     this.skip();

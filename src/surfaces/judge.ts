@@ -10,15 +10,15 @@ import { CurrentEvent, EventCutter, eventEnd } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
 /**
- * What the judges of the three languages share, where the host speaks the client's own: cutting events, giving unchanged
- * ones on without a copy, and holding the end mark back. A language says of each event what it means.
+ * What the judges of the three languages share when the host speaks the client's own: they cut the stream into events,
+ * pass unchanged ones on without a copy, and hold the end mark back. Each language says what an event means.
  */
 export abstract class PassingJudge implements WholeJudge {
   tokenSeen = false;
   terminal: Uint8Array | null = null;
   fault: HostError | null = null;
   usage: Usage | null = null;
-  /** What the client gets in place of what the host sent. */
+  /** The changes for the client in what the host sent. */
   protected readonly edits = new Edits();
   protected readonly cursor = new JsonCursor();
   /** The model's name for the client, as JSON. */
@@ -34,7 +34,7 @@ export abstract class PassingJudge implements WholeJudge {
 
   constructor(
     protected readonly publicModel: string,
-    /** Puts the answer together for a client that wants it whole; null where it goes on as it comes. */
+    /** Assembles the answer for a client that wants it whole; null when it is passed on as it comes. */
     protected readonly collector: Collector | null,
   ) {
     this.modelJson = Buffer.from(JSON.stringify(publicModel));
@@ -71,8 +71,8 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   /**
-   * What the event means. Facts go to the fields, and to `edits` what the client is not to get as it came; of an event that
-   * ends the stream it gets nothing.
+   * Interprets an event: sets the fields, and adds to `edits` whatever the client must not get as it came. The event
+   * that ends the stream is withheld whole.
    */
   protected abstract judge(event: CurrentEvent): void;
 
@@ -82,17 +82,17 @@ export abstract class PassingJudge implements WholeJudge {
    */
   protected abstract judgeText(event: CurrentEvent): boolean;
 
-  /** The host's body ended properly, but without its end mark. */
+  /** Called when the host's body ended properly but without its end mark. */
   protected closed(): void {
     this.breakOff("the stream ended without its end mark");
   }
 
-  /** Text of any kind that the model wrote: it counts, and it is a token. */
+  /** Counts text of any kind that the model wrote, and notes that a token has arrived. */
   protected wrote(text: unknown): void {
     this.wroteTokens(tokensOf(text));
   }
 
-  /** The same for text that was counted where it stands. */
+  /** The same for text that was already counted in place. */
   protected wroteTokens(tokens: number): void {
     if (tokens === 0) return;
     this.tokenSeen = true;
@@ -123,7 +123,7 @@ export abstract class PassingJudge implements WholeJudge {
     return data;
   }
 
-  /** Puts right what the host's language has otherwise, before anybody is told of it. */
+  /** Corrects what this host does differently from its language, before anything else sees the event. */
   protected mend(_data: Record<string, unknown>): void {}
 
   /** Passes the model's name in the event's member `outer`, which is the answer or its beginning; false where it has none. */

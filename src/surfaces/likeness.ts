@@ -5,8 +5,9 @@ import { BACKSLASH, QUOTE } from "./json-scan.ts";
 import type { CurrentEvent } from "./sse.ts";
 
 /**
- * Most events of a stream differ from the one before in a word. Where one was read and a text in it counted, the next that has
- * the same bytes on both sides of its text means the same: two comparisons tell, and nothing of it is read but the word.
+ * Most events of a stream differ from the previous one only in a word. Once an event was read and a text in it
+ * counted, the next event with the same bytes on both sides of its text means the same: two comparisons show that, and
+ * only the word has to be read.
  */
 export class Likeness {
   /** Tokens of the text of the event that was passed. */
@@ -60,7 +61,7 @@ export class Likeness {
     });
   }
 
-  /** Hosts that pad each event, or number them, are not compared for ever. */
+  /** So that hosts that pad or number each event are not compared forever. */
   private miss(): -1 {
     this.misses += 1;
     if (this.misses > MOST_MISSES) this.around = NO_BYTES;

@@ -4,9 +4,9 @@ import { containsOne } from "./bytes.ts";
 import { asObject } from "./json.ts";
 
 /**
- * How large a prompt is, without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens than
- * UTF-8 bytes; the JSON around it only adds. Images and audio are not text: each counts at its own bound. Embedded files have
- * none before they are read.
+ * Sizes a prompt without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens than
+ * UTF-8 bytes, and the JSON around it only adds. Images and audio are not text: each counts at a bound of its own.
+ * Embedded files have no bound until they are read.
  */
 export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptSize {
   const unseen = isServedMore(json);

@@ -11,8 +11,9 @@ import type { GenerationRequest, HostTarget } from "./surface.ts";
 import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";
 
 /**
- * A request body of any of the three languages: one scan for its members, one parse. What decides over money and routing
- * must read the same here and at the host, so the members that do may be spelt once, and plainly.
+ * Reads a request body of any of the three languages: one scan for its members, one parse. Members that decide about
+ * money and routing must mean the same here and at the host, so they may appear only once, and without escapes in
+ * their names.
  */
 export function readBody(body: Uint8Array, surface: SurfaceName): Body | Refusal {
   if (body.length > LARGE_BYTES && hasMoreValues(body, MAX_VALUES))
@@ -21,7 +22,7 @@ export function readBody(body: Uint8Array, surface: SurfaceName): Body | Refusal
   if (unsure !== null) return unsure;
   const json = parse(body);
   if (json === null) return noObject(body);
-  // With a list alone, as OpenRouter's clients may send, its first is the one that is asked for.
+  // With only a list, as OpenRouter's clients may send, its first entry is the model requested.
   const model = json.model ?? (Array.isArray(json.models) ? json.models[0] : undefined);
   if (typeof model !== "string" || model === "") return invalid("model", "must be a non-empty string");
   const dearer = dearerService(json);
@@ -59,7 +60,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
   };
 }
 
-/** What is still asked about a request once its answer has begun. */
+/** What is still needed of a request once its answer has begun. */
 export const withoutPrompt = (request: GenerationRequest): GenerationRequest => ({
   surface: request.surface,
   body: NO_BYTES,
@@ -120,7 +121,7 @@ export const invalid = (param: string, what: string): Refusal =>
 
 type Ceiling = number | null | Refusal;
 
-/** The larger of the ceilings that were named: the hold must cover whichever the host obeys. */
+/** The larger of the ceilings that were named, because the hold must cover whichever the host obeys. */
 export function larger(one: Ceiling, other: Ceiling): Ceiling {
   if (one === null || refused(other)) return refused(one) ? one : other;
   return other === null || refused(one) ? one : Math.max(one, other);
@@ -129,7 +130,10 @@ export function larger(one: Ceiling, other: Ceiling): Ceiling {
 /** Routing overrides are the gateway's to read; hosts never see them. */
 const OVERRIDES = ["models", "provider", "route", "fallbacks"];
 
-/** What changes in a body that is passed on: the overrides go, the host's name for the model and its way of answering come. */
+/**
+ * The changes in a body that is passed on: overrides are removed; the host's name for the model, and whether to stream,
+ * are put in.
+ */
 export function passedChanges({ json, stream }: GenerationRequest, target: HostTarget): BodyChanges {
   const changes = new BodyChanges();
   for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, null);
@@ -138,7 +142,7 @@ export function passedChanges({ json, stream }: GenerationRequest, target: HostT
   return changes;
 }
 
-/** Thoughts that another language sealed are nothing to this host: what is left out is told. */
+/** This host cannot read reasoning sealed in another language, so it is left out, and the client is told. */
 export function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges): void {
   if (!mayHoldSeals(body)) return;
   changes.set("messages", JSON.stringify(withoutSeals(json.messages)));

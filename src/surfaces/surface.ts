@@ -19,34 +19,37 @@ export interface Surface {
   readHostError(status: number, body: Uint8Array): HostError;
 }
 
-/** A client's request, understood. `body` stays as it came; changes are spliced into a copy. */
+/** A client's request, parsed. `body` stays as it came; changes are spliced into a copy. */
 export interface GenerationRequest {
   readonly surface: SurfaceName;
   readonly body: Uint8Array;
   readonly json: Readonly<Record<string, unknown>>;
   readonly model: string;
   readonly stream: boolean;
-  /** Ceiling that the client named, for one choice; null when it named none. */
+  /** The output ceiling that the client named, per choice; null when it named none. */
   readonly maxOutputTokens: number | null;
   /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
   readonly choices: number;
-  /** Never below the prompt's tokens for any byte-level BPE vocabulary; images at a stated bound, embedded files left out. */
+  /**
+   * An upper bound on the prompt's tokens in any byte-level BPE vocabulary. Images count at a fixed bound; embedded
+   * files are left out.
+   */
   readonly promptBound: number;
-  /** A fair guess of the prompt's tokens, for rate limits. */
+  /** An estimate of the prompt's tokens, for rate limits. */
   readonly promptEstimate: number;
-  /** Of `promptBound`, what is not text and a count of the text does not find. */
+  /** The part of `promptBound` that is not text, and so not covered by a count of the text. */
   readonly mediaTokens: number;
-  /** Files are embedded, of which only reading them tells how many tokens they come to. */
+  /** There are embedded files; only reading them tells how many tokens they have. */
   readonly promptHasFiles: boolean;
-  /** A fair guess of the prompt's tokens that are not sound; null where there is no sound in it. */
+  /** An estimate of the prompt's tokens that are not audio; null when it contains no audio. */
   readonly promptBesideAudio: number | null;
-  /** Sound is asked for in the answer. */
+  /** The client asks for audio in the answer. */
   readonly answersInAudio: boolean;
-  /** Some of it may be kept in a cache for an hour, which costs more. */
+  /** Some of the prompt may be cached for an hour, which costs more. */
   readonly promptCachedFor1h: boolean;
-  /** The host adds what nobody here knows the size of: files that it fetches, its own searches. */
+  /** The host adds content of unknown size: files that it fetches, its own searches. */
   readonly promptUnseen: boolean;
-  /** Routing overrides as they came, unjudged; absent members are absent. */
+  /** Routing overrides as they came, not yet checked. */
   readonly overrides: Readonly<{
     models?: unknown;
     provider?: unknown;
@@ -63,22 +66,22 @@ export interface Usage {
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** The part of `input` that is sound; absent where the host does not say. */
+  /** The part of `input` that is audio; absent when the host does not say. */
   readonly audioInput?: number;
-  /** The part of `cacheWrite` that is kept for an hour; absent where the host does not say. */
+  /** The part of `cacheWrite` that is cached for an hour; absent when the host does not say. */
   readonly cacheWrite1h?: number;
   readonly output: number;
-  /** The part of `output` that is sound; absent where the host does not say. */
+  /** The part of `output` that is audio; absent when the host does not say. */
   readonly audioOutput?: number;
   readonly reasoning: number;
-  /** What the host says that it charged, in USD; absent where it says nothing. */
+  /** What the host says it charged, in USD; absent when it does not say. */
   readonly costUsd?: number;
 }
 
 /** A host's own words about a failure. */
 export interface HostError {
   readonly message: string;
-  /** What a receipt may keep of it: a code, or our own words. A host's sentence may repeat the prompt. */
+  /** What a receipt may keep of it: a code, or our own words. A host's sentence may quote the prompt. */
   readonly kept: string;
   /** The host says that the prompt does not fit its context. */
   readonly contextTooLong: boolean;
@@ -89,7 +92,7 @@ export interface HostError {
   readonly restMs: number | null;
 }
 
-/** One client language on one host language. */
+/** A client of one language on a host of another, or of the same. */
 export interface Pairing {
   /** What to send; a refusal says which field the host's language cannot express. Usage is always asked for. */
   hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
@@ -103,7 +106,7 @@ export interface Pairing {
 
 export interface HostBody {
   readonly bytes: Uint8Array;
-  /** Fields of the client's that were left out, because the answer means the same without them. */
+  /** The client's fields that were left out because the answer means the same without them. */
   readonly omitted: readonly string[];
 }
 
@@ -111,18 +114,18 @@ export interface HostBody {
 export interface Asked {
   /** The model's id in the catalog. */
   readonly publicModel: string;
-  /** Unix time in seconds; the host's own goes before it. */
+  /** Unix time in seconds, for when the host states none. */
   readonly atS: number;
 }
 
 export interface HostTarget {
-  /** Whether the host is to stream; the client may want the answer whole all the same. */
+  /** Whether the host should stream; the client may still want the answer whole. */
   readonly stream: boolean;
   readonly model: string;
   /** The model's id in the catalog. */
   readonly publicModel: string;
   readonly quirks: Quirks;
-  /** Set to make the host stop at this many output tokens although the client named no ceiling. */
+  /** If set, the host must stop at this many output tokens although the client named no ceiling. */
   readonly maxOutputTokens: number | null;
   /** For languages in which a ceiling must be named. */
   readonly defaultMaxOutputTokens: number;
@@ -134,7 +137,7 @@ export type Reply =
       /** For the client: the host's bytes with `model` put back. */
       readonly body: Uint8Array;
       readonly usage: Usage | null;
-      /** Counted from the text, for when the host reports no usage. */
+      /** Output tokens counted from the text, for when the host reports no usage. */
       readonly countedTokens: number;
     }
   | { readonly kind: "fault"; readonly error: HostError };
@@ -152,7 +155,7 @@ export interface StreamJudge {
   readonly tokenSeen: boolean;
   /** The client's end mark, once the host's was read; sent last, after settlement. */
   readonly terminal: Uint8Array | null;
-  /** The host said, or showed, that it failed. Bytes already returned stay valid. */
+  /** Set when the host said, or showed, that it failed. Bytes already returned stay valid. */
   readonly fault: HostError | null;
   readonly usage: Usage | null;
   /** Output tokens delivered so far, counted cheaply from the text (see tokens/estimate). */
@@ -161,7 +164,7 @@ export interface StreamJudge {
   fail(error: ErrorObject): Uint8Array;
 }
 
-/** Puts a streamed answer together. What it returns on the way is nothing for the client. */
+/** Assembles a streamed answer. What `push` returns on the way is not for the client. */
 export interface WholeJudge extends StreamJudge {
   /** The answer, once `terminal` is set. */
   reply(): Reply;

@@ -1,7 +1,7 @@
 import { asObject } from "./json.ts";
 import type { Usage } from "./surface.ts";
 
-/** More than any model can use in one request; what a host reports beyond it is not believed. */
+/** More tokens than any model can use in one request; a larger report is not believed. */
 const MAX_TOKENS = 1_000_000_000;
 
 /**
@@ -84,7 +84,10 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
   return withCost(withCompactions(used, usage.iterations), usage.cost ?? before?.costUsd);
 }
 
-/** What the beginning of a stream says. Nothing is written by then: of the answer it is no report, whatever it says. */
+/**
+ * Usage as reported at the beginning of a stream. Nothing has been written by then, so whatever it says about the
+ * answer is ignored.
+ */
 export function readAnthropicBeginning(value: unknown): Usage | null {
   const usage = readAnthropicUsage(value, null);
   return usage === null ? null : { ...usage, output: 0, reasoning: 0 };

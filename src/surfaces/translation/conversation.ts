@@ -1,7 +1,7 @@
 /**
- * What a client asks for, in no language: the request half of the vocabulary that joins two surfaces where client and host
- * speak different ones. It holds what at least two of the three languages can say; what only one can say never gets here,
- * but is refused or left out by name (fields).
+ * A client's request in no particular language: the request half of the vocabulary that joins two surfaces when client
+ * and host speak different ones. It holds what at least two of the three languages can express; what only one can
+ * express never gets here, but is refused or left out by name (see ./fields).
  */
 export interface Conversation {
   /** In the order in which they were said. */

@@ -8,8 +8,9 @@ import { SETTINGS } from "./settings.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * One request on its way into another language: what it leaves out, and the first thing that cannot be said. Readers and
- * writers go on after that one, so that none of them has to hand it up; the request is refused all the same.
+ * Collects, for one request on its way into another language, what is left out, and the first thing that cannot be
+ * expressed. Readers and writers continue after that, so that none of them has to pass it up; the request is refused
+ * in the end.
  */
 export class Saying {
   refusal: Refusal | null = null;
@@ -25,7 +26,7 @@ export class Saying {
     return [...this.left];
   }
 
-  /** Judges every member of the body by the table, and those of its settings by theirs. */
+  /** Checks every member of the body against its table, and the members of its settings against theirs. */
   judge(json: Json): void {
     const table = FIELDS[this.client];
     for (const [field, value] of Object.entries(json)) {
@@ -68,7 +69,7 @@ export class Saying {
     this.left.add(field);
   }
 
-  /** The host's language has no words for it. */
+  /** The host's language cannot express it. */
   cannot(field: string, why: string): void {
     this.refusal ??= refuse(
       "invalid_request",

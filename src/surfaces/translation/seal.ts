@@ -4,9 +4,9 @@ import { asObject } from "../json.ts";
 import type { Seal } from "./conversation.ts";
 
 /**
- * A seal (a signature of thoughts, or encrypted ones) inside another language. A client keeps it as the opaque text that its
- * language has room for, and sends it back; the tag says which family can read it. A family is the language it was made in
- * and the author of the model.
+ * Carries a seal (a signature of reasoning, or encrypted reasoning) inside another language. A client keeps it as the
+ * opaque text for which its language has room, and sends it back; the tag says which family can read it. A family is
+ * the language that it was made in plus the author of the model.
  */
 export const familyOf = (surface: SurfaceName, publicModel: string): string =>
   `${surface}/${encodeURIComponent(publicModel.split("/")[0]!)}`;
