@@ -4,12 +4,13 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import type { StoreConfig } from "./config/config.ts";
 import { recoveredReceipt } from "./generation/receipt.ts";
 import { Keyring } from "./keys/keyring.ts";
-import type { Statement } from "./ledger/authority.ts";
+import type { Grant, Statement } from "./ledger/authority.ts";
 import { balanceCounter, type CounterId } from "./ledger/counter.ts";
 import { Grants, onceDurable } from "./ledger/grants.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { type Change, EpochOver, Membership } from "./ledger/membership.ts";
 import { recoveredEnd } from "./ledger/recovery.ts";
+import type { Log } from "./log.ts";
 import { DisklessBooks } from "./store/diskless-books.ts";
 import { closeGoneNodes } from "./store/gone-nodes.ts";
 import { migratePostgres, Postgres } from "./store/postgres.ts";
@@ -61,19 +62,7 @@ export async function openPostgresBooks(
       if (error instanceof EpochOver) onLost(error);
     },
   });
-  let lastTold: unknown = null;
-  const send = onceDurable(
-    books.journal,
-    (statement: Statement) =>
-      void authority.settle(statement).then(
-        (grant) => grants.receive(grant),
-        (error) => {
-          // The statements of a batch fail together.
-          if (error !== lastTold) log("grants", { error: String(error) });
-          lastTold = error;
-        },
-      ),
-  );
+  const send = statementsTo(authority, books.journal, (grant) => grants.receive(grant), log);
   const grants: Grants = new Grants(name, node.epoch, clock, send, () => node.usable());
   const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
   const ledger = new Ledger(clock, books.journal, sums, grants);
@@ -188,6 +177,22 @@ const SHIPPED_MS = 300;
 const LONGEST_REQUEST_MS = 3_600_000;
 /** Of `TEND_MS`. */
 const IDLE_EVERY = 40;
+
+/** Sends a ledger's statements once they are durable; `receive` hears the Authority's answers. */
+function statementsTo(
+  authority: PostgresAuthority,
+  journal: NodeBooks["journal"],
+  receive: (grant: Grant) => void,
+  log: Log,
+): (statement: Statement) => void {
+  let lastTold: unknown = null;
+  // The statements of a batch fail together, and are logged once.
+  const failed = (error: unknown): void => {
+    if (error !== lastTold) log("grants", { error: String(error) });
+    lastTold = error;
+  };
+  return onceDurable(journal, (statement) => void authority.settle(statement).then(receive, failed));
+}
 
 function forget(keyring: Keyring, changes: readonly Change[]): void {
   for (const { key, balance } of changes) {
