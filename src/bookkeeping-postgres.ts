@@ -23,7 +23,7 @@ import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
 import { CHANGES, PostgresRegistry } from "./store/postgres-registry.ts";
 import { UsageReader } from "./store/usage.ts";
 import type { Figure } from "./telemetry/metrics.ts";
-import { type Clock, epochMs } from "./units/clock.ts";
+import { type Clock, epochMs, pause } from "./units/clock.ts";
 import { isLaterThan } from "./units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "./units/usd.ts";
 
@@ -108,7 +108,7 @@ export async function openPostgresBooks(
       const found = await store.receipt(id);
       if (found !== null || !isLaterThan(epochMs(clock.now() - LONGEST_REQUEST_MS), id)) return found;
       // It may have ended at another node a moment ago, and be on its way from that one's journal.
-      await new Promise<void>((resolve) => void clock.after(SHIPPED_MS, resolve));
+      await pause(clock, SHIPPED_MS);
       return store.receipt(id);
     },
     async receipts(balance, filter, limit, before) {

@@ -12,6 +12,7 @@ import { ConfigError, formatProblems } from "./config/problem.ts";
 import { contractSignatures } from "./contract-signatures.ts";
 import { Counting, countMessages } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
+import { drain } from "./draining.ts";
 import { generator } from "./generation/generate.ts";
 import type { House } from "./generation/house.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
@@ -44,7 +45,7 @@ import { OpenStreams } from "./stream/open-streams.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
-import { type Clock, systemClock } from "./units/clock.ts";
+import { type Clock, pause, systemClock } from "./units/clock.ts";
 import type { ReceiptId } from "./units/id.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
 import { Colleagues } from "./workers/colleagues.ts";
@@ -160,7 +161,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);
   inForce.listensAt(url);
-  await Promise.race([rooms.freeRoutes.verify(), sleep(clock, FIRST_PROBES_MS)]);
+  await Promise.race([rooms.freeRoutes.verify(), pause(clock, FIRST_PROBES_MS)]);
   return {
     url,
     folder,
@@ -174,7 +175,8 @@ async function assemble(parts: Parts): Promise<Gateway> {
     async stop() {
       draining = true;
       rooms.freeRoutes.stop();
-      await drained(server, rooms, parts);
+      const { ledger } = rooms.books;
+      await drain(server, { ledger, openStreams: rooms.openStreams, clock, drainMs: inForce.config.drainMs });
       await closed(rooms, parts);
     },
   };
@@ -393,51 +395,23 @@ async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<st
   return null;
 }
 
-/** Takes no more requests, lets those that are open end within `drain_ms`, then cuts them. */
-async function drained(server: Bun.Server<unknown>, rooms: Rooms, { inForce, clock }: Parts): Promise<void> {
-  const holding = () => rooms.books.ledger.openHolds > 0;
-  const answering = () => server.pendingRequests > 0;
-  const inMs = (ms: number) => clock.elapsedMs() + ms;
-  const stopped = server.stop();
-  const deadlineMs = inMs(inForce.config.drainMs);
-  await waitWhile(holding, deadlineMs, clock);
-  // What has settled may still have its last frames to send.
-  await waitWhile(answering, Math.min(deadlineMs, inMs(CUT_MS)), clock);
-  // Streams that are still open are cut: each settles for what it delivered, and tells its client why.
-  rooms.openStreams.cutAll("the gateway was stopped, and waited as long as it may");
-  await waitWhile(answering, inMs(CUT_MS), clock);
-  // What is left are whole answers that have not come, and clients that do not read.
-  void server.stop(true);
-  await waitWhile(holding, inMs(CUT_MS), clock);
-  await Promise.race([stopped, sleep(clock, CUT_MS)]);
-}
-
-/** Time for cut streams to settle, and for each part to end. */
-const CUT_MS = 2_000;
-
-/** Resolves once `busy` is false, or at `untilMs`. */
-async function waitWhile(busy: () => boolean, untilMs: number, clock: Clock): Promise<void> {
-  while (busy() && clock.elapsedMs() < untilMs) await sleep(clock, DRAIN_POLL_MS);
-}
-
-const DRAIN_POLL_MS = 20;
-
+/** Closes every part; the books once nothing writes to them any more. */
 async function closed(rooms: Rooms, { clock, folder, stopSimulated }: Parts): Promise<void> {
   const { reporting, retention, books, counting, transport, mailer } = rooms;
   // Nobody may be reading the log any more.
-  await Promise.race([reporting.flushLog(), sleep(clock, CUT_MS)]);
-  await reporting.stopTracing(CUT_MS);
-  await Promise.race([retention.stop(), sleep(clock, CUT_MS)]);
+  await Promise.race([reporting.flushLog(), pause(clock, CLOSE_MS)]);
+  await reporting.stopTracing(CLOSE_MS);
+  await Promise.race([retention.stop(), pause(clock, CLOSE_MS)]);
   await books.close();
   counting.stop();
   transport.close();
-  await Promise.race([mailer.close(), sleep(clock, CUT_MS)]);
+  await Promise.race([mailer.close(), pause(clock, CLOSE_MS)]);
   await stopSimulated();
   folder.release();
 }
 
-const sleep = (clock: Clock, ms: number): Promise<void> =>
-  new Promise((resolve) => void clock.after(ms, resolve));
+/** The longest that closing waits for any one part. */
+const CLOSE_MS = 2_000;
 
 const openBooks = (parts: Parts): Promise<Bookkeeping> => {
   const { inForce, folder, clock, log, onLost } = parts;

@@ -5,7 +5,7 @@ import type { Mail } from "./accounts/mail.ts";
 import type { SmtpConfig } from "./config/config.ts";
 import type { Log } from "./log.ts";
 import { randomBase58 } from "./units/base58.ts";
-import type { Clock } from "./units/clock.ts";
+import { type Clock, pause } from "./units/clock.ts";
 import type { RandomBytes } from "./units/random.ts";
 
 /**
@@ -58,7 +58,7 @@ export class Mailer {
         const final = attempt === ATTEMPTS || (responseCode !== null && responseCode >= 500);
         this.house.log("mail", { problem: "not sent", code, response: responseCode, attempt, final });
         if (final) return;
-        await new Promise<void>((resolve) => void this.house.clock.after(attempt * RETRY_MS, resolve));
+        await pause(this.house.clock, attempt * RETRY_MS);
       }
     }
   }

@@ -23,6 +23,7 @@ const FLOORS = [
     "contract-signatures.ts",
     "mailer.ts",
     "counting-thread.ts",
+    "draining.ts",
     "bookkeeping.ts",
     "workers",
     "bookkeeping-sqlite.ts",

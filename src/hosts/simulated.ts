@@ -1,5 +1,5 @@
 import { randomBase58 } from "../units/base58.ts";
-import type { Clock } from "../units/clock.ts";
+import { type Clock, pause } from "../units/clock.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { record, type SimulatedAnswer, simulatedAnswer } from "./simulated-answer.ts";
 import { SIMULATED_CHAT } from "./simulated-chat.ts";
@@ -118,7 +118,7 @@ function stream(
         if (next.value.paced) break;
       }
       controller.enqueue(encoder.encode(text));
-      if (paceMs > 0) await new Promise<void>((resolve) => clock.after(paceMs, resolve));
+      if (paceMs > 0) await pause(clock, paceMs);
     },
     cancel() {
       events.return(undefined);

@@ -1,4 +1,4 @@
-import type { Clock } from "../units/clock.ts";
+import { type Clock, pause } from "../units/clock.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Grant, Statement } from "./authority.ts";
 import type { CounterId } from "./counter.ts";
@@ -43,7 +43,7 @@ export class Grants {
         if (room(counter, limit) >= amount) return "room";
         // Whatever was free went to others, or to other requests of ours.
         if (desk.free <= 0 && !desk.recalled) return "short";
-        if (desk.recalled) await this.pause(SPARE_MS);
+        if (desk.recalled) await pause(this.clock, SPARE_MS);
         if (room(counter, limit) >= amount) return "room";
         if (this.clock.elapsedMs() >= untilMs) break;
       }
@@ -211,10 +211,6 @@ export class Grants {
       const timer = this.clock.after(Math.max(0, untilMs - this.clock.elapsedMs()), () => go(false));
       desk.waiting.add(go);
     });
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.clock.after(ms, resolve));
   }
 
   private markScarce(desk: Desk): void {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../units/clock.ts";
+import { type Clock, pause, type Timer } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 
@@ -60,7 +60,7 @@ export class Membership {
   async acknowledged(version: number): Promise<void> {
     void this.hurry();
     for (let waitMs = FIRST_LOOK_MS; await this.registry.unseen(version); ) {
-      await new Promise<void>((resolve) => void this.clock.after(waitMs, resolve));
+      await pause(this.clock, waitMs);
       waitMs = Math.min(waitMs * 2, LAST_LOOK_MS);
     }
   }

@@ -1,6 +1,6 @@
 import { SQL, type TransactionSQL } from "bun";
 import { StoreUnreachable } from "../errors/bookkeeping.ts";
-import type { Clock, Timer } from "../units/clock.ts";
+import { type Clock, pause, type Timer } from "../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-migrations.ts";
 
 /**
@@ -118,8 +118,7 @@ export class Postgres {
         if (attempt === MAX_ATTEMPTS) throw crowdedOut(error);
       }
       // At once, it would take the row again that whoever won still waits for.
-      const pauseMs = Math.min(2 ** attempt, LONGEST_PAUSE_MS);
-      await new Promise<void>((resolve) => void this.clock.after(pauseMs, resolve));
+      await pause(this.clock, Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
   }
 

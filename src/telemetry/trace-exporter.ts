@@ -1,5 +1,5 @@
 import type { Finished, RequestTrace } from "../generation/receipt.ts";
-import type { Clock, Timer } from "../units/clock.ts";
+import { type Clock, pause, type Timer } from "../units/clock.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { openTrace, readTraceparent, type Trace } from "../units/trace-context.ts";
 import { type Known, type Span, spansOf } from "./spans.ts";
@@ -74,7 +74,10 @@ export class TraceExporter {
       if (status !== null && status.code >= 200 && status.code <= 299) return true;
       const again = status === null || RETRYABLE.has(status.code);
       if (!again || this.stopped || attempt + 1 >= MAX_ATTEMPTS) return false;
-      await this.pause(Math.min(status?.retryAfterMs ?? BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS));
+      await pause(
+        this.tools.clock,
+        Math.min(status?.retryAfterMs ?? BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS),
+      );
     }
   }
 
@@ -106,10 +109,6 @@ export class TraceExporter {
     }));
     const scopeSpans = [{ scope: { name: "text-generation-gateway" }, spans }];
     return JSON.stringify({ resourceSpans: [{ resource: { attributes }, scopeSpans }] });
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.tools.clock.after(ms, resolve));
   }
 }
 

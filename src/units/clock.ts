@@ -32,5 +32,9 @@ class SystemTimer implements Timer {
   }
 }
 
+/** Resolves after `ms`. */
+export const pause = (clock: Pick<Clock, "after">, ms: number): Promise<void> =>
+  new Promise((resolve) => void clock.after(ms, resolve));
+
 /** ISO 8601 in UTC, as receipts and listings show times. */
 export const isoTime = (at: EpochMs): string => new Date(at).toISOString();

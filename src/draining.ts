@@ -1,0 +1,42 @@
+import type { Ledger } from "./ledger/ledger.ts";
+import type { OpenStreams } from "./stream/open-streams.ts";
+import { type Clock, pause } from "./units/clock.ts";
+
+/** Accepts no more requests, lets those that are open finish within `drainMs`, then cuts them. */
+export async function drain(
+  server: Bun.Server<unknown>,
+  { ledger, openStreams, clock, drainMs }: Draining,
+): Promise<void> {
+  const holding = () => ledger.openHolds > 0;
+  const answering = () => server.pendingRequests > 0;
+  const inMs = (ms: number) => clock.elapsedMs() + ms;
+  const stopped = server.stop();
+  const deadlineMs = inMs(drainMs);
+  await waitWhile(holding, deadlineMs, clock);
+  // What has settled may still have its last frames to send.
+  await waitWhile(answering, Math.min(deadlineMs, inMs(CUT_MS)), clock);
+  // Streams that are still open are cut: each settles for what it delivered, and tells its client why.
+  openStreams.cutAll("the gateway was stopped, and waited as long as it may");
+  await waitWhile(answering, inMs(CUT_MS), clock);
+  // What is left are whole answers that have not come, and clients that do not read.
+  void server.stop(true);
+  await waitWhile(holding, inMs(CUT_MS), clock);
+  await Promise.race([stopped, pause(clock, CUT_MS)]);
+}
+
+interface Draining {
+  readonly ledger: Pick<Ledger, "openHolds">;
+  readonly openStreams: OpenStreams;
+  readonly clock: Clock;
+  readonly drainMs: number;
+}
+
+/** Time for cut streams to settle, and for each step to end. */
+const CUT_MS = 2_000;
+
+/** Resolves once `busy` is false, or at `untilMs`. */
+async function waitWhile(busy: () => boolean, untilMs: number, clock: Clock): Promise<void> {
+  while (busy() && clock.elapsedMs() < untilMs) await pause(clock, POLL_MS);
+}
+
+const POLL_MS = 20;
