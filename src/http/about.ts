@@ -1,25 +1,25 @@
 import type { TSchema } from "@sinclair/typebox";
 
 /**
- * What the API's document says of an endpoint (http/openapi). It is declared beside the handler and made of the schemas
- * that the handler reads its body with, and the tests hold every answer of the running server against it.
+ * Describes an endpoint for the API's document (http/openapi). It is declared beside the handler, with the schemas
+ * that the handler reads its body with, and the tests check every answer of the running server against it.
  */
 export interface About {
   /** One line that begins with a verb: "Creates a key". */
   readonly summary: string;
-  /** What a caller should know besides, in whole sentences. */
+  /** What else a caller should know, in whole sentences. */
   readonly details?: string;
   /** Whose credential opens it; empty: no header is needed. */
   readonly who: readonly Credential[];
-  /** Parameters of the query; all of them may be left out. */
+  /** Query parameters, all of them optional. */
   readonly query?: Readonly<Record<string, TSchema>>;
-  /** Of the JSON that it reads. */
+  /** Schema of the JSON body that it reads. */
   readonly body?: TSchema;
-  /** By status, what it answers with when it does not refuse: JSON, or other media types. */
+  /** What it answers with when it does not refuse, by status: JSON, or other media types. */
   readonly answers: Readonly<Record<number, Content>>;
 }
 
-/** A schema means JSON of that form; null, no body; names are media types. */
+/** A schema: JSON of that form. Null: no body. Strings: media types. */
 export type Content = TSchema | null | readonly MediaType[];
 
 export type MediaType =

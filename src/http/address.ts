@@ -58,11 +58,14 @@ function network(address: string, bits: 48 | 64): string {
   return `${groups.join(":")}::/${bits}`;
 }
 
-/** How many things each network block may do in an hour. Where several processes share a throttle, it is asked elsewhere. */
+/**
+ * Limits how often a network block may do something in an hour. When several processes share a throttle, the count is
+ * kept elsewhere.
+ */
 export interface Throttle {
-  /** Takes one; or whole seconds until one is free, and takes nothing. */
+  /** Takes one and returns null, or takes nothing and returns the whole seconds until one is free. */
   take(block: string, limit: number): number | null | Promise<number | null>;
-  /** What was taken turned out to count for nothing. */
+  /** Gives back one that turned out not to count. */
   giveBack(block: string): void;
 }
 
@@ -75,7 +78,7 @@ export function throttlesOf<One extends Throttle>(make: (what: Throttled) => One
   return Object.fromEntries(THROTTLED.map((what) => [what, make(what)])) as Record<Throttled, One>;
 }
 
-/** What a block did within the present hour of its own. Of very many blocks, the idlest are forgotten first. */
+/** Counts per block, within the block's own current hour. When there are too many blocks, the idlest are forgotten. */
 export class AddressThrottle implements Throttle {
   private readonly hours = new LRUCache<string, { startedMs: number; taken: number }>({ max: MAX_BLOCKS });
 

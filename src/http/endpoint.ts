@@ -37,13 +37,13 @@ export class Exchange implements Connection {
     private readonly patience: Patience,
   ) {}
 
-  /** Made when first asked for: a generation request has one of its own. */
+  /** Made on first use, because generation requests make their own. */
   get receipt(): ReceiptId {
     this.id ??= newReceiptId(this.desk.clock.now(), this.desk.random);
     return this.id;
   }
 
-  /** Of the other end of the connection; null when that is gone. */
+  /** Address of the other end of the connection; null when it is gone. */
   get address(): string | null {
     return this.server?.requestIP(this.request)?.address ?? null;
   }
@@ -53,17 +53,17 @@ export class Exchange implements Connection {
     this.patience.begin(this);
   }
 
-  /** The client has to take bytes, or to send its next request. Whoever calls `gatewaysTurn` must call this when it is done. */
+  /** The client has to take bytes or send its next request. Whoever calls `gatewaysTurn` must call this when done. */
   clientsTurn(): void {
     this.patience.end(this);
   }
 
-  /** Memory for its body. */
+  /** Keeps the memory for the body until `giveRoomBack`. */
   keepRoom(release: Release): void {
     this.room = release;
   }
 
-  /** The body is not needed any more; without a room, nothing is given back. */
+  /** The body is no longer needed. Does nothing if no room was taken. */
   giveRoomBack(): void {
     this.room?.();
     this.room = null;
@@ -74,7 +74,7 @@ export class Exchange implements Connection {
   }
 }
 
-/** Runs an endpoint; whatever becomes of it, the answer has the specification's form and a receipt id. */
+/** Runs an endpoint. Whatever happens, the answer has the specification's form and a receipt id. */
 export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpDeps): Promise<Response> {
   const { request } = exchange;
   try {
@@ -83,7 +83,7 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
     return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
   } catch (error) {
     if (error instanceof StoreUnreachable) return refusal(bookkeepingDown(), exchange, deps);
-    // Reading the body of a client that left rejects; nobody is there to be answered.
+    // Reading the body of a client that has left rejects, and nobody is there to be answered.
     if (!request.signal.aborted) deps.onFault(error, exchange.receipt);
     return refusal(diskRefused(error) ? bookkeepingDown() : internalError(), exchange, deps);
   } finally {

@@ -33,9 +33,9 @@ interface RecoveryIdentity {
 export interface SessionIdentity {
   readonly kind: "owner";
   readonly by: "session";
-  /** The one that is acted on: named by the header `x-gateway-balance`, or the account's first. */
+  /** The balance to act on: named by the header `x-gateway-balance`, or else the account's first. */
   readonly balance: Balance;
-  /** Those that may be seen: the named one, or all of the account's. */
+  /** The balances that may be seen: the named one, or all of the account's. */
   readonly balances: readonly BalanceId[];
   readonly holdings: Holdings;
   readonly session: SecretHash;
@@ -54,7 +54,7 @@ export function bearerOf(request: Request): string | null {
 
 const BEARER = /^bearer +(\S.*)$/i;
 
-/** The same where Anthropic's clients are served, which can send only `x-api-key`. */
+/** The same on endpoints for Anthropic's clients, which can send only `x-api-key`. */
 export const bearerOrApiKeyOf = (request: Request): string | null =>
   bearerOf(request) ?? request.headers.get("x-api-key");
 
@@ -76,7 +76,7 @@ export async function identify(
   return forged ? notOwnPage() : bySession(session, exchange, deps);
 }
 
-/** These change nothing, and a page elsewhere cannot read what they answer. */
+/** Methods that change nothing, and whose answers pages elsewhere cannot read. */
 const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /** Nothing at all that says who somebody is. */
@@ -105,8 +105,8 @@ async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): P
 }
 
 /**
- * Tries a secret that opens an account. Guessing is hopeless; but each wrong guess reads the disk, so a network address
- * that keeps guessing is not listened to.
+ * Tries a secret that opens an account. Guessing is hopeless, but each wrong guess reads the disk, so a network
+ * address that keeps guessing is turned away.
  */
 export async function againstGuessing<Opened>(
   exchange: Exchange,
@@ -115,7 +115,8 @@ export async function againstGuessing<Opened>(
 ): Promise<Opened | Refusal> {
   const { wrong_secrets: wrongSecrets } = deps.throttles;
   const block = networkOf(exchange, deps);
-  // Each counts as wrong until it is known: of many at once, no more are tried than of as many one by one.
+  // Each attempt counts as wrong until it proves right, so that sending many at once does not allow more than sending
+  // them one by one.
   const wait = await wrongSecrets.take(block, MOST_WRONG_SECRETS);
   if (wait !== null) return tooManyWrong(wait);
   let wrong = false;
@@ -132,7 +133,7 @@ export async function againstGuessing<Opened>(
 export const networkOf = ({ address, request }: Exchange, deps: HttpDeps): string =>
   blocksOf(address, request.headers, deps.settings().trustedProxies)[0];
 
-/** An hour, from one network address. */
+/** Per hour and network address. */
 const MOST_WRONG_SECRETS = 60;
 
 async function bySession(secret: string, { request }: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {

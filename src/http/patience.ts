@@ -1,9 +1,10 @@
 import type { Clock } from "../units/clock.ts";
 
 /**
- * Who is waited for. A client that is silent for `seconds`, while it should send its request or take its answer, is let go by
- * the server; while it waits for the gateway, which has deadlines of its own, it may be silent for as long as that takes. Most
- * answers come long before it matters, so the server is told only of those that do not.
+ * Decides whose silence counts. While a client should be sending its request or taking its answer, the server drops it
+ * after `seconds` of silence. While the client waits for the gateway, which has deadlines of its own, it may be silent
+ * for as long as that takes. Most answers come long before this matters, so the server is told only about those that
+ * do not.
  */
 export class Patience {
   private readonly waiting = new Set<Connection>();
@@ -14,14 +15,14 @@ export class Patience {
     private readonly clock: Pick<Clock, "after">,
   ) {}
 
-  /** The gateway works for it. */
+  /** The gateway is working for this client. */
   begin(connection: Connection): void {
     if (connection.patient) return;
     this.waiting.add(connection);
     if (!this.looking) this.lookAgain();
   }
 
-  /** Now the client has to do something; any sign of life starts its time anew. */
+  /** It is the client's turn again; any sign of life restarts its time. */
   end(connection: Connection): void {
     this.waiting.delete(connection);
     if (!connection.patient) return;
@@ -45,7 +46,7 @@ export class Patience {
 }
 
 export interface Connection {
-  /** Its client's silence is not limited. */
+  /** Whether the client's silence is unlimited for now. */
   patient: boolean;
   /** Bun keeps what is set here for as long as the connection is open; 0 is no limit. */
   limit(seconds: number): void;

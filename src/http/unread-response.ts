@@ -5,9 +5,9 @@ import { type ErrorForm, refusalBody, refusalResponse } from "./reply.ts";
 import { directStream } from "./streaming.ts";
 
 /**
- * A refusal, to a client that is still sending its body. Closing a socket with unread bytes resets it, and a client that learns of
- * the reset before it has read the answer loses the answer (Node's fetch does). So the answer goes out whole, and the
- * connection stays open and unread for a moment, until the client has seen it.
+ * Refuses a client that is still sending its body. Closing a socket with unread bytes resets it, and a client that
+ * notices the reset before it has read the answer loses the answer (Node's fetch does). So the answer is sent whole,
+ * and the connection stays open and unread for a moment, until the client has seen it.
  */
 export function unreadResponse(
   refusal: Refusal,
@@ -30,5 +30,5 @@ export function unreadResponse(
   return new Response(stream, { status, headers });
 }
 
-/** A round trip to the other side of the earth. The response's end mark waits for it, so it is no longer. */
+/** A round trip to the other side of the earth; no longer, because the response's end mark waits for it. */
 const LINGER_MS = 300;

@@ -5,10 +5,10 @@ import type { Exchange } from "./endpoint.ts";
 import { type Identity, identify } from "./identity.ts";
 
 /**
- * The body of a request that brings a prompt. A small one is read at once. A large one is worth memory only for a key that
- * is good and has not reached its rate, and only while there is room: until then it stays in the client's socket. The
- * sender is a secret that nobody has looked up yet, or who it turned out to be. The room is kept by the exchange until its
- * answer has begun.
+ * Reads the body of a request with a prompt. A small one is read at once. A large one is worth memory only if its key
+ * is valid and below its rate, and only while there is room; until then it stays in the client's socket. `sender` is a
+ * secret that has not been looked up yet, or whoever it turned out to be. The exchange keeps the room until its answer
+ * has begun.
  */
 export function readWanted(
   exchange: Exchange,
@@ -25,13 +25,13 @@ export function readWanted(
     : readLarge(length, exchange, sender, deps);
 }
 
-/** Bodies up to here are not counted: the number of connections bounds them. */
+/** Bodies up to this size are not counted; the number of connections bounds them. */
 const SMALL_BYTES = 65_536;
 const MAX_WAIT_MS = 10_000;
-/** A body that comes more slowly keeps others waiting for its room. */
+/** A body that arrives more slowly than this keeps others waiting for its room. */
 const LEAST_BYTES_PER_MS = 100;
 const READ_GRACE_MS = 20_000;
-/** Less than others wait for its room. */
+/** Shorter than the time that others wait for room. */
 const CROWDED_GRACE_MS = 4_000;
 const LOOK_MS = 1_000;
 
@@ -52,7 +52,7 @@ async function readLarge(
   return deps.bodies.scarce ? readAtPace(request, deps) : readInTime(request, length, deps);
 }
 
-/** All of it at once, which costs the least: nobody needs its room. */
+/** Reads all of it at once, which is cheapest, while nobody is waiting for room. */
 async function readInTime(
   request: Request,
   length: number,

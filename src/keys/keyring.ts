@@ -21,13 +21,13 @@ export class Keyring {
   private readonly keys: LRUCache<SecretHash, Entry>;
   private readonly estates: LRUCache<BalanceId, Estate>;
   private readonly unknown: LRUCache<SecretHash, true>;
-  /** One a hash; no more of them than requests in flight. */
+  /** One per hash, so there are no more than requests in flight. */
   private readonly loading = new Map<SecretHash, Reading>();
 
   constructor(
     private readonly store: Pick<KeyStore, "keyByHash" | "estate">,
     bounds: KeyringBounds = DEFAULT_BOUNDS,
-    /** False while a change may have passed this process by: what is remembered is then not used. */
+    /** False while this process may have missed a change; what it remembers is then not used. */
     private readonly remembers: () => boolean = () => true,
   ) {
     this.keys = new LRUCache({ max: bounds.keys });
@@ -37,7 +37,7 @@ export class Keyring {
 
   /** Who a secret belongs to at `at`; a promise only where the store must be asked. */
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null> {
-    // A token of another form cannot be a key, and needs no place in a cache.
+    // A token of another form cannot be a key, so it takes no room in a cache.
     if (!isApiKey(secret)) return null;
     const hash = hashSecret(secret);
     const entry = this.peek(hash);
@@ -65,7 +65,7 @@ export class Keyring {
   }
 
   forgetEstate(balance: BalanceId): void {
-    // An estate is read after its key: where that is not known yet, it will be read as it is now.
+    // An estate is read after its key. If it is not known yet, it will be read as it is now.
     for (const reading of this.loading.values()) if (reading.balance === balance) reading.isStale = true;
     this.estates.delete(balance);
   }
@@ -87,8 +87,8 @@ export class Keyring {
   }
 
   /**
-   * What was read while it changed may be the state before the change: it is read again. Changes of others do not count:
-   * where many nodes share a store, there may be more of them than a reading takes time.
+   * What was read while it was changing may be the old state, so it is read again. Changes of other keys do not count:
+   * when many nodes share a store, such changes may come faster than one read takes.
    */
   private async read(hash: SecretHash, reading: Reading): Promise<Entry | null> {
     for (let round = 0; round < MAX_READS; round++) {
@@ -156,7 +156,7 @@ export const isLive = ({ state, expiresAt }: Pick<Key, "state" | "expiresAt">, a
 function liveHolder(entry: Entry | null, at: EpochMs): Holder | null {
   if (entry === null || !isLive(entry.key, at)) return null;
   const { holder, key } = entry;
-  // Serving the key without it would lift a cap.
+  // Serving the key without that budget would lift a cap.
   assert(holder !== null, `key ${key.id} draws from a budget that does not exist`);
   return holder;
 }

@@ -10,11 +10,11 @@ import { newApiKey, shownPrefix } from "./secret.ts";
 import { granted, type KeyWish, loosens } from "./wish.ts";
 
 /**
- * Replaces a key by one of the same lineage: limits, counters and expiry go over, the secret and the id do not. With the
- * recovery secret the old key ends at once, because it may be in wrong hands; otherwise it has its grace. Then so may those that
- * it replaced: a thief who has rotated a stolen key must not keep the grace of it. Nor need its owner find out first which key
- * the thief has now: named by a key that was rotated, the one that took its place is replaced. Specification, "States and
- * transitions".
+ * Replaces a key with one of the same lineage: limits, counters and expiry carry over; the secret and the id do not.
+ * With the recovery secret, the old key ends at once, because it may be in the wrong hands, and so do older keys in
+ * their grace: a thief who rotated a stolen key must not keep its grace. The owner need not know which key the thief has
+ * now: naming a key that was rotated replaces the one that took its place. Otherwise the old key has its grace.
+ * Specification, "States and transitions".
  */
 export async function rotate(desk: KeyDesk, named: KeyId, by: Actor): Promise<Rotated | Refusal> {
   const now = desk.clock.now();

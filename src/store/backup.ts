@@ -5,17 +5,19 @@ import { DATABASE } from "./data-folder.ts";
 import { syncPath } from "./disk.ts";
 import { journalFiles } from "./journal.ts";
 
-/** A folder that cannot be backed up, or not to there; the message says why. */
+/** The folder cannot be backed up, or not to that place; the message says why. */
 export class BackupError extends Error {
   override name = "BackupError";
 }
 
 /**
- * Makes a data folder `to` of the one at `from`, whether a gateway runs on it or not, as of one moment: everything that was
- * acknowledged before this call is in it. A start on it ends what was under way at that moment as after a crash.
+ * Copies the data folder `from` to `to` as of one moment, whether or not a gateway is running on it: everything
+ * acknowledged before this call is in the copy. A gateway started on the copy ends what was under way at that moment,
+ * as after a crash.
  *
- * First the database, then the journal. Until both are copied a reader stands still in the database, so that no file of the
- * journal can go meanwhile whose ends the copy of the database may lack; what stands in both is booked once.
+ * The database is copied first, then the journal. Until both are copied, an open read transaction on the database
+ * prevents the removal of journal files whose records the copied database may lack. What is in both is booked only
+ * once.
  */
 export function backUp(from: string, to: string): void {
   const database = join(from, DATABASE);
@@ -39,7 +41,7 @@ function makeEmpty(folder: string): void {
 }
 
 function copyDatabase(from: string, to: string): void {
-  // Made by hand, because SQLite would let others read it.
+  // Created here, because SQLite would make it readable by others.
   closeSync(openSync(to, "wx", 0o600));
   const db = new Database(from, { readonly: true });
   try {
@@ -50,14 +52,17 @@ function copyDatabase(from: string, to: string): void {
   syncPath(to);
 }
 
-/** The operator's token too, because nobody would be let in without it. A node's name stays: there may be one of each. */
+/**
+ * Copies the operator's token too, because nobody could get in without it. A node's name is not copied, because it must
+ * be unique.
+ */
 function copyFiles(from: string, to: string): void {
   const names = readdirSync(from).filter((name) => name === "admin-token" || isJournal(name));
   for (const name of names.sort()) {
     try {
       copyFileSync(join(from, name), join(to, name));
     } catch (error) {
-      // It was about to go as the reader began: the database had all of it.
+      // It was being removed as the read transaction began, so the database had all of it.
       if (isJournal(name) && !existsSync(join(from, name))) continue;
       throw error;
     }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../units/clock.ts";
 
-/** What books do now and then. Whatever fails, for instance on a full disk, is tried again the next time. */
+/** Runs what books do periodically. Whatever fails, for instance on a full disk, is tried again the next time. */
 export class Beats {
   private readonly timers = new Set<Timer>();
 
@@ -30,8 +30,8 @@ export class Beats {
   }
 }
 
-/** What was delivered within so long is not billed after a crash. */
+/** After a crash, what was delivered within this time is not billed. */
 export const CHECKPOINT_EVERY_MS = 1_000;
 export const FORGET_EVERY_MS = 60_000;
-/** Counters that were not used for so long are forgotten. */
+/** Counters that were not used for this long are forgotten. */
 export const IDLE_MS = 600_000;

@@ -11,7 +11,7 @@ export interface DataFolder {
   readonly adminToken: string;
   /** Where the token was made, or null when the environment named it. */
   readonly adminTokenPath: string | null;
-  /** What a gateway that shares a store is known by: made once, and kept where anything is. */
+  /** The name by which the gateways of a shared store know this one: made once, and kept if the folder is. */
   nodeName(): string;
   release(): void;
 }
@@ -22,8 +22,8 @@ export class DataFolderError extends Error {
 }
 
 /**
- * Makes the folder where it does not exist, and locks it: two gateways on one folder would each count as if they were
- * alone. The lock is the operating system's, so that it ends with the process however that dies.
+ * Creates the folder if it does not exist, and locks it: two gateways on one folder would each count as if they were
+ * alone. The operating system holds the lock, so it ends with the process, however that dies.
  */
 export function openDataFolder(path: string, envToken: string | undefined, random: RandomBytes): DataFolder {
   try {
@@ -49,7 +49,7 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
   }
 }
 
-/** Of a gateway that keeps nothing: no file is made, and each start is another node. */
+/** For a gateway that keeps nothing: no file is made, and each start is a new node. */
 export function unkeptFolder(path: string, adminToken: string, random: RandomBytes): DataFolder {
   return {
     path,
@@ -63,7 +63,7 @@ export function unkeptFolder(path: string, adminToken: string, random: RandomByt
 
 export const DATABASE = "gateway.sqlite";
 
-/** SQLite's exclusive transaction is a portable way to hold a lock of the operating system. */
+/** An exclusive SQLite transaction is a portable way to hold an operating-system lock. */
 function lockFolder(path: string): Database {
   let lock: Database | null = null;
   try {
@@ -82,7 +82,9 @@ function lockFolder(path: string): Database {
   }
 }
 
-/** Whether a gateway holds the folder right now. False where there is none, or none was ever started in it. */
+/**
+ * Whether a gateway holds the folder right now. False if the folder does not exist or no gateway ever started in it.
+ */
 export function folderInUse(path: string): boolean {
   if (!existsSync(join(path, "lock"))) return false;
   const lock = new Database(join(path, "lock"));
@@ -97,7 +99,7 @@ export function folderInUse(path: string): boolean {
   }
 }
 
-/** A predecessor that was just killed may need a moment to be gone. */
+/** A process that was just killed may need a moment to disappear. */
 const LOCK_WAIT_MS = 1_500;
 
 const ADMIN_TOKEN_CHARACTERS = 44;
@@ -120,7 +122,10 @@ function nodeName(folder: string, random: RandomBytes): string {
   return kept(join(folder, "node-name"), () => newNodeName(random));
 }
 
-/** What is written in a file, which is made where there is none. A start that was killed as it made one left it empty. */
+/**
+ * The content of a file, which is created if there is none. If a start was killed while creating it, the file is empty,
+ * and is written again.
+ */
 function kept(path: string, make: () => string): string {
   const text = existsSync(path) ? readFileSync(path, "utf8").trim() : "";
   if (text !== "") return text;

@@ -1,5 +1,5 @@
 /**
- * Who waits for records of a journal to be durable. Records become durable a batch at a time, so that all who wait for a
+ * The callers that wait for journal records to be durable. Records become durable in batches, so all who wait for a
  * batch share one promise.
  */
 export class DurableWaiters {
@@ -7,7 +7,7 @@ export class DurableWaiters {
   private readonly waiting: Waiters[] = [];
   private sentThrough = 0;
 
-  /** A batch takes so many records at most. */
+  /** `batch` is the most records that a batch takes. */
   constructor(private readonly batch = Number.POSITIVE_INFINITY) {}
 
   get any(): boolean {
@@ -28,8 +28,8 @@ export class DurableWaiters {
   }
 
   /**
-   * The last record, of those up to `through`, that a batch may end with: between two whose waiters share a promise it would
-   * let what is durable wait for what is not, for as long as ever more come.
+   * The last record, of those up to `through`, that a batch may end with. Ending a batch between two records whose
+   * waiters share a promise would make what is durable wait for what is not, for as long as more keep coming.
    */
   batchEnd(through: number): number {
     for (const waiters of this.waiting) {

@@ -45,18 +45,18 @@ export function mendsWalReset(version: string): boolean {
 }
 
 /**
- * SQLite writes a page at a time, in two calls into its log and one into the database. Of its usual 4 KiB, a busy gateway
- * wrote twice as many for each request, and no fewer bytes.
+ * SQLite writes whole pages, with two calls into its log and one into the database. With its usual 4 KiB pages, a busy
+ * gateway wrote twice as many pages for each request, and no fewer bytes.
  */
 const PAGE_BYTES = 8_192;
-/** While it opens, nobody is served yet. */
+/** While the database is being opened, nobody is served yet. */
 const START_WAIT_MS = 5_000;
 /**
- * The thread of upkeep.ts writes for 3 ms at a time. Whoever writes for longer, an operator's tool for instance, would hold up every
- * stream: rather is one change refused, to be sent again.
+ * The thread of upkeep.ts writes for 3 ms at a time. If something else writes for longer, such as an operator's tool,
+ * waiting would hold up every stream; instead, one change is refused and can be sent again.
  */
 const LOOP_WAIT_MS = 1_000;
-/** What the log grew beyond this while somebody read for long is given back to the file system. */
+/** If the log grew beyond this during a long read, the excess is returned to the file system. */
 const LOG_KEPT_BYTES = 64 * 1024 * 1024;
 /** 256 MiB. */
 const AUTOMATIC_CHECKPOINT_PAGES = 32_768;

@@ -32,8 +32,8 @@ function done({ database, task }: UpkeepQuestion): unknown {
 
 function checkpointed(store: LedgerStore): boolean {
   let through = false;
-  // While one is under way more is written. Only one that is overtaken by nothing lets the log begin anew, and the shorter it is
-  // the likelier that is.
+  // More is written while a checkpoint runs. The log can start over only after a checkpoint during which nothing was
+  // written, and the shorter the checkpoint, the likelier that is.
   for (let round = 0; round < ROUNDS; round++) through = store.checkpoint() || through;
   return through;
 }
@@ -45,5 +45,5 @@ function open(database: string) {
   return { db, store: new LedgerStore(db) };
 }
 
-/** Nobody but those who asked waits with it. */
+/** Only those who asked wait for this thread. */
 const WAIT_MS = 5_000;

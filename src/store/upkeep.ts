@@ -1,8 +1,8 @@
 import type { Clock, EpochMs, Timer } from "../units/clock.ts";
 
 /**
- * What keeps the database in shape, in a thread of its own. SQLite would copy its log into the database inside whichever commit comes
- * last, with two syncs: 5 ms and more for which every stream stood still.
+ * Maintains the database in a thread of its own. By itself, SQLite would copy its log into the database inside some
+ * commit, with two syncs: 5 ms and more in which every stream stands still.
  */
 export class Upkeep {
   private thread: Worker | null = null;
@@ -21,8 +21,8 @@ export class Upkeep {
   }
 
   /**
-   * True once all that was committed before this call will outlive a power cut; false when that did not come about, because
-   * somebody still reads what was before.
+   * True once everything committed before this call survives a power cut; false when that could not be achieved
+   * because somebody is still reading an older state.
    */
   async checkpoint(): Promise<boolean> {
     return (await this.ask({ kind: "checkpoint" })) === true;
@@ -33,7 +33,7 @@ export class Upkeep {
     return (await this.ask({ kind: "fold", before })) as number;
   }
 
-  /** Once all that was asked is answered; whatever is asked later is rejected. */
+  /** Resolves once everything asked has been answered; whatever is asked later is rejected. */
   async close(): Promise<void> {
     this.timer?.cancel();
     const closed = this.thread === null ? null : this.ask({ kind: "close" });
@@ -48,7 +48,7 @@ export class Upkeep {
 
   private copyLogLater(): void {
     this.timer = this.clock.after(COPY_LOG_EVERY_MS, () => {
-      // A log that was not copied only grows until the next time.
+      // A log that was not copied merely grows until the next time.
       this.checkpoint()
         .catch(this.onFault)
         .finally(() => {
@@ -70,7 +70,7 @@ export class Upkeep {
     if (this.thread !== null) return this.thread;
     const thread = new Worker(new URL("./upkeep-thread.ts", import.meta.url));
     thread.onmessage = ({ data }: MessageEvent<UpkeepAnswer>) => {
-      // Who asked one that is gone has been told so.
+      // Whoever asked a thread that is gone has been told so.
       if (this.thread !== thread) return;
       const asked = this.questions.shift();
       if ("problem" in data) asked?.reject(new Error(data.problem));
@@ -82,7 +82,7 @@ export class Upkeep {
     return thread;
   }
 
-  /** The next that is asked is asked of another thread. */
+  /** The next question starts another thread. */
   private gone(thread: Worker | null, why: Error): void {
     if (this.thread !== thread) return;
     thread?.terminate();

@@ -7,13 +7,14 @@ import type { Clock } from "../units/clock.ts";
 import type { WorkerState } from "./messages.ts";
 
 /**
- * What all workers say of themselves as one answer, whichever of them was asked. Each is asked anew, for as long as a
- * scraper hardly notices; one that keeps silent is left out. But what only grows stands as it was last heard, also of a
- * worker that has ended: a sum that fell and came back would be read as that many new requests.
+ * Combines what all workers say about themselves into one answer, whichever of them was asked. Each is asked every
+ * time, with a deadline that a scraper hardly notices; a silent one is left out. Counters, however, stay as they were
+ * last heard, even those of a worker that has ended: a sum that fell and came back would look like that many new
+ * requests.
  */
 export class RollCall {
   private rounds = 0;
-  /** Resolves with who kept silent. */
+  /** Resolves with the workers that kept silent. */
   private running: Promise<ReadonlySet<number>> | null = null;
   /** Whose answer the present round waits for. */
   private readonly missing = new Set<number>();
@@ -48,7 +49,7 @@ export class RollCall {
   }
 
   told(worker: number, round: number, state: WorkerState): void {
-    // An answer that comes too late for its round is still the newest that is known.
+    // An answer that is too late for its round is still the newest one known.
     this.heard.set(worker, state);
     if (round === this.rounds) this.answered(worker);
   }
@@ -65,7 +66,7 @@ export class RollCall {
     this.answered(worker);
   }
 
-  /** Who asks while a round is running shares it. */
+  /** Callers during a round share its result. */
   private round(): Promise<ReadonlySet<number>> {
     this.running ??= this.ask().finally(() => {
       this.running = null;

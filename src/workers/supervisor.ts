@@ -8,9 +8,9 @@ import { RollCall } from "./roll-call.ts";
 import { Search } from "./search.ts";
 
 /**
- * `workers: N`: so many gateways on one port, each a node of the shared store with a data folder of its own. The kernel
- * spreads connections over them. One that dies is started again, and then recovers like any node; one that notices that
- * this process is gone ends itself (main.ts), so that the next supervisor finds folders and port free.
+ * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own. The kernel
+ * spreads connections over them. A worker that dies is restarted and recovers like any node. A worker that notices
+ * that this process is gone ends itself (main.ts), so that the next supervisor finds folders and port free.
  */
 export class Supervisor {
   private readonly workers: Worker[];
@@ -175,7 +175,7 @@ interface Worker {
   /** Undefined between two processes. */
   child?: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined;
   serving: boolean;
-  /** Ends in a row that came soon after their starts. */
+  /** How often in a row it ended soon after its start. */
   failures: number;
 }
 
@@ -191,7 +191,10 @@ const STEADY_MS = 10_000;
 const FIRST_RESTART_MS = 50;
 const LAST_RESTART_MS = 5_000;
 
-/** Workers share the port with each other, and would with a stranger as well: so it is first taken by this process alone. */
+/**
+ * Workers share the port with each other, and would share it with a stranger too. So this process first takes it
+ * exclusively.
+ */
 function claimPort(hostname: string, port: number): number {
   const listener = Bun.listen({ hostname, port, socket: { data() {} } });
   const claimed = listener.port;
