@@ -6,46 +6,48 @@ export function surfacesDocument(): string {
   return [HEAD, ...SURFACE_NAMES.map(section), parts()].join("\n");
 }
 
-const HEAD = `# Languages: what is said, left out, refused
+const HEAD = `# Languages: what is translated, left out, refused
 
-A client of any of the three languages is served by hosts of any of them. Where both speak the same one, the body passes
-through as it came. Where they differ it is translated, and each field has one of three fates:
+A client of any of the three languages can be served by a host of any of them. When both speak the same language, the body
+passes through as it came. When they differ it is translated, and each field is treated in one of three ways:
 
-- **said**: it means the same there;
+- **translated**: the host is told the same in its own language;
 - **left out**: the answer means the same without it. The response names it in \`x-gateway-omitted\`;
-- **refused**: the answer would mean something else. The request is \`invalid_request\`, with the field in \`param\`, unless
+- **refused**: the answer would mean something else. The request is an \`invalid_request\` with the field in \`param\`, unless
   another host of the plan can take it. A value that asks for nothing (\`n: 1\`, a penalty of 0) is left out instead.
 
-A field that is not in a table is refused. This page is made from \`src/surfaces/translation/fields.ts\`, by which requests are judged.
+A field that is not in a table is refused. This page is generated from \`src/surfaces/translation/fields.ts\`, the tables that
+requests are checked against.
 
 | in an answer | chat.completions | responses | messages |
 | --- | --- | --- | --- |
-| said what it wanted | \`stop\` | \`completed\` | \`end_turn\` |
+| the model is done | \`stop\` | \`completed\` | \`end_turn\` |
 | a stop sequence | \`stop\` | \`completed\` | \`stop_sequence\` |
-| calls tools | \`tool_calls\` | \`completed\` | \`tool_use\` |
-| the ceiling, or the context's end | \`length\` | \`incomplete\`: \`max_output_tokens\` | \`max_tokens\` |
+| tool calls | \`tool_calls\` | \`completed\` | \`tool_use\` |
+| the ceiling, or the end of the context | \`length\` | \`incomplete\`: \`max_output_tokens\` | \`max_tokens\` |
 | a filter | \`content_filter\` | \`incomplete\`: \`content_filter\` | \`refusal\` |
-| thoughts | \`reasoning_content\`, sealed in \`reasoning_details\` | \`reasoning\` item, sealed in \`encrypted_content\` | \`thinking\`, sealed in \`signature\` |
+| reasoning | \`reasoning_content\`, sealed in \`reasoning_details\` | \`reasoning\` item, sealed in \`encrypted_content\` | \`thinking\`, sealed in \`signature\` |
 | tokens read from a cache | \`prompt_tokens_details.cached_tokens\` | \`input_tokens_details.cached_tokens\` | \`cache_read_input_tokens\` |
 | tokens written to a cache | \`prompt_tokens_details.cache_write_tokens\` | \`input_tokens_details.cache_write_tokens\` | \`cache_creation_input_tokens\` |
-| tokens of thoughts | \`completion_tokens_details.reasoning_tokens\` | \`output_tokens_details.reasoning_tokens\` | \`output_tokens_details.thinking_tokens\` |
+| reasoning tokens | \`completion_tokens_details.reasoning_tokens\` | \`output_tokens_details.reasoning_tokens\` | \`output_tokens_details.thinking_tokens\` |
 
-A seal holds a signature or encrypted thoughts of one family (the host's language and the model's author). It goes back to
-that family only; any other host gets the conversation without those thoughts. Freeform (\`custom\`) tools become functions
-with one text on hosts of \`chat.completions\` and \`messages\`, and come back as freeform calls.
-Tools of a client of \`messages\` with names of more than 64 characters have shorter ones at hosts of the other two languages.
+A seal holds a signature or encrypted reasoning of one family (the host's language plus the model's author). It is returned to
+that family only; any other host gets the conversation without that reasoning. Freeform (\`custom\`) tools become functions
+with one text argument on hosts of \`chat.completions\` and \`messages\`, and come back as freeform calls. Tools of a
+\`messages\` client with names of more than 64 characters get shorter names at hosts of the other two languages.
 
-A client of \`chat.completions\` that does not want to see thoughts (\`reasoning.exclude: true\`, or \`include_reasoning: false\`) gets
-none in a translated answer, nor their seals; they are in its usage, and charged, all the same. A host of \`chat.completions\` is sent
-both fields as they came: what it does with them is its own.
+A \`chat.completions\` client that does not want to see reasoning (\`reasoning.exclude: true\`, or \`include_reasoning: false\`)
+gets neither reasoning nor its seals in a translated answer; the tokens are still in its usage, and charged. A host of
+\`chat.completions\` is sent both fields as they came, and decides for itself.
 
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
-reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false; the tool runner of
-Anthropic's SDK asks for a thread and goes on without one by itself.
+reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false. The tool runner of
+Anthropic's SDK asks for a thread, and continues by itself without one.
 
-A client of \`responses\` that leaves \`store\` out, as OpenAI's Agents SDK does, believes that thoughts are kept by their ids. It is
-given them encrypted unasked, where it speaks of \`reasoning\` to a host of its own language, and from hosts of the others always; it
-sends them back by itself. An earlier thought of which it has the id alone is left out, because the host would refuse the whole request.
+A \`responses\` client that leaves \`store\` out, as OpenAI's Agents SDK does, expects reasoning to be kept under its ids. So it
+is given encrypted reasoning unasked: by a host of its own language if it sends \`reasoning\`, and by hosts of the other
+languages always. It sends that back by itself. An earlier reasoning item of which it has only the id is left out, because the
+host would refuse the whole request.
 `;
 
 function section(client: SurfaceName): string {
@@ -62,9 +64,9 @@ const parts = (): string =>
   `## Parts of fields
 
 A member that the gateway does not know inside a message, an item, a part, a tool or a setting (\`reasoning\`, \`tool_choice\`,
-\`response_format\` and the like) is left out too and named by what it stands in: \`text.mood\`, \`tools[].color\`,
-\`reasoning.pace\`. One that says nothing (null, false, empty) is not named, nor are the labels of an answer that is sent back
-(\`id\`, \`status\`). At most 32 names are told; \`text.*\` stands for more.
+\`response_format\` and the like) is left out too, and named together with what contains it: \`text.mood\`, \`tools[].color\`,
+\`reasoning.pace\`. Members without a value (null, false, empty) are not named, nor are the labels of an answer that is sent back
+(\`id\`, \`status\`). At most 32 names are given; \`text.*\` stands for more.
 
 ${table(
   ["part", "where the host's language lacks it"],
@@ -74,7 +76,7 @@ ${table(
 function fate(verdict: Verdict): string {
   switch (verdict.kind) {
     case "said":
-      return "said";
+      return "translated";
     case "omit":
       return `left out: ${verdict.why}`;
     case "refuse":
