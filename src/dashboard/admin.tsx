@@ -8,7 +8,7 @@ import { Hosts } from "./admin/hosts.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
 import { ReceiptPage } from "./admin/receipt.tsx";
 import { Api, ApiRefusal } from "./api.ts";
-import { TextField } from "./parts/field.tsx";
+import { Form, TextField } from "./parts/field.tsx";
 import { Frame, Head, Mark } from "./parts/frame.tsx";
 import { Problem } from "./parts/notice.tsx";
 import { useAction } from "./resource.ts";
@@ -50,12 +50,7 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
         <p class="lead">For the operator of this gateway.</p>
       </div>
       <section class="card">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            open.run();
-          }}
-        >
+        <Form onSubmit={open.run}>
           <TextField
             label="Admin token"
             type="password"
@@ -68,7 +63,7 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
           <button type="submit" class="primary" disabled={open.busy}>
             Open
           </button>
-        </form>
+        </Form>
       </section>
     </main>
   );

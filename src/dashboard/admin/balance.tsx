@@ -3,7 +3,7 @@ import type { KeyAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
 import { moment, usd, words } from "../format.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Choice, readLimit, TextField } from "../parts/field.tsx";
+import { Choice, Form, readLimit, TextField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
@@ -174,12 +174,7 @@ function CreditDialog({ id, onClose, onDone }: BalanceDialogProps) {
   });
   return (
     <Dialog title="Add credit" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          add.run();
-        }}
-      >
+      <Form onSubmit={add.run}>
         <TextField
           label="Amount in dollars"
           inputMode="decimal"
@@ -196,7 +191,7 @@ function CreditDialog({ id, onClose, onDone }: BalanceDialogProps) {
         />
         <Problem error={add.error} />
         <DialogButtons submit="Add credit" busy={add.busy} onClose={onClose} />
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -218,12 +213,7 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialo
   });
   return (
     <Dialog title="Suspend" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          suspend.run();
-        }}
-      >
+      <Form onSubmit={suspend.run}>
         <p class="soft">From the next request on, every key is refused, and the answer names the reason.</p>
         {account_id !== null && (
           <Choice
@@ -250,7 +240,7 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialo
         />
         <Problem error={suspend.error} />
         <DialogButtons submit="Suspend now" busy={suspend.busy} danger onClose={onClose} />
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Api, List } from "../api.ts";
 import { moment, usd } from "../format.ts";
-import { TextField } from "../parts/field.tsx";
+import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
 import { TableCard } from "../parts/table.tsx";
@@ -60,13 +60,7 @@ function Find() {
     setSeveral(places);
   });
   return (
-    <form
-      class="find"
-      onSubmit={(event) => {
-        event.preventDefault();
-        find.run();
-      }}
-    >
+    <Form class="find" onSubmit={find.run}>
       <TextField
         label="Find"
         value={text}
@@ -89,7 +83,7 @@ function Find() {
           ))}
         </ul>
       )}
-    </form>
+    </Form>
   );
 }
 

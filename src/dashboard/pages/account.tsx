@@ -3,7 +3,7 @@ import type { AccountAnswer, ClaimAnswer } from "../answers.ts";
 import { Api } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
-import { TextField } from "../parts/field.tsx";
+import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
@@ -75,12 +75,7 @@ function Claim() {
         With an account you can sign in without the recovery secret. Keys, credit and receipts of{" "}
         {me.balance_id} stay as they are, and your keys go on working.
       </p>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          claim.run(async () => ({ email: email.trim() }));
-        }}
-      >
+      <Form onSubmit={() => claim.run(async () => ({ email: email.trim() }))}>
         {held === undefined && (
           <TextField
             label="API key of this balance"
@@ -113,7 +108,7 @@ function Claim() {
             <p>A link is on its way to {done.email}. Open it to finish.</p>
           </Note>
         )}
-      </form>
+      </Form>
     </section>
   );
 }

@@ -4,7 +4,7 @@ import type { List } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Choice, readLimit, TextField } from "../parts/field.tsx";
+import { Choice, Form, readLimit, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
@@ -91,12 +91,7 @@ function BudgetDialog({ of, onClose, onDone }: BudgetDialogProps) {
   });
   return (
     <Dialog title={of === null ? "New budget" : `Budget ${of.name}`} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.run();
-        }}
-      >
+      <Form onSubmit={save.run}>
         {of === null && (
           <TextField
             label="Name"
@@ -118,7 +113,7 @@ function BudgetDialog({ of, onClose, onDone }: BudgetDialogProps) {
             </button>
           )}
         </DialogButtons>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -5,7 +5,7 @@ import { count, moment, usd } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { TextField } from "../parts/field.tsx";
+import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { KeyForm, type KeyWish, listOf } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
@@ -174,12 +174,7 @@ function Rotate({ of, onClose, onRotated }: RotateProps) {
   });
   return (
     <Dialog title="Rotate the key" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          rotate.run();
-        }}
-      >
+      <Form onSubmit={rotate.run}>
         <p class="soft">A new key takes over name, limits and use. Rotating never resets a cap.</p>
         {by === "recovery" && (
           <fieldset class="picks">
@@ -210,7 +205,7 @@ function Rotate({ of, onClose, onRotated }: RotateProps) {
         )}
         <Problem error={rotate.error} />
         <DialogButtons submit="Rotate" busy={rotate.busy} onClose={onClose} />
-      </form>
+      </Form>
     </Dialog>
   );
 }

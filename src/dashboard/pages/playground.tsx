@@ -3,7 +3,7 @@ import type { KeyAnswer, MintedAnswer, ModelAnswer } from "../answers.ts";
 import { Api, type List } from "../api.ts";
 import { type ChatMessage, streamChat } from "../chat-stream.ts";
 import { useOwner } from "../owner.ts";
-import { Choice, TextField } from "../parts/field.tsx";
+import { Choice, Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
@@ -66,12 +66,7 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
       <section class="card">
         <h2>Use a key you have</h2>
         <p class="soft">It stays in this tab's memory and is forgotten when the tab is closed or reloaded.</p>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            use.run();
-          }}
-        >
+        <Form onSubmit={use.run}>
           <TextField
             label="API key"
             type="password"
@@ -84,7 +79,7 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
           <button type="submit" class="primary" disabled={use.busy}>
             Use it
           </button>
-        </form>
+        </Form>
       </section>
       <section class="card">
         <h2>Or make one for the playground</h2>
@@ -169,13 +164,7 @@ function Conversation({
         </p>
       )}
       <Problem error={send.error} />
-      <form
-        class="say"
-        onSubmit={(event) => {
-          event.preventDefault();
-          send.run();
-        }}
-      >
+      <Form class="say" onSubmit={send.run}>
         <label class="unseen" for="message">
           Message
         </label>
@@ -204,7 +193,7 @@ function Conversation({
           )}
           <span class="hint">Enter sends, Shift and Enter starts a new line.</span>
         </div>
-      </form>
+      </Form>
     </section>
   );
 }

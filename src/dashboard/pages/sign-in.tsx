@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { SessionAnswer } from "../answers.ts";
 import { Api } from "../api.ts";
-import { TextField } from "../parts/field.tsx";
+import { Form, TextField } from "../parts/field.tsx";
 import { Mark } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
@@ -27,12 +27,7 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
       <h2 id="sign-in">Sign in</h2>
       <p class="soft">To an account, by a link to your mailbox{wallet !== null && " or with your wallet"}.</p>
       {sentTo === null ? (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            send.run();
-          }}
-        >
+        <Form onSubmit={send.run}>
           <TextField label="Email" type="email" value={email} onValue={setEmail} required />
           <Problem error={send.error} />
           <div class="row">
@@ -46,7 +41,7 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
             )}
           </div>
           <Problem error={sign.error} />
-        </form>
+        </Form>
       ) : (
         <Note tone="good">
           <p>A link is on its way to {sentTo}. It works once, for 15 minutes.</p>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { SetUpAnswer } from "../answers.ts";
 import { Api, ApiRefusal } from "../api.ts";
-import { TextField } from "../parts/field.tsx";
+import { Form, TextField } from "../parts/field.tsx";
 import { Mark } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
@@ -60,12 +60,7 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
     <section class="card" aria-labelledby="recover">
       <h2 id="recover">Use a recovery secret</h2>
       <p class="soft">To manage a balance, or to replace a key that is lost.</p>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          open.run();
-        }}
-      >
+      <Form onSubmit={open.run}>
         <TextField
           label="Recovery secret or link"
           type="password"
@@ -78,7 +73,7 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
         <button type="submit" class="quiet" disabled={open.busy}>
           Open my balance
         </button>
-      </form>
+      </Form>
     </section>
   );
 }

@@ -1,6 +1,25 @@
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { useId } from "preact/hooks";
 
+interface FormProps {
+  readonly onSubmit: () => unknown;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
+/** A form that the page handles itself; the browser sends nothing. */
+export const Form = ({ onSubmit, children, ...rest }: FormProps) => (
+  <form
+    {...rest}
+    onSubmit={(event) => {
+      event.preventDefault();
+      onSubmit();
+    }}
+  >
+    {children}
+  </form>
+);
+
 /** A labelled text input. */
 export function TextField({ label, value, onValue, hint, ...rest }: TextFieldProps) {
   const id = useId();

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { KeyAnswer } from "../answers.ts";
 import { useAction } from "../resource.ts";
-import { limitText, readLimit, TextField } from "./field.tsx";
+import { Form, limitText, readLimit, TextField } from "./field.tsx";
 import { Problem } from "./notice.tsx";
 
 /** The fields of a key that its owner decides, as the API takes them. */
@@ -32,12 +32,7 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
   });
 
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.run();
-      }}
-    >
+    <Form onSubmit={save.run}>
       <TextField label="Name" value={name} onValue={setName} placeholder="my-agent" />
       <div class="columns">
         {LIMITS.map(({ field, label, mode }, index) => (
@@ -78,7 +73,7 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
           </button>
         )}
       </div>
-    </form>
+    </Form>
   );
 }
 
