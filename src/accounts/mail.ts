@@ -25,7 +25,7 @@ It works once, within ${link.minutes} minutes. If you did not ask for it, ignore
 `,
 });
 
-/** Says whose key claimed what, so that the reader can tell a claim of their own from a stranger's. */
+/** Says which key claimed what, so that readers can tell their own claim from a stranger's. */
 export const claimMail = (link: SignInLink & { balance: string }): Mail => ({
   to: link.to,
   subject: "A balance was claimed for your address",

@@ -12,9 +12,9 @@ import { newLinkToken, newSession } from "./secret.ts";
 import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
 
 /**
- * Mails a link that signs in. Nothing here asks whether the address has an account, so nobody can learn that from the
- * answer or its time. While five links are on their way to a mailbox no further one is sent: whoever floods it leaves its
- * owner with links that work.
+ * Mails a link that signs in. Nothing here checks whether the address has an account, so neither the answer nor its
+ * timing can reveal that. While five unused links are out for a mailbox, no more are sent: flooding a mailbox leaves
+ * its owner with links that work.
  */
 export async function requestLink(desk: AccountDesk, email: Email): Promise<void> {
   const token = newLinkToken(desk.random);
@@ -44,7 +44,7 @@ export interface SignedIn {
   readonly expiresAt: EpochMs;
 }
 
-/** Uses a mailed link up, and takes over the claim that it confirms. */
+/** Uses up a mailed link, and carries out the claim that it confirms. */
 export function signInByLink(desk: AccountDesk, token: string): Promise<SignedIn | Refusal> {
   const now = desk.clock.now();
   return enter(desk, { link: hashSecret(token) }, ({ link, holdings }) => {
@@ -59,7 +59,7 @@ export async function signInByWallet(desk: AccountDesk, signed: SignedMessage): 
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
   return enter(desk, { message: hash, wallet }, ({ message, holdings }) => {
-    // Used by somebody who was faster.
+    // Somebody else was faster and used it.
     if (message === null) return spentMessage();
     return { known: holdings ?? newcomer({ email: null, wallet }, desk, desk.clock.now()), attach: [] };
   });

@@ -5,7 +5,7 @@ export type SurfaceName = "chat.completions" | "responses" | "messages";
 
 export const SURFACE_NAMES = ["chat.completions", "responses", "messages"] as const satisfies SurfaceName[];
 
-/** An upstream host: a row of data. Nothing in the code names a provider; what is peculiar to one is in `quirks`. */
+/** An upstream host: a row of data. No code names a provider; what is peculiar to one is in `quirks`. */
 export interface Host {
   readonly id: string;
   /** Without a trailing slash; the surface's path is appended: `https://api.openai.com/v1`. */
@@ -15,18 +15,18 @@ export interface Host {
   readonly auth: "bearer" | "x-api-key";
   /** Sent with every request, lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** How the host bills a call that its caller leaves: stop it, or read it to its end. */
+  /** What to do with a call whose client leaves, depending on how the host bills it: stop it, or read it to its end. */
   readonly onDisconnect: "cancel" | "drain";
   readonly quirks: Quirks;
-  /** Requests that it is given at once; absent means as many as the gateway takes (limits/host-slots). */
+  /** The most requests that it is given at once; absent: the default in limits/host-slots. */
   readonly maxConcurrent?: number;
-  /** Given no requests for now: models have no routes to it. */
+  /** Gets no requests for now: models have no routes to it. */
   readonly paused?: boolean;
-  /** What the operator knows of the host's handling of prompts; absent means that nothing is known. */
+  /** What the operator knows about the host's handling of prompts; absent: nothing. */
   readonly privacy?: Privacy;
 }
 
-/** Each is only true where the operator says so. */
+/** Each is true only if the operator says so. */
 export interface Privacy {
   /** The host neither keeps prompts for itself nor trains on them. */
   readonly collectsNothing: boolean;
@@ -34,29 +34,29 @@ export interface Privacy {
   readonly retainsNothing: boolean;
 }
 
-/** What a host does differently from the documented form of its language. */
+/** Where a host differs from the documented form of its language. */
 export interface Quirks {
   /** Refuses `stream_options`, or reports usage without being asked. */
   readonly noStreamOptions?: boolean;
   /** Cannot stream: a long answer is awaited whole. */
   readonly noStream?: boolean;
-  /** Its chat knows the output ceiling under OpenAI's newer name only. */
+  /** On chat, it knows the output ceiling only by OpenAI's newer name. */
   readonly maxCompletionTokens?: boolean;
-  /** Its chat refuses fields that only OpenAI has, such as `prompt_cache_key`. */
+  /** On chat, it refuses fields that only OpenAI has, such as `prompt_cache_key`. */
   readonly coreFieldsOnly?: boolean;
-  /** Its chat wants texts as one string, not as a list of parts. */
+  /** On chat, it wants content as one string, not as a list of parts. */
   readonly plainContent?: boolean;
-  /** Its chat takes Anthropic's `cache_control` on parts. */
+  /** On chat, it accepts Anthropic's `cache_control` on parts. */
   readonly cacheControl?: boolean;
-  /** Its chat wants earlier thoughts back as `reasoning_content`. */
+  /** On chat, it wants earlier reasoning back as `reasoning_content`. */
   readonly takesReasoning?: boolean;
-  /** Its chat signs tool calls, as Gemini 3 does, and refuses unsigned ones. */
+  /** On chat, it signs tool calls, as Gemini 3 does, and refuses unsigned ones. */
   readonly signsCalls?: boolean;
-  /** Its models think by effort (`thinking: adaptive`), not by a budget of tokens. */
+  /** Its models take a thinking effort (`thinking: adaptive`), not a token budget. */
   readonly adaptiveThinking?: boolean;
-  /** Refuses to show summaries of thoughts. */
+  /** Refuses requests for reasoning summaries. */
   readonly noReasoningSummary?: boolean;
-  /** Its own tools may be used: what it charges for them is not counted. */
+  /** Its own tools may be used; what it charges for them is not counted. */
   readonly ownTools?: boolean;
 }
 
@@ -65,11 +65,11 @@ export interface Price {
   readonly output: NanoPerMillion;
   readonly cacheRead: NanoPerMillion;
   readonly cacheWrite: NanoPerMillion;
-  /** Of what is kept for an hour; absent: as `cacheWrite`. */
+  /** For writes to a one-hour cache; absent: as `cacheWrite`. */
   readonly cacheWrite1h?: NanoPerMillion;
-  /** Of sound in a prompt; absent: as `input`. */
+  /** For audio in a prompt; absent: as `input`. */
   readonly audioInput?: NanoPerMillion;
-  /** Of sound in an answer; absent: as `output`. */
+  /** For audio in an answer; absent: as `output`. */
   readonly audioOutput?: NanoPerMillion;
 }
 
@@ -77,19 +77,19 @@ export interface Price {
 export interface Route {
   readonly host: Host;
   readonly model: string;
-  /** The route's own price, or the model's; null when neither is known, and then it is never used for paid calls. */
+  /** The route's own price, or the model's. Null when neither is known; then the route never serves paid requests. */
   readonly price: Price | null;
-  /** Open Tier only, and only while verified. */
+  /** Used by the Open Tier only, and only while verified. */
   readonly free: boolean;
-  /** The host's, with what is peculiar to this model there; absent means the host's. */
+  /** The host's quirks, changed by what is peculiar to this model; absent: the host's. */
   readonly quirks?: Quirks;
   /** Absent: `unknown`. */
   readonly quantization?: Quantization;
-  /** The request members that the host obeys here; absent: all that its language has. */
+  /** The request members that the host supports for this model; absent: all of its language. */
   readonly parameters?: ReadonlySet<string>;
 }
 
-/** Of a model's weights at a host; OpenRouter's names. */
+/** Quantization of a model's weights at a host; OpenRouter's names. */
 export const QUANTIZATIONS = [
   "int4",
   "int8",
@@ -110,7 +110,7 @@ export interface Model {
   readonly contextLength: number;
   readonly maxOutputTokens: number;
   readonly price: Price | null;
-  /** In order of preference; none while all of its hosts are paused. */
+  /** In order of preference; empty while all of its hosts are paused. */
   readonly routes: readonly Route[];
 }
 

@@ -2,12 +2,13 @@ import type { Catalog } from "./catalog.ts";
 import { AUTO_PREFIX, autoVariant, FREE_SUFFIX } from "./model-name.ts";
 
 /**
- * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs for requests that
- * are refused before any rate limit is looked at, so its cost is bounded: the wanted text is cut, and the edit distance is
- * computed inside a narrow band.
+ * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs for
+ * requests that are refused before any rate limit is looked at, so its cost is bounded: the wanted text is cut, and
+ * the edit distance is computed inside a narrow band.
  *
- * In order of certainty: the same name under another author (`gpt-4o` → `openai/gpt-4o`); the longest published name that
- * the wanted one continues (`gpt-4o-2024-08-06` → `openai/gpt-4o`); the fewest edits; the longest common beginning.
+ * In order of confidence: the same name under another author (`gpt-4o` → `openai/gpt-4o`); the longest published name
+ * that the wanted one continues (`gpt-4o-2024-08-06` → `openai/gpt-4o`); the fewest edits; the longest common
+ * beginning.
  */
 export function closestId(wanted: string, ids: Iterable<string>): string | null {
   const sought = split(wanted.slice(0, WANTED_CHARACTERS_MAX));
@@ -19,7 +20,7 @@ export function closestId(wanted: string, ids: Iterable<string>): string | null 
   return best === null ? null : best.id;
 }
 
-/** Whether a request may name it: a published model, the same on the Open Tier, or an automatic route. */
+/** Whether a request may name it: a published model, its free variant, or an automatic route. */
 export function isNameable(id: string, { models, auto }: Catalog): boolean {
   if (models.has(id)) return true;
   const variant = autoVariant(id);
@@ -41,7 +42,7 @@ export function suggestion(wanted: string, ids: Iterable<string>, baseUrl: strin
 }
 
 const WANTED_CHARACTERS_MAX = 96;
-/** More edits than this are no longer a slip of the pen. */
+/** More edits than this are no longer a typo. */
 const EDITS_MAX = 5;
 
 interface Parts {
@@ -52,7 +53,7 @@ interface Parts {
 interface Candidate {
   readonly id: string;
   readonly rank: Rank;
-  /** Within a rank, less is nearer. */
+  /** Within a rank, smaller is nearer. */
   readonly distance: number;
 }
 

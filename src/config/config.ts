@@ -10,7 +10,7 @@ import type { NanoUsd } from "../units/usd.ts";
 export interface Config {
   /** The file it was read from; null when there was none. */
   readonly file: string | null;
-  /** As written; `linksOf` says what they are when they are not. */
+  /** As configured; `linksOf` has the defaults. */
   readonly baseUrl: string | null;
   readonly dashboardUrl: string | null;
   readonly statusUrl: string | null;
@@ -24,7 +24,7 @@ export interface Config {
   /** Days; null means for ever. */
   readonly receipts: { readonly keepDays: number | null };
   readonly bodyBytes: number;
-  /** Of large request bodies that are held at once. */
+  /** Memory for large request bodies. */
   readonly bodyMemoryBytes: number;
   readonly drainMs: number;
   /** How long a rotated key keeps working. */
@@ -32,13 +32,13 @@ export interface Config {
   readonly store: StoreConfig;
   readonly workers: number;
   readonly durability: Durability;
-  /** A line for each generation request. */
+  /** `json`: one line for each generation request. */
   readonly log: "off" | "json";
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
   /** Null: mail is written into the data folder's `outbox`. */
   readonly smtp: SmtpConfig | null;
-  /** Addresses of nodes that are asked about contract wallets, by chain. */
+  /** RPC nodes to ask about contract wallets, by chain. */
   readonly walletRpc: ReadonlyMap<number, string>;
 }
 
@@ -53,12 +53,12 @@ export interface DefaultLimits {
 export interface OpenTierConfig {
   readonly requestsPerDay: number;
   readonly accountlessRequestsPerDay: number;
-  /** Per key; null means that only the key's own limit counts. */
+  /** Per key; null: only the key's own limit applies. */
   readonly rpm: number | null;
 }
 
 export interface GenerationConfig {
-  /** To the first token, across hosts. */
+  /** Time to the first token, across all hosts. */
   readonly firstTokenMs: number;
   readonly maxHosts: number;
   readonly chunkGapMs: number;
@@ -69,7 +69,7 @@ export interface GenerationConfig {
 
 export interface RoutingConfig {
   readonly order: HostOrder;
-  /** After so long without a first token the next host is asked as well; null: never. */
+  /** After this long without a first token the next host is asked as well; null: never. */
   readonly hedgeMs: number | null;
 }
 
@@ -77,14 +77,17 @@ export type StoreConfig =
   | { readonly kind: "sqlite" }
   | { readonly kind: "postgres"; readonly url: string; readonly journal: JournalPlace };
 
-/** Where a node of PostgreSQL makes holds and ends durable. */
+/** Where a node on PostgreSQL makes holds and settlements durable. */
 export type JournalPlace = "disk" | "postgres";
 
 /** Nothing is kept in the data folder, and none is needed. */
 export const isDiskless = ({ store }: Pick<Config, "store">): boolean =>
   store.kind === "postgres" && store.journal === "postgres";
 
-/** `strict`: acknowledged when on the disk; `relaxed`: before, and a power cut or a crash can lose the last second. */
+/**
+ * `strict`: acknowledged once on the disk. `relaxed`: acknowledged before that, and a power cut or a crash can lose the
+ * last second.
+ */
 export type Durability = "strict" | "relaxed";
 
 export interface SmtpConfig {
@@ -116,7 +119,7 @@ export function linksOf(config: Config, listening: string): Links {
 export const isWildcard = (hostname: string): boolean =>
   hostname === "0.0.0.0" || hostname === "::" || hostname === "";
 
-/** The address for a person to open: a wildcard address is none. */
+/** The address for a person to open, which a wildcard address is not. */
 export function listeningUrl(hostname: string, port: number): string {
   const reachable = isWildcard(hostname) ? "localhost" : hostname;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;

@@ -4,14 +4,16 @@ import type { KnownModel } from "./model-catalogue.ts";
 import { hostOf, type Preset, presentPresets, routeQuirks } from "./presets.ts";
 import { simulatedHost, simulatedModel } from "./simulated-model.ts";
 
-/** What serves when the file lists neither hosts nor models: the environment's hosts, and the simulated one. */
+/**
+ * What the gateway serves when the file lists neither hosts nor models: the environment's hosts and the simulated one.
+ */
 export interface FoundHosts {
   readonly simulatedUrl: string;
   readonly hosts: readonly Host[];
   readonly models: readonly Model[];
   /** `gateway/auto:<variant>` made from what is there. */
   readonly auto: ReadonlyMap<string, readonly string[]>;
-  /** Which variable brought which host, for the start's messages. */
+  /** Which variable added which host, for the messages at start. */
   readonly sources: readonly FoundSource[];
 }
 
@@ -20,7 +22,7 @@ export interface FoundSource {
   readonly env: string;
 }
 
-/** A host that was asked for its models, because only itself knows them. */
+/** A host that was asked for its models, because only it knows them. */
 export interface AskedHost {
   readonly host: Host;
   readonly env: string;
@@ -108,7 +110,7 @@ function autoVariants(served: readonly Served[], echo: Model): Map<string, reado
   return auto;
 }
 
-/** Prompts are mostly longer than answers: three to one is the usual blend. */
+/** Prompts are usually longer than answers; three to one is a common blend. */
 const cost = ({ price }: KnownModel): number => 3 * price.input + price.output;
 
 function onePerAuthor(models: readonly KnownModel[]): string[] {

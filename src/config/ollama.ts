@@ -3,9 +3,9 @@ import { isModelId } from "../catalog/model-name.ts";
 import type { AskedHost } from "./found-hosts.ts";
 
 /**
- * Ollama serves what was pulled onto its machine, so it is asked at the start. Its models cost nothing to call and have no
- * price: they are published with free routes, on the Open Tier, and are never sold. An operator who wants to sell them
- * writes them into the file with a price. `fetch` null: the host is found, but not asked.
+ * Ollama serves what was pulled onto its machine, so it is asked at start. Its models cost nothing to call and have no
+ * price: they are published on free routes, for the Open Tier, and are never sold. An operator who wants to sell them
+ * lists them in the file with a price. With `fetch` null, the host is found but not asked.
  */
 export async function askOllama(
   env: Readonly<Record<string, string | undefined>>,
@@ -26,8 +26,8 @@ export async function askOllama(
 const OLLAMA_ENV = "OLLAMA_HOST";
 const OLLAMA_PORT = "11434";
 /**
- * Ollama cuts longer prompts silently. What its server was started with cannot be asked for, so this is the least of
- * its defaults; OLLAMA_CONTEXT_LENGTH, Ollama's own variable, says otherwise.
+ * Ollama silently cuts longer prompts. Its server does not tell what it was started with, so this is the smallest of
+ * its defaults; Ollama's own variable OLLAMA_CONTEXT_LENGTH overrides it.
  */
 const CONTEXT_LENGTH = 4096;
 const ANSWER_MS = 2_000;

@@ -2,8 +2,8 @@ import type { Catalog, Price } from "../catalog/catalog.ts";
 import type { NanoPerMillion } from "../units/usd.ts";
 
 /**
- * Prices that somebody may have copied from a list per token or per thousand tokens. Nothing fails by such a mistake: it only sells
- * below cost, or refuses everybody for want of credit, so it is told as a question and refused nowhere.
+ * Finds prices that somebody may have copied from a list per token or per thousand tokens. Such a mistake breaks
+ * nothing, but sells below cost or refuses everybody for lack of credit. So it is raised as a question, never refused.
  */
 export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPrice = unknown): string[] {
   return [...models.values()].flatMap(({ id, routes }) => {
@@ -15,7 +15,7 @@ export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPri
   });
 }
 
-/** What a catalogue says that a model costs, by its name at a host. */
+/** What a model costs according to a catalogue, by its name at a host. */
 export type KnownPrice = (model: string) => Price | null;
 
 const unknown: KnownPrice = () => null;
@@ -32,7 +32,7 @@ function doubtOf(price: Price, known: Price | null): string | null {
   return null;
 }
 
-/** Resellers differ by less; a thousand and a million by more. */
+/** Resellers differ by less than this; mistakes of a thousand or a million by more. */
 const FAR = 100;
 /** USD per million, times 1e9: hosts ask between 0.005 and 600. */
 const LEAST = 0.001e9;

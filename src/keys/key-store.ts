@@ -6,9 +6,9 @@ import type { SecretHash } from "../units/secret-hash.ts";
 import type { Balance, Budget, Key } from "./key.ts";
 
 /**
- * Where keys outlive the process. A change is decided by a function that is handed the present state and returns what
- * shall be written: the store runs it and writes its result as one atomic step, durable when the promise resolves, so two
- * changes of one key never decide on the same state. `decide` may be run more than once and must have no effects.
+ * Persists keys. A change is decided by a function that gets the current state and returns what to write; the store
+ * runs it and writes its result in one atomic step, durable when the promise resolves, so two changes of one key never
+ * decide on the same state. `decide` may be run more than once and must have no side effects.
  */
 export interface KeyStore {
   keyByHash(hash: SecretHash): Promise<Key | null>;

@@ -7,7 +7,7 @@ export interface Metric {
   readonly samples: readonly Sample[];
 }
 
-/** What the same series of several processes come to; `apart` shows each, with the number of its process. */
+/** How the same series of several processes are combined; `apart` shows each, labelled with its process. */
 export type Together = "sum" | "mean" | "least" | "apart";
 
 /** The suffix is a histogram's: `_bucket`, `_sum` or `_count`. */
@@ -51,8 +51,9 @@ export function togetherOf(reports: readonly Report[]): Metric[] {
 }
 
 /**
- * Of a process that has ended or keeps silent: what only ever grows. Left out, the sums would fall, and a later return
- * would look like that many new requests. What is shown apart begins anew with the process, as any restart does.
+ * The metrics to keep of a process that has ended or is silent: counters. If they were left out, sums would fall, and
+ * their return would look like that many new requests. Metrics that are shown apart start over with the process, as
+ * after any restart.
  */
 export const lasting = (metrics: readonly Metric[]): Metric[] =>
   metrics.filter(({ type, together }) => type !== "gauge" && together === "sum");

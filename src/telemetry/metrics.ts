@@ -7,8 +7,8 @@ import type { Metric, Together } from "./metric.ts";
 import { Count, counters, Distribution, distributions, labels, looked, MAX_SERIES } from "./series.ts";
 
 /**
- * What happened in this process since start. Nothing in it names a key, a balance or a prompt, and no label is made of
- * what a client wrote: a model that is not in the catalog is "unknown".
+ * What happened in this process since start. It names no key, balance or prompt, and no label comes from what a client
+ * wrote: a model that is not in the catalog is "unknown".
  */
 export class Metrics {
   private readonly families = {
@@ -81,7 +81,7 @@ export class Metrics {
   }
 }
 
-/** A metric of one value; a gauge that adds up over processes, unless it says otherwise. */
+/** A metric with one value; by default a gauge that is summed over processes. */
 export interface Figure {
   readonly name: string;
   readonly help: string;
@@ -107,7 +107,7 @@ export interface MeasuredHouse {
   };
   /** Of the store. */
   figures(): readonly Figure[];
-  /** Request logs and traces that were not kept up with. */
+  /** Request log lines and traces that were dropped. */
   dropped(): Readonly<Record<string, number>>;
 }
 

@@ -4,9 +4,9 @@ import { type Clock, isoTime, type Timer } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 
 /**
- * One line of JSON for each generation request, written in batches behind the requests' backs. What is not in it: prompts,
- * answers, keys and hashes of them, addresses, the words of hosts (which may repeat a prompt), and names of models that
- * are not in the catalog, because a client may have put anything there.
+ * Writes one line of JSON for each generation request, in batches, off the requests' path. It never contains prompts,
+ * answers, keys or their hashes, addresses, hosts' sentences (which may quote a prompt), or names of models that are
+ * not in the catalog, because a client may have put anything there.
  */
 export class RequestLog {
   /** Lines that the reader was too slow for. */
@@ -89,7 +89,7 @@ export class RequestLog {
   }
 }
 
-/** Resolves once the text is taken; what comes meanwhile waits. */
+/** Resolves once the text is taken; new lines wait until then. */
 export type LogWriter = (text: string) => Promise<void>;
 
 /** The HTTP status that the answer began with. */

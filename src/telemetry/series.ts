@@ -15,7 +15,7 @@ class Family<Series extends { samples(labels: string): Sample[] }> {
     private readonly make: () => Series,
   ) {}
 
-  /** The series of these labels, which `labels` has written; beyond the bound, the one of all others. */
+  /** The series with these labels, as written by `labels`; beyond the bound, one shared series for all others. */
   of(written: string): Series {
     const known = this.series.get(written);
     if (known !== undefined) return known;
@@ -58,7 +58,7 @@ export class Count {
 
 export const counters = (name: string, help: string) => new Family(name, "counter", help, () => new Count());
 
-/** How many values were at most each of the bounds. */
+/** How many values were at or below each bound. */
 export class Distribution {
   private readonly counts: Float64Array;
   private sum = 0;
@@ -89,7 +89,7 @@ export class Distribution {
 export const distributions = (name: string, help: string, bounds: readonly number[]) =>
   new Family(name, "histogram", help, () => new Distribution(bounds));
 
-/** Values that are looked up when they are asked for. */
+/** Values that are read when the metrics are. */
 export function looked(
   about: Pick<Metric, "name" | "help"> & {
     readonly type?: "counter" | "gauge";

@@ -10,10 +10,10 @@ export function estimateTokens(text: string): number {
   return quarters / 4;
 }
 
-/** The same of what may be none. */
+/** The same for text that may be missing. */
 export const tokensOf = (text: unknown): number => (typeof text === "string" ? estimateTokens(text) : 0);
 
-/** The same count for a text that is still JSON, between its quotes: a sign that is escaped is one. */
+/** The same count for text that is still in JSON, between its quotes; an escaped character counts as one. */
 export function estimateJsonText(bytes: Uint8Array, from: number, to: number): number {
   let quarters = 0;
   for (let at = from; at < to; at++) {

@@ -1,6 +1,6 @@
 /**
- * What of a prompt is text and what is not. The same walk serves the bound that is held for a prompt and the exact count of
- * its text, so that nothing falls between them: whatever is not surely an image or a file is text.
+ * Tells text in a prompt from everything else. The same walk serves the bound that is held for a prompt and the exact
+ * count of its text, so nothing falls between the two: whatever is not certainly an image or a file is text.
  */
 export function walkPrompt(json: Readonly<Record<string, unknown>>, visitor: PromptVisitor): void {
   for (const name of TURNS) walk(json[name], { shows: true, carries: false, depth: 0 }, visitor);
@@ -15,13 +15,13 @@ export interface PromptVisitor {
 export interface Media {
   /** Base64, which is no text. */
   readonly characters: number;
-  /** At most; of a file, a fair guess. */
+  /** An upper bound; for a file, an estimate. */
   readonly tokens: number;
-  /** Embedded, as base64 or data URLs: how many tokens they come to, only reading them tells (see tokens/files). */
+  /** Files embedded as base64 or data URLs; only reading them tells how many tokens they have (see tokens/files). */
   readonly files: readonly string[];
-  /** A file that the host fetches by itself: nobody here knows its size. */
+  /** A file that the host fetches itself, whose size is not known here. */
   readonly unseen: boolean;
-  /** Sound, or a file of it. */
+  /** Audio, or a file of it. */
   readonly audio: boolean;
 }
 

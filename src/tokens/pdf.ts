@@ -31,7 +31,7 @@ interface Shown {
 class Pages {
   private readonly nodes = new Map<number, Shown | "open">();
   private readonly contents = new Map<number, number | "open">();
-  /** What may be meant by a name in a content, whatever the resources are that it is looked up in. */
+  /** Everything that a name in a content stream may refer to, whichever resources it is looked up in. */
   private readonly named = new Map<string, Set<number>>();
   private readonly forms = new Map<string, number>();
   private depth = 0;
@@ -127,7 +127,7 @@ class Pages {
   }
 }
 
-/** Deep enough for any tree of pages; a content within contents is seldom deeper than three. */
+/** Deep enough for any page tree; forms are rarely nested more than three deep. */
 const MAX_DEPTH = 64;
 const MAX_NAMES = 50_000;
 /** Forms to fill in, and texts that stand in the place of others, are shown in ways of their own. */
