@@ -107,7 +107,8 @@ for (const surface of SURFACE_NAMES) {
               {
                 settings: {
                   attempts: {
-                    firstTokenMs: SILENT.has(name) ? 1_500 : 30_000,
+                    // A third of this has to be ample for a host that does answer, even on a busy machine.
+                    firstTokenMs: SILENT.has(name) ? 6_000 : 30_000,
                     maxHosts: 3,
                     hedgeMs: null,
                     chunkGapMs: 120_000,
