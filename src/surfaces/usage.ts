@@ -81,7 +81,8 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
     output,
     reasoning: Math.min(reasoning, output),
   };
-  return withCost(withCompactions(used, usage.iterations), usage.cost ?? before?.costUsd);
+  const all = withCompactions(used, usage.iterations);
+  return all === null ? null : withCost(all, usage.cost ?? before?.costUsd);
 }
 
 /**
@@ -94,7 +95,7 @@ export function readAnthropicBeginning(value: unknown): Usage | null {
 }
 
 /** Summaries of a long conversation, which Anthropic bills beside the answer and leaves out of its sums ("Compaction"). */
-function withCompactions(used: Usage, iterations: unknown): Usage {
+function withCompactions(used: Usage, iterations: unknown): Usage | null {
   if (!Array.isArray(iterations)) return used;
   let sum = used;
   for (const iteration of iterations) {
@@ -102,7 +103,8 @@ function withCompactions(used: Usage, iterations: unknown): Usage {
     const one = readAnthropicUsage({ ...iteration, iterations: null, cost: null }, null);
     if (one !== null) sum = plus(sum, one);
   }
-  return sum;
+  const { input, cacheRead, cacheWrite, output } = sum;
+  return Math.max(input, cacheRead, cacheWrite, output) <= MAX_TOKENS ? sum : null;
 }
 
 /** Tokens of both. How much is kept for an hour is told only if both tell it. */

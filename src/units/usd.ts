@@ -62,7 +62,10 @@ export function lineFemto(tokens: number, price: NanoPerMillion): number | bigin
   return product <= Number.MAX_SAFE_INTEGER ? product : BigInt(tokens) * BigInt(price);
 }
 
-/** Adds lines exactly and rounds once, up: a started nano-dollar is a nano-dollar. */
+/**
+ * Adds lines exactly and rounds once, up: a started nano-dollar is a nano-dollar. Never more than `MAX_NANO_USD`, which
+ * no balance has either: the dearest prices and the largest reports must not end a request in an assertion.
+ */
 export function sumLines(...lines: (number | bigint)[]): NanoUsd {
   let total = 0;
   for (const line of lines) {
@@ -75,7 +78,8 @@ export function sumLines(...lines: (number | bigint)[]): NanoUsd {
 function sumLarge(lines: (number | bigint)[]): NanoUsd {
   let total = 0n;
   for (const line of lines) total += BigInt(line);
-  return nanoUsd(Number((total + 999_999n) / 1_000_000n));
+  const nano = (total + 999_999n) / 1_000_000n;
+  return nano < MAX_NANO_USD ? nanoUsd(Number(nano)) : MAX_NANO_USD;
 }
 
 function hasNineDecimals(usd: number, nano: number): boolean {

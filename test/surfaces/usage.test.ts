@@ -33,6 +33,15 @@ test("what is part of the sums already, or makes no sense, adds nothing", () => 
     });
 });
 
+test("summaries of more tokens than any model can use make the report unbelievable", () => {
+  const iterations = Array.from({ length: 100 }, () => ({
+    type: "compaction",
+    input_tokens: 900_000_000,
+    output_tokens: 1,
+  }));
+  expect(readAnthropicUsage({ input_tokens: 5, output_tokens: 6, iterations }, null)).toBeNull();
+});
+
 describe("thoughts are part of the answer's price, whichever way a host counts them", () => {
   test.each<[string, object, { output: number; reasoning: number } | null]>([
     [

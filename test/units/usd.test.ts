@@ -3,6 +3,7 @@ import { costOf, dearest, worstCase } from "../../src/ledger/charge.ts";
 import {
   formatUsd,
   lineFemto,
+  MAX_NANO_USD,
   nanoFromUsd,
   nanoUsd,
   pricePerMillion,
@@ -51,6 +52,11 @@ test("sums beyond 2^53 femto-dollars stay exact", () => {
   expect(sumLines(lineFemto(1_000_000, price), lineFemto(1, pricePerMillion(0.000000001)!))).toBe(
     nanoUsd(75_000_000_001),
   );
+});
+
+test("what is dearer than any balance costs as much as the largest", () => {
+  const dearest = pricePerMillion(1_000_000)!;
+  expect(sumLines(lineFemto(1_000_000_000, dearest), lineFemto(1_000_000_000, dearest))).toBe(MAX_NANO_USD);
 });
 
 test("the worst case bounds every host and every kind of prompt token", () => {
