@@ -156,12 +156,12 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
    */
   private turnPage(): void {
     const { journal, ledger } = this;
-    // Asked before the next file is begun, because its head is yet to be written.
     if (journal.headWritten) this.headed = journal.currentFile;
-    if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
     const oldest = journal.unapplied(1)[0]?.file ?? this.headed;
     const before = Math.min(this.headed, oldest);
     if (before > this.retired && this.retiring === null) this.retiring = this.retireSome(before);
+    // Last, because a full disk may refuse the next file until the old ones are gone.
+    if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
   }
 
   private async retireSome(before: number): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Key } from "../../src/keys/key.ts";
+import type { Budget, Key } from "../../src/keys/key.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { Served } from "./hosts.ts";
 
@@ -114,18 +114,20 @@ export class Auditor {
   /** No cap is crossed in any window, with what was charged counted on the day of admission. */
   private judgeCaps(receipts: readonly BookedReceipt[]): void {
     const spent = new Map<string, number>();
+    const asked = new Map(this.asks.map((ask) => [ask.key.id as string, ask]));
     for (const { keyId, at, charged } of receipts) {
-      const day = new Date(at).toISOString();
-      for (const window of [`${keyId} ${day.slice(0, 10)}`, `${keyId} ${day.slice(0, 7)}`]) {
-        spent.set(window, (spent.get(window) ?? 0) + charged);
+      const { key, budgets } = asked.get(keyId)!;
+      const caps: [name: string, window: Budget["window"], cap: number | null][] = [
+        [keyId, "day", key.dailyLimit],
+        [keyId, "month", key.monthlyLimit],
+        ...budgets.map(({ id, window, cap }): [string, Budget["window"], number] => [id, window, cap]),
+      ];
+      for (const [name, window, cap] of caps) {
+        const counted = `${name} ${beginning(window, at)}`;
+        const nano = (spent.get(counted) ?? 0) + charged;
+        spent.set(counted, nano);
+        check(cap === null || nano <= cap, `the cap of ${counted} is ${cap}, spent ${nano}`);
       }
-    }
-    const keys = new Map(this.asks.map(({ key }) => [key.id as string, key]));
-    for (const [window, nano] of spent) {
-      const [id, date] = window.split(" ") as [string, string];
-      const key = keys.get(id)!;
-      const cap = date.length === 10 ? key.dailyLimit : key.monthlyLimit;
-      check(cap === null || nano <= cap, `the cap of ${window} is ${cap}, spent ${nano}`);
     }
   }
 
@@ -142,6 +144,16 @@ export class Auditor {
   }
 }
 
+/** How the window that a moment lies in is called: by its first day, or its month. */
+function beginning(window: Budget["window"], at: number): string {
+  const date = new Date(at);
+  if (window === "total") return "all time";
+  if (window === "month") return date.toISOString().slice(0, 7);
+  // Sunday is 0, and a week begins on Monday.
+  if (window === "week") date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7));
+  return date.toISOString().slice(0, 10);
+}
+
 class AuditFailure extends Error {
   override name = "AuditFailure";
 }
@@ -154,6 +166,7 @@ export function check(condition: boolean, what: string): asserts condition {
 export interface Asked {
   readonly name: string;
   readonly key: Key;
+  readonly budgets: readonly Budget[];
   /** Host → nano-dollars a token. */
   readonly prices: ReadonlyMap<string, { input: number; output: number }>;
   receipt: string | null;

@@ -23,8 +23,9 @@ export class VirtualClock {
     return this.elapsed;
   }
 
-  setBack(ms: number): void {
-    this.wallOffset -= ms;
+  /** Sets the wall clock forward, or back. */
+  set(byMs: number): void {
+    this.wallOffset += byMs;
   }
 
   /** A clock for one life; `end` silences its timers. */

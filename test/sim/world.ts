@@ -52,8 +52,8 @@ export interface Summary {
   readonly simulatedHours: number;
 }
 
-/** Just before a month ends, so that short runs cross midnight and month too. */
-const START = epochMs(Date.UTC(2026, 10, 30, 23, 58));
+/** Just before a month, a week or another day ends, so that short runs cross midnight, and often more. */
+const STARTS = [30, 30, 29, 28].map((day) => epochMs(Date.UTC(2026, 10, day, 23, 58)));
 /** Small enough that even a short run turns pages. */
 const JOURNAL_FILE_BYTES = [2_000, 40_000];
 const WRITE_OFF_TOKENS = 50;
@@ -61,7 +61,7 @@ const EVERY_RECEIPT = { keyId: null, model: null, state: null };
 
 class World {
   private readonly random: Random;
-  private readonly time = new VirtualClock(START);
+  private readonly time: VirtualClock;
   private readonly disk = new SimulatedDisk();
   private readonly database = new SimulatedDatabase();
   private readonly auditor = new Auditor();
@@ -89,10 +89,11 @@ class World {
     this.random = new Random(seed);
     this.deleting = new Random(seed + 1_000_000_007);
     this.booking = new Random(seed + 2_000_000_011);
+    this.time = new VirtualClock(new Random(seed + 5_000_000_029).pick(STARTS));
     this.relaxed = new Random(seed + 3_000_000_019).chance(0.25);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
     this.crashing = this.random.pick([0.005, 0.04]);
-    this.keys = makeKeys(this.random);
+    this.keys = makeKeys(this.random, new Random(seed + 4_000_000_007));
   }
 
   async begin(): Promise<void> {
@@ -108,13 +109,14 @@ class World {
     else if (dice < 0.36) this.credit(random.pick(this.keys).balanceId);
     else if (dice < 0.37) this.disk.mood = random.pick(["full", "read-only"] as const);
     else if (dice < 0.4) this.disk.mood = "fine";
-    else if (dice < 0.402) this.time.setBack(random.below(3_600_000));
+    else if (dice < 0.402) this.time.set(-random.below(3_600_000));
     else if (dice < 0.41) await this.pass(random.below(3_600_000));
     else await this.pass(random.below(2_000));
     await this.quiet();
     this.watch();
     if (this.booking.chance(0.1)) this.compareMemory();
     if (this.deleting.chance(0.3)) this.deleteReceipts();
+    if (this.booking.chance(0.004)) this.time.set(this.booking.below(MOST_LEAP_MS) - MOST_LEAP_MS / 4);
   }
 
   /** Lets everything end, and has it judged. */
@@ -256,6 +258,7 @@ class World {
     const ask: Asked = {
       name: `r${auditor.asks.length}`,
       key,
+      budgets: budgetsOf(key),
       prices: new Map(model.routes.map(({ host, price }) => [host.id, perToken(price!)])),
       receipt: null,
       outcome: "open",
@@ -354,6 +357,8 @@ class World {
 }
 
 const MOST_SYNC_MS = 20;
+/** The wall clock may be set by weeks. */
+const MOST_LEAP_MS = 40 * 86_400_000;
 /** What a relaxed journal told clients is synced by then. */
 const RELAXED_LOSS_MS = 1_000 + MOST_SYNC_MS;
 
@@ -536,15 +541,16 @@ const SETTINGS: Settings = {
   openTierRpm: null,
 };
 
-const BUDGETS: readonly Budget[] = ["day", "week", "month", "total"].map((window, index) => ({
+/** Small enough to be reached. */
+const BUDGETS: readonly Budget[] = (["day", "week", "month", "total"] as const).map((window, index) => ({
   id: `bud_${index}` as BudgetId,
   balanceId: "bal_0" as BalanceId,
   name: window,
-  cap: (1_500_000 * (index + 1)) as NanoUsd,
-  window: window as Budget["window"],
+  cap: (60_000 * (index + 1)) as NanoUsd,
+  window,
 }));
 
-function makeKeys(random: Random): readonly Key[] {
+function makeKeys(random: Random, budgeting: Random): readonly Key[] {
   return Array.from({ length: 6 }, (_, index) => {
     const maybe = <T>(value: T): T | null => (random.chance(0.5) ? value : null);
     const id = `key_${index}` as KeyId;
@@ -555,15 +561,20 @@ function makeKeys(random: Random): readonly Key[] {
       tpmLimit: maybe(20_000),
       dailyLimit: maybe((20_000 + random.below(200_000)) as NanoUsd),
       monthlyLimit: maybe((40_000 + random.below(300_000)) as NanoUsd),
-      budgets: index % 2 === 0 && random.chance(0.5) ? ["day", "total"] : [],
+      budgets: index % 2 === 0 && random.chance(0.5) ? someBudgets(budgeting) : [],
     });
   });
 }
 
+const someBudgets = (random: Random): string[] =>
+  BUDGETS.filter(() => random.chance(0.5)).map(({ name }) => name);
+
+const budgetsOf = (key: Key): readonly Budget[] => BUDGETS.filter(({ name }) => key.budgets.includes(name));
+
 const holderOf = (key: Key): Holder => ({
   key,
   balance: { id: key.balanceId, accountId: null, suspended: null, createdAt: 0 as EpochMs },
-  budgets: BUDGETS.filter(({ name }) => key.budgets.includes(name)),
+  budgets: budgetsOf(key),
 });
 
 const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);

@@ -159,6 +159,25 @@ test("books close although the database's disk is full, and say so", async () =>
   expect(faults).toEqual([full]);
 });
 
+test("files of the journal go although the disk has no room for a new one, which they may be in the way of", async () => {
+  const clock = new ManualClock();
+  const disk = new SimulatedDisk();
+  const books = await booksOn(clock, { disk, journalFileBytes: 1, onFault() {} });
+  books.follow(NOTHING_OPEN);
+  const first = books.journal.currentFile;
+  books.journal.append(end(1));
+  await books.journal.flushed();
+  clock.advance(1_000);
+  expect(books.journal.currentFile).toBe(first + 1);
+  books.journal.append(end(2));
+  await books.journal.flushed();
+  disk.open = () => {
+    throw new Error("ENOSPC");
+  };
+  await passed(clock, 3);
+  expect(journalFiles(disk)).toEqual([first + 1]);
+});
+
 test("a file of the journal stays while the end of a hold in it is not on the disk", async () => {
   const clock = new ManualClock();
   const disk = new SimulatedDisk();

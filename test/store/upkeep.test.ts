@@ -76,6 +76,23 @@ test("receipts are deleted, once nobody else writes", async () => {
   expect(booked()).toEqual([]);
 });
 
+test("when the thread ends with a question open, who asked is told, others can write, and the next one is answered by another thread", async () => {
+  const { db, upkeep, book, booked } = opened();
+  book("a", "b");
+  expect(await upkeep.checkpoint()).toBe(true);
+  db.run("BEGIN IMMEDIATE");
+  const waiting = upkeep.fold(2_000 as EpochMs);
+  await Bun.sleep(20);
+  (upkeep as unknown as { thread: Worker }).thread.terminate();
+  db.run("COMMIT");
+  await expect(waiting).rejects.toThrow("the database's thread has ended");
+  book("c");
+  expect(await upkeep.checkpoint()).toBe(true);
+  // What the first thread was asked may have been done or not.
+  await upkeep.fold(2_000 as EpochMs);
+  expect(booked()).toEqual([]);
+});
+
 test("whoever waits as it closes is answered, and whoever asks later is refused", async () => {
   const { upkeep, book, booked } = opened();
   book("a");
