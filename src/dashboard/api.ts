@@ -8,11 +8,13 @@ export class Api {
     private readonly credential: string | null,
     /** Of an account that has several: the one that is meant. Null: what is listed is of all of them. */
     private readonly balance: string | null = null,
+    /** Told when the credential opens nothing any more. */
+    private readonly onEnded: () => void = () => {},
   ) {}
 
   /** The same credential, for one balance of the account. */
-  on(balance: string | null): Api {
-    return new Api(this.credential, balance);
+  on(balance: string | null, onEnded = this.onEnded): Api {
+    return new Api(this.credential, balance, onEnded);
   }
 
   get<T>(path: string): Promise<T> {
@@ -44,6 +46,7 @@ export class Api {
       ...(signal === undefined ? {} : { signal }),
       cache: "no-store",
     });
+    if (response.status === 401) this.onEnded();
     if (!response.ok) throw await refusalOf(response);
     return response;
   }

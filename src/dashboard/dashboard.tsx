@@ -1,7 +1,6 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { MeAnswer, SetUpAnswer } from "./answers.ts";
-import { ApiRefusal } from "./api.ts";
 import { type Owner, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";
 import { Budgets } from "./pages/budgets.tsx";
@@ -15,7 +14,7 @@ import { ReceiptPage } from "./pages/receipt.tsx";
 import { Receipts } from "./pages/receipts.tsx";
 import { SaveSecrets } from "./pages/save-secrets.tsx";
 import { UseLink } from "./pages/sign-in.tsx";
-import { BadLink, Welcome } from "./pages/welcome.tsx";
+import { TurnedAway, Welcome } from "./pages/welcome.tsx";
 import { Choice } from "./parts/field.tsx";
 import { Frame, Head } from "./parts/frame.tsx";
 import { Loaded, Note, Problem } from "./parts/notice.tsx";
@@ -26,13 +25,13 @@ import { arrive, endVisit, hasLink, recoveryVisit, type Visit } from "./visit.ts
 /** Where somebody stands: outside until they show an owner's credential, inside from then on. */
 type Stage =
   | { readonly at: "arriving" }
-  | { readonly at: "outside"; readonly badLink: boolean }
+  | { readonly at: "outside"; readonly turnedAway: Visit["by"] | null }
   | { readonly at: "link"; readonly token: string }
   | { readonly at: "saving"; readonly made: SetUpAnswer }
   | { readonly at: "inside"; readonly visit: Visit }
   | { readonly at: "stuck"; readonly error: unknown };
 
-const OUTSIDE: Stage = { at: "outside", badLink: false };
+const OUTSIDE: Stage = { at: "outside", turnedAway: null };
 
 function Dashboard() {
   const [stage, setStage] = useState<Stage>({ at: "arriving" });
@@ -61,9 +60,9 @@ function Dashboard() {
     return () => removeEventListener("hashchange", pasted);
   }, []);
 
-  const leave = async (visit: Visit, badLink: boolean) => {
+  const leave = async (visit: Visit, turnedAway: Visit["by"] | null) => {
     secrets.clear();
-    setStage({ at: "outside", badLink });
+    setStage({ at: "outside", turnedAway });
     go("");
     // Whether or not the gateway can be told, this browser is done.
     await endVisit(visit, sessionStorage).catch(() => {});
@@ -79,7 +78,7 @@ function Dashboard() {
     case "outside":
       return (
         <>
-          {stage.badLink && <BadLink />}
+          {stage.turnedAway !== null && <TurnedAway by={stage.turnedAway} />}
           <Welcome
             onSetUp={(made) => setStage({ at: "saving", made })}
             onRecovery={(secret) => enter(recoveryVisit(sessionStorage, secret))}
@@ -103,25 +102,21 @@ function Dashboard() {
         <Inside
           visit={stage.visit}
           secrets={secrets}
-          onLeave={() => leave(stage.visit, false)}
-          onUnknown={() => leave(stage.visit, stage.visit.by === "recovery")}
+          onLeave={() => leave(stage.visit, null)}
+          onEnded={() => leave(stage.visit, stage.visit.by)}
         />
       );
   }
 }
 
-function Inside({ visit, secrets, onLeave, onUnknown }: InsideProps) {
+function Inside({ visit, secrets, onLeave, onEnded }: InsideProps) {
   const { by } = visit;
   const [balance, setBalance] = useState<string | null>(null);
-  const api = useMemo(() => visit.api.on(balance), [visit, balance]);
+  const api = useMemo(() => visit.api.on(balance, onEnded), [visit, balance]);
   const route = useRoute();
   const place = route[0] ?? "";
   // Asked for again with every page: programs spend while somebody looks.
   const me = useResource(() => api.get<MeAnswer>("v1/me"), [api, place]);
-  const unknown = me.error instanceof ApiRefusal && me.error.status === 401;
-  useEffect(() => {
-    if (unknown) onUnknown();
-  }, [unknown]);
   return (
     <Frame
       places={PLACES}
@@ -158,7 +153,7 @@ interface InsideProps {
   readonly secrets: Map<string, string>;
   readonly onLeave: () => void;
   /** The credential opens nothing, or no longer does. */
-  readonly onUnknown: () => void;
+  readonly onEnded: () => void;
 }
 
 /** For accounts that hold several balances. */

@@ -79,8 +79,12 @@ export async function identify(
 /** Methods that change nothing, and whose answers pages elsewhere cannot read. */
 const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
-/** Nothing at all that says who somebody is. */
+/**
+ * Nothing at all that says who somebody is. Who names a balance means one of their own: their session has ended, and a key on a
+ * new balance, which they would never find again, is not what they ask for.
+ */
 export const isAnonymous = (request: Request): boolean =>
+  !request.headers.has("x-gateway-balance") &&
   !request.headers.has("authorization") &&
   !request.headers.has("x-api-key") &&
   cookieSession(request) === null;

@@ -5,6 +5,7 @@ import type { Browser } from "playwright-core";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { gate } from "../fakes/gate.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
+import { ADMIN } from "../process/gateway.ts";
 import { browserMissing, launch, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("with an account", () => {
@@ -113,6 +114,24 @@ describe.skipIf(browserMissing)("with an account", () => {
     await visitor.heading("Sign in").waitFor();
     expect(await visitor.context.cookies()).toEqual([]);
     expect(visitor.complaints).toEqual([]);
+  });
+
+  test("a session that ended elsewhere makes no key that nobody owns: its owner is told, and can sign in again", async () => {
+    const owner = await Visitor.arrive(browser, gateway.url);
+    await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
+    await owner.goto(`/dashboard${mailedLink()}`);
+    await owner.button("Sign in here").click();
+    await owner.link("Keys").click();
+    await owner.button("New key").click();
+    await owner.field("Name").fill("orphan");
+    // As by signing out in another tab, or after thirty days: the browser has no cookie any more.
+    await owner.context.clearCookies();
+    await owner.button("Create key").click();
+    await owner.page.getByText("Your session has ended. Sign in again to go on.").waitFor();
+    await owner.heading("Sign in").waitFor();
+    const { json } = await gateway.send("GET", "/admin/balances?limit=200", { bearer: ADMIN });
+    expect(json.data).toHaveLength(1);
+    expect(owner.complaints).toEqual([]);
   });
 
   test("a balance that was claimed for somebody is theirs once they say so, and can be looked at alone", async () => {

@@ -62,6 +62,35 @@ describe.skipIf(browserMissing)("without an account", () => {
     await visitor.page.locator("tbody tr").waitFor();
   });
 
+  test("Stop ends the wait for an answer, sends nothing again and gives the words back", async () => {
+    const { page } = visitor;
+    let asked = 0;
+    await page.route("**/v1/chat/completions", () => {
+      asked += 1;
+    });
+    await visitor.link("Playground").click();
+    await visitor.field("Message").fill("too long a wait");
+    await page.keyboard.press("Enter");
+    await visitor.button("Stop").click();
+    await visitor.button("Send").waitFor();
+    expect(await visitor.field("Message").inputValue()).toBe("too long a wait");
+    expect(asked).toBe(1);
+    await page.unroute("**/v1/chat/completions");
+    await visitor.link("Receipts").click();
+  });
+
+  test("a dialog begins at its first field, and a closed one gives the focus back to what opened it", async () => {
+    const { page } = visitor;
+    await visitor.link("Keys").click();
+    await visitor.button("New key").focus();
+    await page.keyboard.press("Enter");
+    await page.locator("dialog :focus").waitFor();
+    expect(await page.locator(":focus").getAttribute("placeholder")).toBe("my-agent");
+    await page.keyboard.press("Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    expect(await page.locator(":focus").textContent()).toBe("New key");
+  });
+
   test("a newcomer is shown what to write into a program, and it works with the key put in", async () => {
     const { page } = visitor;
     await visitor.link("Keys").click();

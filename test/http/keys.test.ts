@@ -34,6 +34,12 @@ describe("POST /v1/keys without a header", () => {
     expect(seen.text).not.toContain("hash");
   });
 
+  test("naming a balance is no way to make another one: who means one of theirs has lost their session", async () => {
+    const { balance_id } = await house.setUp();
+    const named = await house.send("POST", "/v1/keys", { headers: { "x-gateway-balance": balance_id } });
+    expect([named.status, named.json.error.code]).toEqual([401, "missing_api_key"]);
+  });
+
   test("keeps no plaintext in the database", async () => {
     const { key, recovery_secret } = await house.setUp();
     const dump = Buffer.from(house.db.serialize()).toString("latin1");

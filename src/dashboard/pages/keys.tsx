@@ -16,7 +16,7 @@ import { useResource } from "../resource.ts";
 
 /** All keys of the balance, those that work first. */
 export function Keys() {
-  const { api, secrets } = useOwner();
+  const { api, me, secrets } = useOwner();
   const choices = useKeyChoices();
   const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
   const [creating, setCreating] = useState(false);
@@ -24,7 +24,7 @@ export function Keys() {
   const [showEnded, setShowEnded] = useState(false);
 
   const create = async (wish: KeyWish) => {
-    const made = await api.post<MintedAnswer>("v1/keys", wish);
+    const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", wish);
     secrets.set(made.id, made.key);
     setCreating(false);
     setMinted(made);
@@ -45,8 +45,10 @@ export function Keys() {
           return (
             <>
               {working.length === 0 && (
-                <Empty title="No key works">
-                  <p class="soft">Create one, or open an old one below.</p>
+                <Empty title={ended.length === 0 ? "No keys yet" : "No key works"}>
+                  <p class="soft">
+                    {ended.length === 0 ? "Create the first one." : "Create one, or open an old one below."}
+                  </p>
                 </Empty>
               )}
               <ul class="cards">{working.map(row)}</ul>

@@ -45,7 +45,7 @@ const choices = (models: readonly ModelAnswer[]): readonly (readonly [string, st
     ]);
 
 function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
-  const { api, secrets } = useOwner();
+  const { api, me, secrets } = useOwner();
   const [pasted, setPasted] = useState("");
   const use = useAction(async () => {
     const secret = pasted.trim();
@@ -54,7 +54,7 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
     onKey(secret);
   });
   const create = useAction(async () => {
-    const made = await api.post<MintedAnswer>("v1/keys", {
+    const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", {
       name: "playground",
       daily_limit_usd: PLAYGROUND_USD,
     });
@@ -182,12 +182,13 @@ function Conversation({
           }}
         />
         <div class="row">
+          {/* Were they one element, the click that stops would go on to send: its button is the other one by then. */}
           {send.busy ? (
-            <button type="button" class="quiet" onClick={() => abort.current?.abort()}>
+            <button key="stop" type="button" class="quiet" onClick={() => abort.current?.abort()}>
               Stop
             </button>
           ) : (
-            <button type="submit" class="primary" disabled={draft.trim() === ""}>
+            <button key="send" type="submit" class="primary" disabled={draft.trim() === ""}>
               Send
             </button>
           )}

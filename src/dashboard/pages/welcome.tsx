@@ -78,9 +78,14 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
   );
 }
 
-/** A recovery link that no balance knows any more. */
-export const BadLink = () => (
+/** Whose credential opens nothing, or no longer does. */
+export const TurnedAway = ({ by }: { by: Visit["by"] }) => (
   <Note tone="warn">
-    <p>The recovery secret of this link opens no balance. Check that the whole link was copied.</p>
+    <p>{TURNED_AWAY[by]}</p>
   </Note>
 );
+
+const TURNED_AWAY: Readonly<Record<Visit["by"], string>> = {
+  recovery: "The recovery secret of this link opens no balance. Check that the whole link was copied.",
+  session: "Your session has ended. Sign in again to go on.",
+};

@@ -1,12 +1,19 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
-/** A modal dialog of the browser's own, which keeps the focus inside and gives it back; Escape closes it. */
+/**
+ * A modal dialog of the browser's own, which keeps the focus inside and gives it back when it is closed, not when it is only taken
+ * away; Escape closes it.
+ */
 export function Dialog({ title, onClose, closable = true, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
-    dialog.current?.showModal();
+  // Not a passive effect: its end would come when the dialog is gone.
+  useLayoutEffect(() => {
+    const shown = dialog.current!;
+    shown.showModal();
+    shown.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    return () => shown.close();
   }, []);
   return (
     <dialog
