@@ -1,11 +1,11 @@
-import type { Host } from "../catalog/catalog.ts";
+import type { Catalog, Host } from "../catalog/catalog.ts";
 import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { doubtfulPrices, isSimulated, readConfiguration, unpricedModels } from "./config.ts";
 import { dataFolder, localUrl } from "./connection.ts";
 import { counted, type Place, show } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
-import { type Finding, ok } from "./finding.ts";
+import { type Finding, linesOf, ok } from "./finding.ts";
 import { checkHost } from "./host-check.ts";
 import { checkDisk, checkFolder, checkPort } from "./machine-checks.ts";
 import { type Progress, withProgress } from "./progress.ts";
@@ -45,7 +45,7 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
   }
   const { config } = found;
   const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
-  const asked = await askHosts(hosts, place, progress);
+  const asked = await askHosts(hosts, config.catalog, place, progress);
   progress(0, null, "asking database and mail server");
   const services = [...(await checkDatabase(config.store)), ...(await checkMail(config.smtp))];
   return [
@@ -62,12 +62,21 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
 }
 
 /** A few at a time; the findings come in the order of the hosts. */
-async function askHosts(hosts: readonly Host[], place: Place, progress: Progress): Promise<Finding[]> {
+async function askHosts(
+  hosts: readonly Host[],
+  { models }: Catalog,
+  place: Place,
+  progress: Progress,
+): Promise<Finding[]> {
+  const routes = [...models.values()].flatMap((model) => model.routes);
+  const modelsAt = (host: Host) =>
+    new Set(routes.filter((route) => route.host.id === host.id).map(({ model }) => model));
   const findings: Finding[] = [];
   for (let from = 0; from < hosts.length; from += MAX_ASKED_AT_ONCE) {
     progress(from, hosts.length, "asking hosts");
     const some = hosts.slice(from, from + MAX_ASKED_AT_ONCE);
-    findings.push(...(await Promise.all(some.map((host) => checkHost(host, place.fetch)))));
+    const found = await Promise.all(some.map((host) => checkHost(host, modelsAt(host), place.fetch)));
+    findings.push(...found.flat());
   }
   return findings;
 }
@@ -102,10 +111,3 @@ const doubts = (found: readonly string[]): Finding[] =>
     detail,
     next: "Amounts in the configuration are USD per million tokens.",
   }));
-
-const linesOf = ({ check, state, detail, next }: Finding): string[] => [
-  `${MARKS[state]} ${check}: ${detail}`,
-  ...(next === null ? [] : [`       ${next}`]),
-];
-
-const MARKS = { ok: "ok    ", warn: "warn  ", fail: "FAIL  " } as const;

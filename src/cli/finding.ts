@@ -9,3 +9,10 @@ export interface Finding {
 }
 
 export const ok = (check: string, detail: string): Finding => ({ check, state: "ok", detail, next: null });
+
+export const linesOf = ({ check, state, detail, next }: Finding): string[] => [
+  `${MARKS[state]} ${check}: ${detail}`,
+  ...(next === null ? [] : [`       ${next}`]),
+];
+
+const MARKS = { ok: "ok    ", warn: "warn  ", fail: "FAIL  " } as const;

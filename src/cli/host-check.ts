@@ -1,13 +1,18 @@
 import type { Host } from "../catalog/catalog.ts";
 import { PRESETS } from "../config/presets.ts";
-import { messageOf } from "./console.ts";
+import { messageOf, printable } from "./console.ts";
 import type { Finding } from "./finding.ts";
 
 /**
  * Whether a host can be reached and takes its key: asked for the list of its models, which costs nothing and which all
- * three languages' hosts have, or for what only a good key is told.
+ * three languages' hosts have, or for what only a good key is told. Where the list comes, `models` that it does not name
+ * are doubted: their rows may have a mistake in them.
  */
-export async function checkHost(host: Host, fetch: typeof globalThis.fetch): Promise<Finding> {
+export async function checkHost(
+  host: Host,
+  models: ReadonlySet<string>,
+  fetch: typeof globalThis.fetch,
+): Promise<Finding[]> {
   const check = `host ${host.id}`;
   const path = PRESETS.find(({ baseUrl }) => baseUrl === host.baseUrl)?.keyPath ?? "/models";
   const url = addressOf(host.baseUrl, path);
@@ -19,17 +24,45 @@ export async function checkHost(host: Host, fetch: typeof globalThis.fetch): Pro
       redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    await response.body?.cancel();
-    return { check, ...judge(response.status, host, Math.round(performance.now() - startedMs)) };
+    const answered = { check, ...judge(response.status, host, Math.round(performance.now() - startedMs)) };
+    return [answered, ...strangers(await listIn(response), models, check)];
   } catch (error) {
-    return {
-      check,
-      state: "fail",
-      detail: `cannot be reached at ${new URL(url).origin}: ${messageOf(error)}`,
-      next: "Check the address in the configuration, DNS, firewalls and the host's own status page.",
-    };
+    const detail = `cannot be reached at ${new URL(url).origin}: ${messageOf(error)}`;
+    const next = "Check the address in the configuration, DNS, firewalls and the host's own status page.";
+    return [{ check, state: "fail", detail, next }];
   }
 }
+
+/** Ids of a whole list, as all three languages' hosts have it; null where it is something else, or a page of it. */
+async function listIn(response: Response): Promise<ReadonlySet<string> | null> {
+  if (!response.ok) {
+    await response.body?.cancel();
+    return null;
+  }
+  const list = (await response.json().catch(() => null)) as {
+    data?: readonly { id?: unknown }[];
+    has_more?: boolean;
+  } | null;
+  if (!Array.isArray(list?.data) || list.data.length === 0 || list.has_more === true) return null;
+  // Google's are named models/….
+  return new Set(list.data.map(({ id }) => String(id).replace(/^models\//, "")));
+}
+
+function strangers(list: ReadonlySet<string> | null, models: ReadonlySet<string>, check: string): Finding[] {
+  const unknown = list === null ? [] : [...models].filter((model) => !list.has(model));
+  if (unknown.length === 0) return [];
+  const named = unknown.slice(0, MAX_NAMED).map(printable).join(", ");
+  return [
+    {
+      check,
+      state: "warn",
+      detail: `its list of ${list!.size} models does not have ${named}${unknown.length > MAX_NAMED ? ", …" : ""}`,
+      next: "Check `model` in the routes to it; `gateway models try` asks each once.",
+    },
+  ];
+}
+
+const MAX_NAMED = 5;
 
 const ANSWER_MS = 10_000;
 

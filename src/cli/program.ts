@@ -20,6 +20,7 @@ import { EXIT, type ExitCode } from "./failure.ts";
 import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
 import { importModels } from "./models.ts";
 import { audit, credit, listBalances, listHosts, reload, setSuspension } from "./operations.ts";
+import { tryModels } from "./trial.ts";
 import { showReceipt, showUsage } from "./usage.ts";
 
 /** Runs one command line; whatever goes wrong becomes a message and an exit code. */
@@ -151,9 +152,19 @@ function program(place: Place) {
     .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
     .addOption(jsonOption())
     .action((file, options) => checkConfig(file, options, place));
-  gateway
+  const models = gateway
     .command("models")
-    .description("Models and prices that are known of hosts.")
+    .description("Models: what is known of them, and whether they answer.");
+  models
+    .command("try")
+    .description(
+      "Ask each model once at each of its hosts; costs a few tokens each; exit code 1 when one fails.",
+    )
+    .argument("[model...]", "ids of models (default: all)")
+    .addOption(new Option("--host <id>", "only at this host; repeat it for several").argParser(several))
+    .addOption(jsonOption())
+    .action((ids, options) => tryModels(ids, options, place));
+  models
     .command("import")
     .description("Print known models as rows for gateway.yaml.")
     .addOption(

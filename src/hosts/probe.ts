@@ -3,7 +3,7 @@ import { refused } from "../errors/refusal.ts";
 import type { Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
-import { HostFault, type Transport } from "./transport.ts";
+import { HostFault, type HostReply, type Transport } from "./transport.ts";
 
 /**
  * Asks a free route for one token: it is verified when it answers and its host reports no charge. Nothing is served on
@@ -35,7 +35,7 @@ export async function probeFree(route: Route, tools: ProbeTools): Promise<boolea
   try {
     const reply = await exchange.reply;
     if (reply instanceof HostFault || reply.status !== 200) return false;
-    const answer = await readWhole(reply.read.bind(reply));
+    const answer = await readShort(reply);
     return (
       answer !== null && pair.readReply(answer, request, PROBED).kind === "reply" && !reportsCharge(answer)
     );
@@ -63,12 +63,13 @@ const PROBES: Record<SurfaceName, object> = {
   messages: { model: "probe", max_tokens: 1, messages: [{ role: "user", content: "Hi" }] },
 };
 
-async function readWhole(read: () => unknown): Promise<Uint8Array | null> {
+/** The whole of an answer that cannot be long; null where it breaks off or is. */
+export async function readShort(reply: HostReply): Promise<Uint8Array | null> {
   const chunks: Uint8Array[] = [];
   for (let length = 0; length <= MAX_PROBE_BYTES; ) {
-    const next = await read();
+    const next = await reply.read();
     if (next === null) return Buffer.concat(chunks);
-    if (!(next instanceof Uint8Array)) return null;
+    if (next instanceof HostFault) return null;
     chunks.push(next);
     length += next.length;
   }

@@ -1,5 +1,5 @@
-import type { Model, Route, SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Model, Quirks, SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
 
@@ -12,12 +12,22 @@ export function sayTo(
   { model, route, hostSurface }: Stop,
   wording: Wording,
 ): Said | Refusal {
-  const stream = request.stream || takesLong(request, model, route, wording);
+  const quirks = route.quirks ?? route.host.quirks;
+  if (request.stream && quirks.noStream === true) {
+    return refuse(
+      "invalid_request",
+      `No host of ${model.id} can stream. Send the request without \`stream\`.`,
+      {
+        param: "stream",
+      },
+    );
+  }
+  const stream = request.stream || takesLong(request, model, quirks, wording);
   const target = {
     model: route.model,
     stream,
     publicModel: model.id,
-    quirks: route.quirks ?? route.host.quirks,
+    quirks,
     maxOutputTokens: wording.outputCeiling,
     defaultMaxOutputTokens: Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens),
   };
@@ -63,8 +73,7 @@ function sayIn(
  * An unstreamed answer shows nothing before its end, so the wait for its first token would be the wait for all of it, and
  * a long one would never come. Where it may be long, the host is asked to stream, and the answer is put together here.
  */
-function takesLong(request: GenerationRequest, model: Model, route: Route, wording: Wording): boolean {
-  const quirks = route.quirks ?? route.host.quirks;
+function takesLong(request: GenerationRequest, model: Model, quirks: Quirks, wording: Wording): boolean {
   const ceiling =
     request.maxOutputTokens ??
     wording.outputCeiling ??

@@ -152,7 +152,8 @@ export class Trial {
         const first = held.length === 1 ? bytes : Buffer.concat(held);
         return new Opened(this.stop, this.said.body.omitted, source.takeBody(), judge, first, this.exchange!);
       }
-      if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
+      if (judge.fault !== null)
+        return { kind: "refused", message: isJson(source) ? NOT_A_STREAM : judge.fault.kept };
       if (next === null || judge.terminal !== null)
         return { kind: "refused", message: "the stream ended without a token" };
     }
@@ -332,6 +333,10 @@ const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 421, 425, 499, 504, 
 const OVERLOAD_STATUSES = new Set([408, 429, 498, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */
 const REST_STATUSES = new Set([429, 503]);
+
+const isJson = ({ headers }: HostReply): boolean =>
+  headers.get("content-type")?.startsWith("application/json") === true;
+const NOT_A_STREAM = "it answered with JSON and not with a stream";
 
 const isEventStream = ({ headers }: HostReply): boolean =>
   headers.get("content-type")?.includes("event-stream") === true;

@@ -25,7 +25,7 @@ const host = Bun.serve({
     if (pathname === "/moved/models") return Response.redirect("http://127.0.0.1:1/stolen", 307);
     if (pathname !== "/v1/models") return new Response("nothing", { status: 404 });
     const good = request.headers.get("authorization") === "Bearer good-key";
-    return Response.json({ data: [] }, { status: good ? 200 : 401 });
+    return Response.json({ data: [{ id: "m" }, { id: "models/n" }] }, { status: good ? 200 : 401 });
   },
 });
 afterAll(() => host.stop(true));
@@ -280,6 +280,111 @@ describe("the progress bar", () => {
 
   test.each(bars)("%p of %p in %p columns", (done, total, columns, drawn) => {
     expect(bar(done, total, "asking h", columns)).toBe(drawn);
+  });
+});
+
+test("doctor doubts a model that the host's own list does not have", async () => {
+  configure(
+    configured("v1", "good-key").replace(
+      "model: m }",
+      "model: m }, { host: h, model: n }, { host: h, model: mm }",
+    ),
+  );
+  const { out, code } = await gateway(["doctor"], { PORT: freePort() }, folder);
+  expect(code).toBe(0);
+  expect(out).toContain("warn   host h: its list of 2 models does not have mm\n");
+});
+
+describe("models try", () => {
+  const REPLY = {
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, message: { role: "assistant", content: "Hi." }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  };
+  const chunk = (rest: object) =>
+    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", ...rest })}\n\n`;
+  const HALF = chunk({
+    choices: [{ index: 0, delta: { role: "assistant", content: "Hi." }, finish_reason: null }],
+  });
+  const WORDS = HALF + chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+  const USAGE = chunk({ choices: [], usage: REPLY.usage });
+  const stream = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
+  const refusal = (status: number, message: string) => Response.json({ error: { message } }, { status });
+
+  /** By the model's name at the host. */
+  const ANSWERS: Record<string, () => Response> = {
+    good: () => stream(`${WORDS}${USAGE}data: [DONE]\n\n`),
+    uncounted: () => stream(`${WORDS}data: [DONE]\n\n`),
+    broken: () => stream(HALF),
+    whole: () => Response.json(REPLY),
+    gone: () => refusal(404, "The model `gone` does not exist"),
+    picky: () => refusal(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+    keyless: () => refusal(401, "No such key: top-secret"),
+  };
+  const provider = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      if (!request.url.endsWith("/v1/chat/completions")) return new Response("nothing", { status: 404 });
+      return ANSWERS[((await request.json()) as { model: string }).model]!();
+    },
+  });
+  afterAll(() => provider.stop(true));
+
+  const serving = (names: readonly string[], more = ""): string => `
+hosts:
+  - { id: h, base_url: "http://127.0.0.1:${provider.port}/v1", speaks: [chat.completions]${more} }
+models:${names
+    .map(
+      (name) => `
+  - { id: test/${name}, context_length: 1000, max_output_tokens: 100, price: { input: 1, output: 2 }, routes: [{ host: h, model: ${name} }] }`,
+    )
+    .join("")}
+`;
+
+  const OUTCOMES: [name: string, state: string, detail: RegExp, next: RegExp | null][] = [
+    ["good", "ok", /^streams, first token in \d+ ms$/, null],
+    ["uncounted", "warn", /but reports no usage$/, /counted by the gateway/],
+    ["broken", "fail", /without its end mark/, null],
+    ["whole", "fail", /^answers whole although/, /no_stream: true/],
+    ["gone", "fail", /^answers 404: The model `gone` does not exist$/, /`model` \(gone\)/],
+    ["picky", "fail", /^answers 400: Unsupported parameter/, /max_completion_tokens: true/],
+    ["keyless", "fail", /^answers 401: No such key: …$/, /api_key/],
+  ];
+
+  test("asks each model once, and says of each how it answers and what to change", async () => {
+    configure(
+      serving(
+        OUTCOMES.map(([name]) => name),
+        ", api_key: top-secret",
+      ),
+    );
+    const { out, err, code } = await gateway(["models", "try", "--json"], {}, folder);
+    expect(code).toBe(1);
+    expect(err).toContain("5 of 7 trials failed");
+    const { findings } = JSON.parse(out);
+    for (const [at, [name, state, detail, next]] of OUTCOMES.entries()) {
+      expect(findings[at]).toMatchObject({ check: `test/${name} at h, chat.completions`, state });
+      expect(findings[at].detail).toMatch(detail);
+      if (next === null) expect(findings[at].next).toBeNull();
+      else expect(findings[at].next).toMatch(next);
+    }
+  });
+
+  test("can be asked about some models, and knows a host that cannot stream", async () => {
+    configure(serving(["good", "whole"], ", quirks: { no_stream: true }"));
+    const { out, code } = await gateway(["models", "try", "test/whole"], {}, folder);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ok {5}test\/whole at h, chat\.completions: answers whole in \d+ ms\n$/);
+  });
+
+  test("says when there is nothing to try", async () => {
+    configure(serving(["good"]));
+    const { err, code } = await gateway(["models", "try", "test/other"], {}, folder);
+    expect([code, err.includes("no such model has a route")]).toEqual([2, true]);
   });
 });
 

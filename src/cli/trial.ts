@@ -1,0 +1,148 @@
+import type { Catalog, Route, SurfaceName } from "../catalog/catalog.ts";
+import { formatProblems } from "../config/problem.ts";
+import { Destinations } from "../hosts/destination.ts";
+import { http1Transport } from "../hosts/http1-transport.ts";
+import { checkRoute, type RouteCheck } from "../hosts/route-check.ts";
+import { pairing, SURFACES } from "../surfaces/surfaces.ts";
+import { systemClock } from "../units/clock.ts";
+import { isSimulated, readConfiguration } from "./config.ts";
+import { counted, type Place, printable, show } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+import { type Finding, linesOf, ok } from "./finding.ts";
+import { withProgress } from "./progress.ts";
+
+export interface TrialOptions {
+  readonly json: boolean;
+  /** Ids of hosts; absent: all. */
+  readonly host?: readonly string[] | undefined;
+}
+
+/**
+ * Asks each model once at each host that it has a route to, in each language that the host is said to speak: whether a
+ * customer would be served. No gateway has to run. The operator pays the hosts a few tokens for each.
+ */
+export async function tryModels(ids: readonly string[], options: TrialOptions, place: Place): Promise<void> {
+  const found = await readConfiguration(undefined, place);
+  if (Array.isArray(found)) throw new Failure(EXIT.found, formatProblems(found));
+  const trials = trialsOf(found.config.catalog, ids, options.host);
+  if (trials.length === 0) {
+    throw new Failure(
+      EXIT.usage,
+      "no such model has a route to such a host",
+      "`gateway config check` says what is configured; the simulated host needs no trial.",
+    );
+  }
+  const findings = await withProgress(place, async (progress) => {
+    const made: Finding[] = [];
+    const transport = http1Transport({ clock: systemClock, onFault: () => {} });
+    const tools = {
+      transport,
+      destinations: new Destinations(SURFACES),
+      clock: systemClock,
+      surfaces: SURFACES,
+      pairing,
+    };
+    for (let from = 0; from < trials.length; from += MAX_AT_ONCE) {
+      progress(from, trials.length, "asking models");
+      const some = trials.slice(from, from + MAX_AT_ONCE);
+      const checks = await Promise.all(some.map(({ route, spoken }) => checkRoute(route, spoken, tools)));
+      made.push(...checks.map((check, at) => findingOf(some[at]!, check)));
+    }
+    transport.close();
+    return made;
+  });
+  const bad = findings.filter(({ state }) => state === "fail");
+  show(place, options.json, { ok: bad.length === 0, findings }, findings.flatMap(linesOf));
+  if (bad.length > 0)
+    throw new Failure(EXIT.found, `${bad.length} of ${counted(findings.length, "trial")} failed`);
+}
+
+/** Of hosts that charge for it, and that would call more a burst. */
+const MAX_AT_ONCE = 4;
+
+interface Trial {
+  readonly model: string;
+  readonly route: Route;
+  readonly spoken: SurfaceName;
+}
+
+/** A model that a host serves under two ids is asked once. */
+function trialsOf(
+  { models }: Catalog,
+  ids: readonly string[],
+  hosts: readonly string[] | undefined,
+): Trial[] {
+  const found = new Map<string, Trial>();
+  for (const { id, routes } of models.values()) {
+    if (ids.length > 0 && !ids.includes(id)) continue;
+    for (const route of routes) {
+      const { host, model } = route;
+      if (isSimulated(host) || (hosts !== undefined && !hosts.includes(host.id))) continue;
+      for (const spoken of host.speaks) {
+        const name = `${host.id}\n${model}\n${spoken}`;
+        if (!found.has(name)) found.set(name, { model: id, route, spoken });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+function findingOf({ model, route: { host, model: hostModel }, spoken }: Trial, check: RouteCheck): Finding {
+  const name = `${model} at ${host.id}, ${spoken}`;
+  switch (check.kind) {
+    case "whole":
+      return ok(name, `answers whole in ${Math.round(check.ms)} ms`);
+    case "streamed": {
+      const { firstTokenMs, usage } = check;
+      const first =
+        firstTokenMs === null ? "no token of its answer" : `first token in ${Math.round(firstTokenMs)} ms`;
+      if (usage) return ok(name, `streams, ${first}`);
+      return {
+        check: name,
+        state: "warn",
+        detail: `streams, ${first}, but reports no usage`,
+        next: "Its tokens are counted by the gateway, which may differ from what the host charges.",
+      };
+    }
+    case "unstreamed":
+      return {
+        check: name,
+        state: "fail",
+        detail: "answers whole although it was asked to stream",
+        next: "Set `quirks: { no_stream: true }` on the host or the route: it then serves unstreamed requests alone.",
+      };
+    case "failed": {
+      const said = printable(
+        host.apiKey === null ? check.message : check.message.replaceAll(host.apiKey, "…"),
+      );
+      return {
+        check: name,
+        state: "fail",
+        detail: check.status === null ? said : `answers ${check.status}: ${said}`,
+        next: adviceOf(check, hostModel),
+      };
+    }
+  }
+}
+
+/** For what most often is the matter with a row. */
+function adviceOf(
+  { status, message }: Extract<RouteCheck, { kind: "failed" }>,
+  model: string,
+): string | null {
+  if (status === 401 || status === 403)
+    return "Check the host's `api_key` and `auth`, and what the key may call.";
+  if (status === 404)
+    return `Check \`model\` (${printable(model)}), \`speaks\`, and that \`base_url\` ends where the endpoint's path begins.`;
+  if (status === 402 || status === 429) return "Its credit, quota or rate limit is used up.";
+  // What it says in an answer that it began is no verdict on the request.
+  if (status !== 400 && status !== 422) return null;
+  const quirk = ADVISED.find(([sign]) => sign.test(message))?.[1];
+  return quirk === undefined ? null : `Try \`quirks: { ${quirk}: true }\` on the host or the route.`;
+}
+
+const ADVISED: readonly (readonly [RegExp, string])[] = [
+  [/max_completion_tokens/, "max_completion_tokens"],
+  [/stream_options|include_usage/, "no_stream_options"],
+  [/\bstream/i, "no_stream"],
+];
