@@ -1,5 +1,5 @@
 import { type AuditAnswer, type BalanceRow, type HostRow, limitInForce } from "../dashboard/admin/answers.ts";
-import { adminClient } from "./client.ts";
+import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
 import { counted, type Place, pairs, printable, show, table } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
@@ -117,12 +117,15 @@ function usd(nano: string): string {
 const NANO = 1_000_000_000n;
 
 export async function listBalances(
-  options: OperationOptions & { readonly limit: number },
+  options: OperationOptions & { readonly limit: number; readonly below?: number | undefined },
   place: Place,
 ): Promise<void> {
   const client = adminClient(options, place);
+  const { below } = options;
   const { rows, more } = await withProgress(place, (progress) =>
-    client.all<BalanceRow>("/admin/balances", options.limit, (count) => progress(count, null, "balances")),
+    below === undefined
+      ? client.all<BalanceRow>("/admin/balances", options.limit, (count) => progress(count, null, "balances"))
+      : lowBalances(client, below, options.limit, (count) => progress(count, null, "balances")),
   );
   show(place, options.json, { data: rows, has_more: more }, [
     ...table(
@@ -140,6 +143,18 @@ export async function listBalances(
     ),
     ...(more ? [`… more: ask for them with --limit above ${options.limit}`] : []),
   ]);
+}
+
+/** Those that were credited and have so little left. */
+async function lowBalances(client: Client, below: number, most: number, onPage: (rows: number) => void) {
+  const low: BalanceRow[] = [];
+  let read = 0;
+  for await (const page of client.pages<BalanceRow>("/admin/balances")) {
+    low.push(...page.filter((row) => row.balance_usd !== 0 && row.available_usd < below));
+    onPage((read += page.length));
+    if (low.length > most) break;
+  }
+  return { rows: low.slice(0, most), more: low.length > most };
 }
 
 /** A file with a mistake is refused whole; what the gateway says of it is the failure's message. */

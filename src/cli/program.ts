@@ -102,6 +102,9 @@ function program(place: Place) {
   connected("balances")
     .description("List balances, newest first.")
     .addOption(limitOption())
+    .addOption(
+      new Option("--below <usd>", "only those with less than this left of their credit").argParser(amountUsd),
+    )
     .action((options) => listBalances(options, place));
   connected("credit")
     .description("Add prepaid credit, once for each idempotency key.")

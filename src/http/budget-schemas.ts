@@ -47,6 +47,17 @@ export const BUDGETS = {
     body: ChangedBudget,
     answers: { 200: BudgetAnswer },
   },
+  listForOperator: {
+    summary: "Lists the budgets of any balance",
+    who: ["admin"],
+    answers: { 200: listOf(BudgetAnswer) },
+  },
+  changeForOperator: {
+    summary: "Changes the cap or window of any balance's budget",
+    who: ["admin"],
+    body: ChangedBudget,
+    answers: { 200: BudgetAnswer },
+  },
   drop: {
     summary: "Removes a budget that no key draws from",
     who: ["owner"],

@@ -5,6 +5,8 @@ import type { Balance, Budget } from "../keys/key.ts";
 import { isoTime } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { windowAt } from "../units/window.ts";
+import { balanceNamed } from "./admin-balances.ts";
+import { guarded } from "./admin-token.ts";
 import { readJson } from "./body.ts";
 import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "./budget-schemas.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -22,17 +24,36 @@ export const budgetEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/v1/budgets/:name", about: BUDGETS.show, handle: owned(show) },
   { method: "PATCH", path: "/v1/budgets/:name", about: BUDGETS.change, handle: owned(change) },
   { method: "DELETE", path: "/v1/budgets/:name", about: BUDGETS.drop, handle: owned(drop) },
+  // For a user who is refused by a cap of their own and asks why: they may not be there to raise it.
+  {
+    method: "GET",
+    path: "/admin/balances/:id/budgets",
+    about: BUDGETS.listForOperator,
+    handle: operated(list),
+  },
+  {
+    method: "PATCH",
+    path: "/admin/balances/:id/budgets/:name",
+    about: BUDGETS.changeForOperator,
+    handle: operated(change),
+  },
 ];
 
-type OwnersHandle = (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
+type HandleOf = (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
 
-function owned(handle: OwnersHandle): Endpoint["handle"] {
+function owned(handle: HandleOf): Endpoint["handle"] {
   return async (exchange, deps) => {
     const who = await identify(exchange, deps);
     if (refused(who)) return who;
     return who.kind === "key" ? ownersOnly("see or change budgets") : handle(who.balance, exchange, deps);
   };
 }
+
+const operated = (handle: HandleOf): Endpoint["handle"] =>
+  guarded(async (exchange, deps) => {
+    const balance = await balanceNamed(exchange.params.id, deps);
+    return refused(balance) ? balance : handle(balance, exchange, deps);
+  });
 
 async function list(balance: Balance, _: Exchange, deps: HttpDeps): Promise<Reply> {
   const budgets = await budgetsOf(balance, deps);

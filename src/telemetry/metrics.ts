@@ -175,7 +175,7 @@ function houseMetrics(house: MeasuredHouse): Metric[] {
     one("gateway_bodies_waiting", "Large request bodies that wait for memory.", bodies.waiting),
     one("gateway_open_holds", "Reservations that are not settled yet.", ledger.openHolds),
     one(
-      "gateway_loss_usd",
+      "gateway_loss_usd_total",
       "Delivered beyond what was held, since start.",
       usdFromNano(ledger.lost),
       COUNTER,
@@ -183,7 +183,7 @@ function houseMetrics(house: MeasuredHouse): Metric[] {
     one("gateway_journal_healthy", "1 while records become durable.", journal.healthy ? 1 : 0, {
       together: "least",
     }),
-    one("gateway_journal_syncs", "Syncs of the journal since start.", journal.syncs, COUNTER),
+    one("gateway_journal_syncs_total", "Syncs of the journal since start.", journal.syncs, COUNTER),
     one("gateway_journal_undurable", "Records that are not durable yet.", journal.undurable),
     one(
       "gateway_journal_unapplied",

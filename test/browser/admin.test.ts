@@ -69,6 +69,22 @@ models:
     expect(json.key).toMatchObject({ daily_limit_usd: 80, rpm_limit: 60, allowed_models: null });
   });
 
+  test("raises a budget that its owner has set", async () => {
+    await gateway.send("POST", "/v1/budgets", {
+      bearer: customer.recovery_secret,
+      json: { name: "crew", cap_usd: 3, window: "week" },
+    });
+    await operator.link("Balances").click();
+    await operator.link(customer.balance_id).click();
+    await operator.button("Change crew").click();
+    expect(await operator.button("Delete").count()).toBe(0);
+    await operator.field("Cap in dollars").fill("40");
+    await operator.button("Save").click();
+    await operator.page.getByText("of $40.00").waitFor();
+    const { json } = await gateway.send("GET", "/v1/budgets/crew", { bearer: customer.recovery_secret });
+    expect(json).toMatchObject({ cap_usd: 40, window: "week" });
+  });
+
   test("finds the receipt that a customer reports, and the way from it to the customer's other requests", async () => {
     const asked = await gateway.chat(customer.key, { model: "sim/echo" });
     await operator.link("Balances").click();

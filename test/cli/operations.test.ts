@@ -117,6 +117,17 @@ describe("credit", () => {
     expect(listed).toMatchObject({ balance_usd: 11.25, live_keys: 1, suspended: null });
   });
 
+  test("that is nearly used up is found, and a balance that never had any is not", async () => {
+    const low = await running.keyWith(0.75);
+    const high = await running.keyWith(9);
+    const never = await running.keyWith(0);
+    const { data } = await json("balances", "--below", "1");
+    const ids = data.map(({ id }: { id: string }) => id);
+    expect(ids).toContain(low.balance_id);
+    expect(ids).not.toContain(high.balance_id);
+    expect(ids).not.toContain(never.balance_id);
+  });
+
   test("that may have been lost on the way says how to repeat it safely", async () => {
     const run = await gateway(["credit", "bal_x", "5"], {
       GATEWAY_URL: "http://127.0.0.1:1",

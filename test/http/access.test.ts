@@ -93,6 +93,8 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["GET", "/admin/balances/{balance}", undefined, admin()],
   ["GET", "/admin/balances/{balance}/keys", undefined, admin()],
   ["GET", "/admin/balances/{balance}/receipts", undefined, admin()],
+  ["GET", "/admin/balances/{balance}/budgets", undefined, admin()],
+  ["PATCH", "/admin/balances/{balance}/budgets/team", { cap_usd: 3 }, admin()],
   ["GET", "/admin/receipts/{receipt}", undefined, admin()],
   ["POST", "/admin/keys", { name: "theirs" }, admin().map((is) => (is === "200" ? "201" : is))],
   ["GET", "/admin/keys/{key}", undefined, admin()],

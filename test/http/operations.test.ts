@@ -35,6 +35,23 @@ describe("GET /v1/me", () => {
 });
 
 describe("budgets", () => {
+  test("are seen and raised by the operator, of the balance that is named and of no other", async () => {
+    const [mine, theirs] = [await house.setUp(), await house.setUp()];
+    const body = { name: "team", cap_usd: 1, window: "day" };
+    for (const { recovery_secret: bearer } of [mine, theirs]) {
+      await house.send("POST", "/v1/budgets", { bearer, body });
+    }
+    const path = `/admin/balances/${mine.balance_id}/budgets`;
+    const raised = await house.send("PATCH", `${path}/team`, { bearer: ADMIN_TOKEN, body: { cap_usd: 20 } });
+    expect(raised.json).toMatchObject({ ...body, cap_usd: 20 });
+    const { json } = await house.send("GET", path, { bearer: ADMIN_TOKEN });
+    expect(json.data).toEqual([raised.json]);
+    const other = await house.send("GET", "/v1/budgets/team", { bearer: theirs.recovery_secret });
+    expect(other.json.cap_usd).toBe(1);
+    const nowhere = await house.send("GET", "/admin/balances/bal_none/budgets", { bearer: ADMIN_TOKEN });
+    expect(nowhere.json.error).toMatchObject({ code: "invalid_request", param: "id" });
+  });
+
   test("are created, named by keys, changed, and dropped once no key draws from them", async () => {
     const { id, recovery_secret: bearer } = await house.setUp();
     const body = { name: "team", cap_usd: 12.5, window: "week" };

@@ -11,6 +11,7 @@ import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
 import type { BalanceRow, Decision } from "./answers.ts";
+import { BalanceBudgets } from "./budgets.tsx";
 import { KeyRow } from "./key-row.tsx";
 import { useOperator } from "./operator.ts";
 
@@ -101,6 +102,7 @@ export function Balance({ id }: { id: string }) {
           )}
         </Loaded>
       </section>
+      <BalanceBudgets id={id} />
       <section aria-labelledby="receipts">
         <h2 id="receipts">Requests</h2>
         <ReceiptPages
