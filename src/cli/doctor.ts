@@ -7,7 +7,7 @@ import { counted, type Place, show } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { type Finding, linesOf, ok } from "./finding.ts";
 import { checkHost } from "./host-check.ts";
-import { checkDisk, checkFolder, checkPort } from "./machine-checks.ts";
+import { checkAdminToken, checkDisk, checkFolder, checkPort } from "./machine-checks.ts";
 import { type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
 
@@ -35,7 +35,7 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
     !Array.isArray(found) && isDiskless(found.config)
       ? []
       : [checkFolder(folder, running.gateway), checkDisk(folder)];
-  const machine = [...disk, running.finding];
+  const machine = [...disk, running.finding, ...checkAdminToken(place.env.GATEWAY_ADMIN_TOKEN)];
   if (Array.isArray(found)) {
     const detail = formatProblems(found);
     return [

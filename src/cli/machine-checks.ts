@@ -48,6 +48,21 @@ async function listenable(url: string): Promise<{ readonly finding: Finding }> {
   }
 }
 
+/** Nothing where the gateway makes the token itself. */
+export function checkAdminToken(token: string | undefined): Finding[] {
+  if (!token || token.length >= LEAST_TOKEN_LENGTH) return [];
+  return [
+    {
+      check: "admin token",
+      state: "warn",
+      detail: `GATEWAY_ADMIN_TOKEN has ${token.length} characters: whoever guesses it can credit any balance`,
+      next: "Set a random one, such as `openssl rand -hex 32` prints, or none: the gateway then makes one.",
+    },
+  ];
+}
+
+const LEAST_TOKEN_LENGTH = 24;
+
 /** `running`: a gateway serves at the configured address, and most likely it is the one that holds the folder. */
 export function checkFolder(path: string, running: boolean): Finding {
   const check = "data folder";

@@ -21,9 +21,9 @@ const money = (amount: number, digits: number): string =>
     maximumFractionDigits: digits,
   })}`;
 
-/** A price per million tokens. */
+/** A price per million tokens, with every digit that the operator gave it. */
 export const perMillion = (price: number): string =>
-  `$${price.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 })}`;
+  `$${price.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 9 })}`;
 
 export const count = (number: number): string => number.toLocaleString("en");
 

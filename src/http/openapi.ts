@@ -69,7 +69,7 @@ export interface Answer {
 type MediaTypes = Readonly<Record<string, { readonly schema: unknown }>>;
 
 const DESCRIPTION =
-  "Every error is an object with message, type, code and param; the message ends with the address of its code in the errors reference. The header x-gateway-receipt of every answer under /v1 carries the receipt id. Amounts are in USD, times in ISO 8601. A session acts on its account's first balance, or on the one that the header x-gateway-balance names. Clients whose base address must not end with /v1 may send /v1/v1/….";
+  "Every error is an object with message, type, code and param; the message ends with the address of its code in the errors reference. The header x-gateway-receipt of every answer under /v1 carries the receipt id. Amounts are in USD, times in ISO 8601. A session acts on its account's first balance, or on the one that the header x-gateway-balance names. A path that begins with /v1/v1/ is answered as the one without the first /v1, for clients that append it themselves.";
 
 const SECURITY = {
   key: { type: "http", scheme: "bearer", description: "An API key, or-live-…" },

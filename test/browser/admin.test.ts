@@ -96,6 +96,14 @@ models:
     await operator.page.locator("td.when").first().waitFor();
   });
 
+  test("finds whose key it is that somebody found", async () => {
+    await operator.link("Balances").click();
+    await operator.field("Find").fill(customer.key);
+    await operator.button("Open").click();
+    await operator.button("Add credit").waitFor();
+    expect(operator.page.url()).toEndWith(`#/balances/${customer.balance_id}`);
+  });
+
   test("is told that nobody has signed in with an address", async () => {
     await operator.link("Balances").click();
     await operator.field("Find").fill("nobody@example.com");

@@ -283,6 +283,16 @@ describe("the progress bar", () => {
   });
 });
 
+test("doctor doubts an admin token that could be guessed, and does not show it", async () => {
+  configure(configured("v1", "good-key"));
+  const doubts = async (token: string) =>
+    (await gateway(["doctor"], { PORT: freePort(), GATEWAY_ADMIN_TOKEN: token }, folder)).out;
+  const short = await doubts("hunter2");
+  expect(short).toContain("warn   admin token: GATEWAY_ADMIN_TOKEN has 7 characters");
+  expect(short).not.toContain("hunter2");
+  expect(await doubts("f0a1".repeat(8))).not.toContain("admin token");
+});
+
 test("doctor doubts a model that the host's own list does not have", async () => {
   configure(
     configured("v1", "good-key").replace(

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Api, List } from "../api.ts";
+import { Api, type List } from "../api.ts";
 import { moment, usd } from "../format.ts";
 import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -87,9 +87,14 @@ function Find() {
   );
 }
 
-/** The pages that something stands for that a user writes to the operator: an id, a mail address or a wallet. */
+/** The pages that something stands for that a user writes to the operator: an id, a mail address, a wallet, or a key that leaked. */
 async function placesOf(text: string, api: Api): Promise<readonly string[]> {
   const id = encodeURIComponent(text);
+  // A whole key, as somebody who found it reports it; it tells of itself alone.
+  if (text.startsWith("or-live-")) {
+    const me = new Api(text).get<{ balance_id: string }>("v1/me");
+    return [`balances/${(await me).balance_id}`];
+  }
   if (text.startsWith("rcpt_")) return [`receipts/${id}`];
   if (text.startsWith("key_")) {
     return [`balances/${(await api.get<{ balance_id: string }>(`admin/keys/${id}`)).balance_id}`];

@@ -136,7 +136,10 @@ function FirstTokens({ of: { routes } }: { of: UsageAnswer }) {
               </span>
               <span>
                 {milliseconds(p50!)} <span class="soft">· {milliseconds(p95!)}</span>
-                <span class="unseen"> over {requests} requests</span>
+                <span class="unseen">
+                  {" "}
+                  over {requests} {requests === 1 ? "request" : "requests"}
+                </span>
               </span>
             </div>
             <div class="range" aria-hidden="true">
