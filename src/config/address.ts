@@ -18,6 +18,14 @@ export function readAddress(text: string | undefined, path: Path, report: Report
   return null;
 }
 
+/** A link that a customer may follow: a page as above, or a mailbox. */
+export function readContact(text: string | undefined, path: Path, report: Report): string | null {
+  if (text?.startsWith("mailto:") !== true) return readAddress(text, path, report);
+  if (/^mailto:[^\s@?]+@[^\s@?]+$/.test(text)) return text;
+  report(path, describe(text), "mailto: and an email address");
+  return null;
+}
+
 function withoutEndSlash(address: string): string {
   const query = address.indexOf("?");
   const end = query === -1 ? address.length : query;

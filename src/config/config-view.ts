@@ -21,6 +21,7 @@ export function configView(config: Config, links: Links): object {
     base_url: links.baseUrl,
     dashboard_url: links.dashboardUrl,
     status_url: links.statusUrl,
+    contact: config.contact,
     hosts: [...catalog.hosts.values()].map(hostRow),
     models: [...catalog.models.values()].map(modelRow),
     auto: Object.fromEntries(catalog.auto),

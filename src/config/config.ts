@@ -14,6 +14,8 @@ export interface Config {
   readonly baseUrl: string | null;
   readonly dashboardUrl: string | null;
   readonly statusUrl: string | null;
+  /** Where customers reach the operator: a page, or `mailto:` and an address. */
+  readonly contact: string | null;
   readonly catalog: Catalog;
   /** Limits that a new key gets. */
   readonly defaults: { readonly accountless: DefaultLimits; readonly account: DefaultLimits };

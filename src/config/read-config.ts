@@ -1,6 +1,6 @@
 import { Networks } from "../http/networks.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
-import { readAddress } from "./address.ts";
+import { readAddress, readContact } from "./address.ts";
 import type { Config, DefaultLimits, StoreConfig } from "./config.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { FoundHosts } from "./found-hosts.ts";
@@ -26,6 +26,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
     baseUrl: baseUrl(rows.base_url, report),
     dashboardUrl: readAddress(rows.dashboard_url, ["dashboard_url"], report),
     statusUrl: readAddress(rows.status_url, ["status_url"], report),
+    contact: readContact(rows.contact, ["contact"], report),
     catalog: readCatalog(rows, found, report),
     defaults: {
       accountless: limits(defaults.accountless, DEFAULTS.accountless, ["defaults", "accountless"], report),

@@ -137,6 +137,7 @@ export const FileSchema = Type.Object(
     base_url: Type.Optional(text("an http:// or https:// address")),
     dashboard_url: Type.Optional(text("an http:// or https:// address")),
     status_url: Type.Optional(text("an http:// or https:// address")),
+    contact: Type.Optional(text("an http://, https:// or mailto: address")),
     hosts: Type.Optional(list(Host, "a list of at least one host")),
     models: Type.Optional(list(Model, "a list of at least one model")),
     auto: Type.Optional(

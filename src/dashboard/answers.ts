@@ -40,6 +40,8 @@ export interface MeAnswer {
   readonly suspended: string | null;
   readonly open_tier: { readonly limit: number; readonly used: number; readonly resets_at: string };
   readonly account: AccountAnswer | null;
+  /** Where the operator is reached: an address of a page, or of a mailbox with `mailto:`. */
+  readonly contact: string | null;
 }
 
 export interface AccountAnswer {

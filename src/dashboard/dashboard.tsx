@@ -15,6 +15,7 @@ import { Receipts } from "./pages/receipts.tsx";
 import { SaveSecrets } from "./pages/save-secrets.tsx";
 import { UseLink } from "./pages/sign-in.tsx";
 import { TurnedAway, Welcome } from "./pages/welcome.tsx";
+import { Operator } from "./parts/contact.tsx";
 import { Choice } from "./parts/field.tsx";
 import { Frame, Head } from "./parts/frame.tsx";
 import { Loaded, Note, Problem } from "./parts/notice.tsx";
@@ -177,15 +178,15 @@ interface BalancesProps {
 }
 
 /** What somebody should know on every page. */
-function Notices({ of: { suspended, account }, place }: { of: MeAnswer; place: string }) {
+function Notices({ of: { suspended, account, contact }, place }: { of: MeAnswer; place: string }) {
   const claims = account?.claims ?? [];
   return (
     <>
       {suspended !== null && (
         <Note tone="warn">
           <p>
-            This balance is suspended ({suspended.replaceAll("_", " ")}): requests are refused. Contact the
-            operator of this gateway.
+            This balance is suspended ({suspended.replaceAll("_", " ")}): requests are refused. Contact{" "}
+            <Operator contact={contact} />.
           </p>
         </Note>
       )}

@@ -76,6 +76,8 @@ export interface HttpSettings {
   readonly accountlessKeysPerAddressPerHour: number;
   /** How many days receipts are kept; null for ever. */
   readonly receiptDays: number | null;
+  /** Where customers reach the operator; null when the configuration does not say. */
+  readonly contact: string | null;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
 }

@@ -21,6 +21,9 @@ export const ME = {
         suspended: orNone(suspended),
         key: orNone(UsedKeyAnswer),
         open_tier: answerOf({ limit: count, used: count, resets_at: time }),
+        contact: orNone(
+          Type.String({ description: "where the operator is reached, for credit and questions" }),
+        ),
         account: orNone(
           answerOf({
             id: Type.String(),

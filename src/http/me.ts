@@ -34,6 +34,7 @@ async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> 
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
     open_tier: await openTier(balance, exchange, now, deps),
     account: await accountOf(who, now, deps),
+    contact: deps.settings().contact,
   });
 }
 

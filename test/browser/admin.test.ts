@@ -16,6 +16,7 @@ describe.skipIf(browserMissing)("the operator", () => {
   beforeAll(async () => {
     busy = await startFakeHost(() => status(429, { "retry-after": "30" }));
     gateway = await open(`
+contact: mailto:ops@example.com
 hosts:
   - { id: sim, base_url: simulated, speaks: [chat.completions] }
   - { id: busy, base_url: "${busy.url}/v1", speaks: [chat.completions], max_concurrent: 4000 }
@@ -43,6 +44,15 @@ models:
     await operator.field("Admin token").fill(ADMIN);
     await operator.button("Open").click();
     await operator.heading("sim").waitFor();
+  });
+
+  test("is reached by a customer without credit, where the configuration says how", async () => {
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.goto(`/dashboard#recover=${customer.recovery_secret}`);
+    await visitor.link("Credit").click();
+    const link = visitor.link("the operator of this gateway");
+    expect(await link.getAttribute("href")).toBe("mailto:ops@example.com");
+    expect(visitor.complaints).toEqual([]);
   });
 
   test("finds a balance by a key's id, and credits it once", async () => {

@@ -10,9 +10,19 @@ const spoilt = (from: string, to: string): string => {
 
 const CASES: [what: string, text: string, message: string][] = [
   [
+    "a contact that is a script",
+    `${GOOD}contact: "javascript:alert(1)"\n`,
+    'gateway.yaml:14:10: contact: found "javascript:alert(1)", expected an http:// or https:// address without user or fragment',
+  ],
+  [
+    "a contact that is no mailbox",
+    `${GOOD}contact: "mailto:ops"\n`,
+    'gateway.yaml:14:10: contact: found "mailto:ops", expected mailto: and an email address',
+  ],
+  [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, hosts, models, auto, defaults, open_tier, setup, generation, routing, receipts, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, contact, hosts, models, auto, defaults, open_tier, setup, generation, routing, receipts, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",

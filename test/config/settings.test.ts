@@ -12,6 +12,7 @@ test("an empty file means the defaults of the contract", () => {
     baseUrl: null,
     dashboardUrl: null,
     statusUrl: null,
+    contact: null,
     defaults: {
       accountless: { rpmLimit: 60, tpmLimit: 400_000, dailyLimit: 5e9, monthlyLimit: 50e9 },
       account: { rpmLimit: 300, tpmLimit: 1_000_000, dailyLimit: 25e9, monthlyLimit: 250e9 },
@@ -200,6 +201,12 @@ test("a file that tunes limits alone keeps the found hosts and the simulated one
   const { catalog } = goodConfig("drain_ms: 5\n", { GROQ_API_KEY: "k" });
   expect([...catalog.hosts.keys()]).toEqual(["groq", "sim"]);
   expect(catalog.auto.get("free")).toEqual(["sim/echo"]);
+});
+
+test("customers can be told where the operator is reached", () => {
+  for (const contact of ["https://example.com/buy?from=gateway", "mailto:ops@example.com"]) {
+    expect(goodConfig(`contact: ${contact}\n`).contact).toBe(contact);
+  }
 });
 
 test("links default beneath the base address, and that to the address listened on", () => {

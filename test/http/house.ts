@@ -39,6 +39,7 @@ export class TestHouse {
     bodyBytes: 100_000,
     accountlessKeysPerAddressPerHour: 1_000,
     receiptDays: null as number | null,
+    contact: null as string | null,
     trustedProxies: networks("127.0.0.0/8"),
   };
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });

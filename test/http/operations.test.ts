@@ -22,6 +22,7 @@ describe("GET /v1/me", () => {
       suspended: null,
       key: { id, rpm_limit: 60, daily_limit_usd: 5, used_day_usd: 0.001, used_month_usd: 0.002 },
       open_tier: { limit: 20, used: 1 },
+      contact: null,
       account: null,
     });
     expect(json.open_tier.resets_at).toEndWith("T00:00:00.000Z");

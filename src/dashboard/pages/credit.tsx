@@ -2,6 +2,7 @@ import type { CreditAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { Operator } from "../parts/contact.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
@@ -22,7 +23,10 @@ export function CreditPage() {
       </div>
       <section class="card">
         <h2>Add credit</h2>
-        <p>The operator of this gateway adds credit. Give them the id of your balance; it is no secret:</p>
+        <p>
+          Credit is added by <Operator contact={me.contact} />. Give them the id of your balance; it is no
+          secret:
+        </p>
         <p class="mono id">{me.balance_id}</p>
       </section>
       <section aria-labelledby="history">
