@@ -6,6 +6,7 @@ import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
@@ -98,13 +99,6 @@ describeOnPostgres("gateways that keep nothing on disk", (cluster) => {
     };
   }
 
-  async function until(what: () => Promise<boolean>): Promise<void> {
-    for (let round = 0; round < 450; round++) {
-      if (await what().catch(() => false)) return;
-      await Bun.sleep(100);
-    }
-    throw new Error("it never came about");
-  }
   const nodes = async (): Promise<{ id: string; state: string }[]> =>
     (await gateways[0]!.get("/admin/nodes", ADMIN)).json.data;
   const inOrder = async () => {

@@ -3,6 +3,7 @@ import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -49,13 +50,6 @@ describeOnPostgres("three gateways and a PostgreSQL that fail under load", (clus
     }
   };
 
-  async function until(what: () => Promise<boolean>): Promise<void> {
-    for (let round = 0; round < 300; round++) {
-      if (await what().catch(() => false)) return;
-      await Bun.sleep(100);
-    }
-    throw new Error("it never came about");
-  }
   const allReady = () =>
     until(async () => {
       const replies = await Promise.all(gateways.map((gateway) => gateway.get("/readyz")));

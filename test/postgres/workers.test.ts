@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { json } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
@@ -40,14 +41,6 @@ describeOnPostgres("workers on one port", (cluster) => {
       .split("\n")
       .filter(Boolean)
       .map(Number);
-
-  async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-    for (let round = 0; round < 200; round++) {
-      if (await what()) return;
-      await Bun.sleep(50);
-    }
-    throw new Error("it never came about");
-  }
 
   test("both serve, keys are shared, and a drain ends all of them", async () => {
     await withGateway(async (gateway) => {
