@@ -224,6 +224,7 @@ function planning(): Piece {
   const roads: Roads = {
     restMs: (one) => health.restMs(one),
     speed: (one) => health.speed(one),
+    lastAttempt: () => null,
     verifiedFree: () => false,
     joins: (client, host) => client === host,
     chance: () => 0.5,

@@ -231,6 +231,7 @@ async function openRooms(parts: Parts) {
     usable: health.usable.bind(health),
     unproven: health.unproven.bind(health),
     restMs: health.restMs.bind(health),
+    lastAttempt: health.lastAttempt.bind(health),
     chance: chanceOf(random),
     verifiedFree: health.verifiedFree.bind(health),
     speed: health.speed.bind(health),

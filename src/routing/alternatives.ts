@@ -2,20 +2,28 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { allows } from "./naming.ts";
 import { paidStops, type Roads, type Wish } from "./stop.ts";
 
-/** Models that a request could be sent to instead: allowed, priced, and on a host that works. */
+/**
+ * Models that a request could be sent to instead: allowed, priced, and on a host that does not rest. Those whose last request was
+ * served come first, and those whose last one failed are only named for want of others.
+ */
 export function workingAlternatives(
   except: string,
   catalog: Catalog,
   roads: Roads,
   wish: Pick<Wish, "surface" | "allowedModels">,
 ): string[] {
-  const ids: string[] = [];
+  const proven: string[] = [];
+  const untried: string[] = [];
+  const failing: string[] = [];
   for (const model of catalog.models.values()) {
-    if (ids.length === MAX_ALTERNATIVES) break;
+    if (proven.length === MAX_ALTERNATIVES) break;
     if (model.id === except || !allows(wish, model.id)) continue;
-    if (paidStops(model, wish, roads).some(({ route }) => roads.restMs(route) === 0)) ids.push(model.id);
+    const stops = paidStops(model, wish, roads).filter(({ route }) => roads.restMs(route) === 0);
+    if (stops.length === 0) continue;
+    const ends = stops.map(({ route }) => roads.lastAttempt(route));
+    (ends.includes("served") ? proven : ends.includes(null) ? untried : failing).push(model.id);
   }
-  return ids;
+  return [...proven, ...untried, ...failing].slice(0, MAX_ALTERNATIVES);
 }
 
 /** How many alternatives a message names. */

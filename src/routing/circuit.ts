@@ -32,6 +32,11 @@ export class Circuit {
     return Math.max(this.restsUntilMs - nowMs, this.probeUntilMs - nowMs, 0);
   }
 
+  /** Nothing has been served, or no stream has come to its end, since the last failure. */
+  get isFailing(): boolean {
+    return this.openings > 0 || this.failures.length > 0 || this.deaths.length > 0;
+  }
+
   /** Takes the one place of a half-open circuit. Each `enter` is followed by one of `served`, `failed` and `left`. */
   enter(nowMs: number): void {
     if (this.openings > 0) this.probeUntilMs = nowMs + LONGEST_PROBE_MS;

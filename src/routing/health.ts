@@ -32,6 +32,14 @@ export class Health {
     return route === undefined ? restMs : Math.max(restMs, route.circuit.restMs(nowMs));
   }
 
+  /** How the last attempt at the route, or at its host, ended; null before the first. */
+  lastAttempt({ host, model }: Route): "served" | "failed" | null {
+    const health = this.hosts.get(host.id);
+    const route = health?.routes.get(model);
+    if (health?.circuit.isFailing === true || route?.circuit.isFailing === true) return "failed";
+    return route !== undefined && route.served > 0 ? "served" : null;
+  }
+
   usable(route: Route): boolean {
     return this.restMs(route) === 0;
   }

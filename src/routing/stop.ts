@@ -40,6 +40,8 @@ export type HostOrder = "listed" | "price";
 export interface Roads {
   /** For how many milliseconds the route takes no requests because it fails; 0 when it takes one now. */
   restMs(route: Route): number;
+  /** How the last attempt at it ended; null before the first. */
+  lastAttempt(route: Route): "served" | "failed" | null;
   /** A free route is verified: it answers, and its host reports no charge. */
   verifiedFree(route: Route): boolean;
   /** Whether a client of the one language can be served by a host of the other. */

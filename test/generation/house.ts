@@ -78,6 +78,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     roads: {
       restMs: (route) => (options.blind === true ? 0 : health.restMs(route)),
       speed: (route) => health.speed(route),
+      lastAttempt: (route) => health.lastAttempt(route),
       chance: chanceOf(systemRandom),
       verifiedFree: () => true,
       joins: () => true,

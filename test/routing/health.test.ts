@@ -34,6 +34,30 @@ const attempts = (...lessons: Lesson[]): void => {
 };
 const FIRST_REST_MS = 1_000;
 
+describe("how the last attempt at a route ended", () => {
+  test.each<[string, readonly Lesson[], "served" | "failed" | null]>([
+    ["nothing was tried", [], null],
+    ["it served", [FAILED, SERVED], "served"],
+    ["it failed once", [SERVED, FAILED], "failed"],
+    ["its host cannot be reached", [SERVED, UNREACHABLE], "failed"],
+    ["a client left", [NOTHING], null],
+  ])("%s", (_what, lessons, expected) => {
+    attempts(...lessons);
+    expect(health.lastAttempt(A)).toBe(expected);
+  });
+
+  test("a stream that broke midway", () => {
+    attempts(SERVED);
+    health.streamEnded(A, { kind: "host_failed", tokens: 3, ms: 10, by: BALANCE });
+    expect(health.lastAttempt(A)).toBe("failed");
+  });
+
+  test("a model that was never tried, of a host that cannot be reached", () => {
+    attempts(UNREACHABLE);
+    expect(health.lastAttempt(A_OTHER)).toBe("failed");
+  });
+});
+
 describe("a circuit", () => {
   test("opens after three failures in a row, and not before", () => {
     attempts(FAILED, FAILED, SERVED, FAILED, FAILED);

@@ -47,6 +47,7 @@ export const roadsOf = (more: Partial<Roads> & { readonly down?: readonly string
   verifiedFree: () => true,
   joins: (client, spoken) => client === spoken,
   speed: () => null,
+  lastAttempt: () => null,
   ...more,
 });
 

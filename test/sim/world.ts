@@ -398,6 +398,7 @@ function openHouse(parts: {
     roads: {
       restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),
+      lastAttempt: (route) => health.lastAttempt(route),
       chance: chanceOf(random.bytes),
       verifiedFree: () => true,
       joins: (client, host) => client === host,

@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { workingAlternatives } from "../../src/routing/alternatives.ts";
+import type { Roads } from "../../src/routing/stop.ts";
+import { catalogOf, model, roadsOf, route, wishFor } from "./world.ts";
+
+const NAMES = ["a/one", "a/two", "a/three", "a/four", "a/five"];
+const CATALOG = catalogOf(NAMES.map((id) => model(id, [route(id)])));
+
+const namedWith = (attempts: Readonly<Record<string, "served" | "failed">>) => {
+  const lastAttempt: Roads["lastAttempt"] = ({ host }) => attempts[host.id] ?? null;
+  const roads = roadsOf({ restMs: () => 0, lastAttempt });
+  return workingAlternatives("a/one", CATALOG, roads, wishFor("a/one"));
+};
+
+test.each<[string, Readonly<Record<string, "served" | "failed">>, string[]]>([
+  ["in the catalog's order while nothing is known", {}, ["a/two", "a/three", "a/four"]],
+  ["those that served last come first", { "a/five": "served" }, ["a/five", "a/two", "a/three"]],
+  [
+    "those that failed last come last",
+    { "a/two": "failed", "a/three": "failed" },
+    ["a/four", "a/five", "a/two"],
+  ],
+])("%s", (_what, attempts, expected) => expect(namedWith(attempts)).toEqual(expected));
+
+test("one route that serves is enough", () => {
+  const both = catalogOf([model("a/one", [route("x")]), model("a/two", [route("p"), route("q")])]);
+  const lastAttempt: Roads["lastAttempt"] = ({ host }) => (host.id === "q" ? "served" : "failed");
+  const roads = roadsOf({ restMs: () => 0, lastAttempt });
+  expect(workingAlternatives("a/one", both, roads, wishFor("a/one"))).toEqual(["a/two"]);
+});
