@@ -7,6 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type Allowance, type Most, Reservation, type Want } from "../ledger/reservation.ts";
 import { BOOKS_AWAY, type Shortfall } from "../ledger/shortfall.ts";
 import type { Plan } from "../routing/plan.ts";
+import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
@@ -37,16 +38,39 @@ async function admitSlowly(
   if (first instanceof Reservation) return admitted(first, ask, sized);
   if (!isMoney(first)) return refusal(first, ask, sized, desk);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing for money.
-  const tokens = await countedPrompt(ask);
-  if (tokens === null) return refusal(first, ask, sized, desk);
+  const { promptBound, promptHasFiles } = ask.request;
+  const tokens = (await countedPrompt(ask)) ?? (promptHasFiles ? null : promptBound);
   const counted = size(ask, tokens);
   const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
-  return second instanceof Reservation ? admitted(second, ask, counted) : refusal(second, ask, counted, desk);
+  if (second instanceof Reservation) return admitted(second, ask, counted);
+  const modest = isMoney(second) ? withoutDearer(ask, tokens) : null;
+  if (modest === null) return refusal(second, ask, counted, desk);
+  const least = size(modest, tokens);
+  const third = await take(modest, least, desk);
+  return third instanceof Reservation ? admitted(third, modest, least) : refusal(third, modest, least, desk);
 }
 
-function admitted(reservation: Reservation, { prompt }: Ask, { outputCeiling }: Sized): Admitted {
+function admitted(reservation: Reservation, { plan, prompt }: Ask, { outputCeiling }: Sized): Admitted {
   prompt.paid();
-  return { reservation, outputCeiling };
+  return { reservation, outputCeiling, plan };
+}
+
+/**
+ * The same request without the places to go on to that could cost more than where it begins; null where there are none. Whoever
+ * can pay for the model that they named is not refused for what might take its place.
+ */
+function withoutDearer(ask: Ask, promptBound: number | null): Ask | null {
+  const { plan } = ask;
+  const [first, ...others] = plan.stops;
+  const mostOf = (stops: readonly Stop[]) => size({ ...ask, plan: { ...plan, stops } }, promptBound).amount;
+  const alone = mostOf([first!]);
+  const stops = [first!, ...others.filter((other) => mostOf([first!, other]) <= alone)];
+  if (stops.length === plan.stops.length) return null;
+  const kept = new Set(stops.map(({ model }) => model.id));
+  const dropped = new Set(others.map(({ model }) => model.id).filter((id) => !kept.has(id)));
+  const skipped = [...dropped].map((id) => `${id} (dearer than what is left to spend)`);
+  const auto = plan.auto && { skipped: [...plan.auto.skipped, ...skipped] };
+  return { ...ask, plan: { ...plan, stops, auto } };
 }
 
 /** The most tokens that the prompt can have, once counted; null when counting says no more than the bound does. */
@@ -81,6 +105,8 @@ export interface Admitted {
   readonly reservation: Reservation;
   /** Output tokens, of all choices together, that the hold covers. */
   readonly outputCeiling: number;
+  /** As far as the hold covers it. */
+  readonly plan: Plan;
 }
 
 /** The worst case of a request. */
@@ -199,8 +225,7 @@ const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what
  */
 export function imposedCeiling(
   request: GenerationRequest,
-  plan: Plan,
-  { reservation, outputCeiling }: Admitted,
+  { reservation, outputCeiling, plan }: Admitted,
   ledger: Ledger,
 ): number | null {
   if (request.stream || request.maxOutputTokens !== null || plan.tier === "open") return null;

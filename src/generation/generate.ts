@@ -113,7 +113,7 @@ class Run {
       // Written while the host works, because a stream's first byte waits for it. A whole answer waits only for its
       // settlement.
       if (request.stream) void house.journal.durable(admitted.reservation.sequence);
-      const outcome = await this.attempt(request, plan, admitted, holder);
+      const outcome = await this.attempt(request, admitted, holder);
       bill.tries = outcome.tries;
       switch (outcome.kind) {
         case "opened":
@@ -122,7 +122,7 @@ class Run {
           return await this.whole(outcome, request, bill);
         default: {
           const { catalog } = this;
-          const why = noAnswer(outcome, { request, plan, key, catalog, roads: house.roads });
+          const why = noAnswer(outcome, { request, plan: admitted.plan, key, catalog, roads: house.roads });
           return await this.failed(why, outcome.kind === "abandoned" ? "cancelled" : "failed", bill);
         }
       }
@@ -172,12 +172,7 @@ class Run {
     return makePlan(wish, catalog, house.roads, house.suggest);
   }
 
-  private attempt(
-    request: GenerationRequest,
-    plan: Plan,
-    admitted: Admitted,
-    { key }: Holder,
-  ): Promise<Outcome> {
+  private attempt(request: GenerationRequest, admitted: Admitted, { key }: Holder): Promise<Outcome> {
     const { house, call, settings, trace } = this;
     const ways = {
       transport: house.transport,
@@ -187,7 +182,7 @@ class Run {
       surfaces: house.surfaces,
       pairing: house.pairing,
       clientHeaders: clientHeaders(call.headers),
-      outputCeiling: imposedCeiling(request, plan, admitted, house.ledger),
+      outputCeiling: imposedCeiling(request, admitted, house.ledger),
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
       slots: house.slots,
       keyId: key.lineage,
@@ -199,7 +194,7 @@ class Run {
       receipt: this.id,
       onFault: house.onFault,
     };
-    return attempt(request, plan, ways, call.signal);
+    return attempt(request, admitted.plan, ways, call.signal);
   }
 
   private async open(

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Model } from "../../src/catalog/catalog.ts";
 import type { Key } from "../../src/keys/key.ts";
+import { nanoFromUsd } from "../../src/units/usd.ts";
 import { json, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatText, messagesText } from "../fakes/transcripts.ts";
@@ -16,23 +17,27 @@ async function hostThat(behaviour: Behaviour): Promise<FakeHost> {
   return host;
 }
 
-/** `test/model` on one host, and `test/other`, at $2 and $2 per million, on another. */
+/** `test/model` on one host, and `test/other`, at so many USD per million, on another. */
 async function twoModels(
   first: Behaviour,
   second: Behaviour,
   key: Partial<Key> = {},
+  { otherUsd = 2, creditUsd = 10 } = {},
 ): Promise<{ house: TestHouse; other: FakeHost }> {
   const speaks = ["chat.completions", "messages"] as const;
   const own = await hostThat(first);
   const other = await hostThat(second);
-  const price = priceOf(2);
+  const price = priceOf(otherUsd);
   const models: Model[] = [
     model("test/other", [{ ...route("second"), host: hostRow(other, { id: "second", speaks }), price }], {
       contextLength: 100_000,
     }),
   ];
   const auto = new Map([["both", ["test/model", "test/other"]]]);
-  return { house: await openHouse([hostRow(own, { id: "first", speaks })], { models, auto, key }), other };
+  return {
+    house: await openHouse([hostRow(own, { id: "first", speaks })], { models, auto, key, creditUsd }),
+    other,
+  };
 }
 
 const TOO_LONG = json(
@@ -101,6 +106,50 @@ test("fallbacks on messages do the same", async () => {
   expect(answer.status).toBe(200);
   expect(house.receipt(answer)).toMatchObject({ model: "test/other", host: "second" });
   await house.close();
+});
+
+describe("a balance that covers the first model, and not the dearer one that would take its place", () => {
+  const POOR = { otherUsd: 5_000, creditUsd: 0.01 };
+  const asked = (more: object) => ask("chat.completions", { max_tokens: 20, ...more });
+
+  test.each<[string, object]>([
+    ["models", { models: ["test/other"] }],
+    ["Auto", { model: "gateway/auto:both" }],
+  ])("%s: the first one serves", async (_how, wish) => {
+    const { house } = await twoModels(FINE, FINE, {}, POOR);
+    const answer = await house.send("chat.completions", asked(wish));
+    expect(house.receipt(answer)).toMatchObject({ state: "settled", model: "test/model" });
+    expect(house.receipt(answer).held_usd).toBeLessThan(0.01);
+    await house.close();
+  });
+
+  test("the dearer one is not tried when the first one fails, and Auto says why", async () => {
+    const { house, other } = await twoModels(status(503), FINE, {}, POOR);
+    const answer = await house.send("chat.completions", asked({ model: "gateway/auto:both" }));
+    expect(JSON.parse(await read(answer)).error).toMatchObject({
+      code: "auto_unresolvable",
+      message: expect.stringContaining("test/other (dearer than what is left to spend)"),
+    });
+    expect(other.requests).toHaveLength(0);
+    await house.close();
+  });
+
+  test("a cap of the key counts as the balance does", async () => {
+    const dailyLimit = nanoFromUsd(0.01)!;
+    const { house } = await twoModels(FINE, FINE, { dailyLimit }, { ...POOR, creditUsd: 10 });
+    const answer = await house.send("chat.completions", asked({ models: ["test/other"] }));
+    expect(answer.status).toBe(200);
+    await house.close();
+  });
+
+  test("without enough for the first, the refusal names what the first one could cost", async () => {
+    const { house } = await twoModels(FINE, FINE, {}, { ...POOR, creditUsd: 0.000001 });
+    const answer = await house.send("chat.completions", asked({ models: ["test/other"] }));
+    const { code, message } = JSON.parse(await read(answer)).error;
+    expect(code).toBe("insufficient_credit");
+    expect(Number(/worst case is \$(\d+\.\d+)/.exec(message)![1])).toBeLessThan(0.01);
+    await house.close();
+  });
 });
 
 describe("Auto", () => {
