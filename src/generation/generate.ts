@@ -28,7 +28,7 @@ import type { House, Settings } from "./house.ts";
 import { chargesForFree, usedTokens } from "./metering.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { type RequestTrace, refusedReceipt } from "./receipt.ts";
-import { crowded, invalidKey, noAnswer, noOverride } from "./refusals.ts";
+import { crowded, noAnswer, noOverride, notAKey } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
 
 /**
@@ -74,7 +74,7 @@ class Run {
     try {
       const found = house.identify(call.secret, this.at);
       const holder = found instanceof Promise ? await found : found;
-      if (holder === null) return this.refusal(invalidKey(settings.dashboardUrl));
+      if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
       if (holder.balance.suspended !== null) return this.refusal(suspension(holder.balance.suspended));
       this.holder = holder;
 

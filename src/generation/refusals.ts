@@ -1,8 +1,10 @@
+import { isSession } from "../accounts/secret.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type Refusal, refuse, retryAfter, sentence } from "../errors/refusal.ts";
 import type { Outcome } from "../hosts/attempt.ts";
 import type { Rejected } from "../hosts/try.ts";
 import type { Key } from "../keys/key.ts";
+import { isRecoverySecret } from "../keys/secret.ts";
 import type { Settled } from "../ledger/reservation.ts";
 import { alternativesSentence, workingAlternatives } from "../routing/alternatives.ts";
 import type { Plan } from "../routing/plan.ts";
@@ -127,6 +129,16 @@ export const stoppedForCredit = ({ charged }: Settled): Refusal =>
     "insufficient_credit",
     `The answer was stopped because the balance, or a spend cap of the key, does not cover more of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
   );
+
+/** An owner's credential, where the limits of a key apply, is told from its form alone: whether it is good is not looked up. */
+export function notAKey(secret: string, dashboardUrl: string): Refusal {
+  const what = isRecoverySecret(secret) ? "a recovery secret" : isSession(secret) ? "a session" : null;
+  if (what === null) return invalidKey(dashboardUrl);
+  return refuse(
+    "invalid_api_key",
+    `This is ${what}, and text is generated with an API key. Keys begin with \`or-live-\` and are created with it in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
+  );
+}
 
 /** Unknown, revoked and expired keys have one answer. */
 export const invalidKey = (dashboardUrl: string): Refusal =>

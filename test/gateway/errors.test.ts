@@ -108,6 +108,12 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    code: "invalid_api_key",
+    because: "the recovery secret in the place of the key",
+    cause: async () => gateway.chat((await gateway.key(1)).recovery_secret),
+    says: ["This is a recovery secret", "or-live-", "POST /v1/keys"],
+  },
+  {
     code: "insufficient_credit",
     because: "no credit",
     cause: async () => gateway.chat((await gateway.key(0)).key),
