@@ -98,8 +98,8 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
   return sources
     .filter(({ host }) => !routed.has(host))
     .map(
-      ({ host, env }) =>
-        `  ${host} (${env}) serves nothing yet: its models are not known here. List them in gateway.yaml.`,
+      ({ host, env, asked }) =>
+        `  ${host} (${env}) ${asked ? "named no models when it was asked: start it or give it one, and reload." : "serves nothing yet: its models are not known here. List them in gateway.yaml."}`,
     );
 }
 

@@ -20,6 +20,8 @@ export interface FoundHosts {
 export interface FoundSource {
   readonly host: string;
   readonly env: string;
+  /** It was asked for its models. */
+  readonly asked: boolean;
 }
 
 /** A host that was asked for its models, because only it knows them. */
@@ -52,8 +54,8 @@ export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: Found
     models: [...merged.values(), ...asked.flatMap(({ models }) => models), echo],
     auto: autoVariants(served, echo),
     sources: [
-      ...served.map(({ host, preset }) => ({ host: host.id, env: preset.env })),
-      ...asked.map(({ host, env: name }) => ({ host: host.id, env: name })),
+      ...served.map(({ host, preset }) => ({ host: host.id, env: preset.env, asked: false })),
+      ...asked.map(({ host, env: name }) => ({ host: host.id, env: name, asked: true })),
     ],
   };
 }

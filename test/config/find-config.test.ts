@@ -197,6 +197,13 @@ describe("the start's message", () => {
     );
   });
 
+  test("says of a host that names its models itself that it named none, whether it is down or empty", async () => {
+    using ollama = tags({ models: [] });
+    expect(await lines({ OLLAMA_HOST: `127.0.0.1:${ollama.port}` })).toContain(
+      "ollama (OLLAMA_HOST) named no models when it was asked: start it or give it one, and reload.",
+    );
+  });
+
   test("is silent about found hosts that the file's models leave out", async () => {
     writeFileSync(join(cwd, "gateway.yaml"), GOOD.slice(GOOD.indexOf("models:")));
     expect(await lines({ ...GOOD_ENV, TOGETHER_API_KEY: "k" })).not.toContain("serves nothing");
