@@ -15,7 +15,8 @@ import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";
  * money and routing must mean the same here and at the host, so they may appear only once, and without escapes in
  * their names.
  */
-export function readBody(body: Uint8Array, surface: SurfaceName): Body | Refusal {
+export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal {
+  const body = withoutMark(sent);
   if (body.length > LARGE_BYTES && hasMoreValues(body, MAX_VALUES))
     return refuse("invalid_request", `The body has more than ${MAX_VALUES} JSON values.`);
   const unsure = ambiguous(body);
@@ -32,6 +33,10 @@ export function readBody(body: Uint8Array, surface: SurfaceName): Body | Refusal
   if (typeof stream !== "boolean") return invalid("stream", "must be true or false");
   return { surface, body, json, model, stream };
 }
+
+/** Editors and shells of Windows put a byte order mark before UTF-8; hosts refuse it (RFC 8259, section 8.1, allows either). */
+const withoutMark = (body: Uint8Array): Uint8Array =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
 export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model" | "stream">;
 
