@@ -21,9 +21,9 @@ import type { Throttles } from "./address.ts";
 import type { Networks } from "./networks.ts";
 import type { StatusRoads } from "./status-page.ts";
 
-/** Everything the HTTP floor is handed. Functions answer anew after a reload. */
+/** Everything that the HTTP floor needs. Functions reflect the latest reload. */
 export interface HttpDeps {
-  /** Keys, budgets and the clock and randomness that they are made with. */
+  /** Keys and budgets, with the clock and randomness to make them. */
   readonly desk: KeyDesk;
   /** Accounts, sessions and claims. */
   readonly accounts: AccountDesk;
@@ -33,22 +33,22 @@ export interface HttpDeps {
   generate(surface: SurfaceName, call: Call): Promise<Answer>;
   /** Told of a generation request that was refused before its body was read. */
   turnedAway(surface: SurfaceName, code: ErrorCode): void;
-  /** What a key whose rate is reached is told, without taking from it; null when it is not. */
+  /** The refusal for a key that has reached its rate, null for any other; takes nothing. */
   overRate(key: Key): Refusal | null;
   /** Memory for large bodies. */
   readonly bodies: ByteBudget;
-  /** Input tokens of a Messages request; refused for a model that the key could not name in one. */
+  /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, key: Key): Promise<number | Refusal>;
   catalog(): Catalog;
   readonly roads: StatusRoads & Pick<Roads, "speed">;
-  /** Of all workers. */
+  /** What routing and the hosts' lines show, over all workers. */
   hostsNow(): Promise<HostsNow>;
-  /** Of every host of the catalog, as this process knows them. */
+  /** Reports on every host of the catalog, as this process knows them. */
   hostReports(): readonly HostReport[];
   readonly ledger: LedgerDesk;
   readonly receipts: ReceiptReader;
   readonly nodes: NodeDesk;
-  /** Sums over receipts; null when too much is being asked at once. */
+  /** Sums over receipts; null when too many requests ask at once. */
   usage(of: UsageScope): Promise<UsageSums | null>;
   readonly apps: Apps;
   /** False while draining or recovering. */
@@ -59,11 +59,11 @@ export interface HttpDeps {
   configInForce(): object;
   /** Prometheus text, of all workers. */
   metrics(): Promise<string>;
-  /** Told of every unhandled failure. What it is told holds no secret, hash or body. */
+  /** Told of every unhandled failure, without secrets, hashes or bodies. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }
 
-/** What routing knows of routes, and what hosts have to do. */
+/** What routing knows about routes, and how busy hosts are. */
 export interface HostsNow {
   readonly routes: readonly RouteReport[];
   readonly lines: readonly HostLoad[];

@@ -9,8 +9,8 @@ import { foldEnds, type SummedEnd, words } from "./fold.ts";
 import { places, type Unapplied } from "./journal.ts";
 
 /**
- * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends of requests
- * arrive from the journal in batches; credits are written here directly, durably.
+ * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends of
+ * requests arrive from the journal in batches; credits are written directly, and durably.
  */
 export class LedgerStore implements Sums {
   private readonly statements;
@@ -20,8 +20,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Books a batch of ends and the place up to which the journal is now known, in one transaction. An end that is booked
-   * already changes nothing, so replaying a journal is safe.
+   * Books a batch of ends, together with the position up to which the journal is now booked, in one transaction.
+   * Booking an end again changes nothing, so replaying a journal is safe.
    */
   apply(batch: readonly Unapplied[]): void {
     if (batch.length === 0) return;
@@ -46,8 +46,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Makes all that was committed before durable in the database itself. False when somebody else who reads it, such as a backup,
-   * keeps that from coming about: then not even the log of it need have been synced. Nobody who writes waits for it.
+   * Makes everything committed so far durable in the database itself. False when another reader, such as a backup,
+   * prevents that; then not even the log need have been synced. Writers do not wait for it.
    */
   checkpoint(): boolean {
     const { busy, log, checkpointed } = this.statements.checkpoint.get()!;
@@ -85,8 +85,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Newest first, from below `before`. A filter may match little, so only so many are looked at: a page can be short, even
-   * empty, and still say where the next one begins.
+   * Newest first, from below `before`. A filter may match little, and only a bounded number of receipts is scanned, so
+   * a page may be short, even empty, and still say where the next one begins.
    */
   receipts(
     balanceId: BalanceId,
@@ -94,7 +94,7 @@ export class LedgerStore implements Sums {
     limit: number,
     before: ReceiptId | null,
   ): ReceiptPage {
-    // At one moment: were ends booked between its statements, the next page would begin too high.
+    // Read in one transaction: if ends were booked between the statements, the next page would begin too high.
     return this.db.transaction(() => this.readPage(balanceId, filter, limit, before))();
   }
 
@@ -119,8 +119,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Deletes some of the receipts of requests that were admitted before `before`, and keeps what they come to. Returns how
-   * many; none, when there are no more. Running sums stay as they are, because they are of everything.
+   * Deletes some of the receipts of requests admitted before `before`, and keeps their sums. Returns how many were
+   * deleted; 0 when there are no more. Running sums stay as they are, because they cover everything.
    */
   fold(before: EpochMs): number {
     return this.db
@@ -234,7 +234,7 @@ export interface ReceiptFilter {
 
 export interface ReceiptPage {
   readonly receipts: readonly StoredReceipt[];
-  /** Ask for what comes before this one; null at the end. */
+  /** The id to pass as `before` for the next page; null at the end. */
   readonly nextBefore: ReceiptId | null;
 }
 

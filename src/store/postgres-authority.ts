@@ -11,7 +11,7 @@ import type { Postgres } from "./postgres.ts";
  * at a time, so a node's statements arrive in the order in which they were made.
  */
 export class PostgresAuthority implements Authority {
-  /** One a counter: a later statement takes the place of one that was not sent, which it says all of. */
+  /** One per counter: a later statement replaces one that was not sent yet, because it supersedes it. */
   private readonly queue = new Map<CounterId, Waiting>();
   private busy = false;
 
@@ -33,7 +33,7 @@ export class PostgresAuthority implements Authority {
     return waiting.answer.promise;
   }
 
-  /** Forgets what was granted of counters that are over, where all of it was shipped. */
+  /** Forgets grants of counters whose window is over, if everything was shipped. */
   async retire(node: string, counters: readonly CounterId[]): Promise<void> {
     if (counters.length === 0) return;
     const ids = JSON.stringify(counters);

@@ -7,13 +7,13 @@ import type { Postgres } from "./postgres.ts";
 import { type CommitBatch, CommitUnknown } from "./postgres-journal.ts";
 import { insertEnds, spend } from "./postgres-ledger-store.ts";
 
-/** What nodes without a journal commit: streams under way, and ends. */
+/** What nodes without a journal commit: open streams and settlements. */
 export class PostgresHolds {
   constructor(private readonly postgres: Postgres) {}
 
   /**
-   * Commits a batch in the node's epoch, or nothing of it. A node that was closed finds its epoch over, so whatever its
-   * clock says, nothing of it is booked after what it left was.
+   * Commits a batch in the node's epoch, all or nothing. A closed node finds its epoch over, so whatever its clock
+   * says, nothing of it is booked after what it left open was ended.
    */
   async commit(node: string, epoch: number, batch: CommitBatch): Promise<void> {
     let asked = false;

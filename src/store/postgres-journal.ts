@@ -7,13 +7,13 @@ import type { NanoUsd } from "../units/usd.ts";
 import { DurableWaiters } from "./durable-waiters.ts";
 
 /**
- * The journal of a node that keeps nothing on disk: what happened is durable once PostgreSQL has committed it. One
- * transaction is under way at a time, and takes along everything that came while the one before it was. What begins and
- * ends within one is written as its end alone, and the hold of a request that is not streamed is not written at all: its
- * client sees nothing before its end, so there is nothing to bill should the process die.
+ * The journal of a node that keeps nothing on disk: records are durable once PostgreSQL has committed them. One
+ * transaction is under way at a time and carries everything that arrived during the previous one. What begins and
+ * ends within one transaction is written as its end alone. The hold of an unstreamed request is not written at all:
+ * its client sees nothing before its end, so there is nothing to bill if the process dies.
  *
- * A commit that fails is tried again with all that has come since. Whoever waits is told `false` only once PostgreSQL has been
- * away for as long as a lease lasts; then `healthy` is false, until a commit succeeds.
+ * A failed commit is retried together with everything that has arrived since. Callers are told `false` only once
+ * PostgreSQL has been away for as long as a lease lasts; then `healthy` is false until a commit succeeds.
  */
 export class PostgresJournal implements Journal {
   private appended = 0;
@@ -22,7 +22,7 @@ export class PostgresJournal implements Journal {
   private readonly waiters = new DurableWaiters(MAX_BATCH);
   /** Holds that are in PostgreSQL, or may be. */
   private readonly placed = new Set<ReceiptId>();
-  /** Up to here a commit was sent and its answer lost: these records can no longer be taken back. */
+  /** Up to this record, a commit was sent and its answer lost: these records can no longer be taken back. */
   private doubtfulThrough = 0;
   private sentThrough = 0;
   private state: "idle" | "scheduled" | "committing" | "retrying" | "closed" = "idle";
@@ -49,7 +49,7 @@ export class PostgresJournal implements Journal {
     return this.waiters.wait(sequence);
   }
 
-  /** Only what was never sent, or was surely refused. */
+  /** Only records that were never sent, or were certainly refused. */
   withdraw(sequence: number): boolean {
     if (sequence <= this.sentThrough) return false;
     const at = this.pending.findIndex((line) => line.sequence === sequence);
@@ -85,7 +85,7 @@ export class PostgresJournal implements Journal {
   /** What is durable is in PostgreSQL. */
   readonly unappliedCount = 0;
 
-  /** Commits no more; whoever waits is told so. */
+  /** Commits nothing more; callers that wait are told so. */
   close(): void {
     this.state = "closed";
     this.waiters.answer(false, Number.POSITIVE_INFINITY);
@@ -172,7 +172,7 @@ export interface PostgresJournalOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** The transaction's end was asked for, and no answer came. */
+/** COMMIT was sent, and no answer came. */
 export class CommitUnknown extends Error {
   override name = "CommitUnknown";
 }
@@ -211,7 +211,7 @@ const MAX_BATCH = 1_000;
 /** About ten seconds of a busy gateway. */
 const MAX_PENDING = 100_000;
 const RETRY_MS = 100;
-/** As long as a lease: after that, nothing may be admitted anyway. */
+/** The length of a lease: after that, nothing may be admitted anyway. */
 const PATIENCE_MS = 10_000;
 
 interface Fate {

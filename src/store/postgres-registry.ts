@@ -9,21 +9,21 @@ import type { NanoUsd } from "../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 
-/** Nodes, their epochs and leases, and the log of changes that they must take notice of, in PostgreSQL. */
+/** Nodes, their epochs and leases, and the log of changes that they must notice, in PostgreSQL. */
 export class PostgresRegistry implements Registry {
   private readonly holds: PostgresHolds;
 
   constructor(
     private readonly postgres: Postgres,
-    /** How a stream ends whose node died. */
+    /** Writes the end of a stream whose node died. */
     private readonly recovered: (orphan: OrphanHold) => TerminalRecord,
   ) {
     this.holds = new PostgresHolds(postgres);
   }
 
   /**
-   * Begins a new epoch of the node. Everything that the last one has spent must have been shipped: what it was granted is
-   * free again. A node that keeps its journal in PostgreSQL has one epoch, and then another name.
+   * Begins a new epoch of the node and releases what the previous one was granted, so everything that it spent must
+   * have been shipped. A node with its journal in PostgreSQL has a single epoch; its next start has another name.
    */
   async join(name: string, journal: "disk" | "postgres" = "disk"): Promise<{ epoch: number; seen: number }> {
     return this.postgres.transaction(async (sql) => {
@@ -40,7 +40,7 @@ export class PostgresRegistry implements Registry {
     });
   }
 
-  /** The epoch that a start finds; null for a node that nobody knows. Its journal belongs to it. */
+  /** The node's latest epoch, to which its journal belongs; null for an unknown node. */
   async lastEpoch(name: string): Promise<number | null> {
     const [row] = await this.postgres.query<{ epoch: string }>(
       (sql) => sql`SELECT epoch FROM nodes WHERE name = ${name}`,
@@ -50,8 +50,8 @@ export class PostgresRegistry implements Registry {
 
   async renew(name: string, epoch: number, seen: number): Promise<readonly Change[]> {
     return this.postgres.transaction(async (sql) => {
-      // A change holds this row until it is committed. So it comes either before, and is found here, or after, and then
-      // whoever answers it finds the lease that was renewed.
+      // A change holds this row until it is committed. So either it comes first and is found here, or it comes later,
+      // and whoever answers it finds the renewed lease.
       const [latest] = await sql<{ version: string }[]>`
         SELECT version FROM latest_change WHERE one = 1 FOR SHARE`;
       if (Number(latest!.version) > seen) {
@@ -75,7 +75,7 @@ export class PostgresRegistry implements Registry {
     return late.length > 0;
   }
 
-  /** The newest lease first. */
+  /** Newest lease first. */
   async list(): Promise<NodeRow[]> {
     const rows = await this.postgres.query<
       Record<"name" | "epoch" | "until_ms" | "reserved", string> & Flags
@@ -97,8 +97,8 @@ export class PostgresRegistry implements Registry {
   }
 
   /**
-   * Ends the epoch of a node that has no lease any more, and frees what it was granted; without a journal, ends the streams
-   * that it left open first.
+   * Ends the epoch of a node whose lease has run out, and releases its grants. If the node has no journal, first ends
+   * the streams that it left open.
    */
   async close(name: string): Promise<"closed" | "alive" | "unknown"> {
     const found = await this.postgres.transaction(async (sql) => {
@@ -113,7 +113,7 @@ export class PostgresRegistry implements Registry {
     return found === "fenced" ? this.bury(name) : found;
   }
 
-  /** Nodes without a journal that have been gone for so long that somebody must close them. */
+  /** Nodes without a journal that have been gone long enough to be closed. */
   async gone(): Promise<string[]> {
     const rows = await this.postgres.query<{ name: string }>(
       (sql) => sql`SELECT name FROM nodes WHERE open AND NOT has_journal

@@ -4,9 +4,9 @@ import { type Clock, pause, type Timer } from "../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-migrations.ts";
 
 /**
- * The pool of connections that a node keeps. Work is one transaction with a deadline: a network that swallows packets lets a
- * query hang for minutes, and with it the connection, so the whole client is replaced when a deadline passes.
- * What loses against others (serialization, deadlock) is run again.
+ * A node's pool of connections. All work runs in transactions with a deadline: on a network that swallows packets, a
+ * query hangs for minutes, and its connection with it, so the whole client is replaced when a deadline passes.
+ * Transactions that lose against others (serialization, deadlock) are retried.
  */
 export class Postgres {
   private client: SQL;
@@ -38,7 +38,7 @@ export class Postgres {
     return this.untilWon(ask, this.options.deadlineMs);
   }
 
-  /** Finds out whether the database passes on what is said: not every one that speaks this protocol does. */
+  /** Finds out whether the database delivers notifications; not every database that speaks this protocol does. */
   async tryToSay(): Promise<void> {
     try {
       await this.query((sql) => sql`SELECT pg_notify(${NOTHING_SAID}, '')`);
@@ -49,8 +49,8 @@ export class Postgres {
   }
 
   /**
-   * Says words on a channel as the transaction commits. Nothing where the database cannot, which would fail the transaction:
-   * whoever must know looks from time to time.
+   * Sends a notification on a channel when the transaction commits. Does nothing if the database does not support
+   * that, which would fail the transaction: listeners also poll.
    */
   async say(sql: TransactionSQL, channel: string, words: readonly string[]): Promise<void> {
     if (this.isMute || words.length === 0) return;
@@ -59,8 +59,8 @@ export class Postgres {
   }
 
   /**
-   * Hears what is said on channels, over a connection of its own that comes back by itself. What is said while it is gone
-   * is missed: whoever listens also looks from time to time.
+   * Listens on channels over a connection of its own, which reconnects by itself. Notifications sent while it is gone
+   * are missed, so listeners also poll.
    */
   listen(channels: Channels): void {
     if (this.isMute) return;
@@ -69,14 +69,14 @@ export class Postgres {
     this.listener = listener;
     this.channels = channels;
     const hear = Object.entries(channels).map(([channel, heard]) => listener.listen(channel, heard));
-    // Only a connection that once stood comes back by itself.
+    // Only a connection that was once established reconnects by itself.
     Promise.all(hear).then(
       () => this.feel(listener),
       () => this.listenAgain(listener, LISTEN_AGAIN_MS),
     );
   }
 
-  /** Nothing may be said for days: whether the connection still stands is only known by asking over it. */
+  /** There may be no notification for days, so only a query shows whether the connection still works. */
   private feel(listener: SQL): void {
     this.feeling = this.clock.after(FEEL_MS, async () => {
       if (this.listener !== listener) return;
@@ -117,7 +117,7 @@ export class Postgres {
         if (!LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
         if (attempt === MAX_ATTEMPTS) throw crowdedOut(error);
       }
-      // At once, it would take the row again that whoever won still waits for.
+      // Retrying at once would take the row again that the winner is still waiting for.
       await pause(this.clock, Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
   }
@@ -132,7 +132,7 @@ export class Postgres {
     try {
       return await Promise.race([work(client), late.promise]);
     } catch (error) {
-      // A server that follows another one answers reads for ever: only new connections find the one that leads.
+      // A replica keeps answering reads: only new connections find the leader.
       if (sqlState(error) === READ_ONLY) this.replace(client);
       throw sqlState(error) === null || GOING_DOWN.test(sqlState(error)!) ? unreachable(error) : error;
     } finally {
@@ -153,8 +153,8 @@ export class Postgres {
       max,
       connectionTimeout: CONNECT_S,
       idleTimeout: 0,
-      // A node that is cut off within a transaction must not keep others from the rows that it has locked. `statement_timeout`
-      // would also end the wait for a replica, and call the commit a success.
+      // A node that is cut off within a transaction must not keep rows locked. `statement_timeout` would also end the
+      // wait for a replica, and call the commit a success.
       connection: { idle_in_transaction_session_timeout: this.options.deadlineMs },
     });
   }
@@ -175,7 +175,7 @@ export interface PostgresOptions {
 }
 
 const CLOSE_S = 2;
-/** With the pauses between them, some half a second. */
+/** Together with the pauses between them, about half a second. */
 const MAX_ATTEMPTS = 10;
 const LONGEST_PAUSE_MS = 100;
 /** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
@@ -214,10 +214,12 @@ const CONNECT_S = 5;
 const LISTEN_AGAIN_MS = 2_000;
 const FEEL_MS = 5_000;
 const ANSWER_MS = 5_000;
-/** A channel on which nobody says anything. */
+/** A channel that nobody notifies. */
 const NOTHING_SAID = "gateway_nothing";
 
-/** Brings the schema up to date, and learns what the database can; nodes that start together wait for each other. */
+/**
+ * Brings the schema up to date and finds out what the database supports; nodes that start together wait for each other.
+ */
 export async function migratePostgres(postgres: Postgres): Promise<void> {
   // Of nodes that create the table at once, some lose in the catalogue; if it is not there, the next statement says so.
   await postgres
