@@ -44,6 +44,12 @@ export interface Quirks {
   readonly maxCompletionTokens?: boolean;
   /** On chat, it refuses fields that only OpenAI has, such as `prompt_cache_key`. */
   readonly coreFieldsOnly?: boolean;
+  /** Its chat refuses, in messages that go back to it, members that only answers have, such as `reasoning_content`. */
+  readonly strictMessages?: boolean;
+  /** Its chat wants ids of calls that are nine letters or digits. */
+  readonly shortCallIds?: boolean;
+  /** Its chat wants the tool's name beside its result. */
+  readonly namesResults?: boolean;
   /** On chat, it wants content as one string, not as a list of parts. */
   readonly plainContent?: boolean;
   /** On chat, it accepts Anthropic's `cache_control` on parts. */

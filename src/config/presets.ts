@@ -72,7 +72,8 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
     speaks: CHAT,
     auth: "bearer",
-    quirks: { coreFieldsOnly: true },
+    // A tool's result without the tool's name is “an invalid argument”, as is every field that it does not know.
+    quirks: { coreFieldsOnly: true, strictMessages: true, namesResults: true },
     // Gemini 3 refuses a tool's result behind a call without its signature.
     modelQuirks: [{ names: /^(models\/)?gemini-(?![12][.-])/, quirks: { signsCalls: true } }],
     prices: "google",
@@ -85,8 +86,8 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.mistral.ai/v1",
     speaks: CHAT,
     auth: "bearer",
-    // Answers 422 to `stream_options`, and reports usage without being asked.
-    quirks: { noStreamOptions: true, coreFieldsOnly: true },
+    // Answers 422 to every field that it does not know, such as `stream_options`, and reports usage without being asked.
+    quirks: { noStreamOptions: true, coreFieldsOnly: true, strictMessages: true, shortCallIds: true },
     prices: "mistral",
     author: "mistralai",
   },
@@ -118,7 +119,8 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.groq.com/openai/v1",
     speaks: CHAT,
     auth: "bearer",
-    quirks: { coreFieldsOnly: true },
+    // Answers 400 to every field that it does not know.
+    quirks: { coreFieldsOnly: true, strictMessages: true },
     prices: "groq",
   },
   {
@@ -127,7 +129,8 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.cerebras.ai/v1",
     speaks: CHAT,
     auth: "bearer",
-    quirks: { coreFieldsOnly: true },
+    // Answers 400 to every field that it does not know.
+    quirks: { coreFieldsOnly: true, strictMessages: true },
     prices: "cerebras",
   },
   {

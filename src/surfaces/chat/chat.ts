@@ -1,4 +1,5 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { BodyChanges } from "../body-changes.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
@@ -7,7 +8,6 @@ import {
   checkMessages,
   invalid,
   larger,
-  leaveOutSeals,
   passedChanges,
   readBody,
   readCeiling,
@@ -15,9 +15,11 @@ import {
   toRequest,
 } from "../request.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
+import { fitMessages } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { tokensWritten } from "./written.ts";
 
@@ -69,12 +71,61 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
       JSON.stringify({ ...asObject(request.json.stream_options), include_usage: true }),
     );
   } else if (target.quirks.noStreamOptions === true) changes.set("stream_options", null);
-  if (target.maxOutputTokens !== null) {
-    const field = target.quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens";
-    changes.set(field, String(target.maxOutputTokens));
-  }
-  leaveOutSeals(request, changes);
+  nameCeiling(request, target, changes);
+  if (target.quirks.coreFieldsOnly === true) leaveOutOpenAi(request, changes);
+  passMessages(request, target, changes);
   return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
+}
+
+/**
+ * Where a host knows one name of the ceiling only, it gets that one. OpenAI's reasoning models refuse `max_tokens`; Mistral refuses
+ * `max_completion_tokens`, and Ollama, which does not know it either, would write on without a ceiling (ollama/ollama#7125).
+ */
+function nameCeiling({ json }: GenerationRequest, target: HostTarget, changes: BodyChanges): void {
+  const { maxCompletionTokens = false, coreFieldsOnly = false } = target.quirks;
+  const [known, other] = maxCompletionTokens
+    ? (["max_completion_tokens", "max_tokens"] as const)
+    : (["max_tokens", "max_completion_tokens"] as const);
+  if (target.maxOutputTokens !== null) changes.set(known, String(target.maxOutputTokens));
+  if (!(maxCompletionTokens || coreFieldsOnly) || json[other] === undefined) return;
+  const named = json[known] ?? json[other] ?? null;
+  if (target.maxOutputTokens === null && named !== null) changes.set(known, JSON.stringify(named));
+  changes.set(other, null);
+}
+
+/** Told where they ask for something, as they are where a request is translated. */
+function leaveOutOpenAi({ json }: GenerationRequest, changes: BodyChanges): void {
+  for (const name of OPENAI_ONLY) {
+    const value = json[name];
+    if (value === undefined) continue;
+    changes.set(name, null);
+    if (value !== null && value !== false) changes.omitted.push(name);
+  }
+}
+
+/**
+ * Refused by name as fields that nobody knows: by Gemini (“Unknown name "store": Cannot find field”), Mistral (“Extra inputs are not
+ * permitted”), Groq and Cerebras (“property 'store' is unsupported”).
+ */
+const OPENAI_ONLY = [
+  "store",
+  "metadata",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "prompt_cache_options",
+  "service_tier",
+  "verbosity",
+];
+
+/** Without seals that another language made, and as strict hosts take them. */
+function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget, changes: BodyChanges): void {
+  const sealed = mayHoldSeals(body);
+  const messages = (sealed ? withoutSeals(json.messages) : json.messages) as Record<string, unknown>[];
+  const { messages: fitted, changed, lostThoughts } = fitMessages(messages, quirks);
+  if (sealed || changed) changes.set("messages", JSON.stringify(fitted));
+  if (sealed || lostThoughts) changes.omitted.push("reasoning");
 }
 
 const wantsUsage = ({ json }: GenerationRequest): boolean =>

@@ -19,6 +19,7 @@ import { effortOf } from "../translation/reasoning.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
+import { fitMessages } from "./host-messages.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -33,7 +34,7 @@ export function writeChatRequest(
   const { tools, logprobs } = conversation;
   return present({
     model: target.model,
-    messages: writeTurns(conversation.turns, target, saying),
+    messages: fitMessages(writeTurns(conversation.turns, target, saying), quirks).messages,
     stream: target.stream ? true : undefined,
     stream_options: target.stream && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
     [quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens"]: ceiling,
@@ -45,7 +46,6 @@ export function writeChatRequest(
     parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
     response_format: writeFormat(conversation.format),
     reasoning_effort: writeEffort(conversation.reasoning, saying),
-    verbosity: conversation.verbosity ?? undefined,
     logprobs: logprobs === null ? undefined : true,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
     ...writeOpenAi(conversation, target, saying),
@@ -147,11 +147,11 @@ function writeAssistant(parts: readonly AssistantPart[], target: HostTarget, say
   });
 }
 
-/** Gemini refuses a turn whose first call is not signed; one that it did not make itself, or that lost its signature, says so. */
-function writeCalls(parts: readonly AssistantPart[], { publicModel, quirks }: HostTarget): Json[] {
+/** Each with the signature that Gemini gave it. */
+function writeCalls(parts: readonly AssistantPart[], { publicModel }: HostTarget): Json[] {
   const family = familyOf("chat.completions", publicModel);
   const calls: Json[] = [];
-  let signature: string | null = quirks.signsCalls === true ? UNSIGNED : null;
+  let signature: string | null = null;
   for (const part of parts) {
     if (part.kind === "reasoning" && part.seal?.kind === "call" && part.seal.family === family)
       signature = part.seal.data;
@@ -162,9 +162,6 @@ function writeCalls(parts: readonly AssistantPart[], { publicModel, quirks }: Ho
   }
   return calls;
 }
-
-/** What Google documents for calls of another model ("Thought signatures", FAQ). */
-const UNSIGNED = "skip_thought_signature_validator";
 
 const writeToolCall = ({ id, name, custom, input }: ToolCallPart): Json => ({
   id,
@@ -243,8 +240,13 @@ function writeEffort(wish: ReasoningWish | null, saying: Saying): string | undef
 
 /** Hosts other than OpenAI's own often refuse what they do not know. */
 function writeOpenAi(conversation: Conversation, { quirks }: HostTarget, saying: Saying): Json {
-  const { user, cacheKey, openai } = conversation;
-  const all = present({ ...openai, user: user ?? undefined, prompt_cache_key: cacheKey ?? undefined });
+  const { user, cacheKey, verbosity, openai } = conversation;
+  const all = present({
+    ...openai,
+    user: user ?? undefined,
+    prompt_cache_key: cacheKey ?? undefined,
+    verbosity: verbosity ?? undefined,
+  });
   if (quirks.coreFieldsOnly !== true) return all;
   if (Object.keys(all).length > 0) saying.omit("openai");
   return {};

@@ -1,0 +1,124 @@
+import type { Quirks } from "../../catalog/catalog.ts";
+import { asObject } from "../json.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Messages as a host takes them whose chat is stricter than OpenAI's. A client answers with what it was given, by whichever host
+ * served it then: the thoughts, roles and ids of one host are refused by another (Mistral: `extra_forbidden`, Groq and Cerebras:
+ * “property 'reasoning_content' is unsupported”, DeepSeek: “unknown variant `developer`”).
+ */
+export function fitMessages(messages: readonly Json[], quirks: Quirks): Fitted {
+  if (!isStrict(quirks)) return { messages, changed: false, lostThoughts: false };
+  const fitting = new Fitting(quirks);
+  let changed = false;
+  const fitted = messages.map((message) => {
+    const fits = fitting.fit(message);
+    changed ||= fits !== message;
+    return fits;
+  });
+  return { messages: changed ? fitted : messages, changed, lostThoughts: fitting.lostThoughts };
+}
+
+export interface Fitted {
+  readonly messages: readonly Json[];
+  readonly changed: boolean;
+  /** Thoughts of earlier answers were left out. */
+  readonly lostThoughts: boolean;
+}
+
+const isStrict = (quirks: Quirks): boolean => STRICT.some((quirk) => quirks[quirk] === true);
+
+const STRICT = [
+  "coreFieldsOnly",
+  "strictMessages",
+  "shortCallIds",
+  "namesResults",
+  "signsCalls",
+] as const satisfies (keyof Quirks)[];
+
+/** One conversation, in its order. */
+class Fitting {
+  lostThoughts = false;
+  private readonly shortIds = new Map<string, string>();
+  /** Of each call, by its id, the tool's name. */
+  private readonly names = new Map<unknown, unknown>();
+
+  constructor(private readonly quirks: Quirks) {}
+
+  fit(message: Json): Json {
+    switch (message.role) {
+      case "developer":
+        return this.quirks.coreFieldsOnly === true ? { ...message, role: "system" } : message;
+      case "assistant":
+        return this.fitCalls(this.quirks.strictMessages === true ? this.plain(message) : message);
+      case "tool":
+        return this.fitResult(message);
+      default:
+        return message;
+    }
+  }
+
+  /** What only answers have: it says nothing, or is of no use to another host. A refusal is what the model said. */
+  private plain(message: Json): Json {
+    if (!ANSWERED.some((name) => name in message)) return message;
+    const plain = { ...message };
+    for (const name of ANSWERED) delete plain[name];
+    this.lostThoughts ||= THOUGHTS.some((name) => saysSomething(message[name]));
+    const { content, refusal } = message;
+    if (!saysSomething(content) && saysSomething(refusal)) plain.content = refusal;
+    return plain;
+  }
+
+  private fitCalls(message: Json): Json {
+    const calls = message.tool_calls;
+    if (!Array.isArray(calls)) return message;
+    const fitted = calls.map((value: unknown, at) => {
+      const call = asObject(value);
+      return call === null ? value : this.fitCall(call, at === 0);
+    });
+    return fitted.every((call, at) => call === calls[at]) ? message : { ...message, tool_calls: fitted };
+  }
+
+  private fitCall(call: Json, isFirst: boolean): Json {
+    const { signsCalls, strictMessages } = this.quirks;
+    const { id, function: called, extra_content: extra, ...rest } = call;
+    this.names.set(id, asObject(called)?.name);
+    const short = this.idOf(id);
+    // Gemini's, in which it keeps its signature.
+    const kept = signsCalls === true ? (extra ?? (isFirst ? UNSIGNED : undefined)) : extra;
+    const fits = strictMessages === true && signsCalls !== true ? undefined : kept;
+    if (short === id && fits === extra) return call;
+    return { ...rest, id: short, function: called, ...(fits === undefined ? {} : { extra_content: fits }) };
+  }
+
+  private fitResult(message: Json): Json {
+    const { tool_call_id: id } = message;
+    const short = this.idOf(id);
+    const name = this.quirks.namesResults === true && !("name" in message) ? this.names.get(id) : undefined;
+    if (short === id && name === undefined) return message;
+    return { ...message, tool_call_id: short, ...(name === undefined ? {} : { name }) };
+  }
+
+  /** Numbered in their order, so that the beginning of a conversation stays what it was and is found in the host's cache. */
+  private idOf(id: unknown): unknown {
+    if (this.quirks.shortCallIds !== true || typeof id !== "string" || SHORT_ID.test(id)) return id;
+    const known = this.shortIds.get(id);
+    if (known !== undefined) return known;
+    const short = `c${String(this.shortIds.size).padStart(8, "0")}`;
+    this.shortIds.set(id, short);
+    return short;
+  }
+}
+
+const THOUGHTS = ["reasoning_content", "reasoning", "reasoning_details"];
+const ANSWERED = [...THOUGHTS, "refusal", "annotations", "audio", "function_call"];
+
+/** Gemini refuses a turn whose first call is not signed. This is what it documents for those of another model ("Thought signatures"). */
+const UNSIGNED = { google: { thought_signature: "skip_thought_signature_validator" } };
+
+/** Mistral's: “must be a-z, A-Z, 0-9, with a length of 9”. */
+const SHORT_ID = /^[a-zA-Z0-9]{9}$/;
+
+const saysSomething = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
