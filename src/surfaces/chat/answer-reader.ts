@@ -6,6 +6,7 @@ import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts"
 import { BlockQueue, MAX_HELD_CHARACTERS } from "../translation/block-queue.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import { errorIn } from "./chunk-error.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -37,8 +38,8 @@ export class ChatReader implements AnswerReader {
     if (data.trim() === "[DONE]") return this.finish();
     const chunk = parseObject(data);
     if (chunk === null) return "more";
-    if (chunk.error !== undefined && chunk.error !== null)
-      return errorOf(chunk, "an error without a message");
+    const error = errorIn(chunk);
+    if (error !== null) return error;
     this.note(chunk);
     if (brokeDown(this.reason)) return fault(`the host stopped with ${this.reason}`);
     return this.queue.heldCharacters > MAX_HELD_CHARACTERS ? fault("too many tool calls at once") : "more";

@@ -1,11 +1,11 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { errorOf } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
+import { errorIn } from "./chunk-error.ts";
 import { tokensWritten } from "./written.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
@@ -46,10 +46,8 @@ export class ChatJudge extends PassingJudge {
     }
     const chunk = this.dataOf(data);
     if (chunk === null) return;
-    if (chunk.error !== undefined && chunk.error !== null) {
-      this.fault = errorOf(chunk, "an error without a message");
-      return;
-    }
+    this.fault = errorIn(chunk);
+    if (this.fault !== null) return;
     this.note(chunk);
     if (this.fault === null) this.give(chunk, event);
   }
@@ -62,6 +60,7 @@ export class ChatJudge extends PassingJudge {
     if (!this.tokenSeen) return false;
     const { cursor, edits } = this;
     let tokens = 0;
+    let hasChoices = false;
     let modelStart = 0;
     let modelEnd = 0;
     let usageComma = 0;
@@ -69,8 +68,10 @@ export class ChatJudge extends PassingJudge {
     cursor.begin(event.bytes, event.dataStart, event.dataEnd);
     cursor.enterObject();
     while (cursor.nextMember()) {
-      if (cursor.isNamed("choices")) tokens = this.readChoices(event);
-      else if (cursor.isNamed("model")) {
+      if (cursor.isNamed("choices")) {
+        hasChoices = true;
+        tokens = this.readChoices(event);
+      } else if (cursor.isNamed("model")) {
         const renames = cursor.isText && !cursor.isTheText(this.publicModel);
         modelStart = cursor.at;
         cursor.skip();
@@ -79,11 +80,11 @@ export class ChatJudge extends PassingJudge {
         usageComma = cursor.comma;
         cursor.skipNull();
         usageEnd = cursor.at;
-      } else if (cursor.isNamed("error")) cursor.skipNull();
+      } else if (cursor.isNamed("error") || cursor.isNamed("x_groq")) cursor.skipNull();
       else cursor.skipOther();
     }
     // A usage that stands first has its comma behind it: such a chunk is read whole.
-    if (!cursor.isDone || usageComma === -1) return false;
+    if (!cursor.isDone || !hasChoices || usageComma === -1) return false;
     this.wroteTokens(tokens);
     if (modelEnd > 0) edits.replace(modelStart, modelEnd, this.modelJson);
     // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.

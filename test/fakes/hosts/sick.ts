@@ -54,6 +54,27 @@ const SICK_CHAT = {
     { text: "Hel", end: "end" },
     /Overloaded/,
   ),
+  "an error that is the chunk": chat(
+    [
+      role,
+      chunk({ content: "Hel" }),
+      { object: "error", message: "EngineCore died", type: "InternalServerError", param: null, code: 500 },
+      DONE,
+    ],
+    { text: "Hel", end: "end" },
+    /EngineCore died/,
+  ),
+  "Groq's reason for stopping early": chat(
+    [
+      role,
+      chunk({ content: "Hel" }),
+      chunk({ content: "lo" }, null, { x_groq: { id: "req_1", error: "over_capacity" } }),
+      chunk({}, "stop"),
+      DONE,
+    ],
+    { text: "Hel", end: "end" },
+    /over_capacity/,
+  ),
   "a stream that is cut": chat(
     [role, chunk({ content: "Hel" })],
     { text: "Hel", end: "end" },
