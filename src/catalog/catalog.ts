@@ -60,6 +60,8 @@ export interface Quirks {
   readonly signsCalls?: boolean;
   /** Its models take a thinking effort (`thinking: adaptive`), not a token budget. */
   readonly adaptiveThinking?: boolean;
+  /** Its models cannot be told how hard to think, and refuse to be. */
+  readonly noReasoningEffort?: boolean;
   /** Refuses requests for reasoning summaries. */
   readonly noReasoningSummary?: boolean;
   /** Its own tools may be used; what it charges for them is not counted. */

@@ -43,6 +43,9 @@ export const PRESETS: readonly Preset[] = [
     auth: "bearer",
     // Reasoning models refuse `max_tokens`.
     quirks: { maxCompletionTokens: true },
+    modelQuirks: [
+      { names: /^(gpt-[34]|chatgpt|gpt-5(\.\d)?-chat|chat-latest)/, quirks: { noReasoningEffort: true } },
+    ],
     prices: "openai",
     author: "openai",
     zoo: "openai",
@@ -75,7 +78,10 @@ export const PRESETS: readonly Preset[] = [
     // A tool's result without the tool's name is “an invalid argument”, as is every field that it does not know.
     quirks: { coreFieldsOnly: true, strictMessages: true, namesResults: true },
     // Gemini 3 refuses a tool's result behind a call without its signature.
-    modelQuirks: [{ names: /^(models\/)?gemini-(?![12][.-])/, quirks: { signsCalls: true } }],
+    modelQuirks: [
+      { names: /^(models\/)?gemini-(?![12][.-])/, quirks: { signsCalls: true } },
+      { names: /^(models\/)?gemini-(1|2\.0)/, quirks: { noReasoningEffort: true } },
+    ],
     prices: "google",
     author: "google",
     zoo: "google",
@@ -86,8 +92,15 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.mistral.ai/v1",
     speaks: CHAT,
     auth: "bearer",
-    // Answers 422 to every field that it does not know, such as `stream_options`, and reports usage without being asked.
-    quirks: { noStreamOptions: true, coreFieldsOnly: true, strictMessages: true, shortCallIds: true },
+    // Answers 422 to every field that it does not know, such as `stream_options`, and reports usage without being asked. Few of
+    // its models take an effort, and those none but `high`.
+    quirks: {
+      noStreamOptions: true,
+      coreFieldsOnly: true,
+      strictMessages: true,
+      shortCallIds: true,
+      noReasoningEffort: true,
+    },
     prices: "mistral",
     author: "mistralai",
   },
@@ -109,6 +122,15 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.x.ai/v1",
     speaks: BOTH_OF_OPENAI,
     auth: "bearer",
+    // `max_tokens` is deprecated there too.
+    quirks: { maxCompletionTokens: true },
+    // “Model grok-4 does not support parameter reasoningEffort”, although it reasons (NousResearch/hermes-agent#23435).
+    modelQuirks: [
+      {
+        names: /^grok-(2|3$|3-(?!mini)|4$|4-|4\.20-(?!multi-agent)|code)/,
+        quirks: { noReasoningEffort: true },
+      },
+    ],
     prices: "x-ai",
     author: "x-ai",
     zoo: "xai",
@@ -121,6 +143,8 @@ export const PRESETS: readonly Preset[] = [
     auth: "bearer",
     // Answers 400 to every field that it does not know.
     quirks: { coreFieldsOnly: true, strictMessages: true },
+    // Qwen's take `none` and `default` only.
+    modelQuirks: [{ names: /^(?!openai\/gpt-oss)/, quirks: { noReasoningEffort: true } }],
     prices: "groq",
   },
   {
@@ -131,6 +155,7 @@ export const PRESETS: readonly Preset[] = [
     auth: "bearer",
     // Answers 400 to every field that it does not know.
     quirks: { coreFieldsOnly: true, strictMessages: true },
+    modelQuirks: [{ names: /^(?!gpt-oss|zai-glm)/, quirks: { noReasoningEffort: true } }],
     prices: "cerebras",
   },
   {

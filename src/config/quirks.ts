@@ -15,6 +15,7 @@ const NAMES = {
   takes_reasoning: "takesReasoning",
   signs_calls: "signsCalls",
   adaptive_thinking: "adaptiveThinking",
+  no_reasoning_effort: "noReasoningEffort",
   no_reasoning_summary: "noReasoningSummary",
   own_tools: "ownTools",
 } as const satisfies Record<string, keyof Quirks>;

@@ -8,6 +8,9 @@ import type { Behaviour, FakeRequest } from "./host.ts";
 export interface StrictChat {
   /** Top-level fields that it knows; null where it passes over others. */
   readonly fields: ReadonlySet<string> | null;
+  readonly ceiling?: "max_completion_tokens";
+  /** What `reasoning_effort` may be. */
+  readonly efforts?: ReadonlySet<string>;
   /** Members of messages by their role; null where it passes over others. */
   readonly members: Readonly<Record<string, ReadonlySet<string>>> | null;
   readonly roles: ReadonlySet<string>;
@@ -23,7 +26,9 @@ type Loose = Record<string, any>;
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 const COMMON =
-  "model messages temperature top_p max_tokens stream stop response_format tools tool_choice presence_penalty frequency_penalty n parallel_tool_calls reasoning_effort";
+  "model messages temperature top_p max_tokens stream stop response_format tools tool_choice presence_penalty frequency_penalty n parallel_tool_calls";
+const OPENAI =
+  "store metadata user safety_identifier prompt_cache_key service_tier verbosity stream_options seed logprobs";
 const PLAIN = {
   system: words("role content"),
   developer: words("role content"),
@@ -35,6 +40,46 @@ const CALL = words("id type function index");
 const ANY = /./;
 
 export const STRICT_CHAT = {
+  // A model that does not reason (AAswordman/Operit#1048); reasoning models refuse `max_tokens`
+  openai: {
+    fields: words(`${COMMON.replace("max_tokens", "max_completion_tokens")} ${OPENAI}`),
+    ceiling: "max_completion_tokens",
+    members: null,
+    roles: words("system developer user assistant tool"),
+    callMembers: null,
+    callId: ANY,
+    resultsNamed: false,
+    firstCallSigned: false,
+    refuse: (what) =>
+      json(
+        {
+          error: {
+            message: `Unrecognized request argument supplied: ${what}`,
+            type: "invalid_request_error",
+          },
+        },
+        400,
+      ),
+  },
+  // BerriAI/litellm#16265
+  xai: {
+    fields: words(`${COMMON} max_completion_tokens ${OPENAI}`),
+    ceiling: "max_completion_tokens",
+    members: null,
+    roles: words("system developer user assistant tool"),
+    callMembers: null,
+    callId: ANY,
+    resultsNamed: false,
+    firstCallSigned: false,
+    refuse: (what) =>
+      json(
+        {
+          code: "Client specified an invalid argument",
+          error: `Model grok-4-latest does not support parameter ${what}.`,
+        },
+        400,
+      ),
+  },
   // docs.mistral.ai, “Chat Completion”; Gitlawb/openclaude#739, charmbracelet/crush#1590, nearai/ironclaw#1241
   mistral: {
     fields: words(`${COMMON} random_seed safe_prompt prompt_mode prediction metadata`),
@@ -92,7 +137,8 @@ export const STRICT_CHAT = {
   },
   // ai.google.dev/gemini-api/docs/openai; ed-donner/agents#45, NousResearch/hermes-agent#19728
   gemini: {
-    fields: words(`${COMMON} max_completion_tokens stream_options`),
+    fields: words(`${COMMON} max_completion_tokens stream_options reasoning_effort`),
+    efforts: words("none minimal low medium high"),
     members: PLAIN,
     roles: words("system developer user assistant tool"),
     callMembers: words("id type function index extra_content"),
@@ -169,7 +215,10 @@ export function answerOf(strict: StrictChat, request: FakeRequest): Behaviour {
 function whatIsWrong(strict: StrictChat, body: Loose): string | null {
   const unknown = Object.keys(body).find((name) => strict.fields?.has(name) === false);
   if (unknown !== undefined) return unknown;
-  if (typeof body.max_tokens !== "number") return "max_tokens";
+  const ceiling = strict.ceiling ?? "max_tokens";
+  if (typeof body[ceiling] !== "number") return ceiling;
+  const effort = body.reasoning_effort;
+  if (effort !== undefined && strict.efforts?.has(effort) === false) return "reasoning_effort";
   for (const message of body.messages) {
     const { role } = message;
     if (!strict.roles.has(role)) return role;

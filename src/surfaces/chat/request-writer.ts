@@ -15,7 +15,7 @@ import type {
 } from "../translation/conversation.ts";
 import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../translation/custom-tool.ts";
 import { present, textPart, writeSchema } from "../translation/members.ts";
-import { effortOf } from "../translation/reasoning.ts";
+import { effortFor } from "../translation/reasoning.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
@@ -45,7 +45,7 @@ export function writeChatRequest(
     tool_choice: tools.length > 0 ? writeToolChoice(conversation.toolChoice) : undefined,
     parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,
     response_format: writeFormat(conversation.format),
-    reasoning_effort: writeEffort(conversation.reasoning, saying),
+    reasoning_effort: writeEffort(conversation.reasoning, target, saying),
     logprobs: logprobs === null ? undefined : true,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
     ...writeOpenAi(conversation, target, saying),
@@ -231,11 +231,11 @@ function writeFormat(format: AnswerFormat | null): unknown {
     : { type: "json_schema", json_schema: writeSchema(format) };
 }
 
-function writeEffort(wish: ReasoningWish | null, saying: Saying): string | undefined {
+function writeEffort(wish: ReasoningWish | null, { quirks }: HostTarget, saying: Saying): string | undefined {
   if (wish === null) return undefined;
   // A messages client gets summaries without asking: its reader names what it asked for.
   if (wish.summary !== null && saying.client === "responses") saying.omit("reasoning.summary");
-  return wish.off ? "none" : (effortOf(wish, saying) ?? undefined);
+  return effortFor(wish, quirks, saying) ?? undefined;
 }
 
 /** Hosts other than OpenAI's own often refuse what they do not know. */

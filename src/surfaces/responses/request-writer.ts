@@ -14,7 +14,7 @@ import type {
   UserPart,
 } from "../translation/conversation.ts";
 import { present, writeSchema } from "../translation/members.ts";
-import { effortOf } from "../translation/reasoning.ts";
+import { effortFor } from "../translation/reasoning.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
@@ -29,7 +29,7 @@ export function writeResponsesRequest(
   saying: Saying,
 ): Record<string, unknown> {
   const { tools, toolChoice, logprobs, reasoning } = conversation;
-  const thinks = reasoning !== null && !reasoning.off;
+  const thinks = reasoning !== null && !reasoning.off && target.quirks.noReasoningEffort !== true;
   const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
   return present({
     model: target.model,
@@ -206,9 +206,8 @@ function writeReasoning(
   saying: Saying,
 ): Json | undefined {
   if (wish === null) return undefined;
-  if (wish.off) return { effort: "none" };
-  const effort = effortOf(wish, saying);
-  const shown = wish.summary !== null && quirks.noReasoningSummary !== true;
+  const effort = effortFor(wish, quirks, saying);
+  const shown = !(wish.off || wish.summary === null || quirks.noReasoningSummary || quirks.noReasoningEffort);
   const reasoning = {
     ...(effort === null ? {} : { effort }),
     ...(shown ? { summary: wish.summary } : {}),

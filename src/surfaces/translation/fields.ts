@@ -180,7 +180,7 @@ export const NESTED = {
   "reasoning.summary": omit("the host decides how much of its thoughts it shows"),
   "thinking.display": omit("the host decides how much of its thoughts it shows"),
   "reasoning.effort": omit(
-    "the ceiling leaves no room for thoughts, or a tool is forced, which excludes them there",
+    "the ceiling leaves no room for thoughts, a tool is forced, which excludes them there, or the model cannot be told",
   ),
   "reasoning.mode": omit("how OpenAI's models think: the host thinks in its standard way"),
   "reasoning.context": omit("the host decides which of its earlier thoughts the model sees"),

@@ -1,3 +1,4 @@
+import type { Quirks } from "../../catalog/catalog.ts";
 import { EFFORTS, type Effort, type ReasoningWish } from "./conversation.ts";
 import type { Saying } from "./saying.ts";
 
@@ -25,11 +26,31 @@ const BUDGET_STEPS: readonly [number, Effort][] = [
 ];
 
 /** The effort to name; null leaves it to the host. */
-export function effortOf({ effort, budgetTokens }: ReasoningWish, saying: Saying): Effort | null {
+function effortOf({ effort, budgetTokens }: ReasoningWish, saying: Saying): Effort | null {
   if (effort !== null || budgetTokens === null) return effort;
   saying.omit("thinking.budget_tokens");
   return BUDGET_STEPS.find(([most]) => budgetTokens <= most)?.[1] ?? "high";
 }
+
+/** The same where the model may not be asked, or where only the three middle efforts are known, as outside of OpenAI. */
+export function effortFor(wish: ReasoningWish, quirks: Quirks, saying: Saying): Effort | "none" | null {
+  if (quirks.noReasoningEffort === true) {
+    if (wish.off || wish.effort !== null || wish.budgetTokens !== null) saying.omit("reasoning.effort");
+    return null;
+  }
+  if (wish.off) return "none";
+  const effort = effortOf(wish, saying);
+  return effort !== null && quirks.coreFieldsOnly === true ? CORE_EFFORTS[effort] : effort;
+}
+
+const CORE_EFFORTS = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+} as const satisfies Record<Effort, Effort>;
 
 /** Tokens to think with under this ceiling, which they are a part of; null where it leaves no room. */
 export function budgetOf({ effort, budgetTokens }: ReasoningWish, ceiling: number): number | null {
