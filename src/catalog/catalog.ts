@@ -40,6 +40,10 @@ export interface Quirks {
   readonly noStreamOptions?: boolean;
   /** Cannot stream: a long answer is awaited whole. */
   readonly noStream?: boolean;
+  /** Its models are not in its chat, but in another of its languages. */
+  readonly noChat?: boolean;
+  /** The same where tools are offered and the model may think. */
+  readonly noChatTools?: boolean;
   /** On chat, it knows the output ceiling only by OpenAI's newer name. */
   readonly maxCompletionTokens?: boolean;
   /** On chat, it refuses fields that only OpenAI has, such as `prompt_cache_key`. */

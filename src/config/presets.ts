@@ -45,6 +45,9 @@ export const PRESETS: readonly Preset[] = [
     quirks: { maxCompletionTokens: true },
     modelQuirks: [
       { names: /^(gpt-[34]|chatgpt|gpt-5(\.\d)?-chat|chat-latest)/, quirks: { noReasoningEffort: true } },
+      // “This model is only supported in v1/responses and not in v1/chat/completions.”
+      { names: /-(pro|codex)(-|$)|^codex/, quirks: { noChat: true } },
+      { names: /^gpt-(5\.[2-9]|[6-9])/, quirks: { noChatTools: true } },
     ],
     prices: "openai",
     author: "openai",

@@ -5,6 +5,8 @@ import type { Quirks } from "../catalog/catalog.ts";
 const NAMES = {
   no_stream: "noStream",
   no_stream_options: "noStreamOptions",
+  no_chat: "noChat",
+  no_chat_tools: "noChatTools",
   max_completion_tokens: "maxCompletionTokens",
   core_fields_only: "coreFieldsOnly",
   strict_messages: "strictMessages",

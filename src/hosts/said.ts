@@ -31,14 +31,36 @@ export function sayTo(
     maxOutputTokens: wording.outputCeiling,
     defaultMaxOutputTokens: Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens),
   };
-  const preferred = sayIn(hostSurface, request, target, wording);
+  const [first, ...others] = languages(route.host.speaks, hostSurface, request, target.quirks);
+  const preferred = sayIn(first!, request, target, wording);
   if (!refused(preferred)) return preferred;
-  for (const spoken of route.host.speaks) {
-    if (spoken === hostSurface) continue;
+  for (const spoken of others) {
     const said = sayIn(spoken, request, target, wording);
     if (!refused(said)) return said;
   }
   return preferred;
+}
+
+/** The preferred one first; chat last, where the host is known not to take the request there. */
+function languages(
+  speaks: readonly SurfaceName[],
+  preferred: SurfaceName,
+  request: GenerationRequest,
+  quirks: Quirks,
+): readonly SurfaceName[] {
+  const inOrder = [preferred, ...speaks.filter((spoken) => spoken !== preferred)];
+  if (quirks.noChat !== true && !(quirks.noChatTools === true && mayThinkWithTools(request))) return inOrder;
+  const others = inOrder.filter((spoken) => spoken !== "chat.completions");
+  return others.length === inOrder.length ? inOrder : [...others, "chat.completions"];
+}
+
+/**
+ * “Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use
+ * /v1/responses or set reasoning_effort to 'none'”: so it answers without one too, as its models think by themselves.
+ */
+function mayThinkWithTools({ json }: GenerationRequest): boolean {
+  const { tools, reasoning_effort: effort } = json;
+  return Array.isArray(tools) && tools.length > 0 && effort !== "none";
 }
 
 /** What a host is told, and in which language. */

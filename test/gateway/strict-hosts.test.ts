@@ -1,7 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { PRESETS, routeQuirks } from "../../src/config/presets.ts";
 import { type QuirkRow, quirkRow } from "../../src/config/quirks.ts";
-import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { json } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, type FakeRequest, startFakeHost } from "../fakes/host.ts";
+import { OPENAI_CHAT } from "../fakes/hosts/openai-chat.ts";
+import { OPENAI_RESPONSES } from "../fakes/hosts/openai-responses.ts";
 import { answerOf, STRICT_CHAT, type StrictChat } from "../fakes/strict-chat.ts";
 import { type OpenGateway, open } from "./open.ts";
 
@@ -36,14 +39,30 @@ function quirksOf(id: string): QuirkRow {
   return quirkRow(routeQuirks(preset, MODELS[id]!) ?? preset.quirks ?? {});
 }
 
-async function serve(
-  id: string,
-  strict: StrictChat,
-): Promise<{ host: FakeHost; gateway: OpenGateway; bearer: string }> {
-  const host = await startFakeHost((request) => answerOf(strict, request));
+const serve = (id: string, strict: StrictChat): Promise<Served> =>
+  start(id, {
+    quirks: quirksOf(id),
+    speaks: "[chat.completions]",
+    answers: (request) => answerOf(strict, request),
+  });
+
+interface Served {
+  readonly host: FakeHost;
+  readonly gateway: OpenGateway;
+  readonly bearer: string;
+}
+
+interface Kind {
+  readonly quirks: QuirkRow;
+  readonly speaks: string;
+  readonly answers: (request: FakeRequest) => Behaviour;
+}
+
+async function start(id: string, { quirks, speaks, answers }: Kind): Promise<Served> {
+  const host = await startFakeHost(answers);
   const gateway = await open(`
 hosts:
-  - { id: ${id}, base_url: ${host.url}/v1, speaks: [chat.completions], quirks: ${JSON.stringify(quirksOf(id))} }
+  - { id: ${id}, base_url: ${host.url}/v1, speaks: ${speaks}, quirks: ${JSON.stringify(quirks)} }
 models:
   - id: test/model
     context_length: 100000
@@ -189,5 +208,40 @@ describe.each(Object.entries<StrictChat>(STRICT_CHAT))("%s", (id, strict) => {
     );
     const second = await gateway.send("POST", "/v1/messages", { bearer, json: { ...body, messages } });
     expect([second.status, second.text]).toEqual([200, expect.stringContaining("It is 4 °C.")]);
+  });
+});
+
+describe("OpenAI's models whose chat lacks something", () => {
+  const TOOLS = [{ type: "function", function: WEATHER }];
+  test.each<[string, string, object, string]>([
+    ["gpt-5.6-terra", "tools", { tools: TOOLS }, "/v1/responses"],
+    ["gpt-5.6-terra", "tools and an effort", { tools: TOOLS, reasoning_effort: "low" }, "/v1/responses"],
+    [
+      "gpt-5.6-terra",
+      "tools without thoughts",
+      { tools: TOOLS, reasoning_effort: "none" },
+      "/v1/chat/completions",
+    ],
+    ["gpt-5.6-terra", "no tools", { reasoning_effort: "low" }, "/v1/chat/completions"],
+    ["gpt-5.6-terra", "tools and what only chat can say", { tools: TOOLS, n: 2 }, "/v1/chat/completions"],
+    ["gpt-5.1-2025-11-13", "tools", { tools: TOOLS }, "/v1/chat/completions"],
+    ["gpt-5-pro-2025-10-06", "a word", {}, "/v1/responses"],
+    ["gpt-5.3-codex", "a word", {}, "/v1/responses"],
+  ])("%s is asked for %s where it answers", async (name, _what, more, path) => {
+    const preset = PRESETS.find(({ id }) => id === "openai")!;
+    const { host, gateway, bearer } = await start("openai", {
+      quirks: quirkRow(routeQuirks(preset, name) ?? preset.quirks ?? {}),
+      speaks: "[chat.completions, responses]",
+      answers: (request) => {
+        const [said] = Object.values(request.path === "/v1/responses" ? OPENAI_RESPONSES : OPENAI_CHAT);
+        return json(said!.whole);
+      },
+    });
+    const reply = await gateway.send("POST", "/v1/chat/completions", {
+      bearer,
+      json: { model: "test/model", max_tokens: 500, messages: [{ role: "user", content: "Hi" }], ...more },
+    });
+    expect([reply.status, reply.json.object]).toEqual([200, "chat.completion"]);
+    expect(host.requests.map((request) => request.path)).toEqual([path]);
   });
 });
