@@ -57,7 +57,8 @@ const ollamaHost = (origin: string): Host => ({
   auth: "bearer",
   headers: {},
   onDisconnect: "cancel",
-  quirks: {},
+  // It passes over fields that it does not know, `max_completion_tokens` among them (ollama/ollama#7125).
+  quirks: { coreFieldsOnly: true },
 });
 
 /** An Ollama that does not answer has no models now; a reload asks again. */

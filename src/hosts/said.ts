@@ -28,7 +28,7 @@ export function sayTo(
     stream,
     publicModel: model.id,
     quirks,
-    maxOutputTokens: wording.outputCeiling,
+    maxOutputTokens: ceilingFor(request, model, wording),
     defaultMaxOutputTokens: Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens),
   };
   const [first, ...others] = languages(route.host.speaks, hostSurface, request, target.quirks);
@@ -39,6 +39,15 @@ export function sayTo(
     if (!refused(said)) return said;
   }
   return preferred;
+}
+
+/**
+ * A client may name more than the model writes, as agents do with one number for all models. Hosts refuse that (“max_tokens is
+ * too large: 32000. This model supports at most 16384 completion tokens”), and no more than the model's is held.
+ */
+function ceilingFor({ maxOutputTokens }: GenerationRequest, model: Model, wording: Wording): number | null {
+  const isTooHigh = maxOutputTokens !== null && maxOutputTokens > model.maxOutputTokens;
+  return isTooHigh ? model.maxOutputTokens : wording.outputCeiling;
 }
 
 /** The preferred one first; chat last, where the host is known not to take the request there. */

@@ -125,7 +125,7 @@ export interface HostTarget {
   /** The model's id in the catalog. */
   readonly publicModel: string;
   readonly quirks: Quirks;
-  /** If set, the host must stop at this many output tokens although the client named no ceiling. */
+  /** If set, the host must stop at this many output tokens although the client named no ceiling, or a higher one. */
   readonly maxOutputTokens: number | null;
   /** For languages in which a ceiling must be named. */
   readonly defaultMaxOutputTokens: number;

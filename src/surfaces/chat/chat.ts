@@ -82,16 +82,24 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
  * `max_completion_tokens`, and Ollama, which does not know it either, would write on without a ceiling (ollama/ollama#7125).
  */
 function nameCeiling({ json }: GenerationRequest, target: HostTarget, changes: BodyChanges): void {
-  const { maxCompletionTokens = false, coreFieldsOnly = false } = target.quirks;
-  const [known, other] = maxCompletionTokens
-    ? (["max_completion_tokens", "max_tokens"] as const)
-    : (["max_tokens", "max_completion_tokens"] as const);
-  if (target.maxOutputTokens !== null) changes.set(known, String(target.maxOutputTokens));
-  if (!(maxCompletionTokens || coreFieldsOnly) || json[other] === undefined) return;
-  const named = json[known] ?? json[other] ?? null;
-  if (target.maxOutputTokens === null && named !== null) changes.set(known, JSON.stringify(named));
-  changes.set(other, null);
+  const { quirks, maxOutputTokens } = target;
+  const most = maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  if (!(quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true)) {
+    const named = CEILINGS.filter((name) => typeof json[name] === "number");
+    for (const name of named) if ((json[name] as number) > most) changes.set(name, String(most));
+    if (named.length === 0 && maxOutputTokens !== null) changes.set("max_tokens", String(most));
+    return;
+  }
+  const [known, other] =
+    quirks.maxCompletionTokens === true
+      ? (["max_completion_tokens", "max_tokens"] as const)
+      : (["max_tokens", "max_completion_tokens"] as const);
+  const named = (json[known] ?? json[other] ?? maxOutputTokens) as number | null;
+  if (named !== null) changes.set(known, String(Math.min(named, most)));
+  if (json[other] !== undefined) changes.set(other, null);
 }
+
+const CEILINGS = ["max_tokens", "max_completion_tokens"] as const;
 
 /** Told where they ask for something, as they are where a request is translated. */
 function leaveOutOpenAi({ json }: GenerationRequest, changes: BodyChanges): void {

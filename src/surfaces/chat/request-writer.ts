@@ -30,7 +30,7 @@ export function writeChatRequest(
   saying: Saying,
 ): Record<string, unknown> {
   const { quirks } = target;
-  const ceiling = conversation.maxOutputTokens ?? target.maxOutputTokens ?? undefined;
+  const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined;
   const { tools, logprobs } = conversation;
   return present({
     model: target.model,

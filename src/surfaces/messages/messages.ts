@@ -64,6 +64,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   const changes = passedChanges(request, target);
   const fee = leaveOutOwnTools(request, target, changes);
   if (fee !== null) return fee;
+  if (target.maxOutputTokens !== null) changes.set("max_tokens", String(target.maxOutputTokens));
   leaveOutSeals(request, changes);
   return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
 }

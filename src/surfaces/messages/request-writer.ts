@@ -27,7 +27,7 @@ export function writeMessagesRequest(
   target: HostTarget,
   saying: Saying,
 ): Record<string, unknown> {
-  const ceiling = conversation.maxOutputTokens ?? target.maxOutputTokens ?? target.defaultMaxOutputTokens;
+  const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? target.defaultMaxOutputTokens;
   const leading = conversation.turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const split = leading === -1 ? conversation.turns.length : leading;
   const thinking = writeThinking(conversation, ceiling, target, saying);

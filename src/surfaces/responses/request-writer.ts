@@ -37,7 +37,7 @@ export function writeResponsesRequest(
     stream: target.stream ? true : undefined,
     // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
     store: false,
-    max_output_tokens: conversation.maxOutputTokens ?? target.maxOutputTokens ?? undefined,
+    max_output_tokens: target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined,
     temperature: conversation.temperature ?? undefined,
     top_p: conversation.topP ?? undefined,
     tools: tools.length > 0 ? tools.map(writeTool) : undefined,
