@@ -64,6 +64,8 @@ export interface Quirks {
   readonly signsCalls?: boolean;
   /** Its models take a thinking effort (`thinking: adaptive`), not a token budget. */
   readonly adaptiveThinking?: boolean;
+  /** Its models choose their temperature themselves, and refuse to be told one, or `top_p` or `top_k`. */
+  readonly noSampling?: boolean;
   /** Its models cannot be told how hard to think, and refuse to be. */
   readonly noReasoningEffort?: boolean;
   /** Refuses requests for reasoning summaries. */

@@ -46,8 +46,9 @@ export const PRESETS: readonly Preset[] = [
     modelQuirks: [
       { names: /^(gpt-[34]|chatgpt|gpt-5(\.\d)?-chat|chat-latest)/, quirks: { noReasoningEffort: true } },
       // “This model is only supported in v1/responses and not in v1/chat/completions.”
-      { names: /-(pro|codex)(-|$)|^codex/, quirks: { noChat: true } },
-      { names: /^gpt-(5\.[2-9]|[6-9])/, quirks: { noChatTools: true } },
+      { names: /-(pro|codex)(-|$)|^codex/, quirks: { noChat: true, noSampling: true } },
+      { names: /^gpt-(5\.[2-9]|[6-9])/, quirks: { noChatTools: true, noSampling: true } },
+      { names: /^(o\d|gpt-5)/, quirks: { noSampling: true } },
     ],
     prices: "openai",
     author: "openai",
@@ -60,13 +61,14 @@ export const PRESETS: readonly Preset[] = [
     speaks: ["messages"],
     auth: "x-api-key",
     headers: { "anthropic-version": "2023-06-01" },
-    // Models up to 4.5 take a budget of thoughts, the later ones only an effort.
-    quirks: { adaptiveThinking: true },
+    // Models up to 4.5 take a budget of thoughts, the later ones only an effort; up to 4.6 a temperature, the later ones none.
+    quirks: { adaptiveThinking: true, noSampling: true },
     modelQuirks: [
       {
         names: /^claude-(2|3|instant|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)/,
-        quirks: { adaptiveThinking: false },
+        quirks: { adaptiveThinking: false, noSampling: false },
       },
+      { names: /^claude-(opus|sonnet|haiku)-4-6/, quirks: { noSampling: false } },
     ],
     prices: "anthropic",
     author: "anthropic",

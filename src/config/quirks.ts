@@ -17,6 +17,7 @@ const NAMES = {
   takes_reasoning: "takesReasoning",
   signs_calls: "signsCalls",
   adaptive_thinking: "adaptiveThinking",
+  no_sampling: "noSampling",
   no_reasoning_effort: "noReasoningEffort",
   no_reasoning_summary: "noReasoningSummary",
   own_tools: "ownTools",

@@ -36,8 +36,10 @@ export function randomConversation(random: Random, ...languages: readonly Surfac
         }
       : null,
     maxOutputTokens: 1 + random.below(9_000),
-    temperature: maybe(random, () => random.below(11) / 10),
-    topP: maybe(random, () => random.below(11) / 10),
+    // Anthropic takes one of them.
+    ...(random.chance(0.5)
+      ? { temperature: maybe(random, () => random.below(11) / 10), topP: null }
+      : { temperature: null, topP: maybe(random, () => random.below(11) / 10) }),
     // Chat hosts have none, though chat clients may ask Anthropic for it.
     topK: null,
     stop: stopping ? some(random, 3, () => randomText(random)) : [],

@@ -16,6 +16,7 @@ import type {
 import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../translation/custom-tool.ts";
 import { present, textPart, writeSchema } from "../translation/members.ts";
 import { effortFor } from "../translation/reasoning.ts";
+import { samplingFor } from "../translation/sampling.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
@@ -32,14 +33,15 @@ export function writeChatRequest(
   const { quirks } = target;
   const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined;
   const { tools, logprobs } = conversation;
+  const { temperature, topP } = samplingFor(conversation, quirks, saying);
   return present({
     model: target.model,
     messages: fitMessages(writeTurns(conversation.turns, target, saying), quirks).messages,
     stream: target.stream ? true : undefined,
     stream_options: target.stream && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
     [quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens"]: ceiling,
-    temperature: conversation.temperature ?? undefined,
-    top_p: conversation.topP ?? undefined,
+    temperature: temperature ?? undefined,
+    top_p: topP ?? undefined,
     stop: conversation.stop.length > 0 ? conversation.stop : undefined,
     tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, saying)) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(conversation.toolChoice) : undefined,

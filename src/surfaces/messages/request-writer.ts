@@ -16,6 +16,7 @@ import type {
 import { INPUT_SCHEMA, wrappedDescription } from "../translation/custom-tool.ts";
 import { present } from "../translation/members.ts";
 import { anthropicEffort, budgetOf } from "../translation/reasoning.ts";
+import { type Sampling, samplingFor } from "../translation/sampling.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
 
@@ -33,12 +34,14 @@ export function writeMessagesRequest(
   const thinking = writeThinking(conversation, ceiling, target, saying);
   const system = conversation.turns.slice(0, split).flatMap(({ parts }) => writeTexts(parts as TextPart[]));
   const messages = writeTurns(conversation.turns.slice(split), thinking !== null, target, saying);
+  if (conversation.format?.kind === "json_object")
+    saying.cannot("response_format", "it has no JSON mode; send a `json_schema`");
   if (messages.length === 0)
     saying.cannot("messages", "it needs at least one message that is not the system's");
   if (conversation.cacheKey !== null) markForCache(system, messages);
   const tools = offered(conversation);
-  const { temperature, topP, topK, stop, user } = conversation;
-  checkSampling(conversation, thinking !== null, saying);
+  const { stop, user } = conversation;
+  const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, target, saying);
   return present({
     model: target.model,
     max_tokens: ceiling,
@@ -288,12 +291,20 @@ function thoughtsKept(turns: readonly Turn[], { publicModel }: HostTarget): bool
   return turn.parts.some((part) => part.kind === "reasoning" && part.seal?.family === family);
 }
 
-function checkSampling({ temperature, format }: Conversation, thinking: boolean, saying: Saying): void {
+/** “`temperature` and `top_p` cannot both be specified for this model”: from Opus 4.1 on, the second gives way. */
+function writeSampling(
+  conversation: Conversation,
+  thinking: boolean,
+  { quirks }: HostTarget,
+  saying: Saying,
+): Sampling {
+  const { temperature, topP, topK } = samplingFor(conversation, quirks, saying);
   if (temperature !== null && temperature > 1) saying.cannot("temperature", "its temperatures end at 1");
   if (thinking && temperature !== null && temperature !== 1)
     saying.cannot("temperature", "it cannot be set while the model thinks");
-  if (format?.kind === "json_object")
-    saying.cannot("response_format", "it has no JSON mode; send a `json_schema`");
+  if (temperature === null || topP === null) return { temperature, topP, topK };
+  if (topP !== 1) saying.omit("top_p");
+  return { temperature, topP: null, topK };
 }
 
 function writeOutputConfig(

@@ -15,6 +15,7 @@ import type {
 } from "../translation/conversation.ts";
 import { present, writeSchema } from "../translation/members.ts";
 import { effortFor } from "../translation/reasoning.ts";
+import { samplingFor } from "../translation/sampling.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
@@ -29,6 +30,7 @@ export function writeResponsesRequest(
   saying: Saying,
 ): Record<string, unknown> {
   const { tools, toolChoice, logprobs, reasoning } = conversation;
+  const { temperature, topP } = samplingFor(conversation, target.quirks, saying);
   const thinks = reasoning !== null && !reasoning.off && target.quirks.noReasoningEffort !== true;
   const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
   return present({
@@ -38,8 +40,8 @@ export function writeResponsesRequest(
     // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
     store: false,
     max_output_tokens: target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined,
-    temperature: conversation.temperature ?? undefined,
-    top_p: conversation.topP ?? undefined,
+    temperature: temperature ?? undefined,
+    top_p: topP ?? undefined,
     tools: tools.length > 0 ? tools.map(writeTool) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(toolChoice, tools) : undefined,
     parallel_tool_calls: tools.length > 0 ? (conversation.parallelToolCalls ?? undefined) : undefined,

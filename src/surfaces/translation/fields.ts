@@ -179,6 +179,9 @@ export const NESTED = {
   ),
   "reasoning.summary": omit("the host decides how much of its thoughts it shows"),
   "thinking.display": omit("the host decides how much of its thoughts it shows"),
+  temperature: omit("the model chooses it itself, and refuses to be told"),
+  top_p: omit("the model chooses it itself, or takes no `temperature` beside it"),
+  top_k: omit("the model chooses it itself, and refuses to be told"),
   "reasoning.effort": omit(
     "the ceiling leaves no room for thoughts, a tool is forced, which excludes them there, or the model cannot be told",
   ),

@@ -127,7 +127,6 @@ export const SAID = {
       messages: [{ role: "system", content: "Be brief." }, ...weather.chat],
       max_tokens: 500,
       temperature: 0.5,
-      top_p: 0.9,
     },
     responses: {
       input: [
@@ -136,14 +135,13 @@ export const SAID = {
       ],
       max_output_tokens: 500,
       temperature: 0.5,
-      top_p: 0.9,
     },
     messages: {
       system: [{ type: "text", text: "Be brief." }],
       messages: weather.messages,
       max_tokens: 500,
       // Newer packages leave them out of their types; older models take them.
-      ...({ temperature: 0.5, top_p: 0.9 } as object),
+      ...({ temperature: 0.5 } as object),
     },
   },
   "several turns": {
