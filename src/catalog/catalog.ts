@@ -40,19 +40,19 @@ export interface Quirks {
   readonly noStreamOptions?: boolean;
   /** Cannot stream: a long answer is awaited whole. */
   readonly noStream?: boolean;
-  /** Its models are not in its chat, but in another of its languages. */
+  /** Its models are not served on chat, but in another of its languages. */
   readonly noChat?: boolean;
-  /** The same where tools are offered and the model may think. */
+  /** The same for requests that offer tools to a model that may think. */
   readonly noChatTools?: boolean;
   /** On chat, it knows the output ceiling only by OpenAI's newer name. */
   readonly maxCompletionTokens?: boolean;
   /** On chat, it refuses fields that only OpenAI has, such as `prompt_cache_key`. */
   readonly coreFieldsOnly?: boolean;
-  /** Its chat refuses, in messages that go back to it, members that only answers have, such as `reasoning_content`. */
+  /** On chat, it refuses messages that come back with what only answers have, such as `reasoning_content`. */
   readonly strictMessages?: boolean;
-  /** Its chat wants ids of calls that are nine letters or digits. */
+  /** On chat, it wants ids of tool calls with nine letters or digits, as Mistral does. */
   readonly shortCallIds?: boolean;
-  /** Its chat wants the tool's name beside its result. */
+  /** On chat, it wants the tool's name beside its result, as Gemini does. */
   readonly namesResults?: boolean;
   /** On chat, it wants content as one string, not as a list of parts. */
   readonly plainContent?: boolean;
