@@ -24,6 +24,8 @@ export class DurableJournal implements Journal {
   /** Written of the file; synced. */
   private bytes = 0;
   private syncedBytes = 0;
+  /** Acknowledged, so that the file keeps it whatever the disk refuses: it may be all that a killed process leaves. */
+  private keptBytes = 0;
   private headWaits = false;
   private rotating: (() => readonly LedgerRecord[]) | null = null;
   private readonly lines = new JournalLines();
@@ -154,7 +156,7 @@ export class DurableJournal implements Journal {
     this.file.close();
     this.file = next;
     this.number += 1;
-    this.bytes = this.syncedBytes = 0;
+    this.bytes = this.syncedBytes = this.keptBytes = 0;
     this.pending = [...open.map((record) => new Line(record, 0)), ...this.pending];
     this.headWaits = this.pending.length > 0;
     this.schedule();
@@ -237,6 +239,7 @@ export class DurableJournal implements Journal {
     else for (const line of batch) this.unsynced.push(line);
     this.file.write(this.lines.bytes(), this.bytes);
     this.bytes = batch.at(-1)!.bytes;
+    if (this.options.relaxed) this.keptBytes = Math.max(this.keptBytes, this.bytes);
     this.writtenThrough = this.appended;
     this.writeWaiters.answer(true, this.writtenThrough);
   }
@@ -255,7 +258,7 @@ export class DurableJournal implements Journal {
   private accept(): void {
     const batch = this.unsynced;
     this.unsynced = [];
-    this.syncedBytes = this.bytes;
+    this.syncedBytes = this.keptBytes = this.bytes;
     this.overdue = false;
     this.failure = null;
     this.headWaits = false;
@@ -280,7 +283,10 @@ export class DurableJournal implements Journal {
     }
   }
 
-  /** Treats everything unsynced as unwritten: its bytes are cut off, and it goes first in the next attempt. */
+  /**
+   * Everything unsynced goes first in the next attempt, where it was: so what was acknowledged is overwritten with itself.
+   * The rest is cut off.
+   */
   private refuse(error: unknown): void {
     this.failure = error instanceof Error ? error.message : String(error);
     this.pending = [...this.unsynced, ...this.pending];
@@ -289,7 +295,7 @@ export class DurableJournal implements Journal {
     this.writtenThrough = this.durableThrough;
     this.state = "retrying";
     try {
-      this.file.truncate(this.bytes);
+      this.file.truncate(this.keptBytes);
     } catch {
       // A torn tail is found by its checksum, and overwritten by the next try.
     }

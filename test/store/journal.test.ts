@@ -366,6 +366,22 @@ describe("relaxed", () => {
     }
   });
 
+  test("what it answered stays in the file although the disk then refuses what follows", async () => {
+    const disk = new SimulatedDisk();
+    const { journal, turn, retry } = journalOn(disk, 1, 1_000_000, true);
+    const answered = journal.durable(journal.append(end("a")));
+    await turn();
+    expect(await answered).toBe(true);
+    disk.mood = "full";
+    const refused = journal.durable(journal.append(end("b")));
+    await turn();
+    expect(await refused).toBe(false);
+    retry();
+    await turn();
+    disk.crash(new Random(1), "process");
+    expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
+  });
+
   test("who needs more than that waits for no second, but for a sync", async () => {
     const { journal, asked, syncs, turn } = countingDisk();
     void journal.durable(journal.append(end("a")));
