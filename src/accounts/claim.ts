@@ -83,7 +83,7 @@ export async function settleClaim(
     ({ balance, holdings }): AccountChange | Refusal => {
       const claim = balance?.claim ?? null;
       if (holdings === null || claim === null || claim.accountId !== account || !isPending(claim, now)) {
-        return refuse("invalid_request", "No claim of this balance waits for your confirmation.", {
+        return refuse("invalid_request", "No claim on this balance is waiting for your confirmation.", {
           param: "id",
         });
       }
@@ -103,7 +103,7 @@ export async function withdrawClaim(desk: AccountDesk, balanceId: BalanceId): Pr
   const change = await desk.store.change({ balance: balanceId }, ({ balance }): AccountChange | Refusal =>
     balance !== null && balance.claim !== null && isPending(balance.claim, now)
       ? { decline: balanceId }
-      : refuse("invalid_request", "No claim of this balance waits for a confirmation."),
+      : refuse("invalid_request", "No claim on this balance is waiting for confirmation."),
   );
   return refused(change) ? change : balanceId;
 }
@@ -114,13 +114,13 @@ function whyUnclaimable(balance: ClaimedBalance | null, now: EpochMs): Refusal |
   if (balance.accountId !== null) {
     return refuse(
       "invalid_request",
-      "This balance belongs to an account already and cannot be claimed again.",
+      "This balance already belongs to an account and cannot be claimed again.",
     );
   }
   return balance.claim !== null && isPending(balance.claim, now)
     ? refuse(
         "invalid_request",
-        `This balance is claimed already, and waits for the address's owner to confirm. Unconfirmed, the claim ends after ${CLAIM_DAYS} days.`,
+        `This balance is already claimed, and the owner of the address has yet to confirm. Without confirmation, the claim ends after ${CLAIM_DAYS} days.`,
       )
     : null;
 }

@@ -21,22 +21,23 @@ export const signInMail = (link: SignInLink): Mail => ({
 
 ${address(link)}
 
-It works once, within ${link.minutes} minutes. If you did not ask for it, ignore this mail: nothing happens without the link.
+The link works once and expires in ${link.minutes} minutes. If you did not ask for it, ignore this mail: nothing happens unless
+the link is opened.
 `,
 });
 
 /** Says which key claimed what, so that readers can tell their own claim from a stranger's. */
 export const claimMail = (link: SignInLink & { balance: string }): Mail => ({
   to: link.to,
-  subject: "A balance was claimed for your address",
-  text: `Somebody who has an API key of the balance ${link.balance} claimed it for this mail address.
+  subject: "A balance was claimed for your email address",
+  text: `Someone who has an API key of the balance ${link.balance} claimed it for this email address.
 
 If that was you, open this link to sign in and take the balance into your account:
 
 ${address(link)}
 
-It works once, within ${link.minutes} minutes. If it was not you, ignore this mail: the balance then never becomes yours. Add no
-credit to a balance that somebody else holds a key of.
+The link works once and expires in ${link.minutes} minutes. If it was not you, ignore this mail: the balance then never becomes
+yours. Do not add credit to a balance that someone else holds a key to.
 `,
 });
 

@@ -133,6 +133,6 @@ export const newcomer = (
 const spentLink = (): Refusal =>
   refuse(
     "invalid_request",
-    "The link was used already, has expired or is unknown. Ask for another with POST /v1/auth/email.",
+    "The link is unknown, already used, or expired. Ask for a new one with POST /v1/auth/email.",
     { param: "token" },
   );

@@ -20,7 +20,7 @@ export async function walletMessage(
   if (address === null) {
     return invalid(
       "address",
-      "`address` must be 0x and 40 hex digits, with a right checksum if in mixed case.",
+      "`address` must be 0x followed by 40 hex digits, with a valid EIP-55 checksum if it is in mixed case.",
     );
   }
   const expiresAt = (desk.clock.now() + MESSAGE_MS) as EpochMs;
@@ -60,7 +60,7 @@ function writeMessage(
     // A host name without a dot, or an IPv6 address.
     return refuse(
       "invalid_request",
-      `Wallets cannot sign in here, because they take no messages from \`${host}\`. The operator can set \`dashboard_url\` to an address with a domain name.`,
+      `Wallets cannot sign in here, because they accept no messages from \`${host}\`. The operator can set \`dashboard_url\` to an address with a domain name.`,
     );
   }
 }
@@ -94,7 +94,10 @@ export async function proveWallet(
   const found = await desk.contracts.check({ address, chainId, message, signature });
   if (found === "valid") return { hash, wallet: `eip155:${chainId}:${address}` as WalletName };
   return found === "unreachable"
-    ? invalid("signature", `Chain ${chainId} could not be asked about this signature. Try again in a minute.`)
+    ? invalid(
+        "signature",
+        `The signature could not be checked: chain ${chainId} did not answer. Try again in a minute.`,
+      )
     : invalid("signature", `\`signature\` is not ${address}'s signature of this message.`);
 }
 
@@ -119,7 +122,7 @@ export type ContractAnswer = "valid" | "invalid" | "unreachable" | "unknown";
 export const spentMessage = (): Refusal =>
   invalid(
     "message",
-    "The message is not one of this gateway's, was used, or has expired. Get another from POST /v1/auth/wallet.",
+    "The message is unknown to this gateway, already used, or expired. Get a new one with POST /v1/auth/wallet.",
   );
 
 /** In the one form that it is written in, EIP-55. */

@@ -12,7 +12,7 @@ export class StoreUnreachable extends Error {
 export const bookkeepingDown = (): Refusal =>
   refuse(
     "internal_error",
-    "The gateway cannot record requests right now, so none is served. Retry after a few seconds.",
+    `The gateway cannot record requests right now, so it serves none. Retry in ${RETRY_S} s.`,
     { retryAfterS: RETRY_S },
   );
 

@@ -55,7 +55,7 @@ export const refuse = (code: ErrorCode, message: string, details?: RefusalDetail
 export const internalError = (): Refusal =>
   refuse(
     "internal_error",
-    "Something failed inside the gateway. Retry, and report the receipt id in x-gateway-receipt.",
+    "Something failed inside the gateway. Retry, and report the receipt id from the header x-gateway-receipt.",
   );
 
 /** The specification's error object. */

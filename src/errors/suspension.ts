@@ -14,5 +14,5 @@ export const SUSPENSION_REASONS = Object.keys(SUSPENSIONS) as SuspensionReason[]
 export const suspension = (reason: SuspensionReason): Refusal =>
   refuse(
     "account_suspended",
-    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator.`,
+    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator of this gateway.`,
   );

@@ -27,7 +27,7 @@ export function noAnswer(
     case "rejected":
       return rejection(outcome, unserved.request);
     case "abandoned":
-      return refuse("invalid_request", "The client left before the answer began.");
+      return refuse("invalid_request", "The client disconnected before the answer began.");
     case "crowded":
       return crowded(unserved.request, unserved.plan, unserved.roads);
     case "exhausted":
@@ -50,7 +50,7 @@ export function crowded(request: GenerationRequest, plan: Plan, roads: Roads): R
   const code = plan.tier === "open" ? "no_free_route" : plan.auto ? "auto_unresolvable" : "model_unavailable";
   return refuse(
     code,
-    `Every host of ${request.model} has as many requests as it takes; 0 were tried, and nothing was charged. Retry in ${retryAfterS} s.`,
+    `Every host of ${request.model} is at its limit of concurrent requests; 0 hosts were tried, and nothing was charged. Retry in ${retryAfterS} s.`,
     { retryAfterS, shouldRetry: true },
   );
 }
@@ -64,7 +64,7 @@ function rejection({ stop, error }: Rejected, request: GenerationRequest): Refus
   if (error.contextTooLong) {
     return refuse(
       "context_too_long",
-      `The prompt of about ${request.promptEstimate} tokens exceeds the context of ${model.id}, ${model.contextLength} tokens. The host says: ${error.message}`,
+      `The prompt has about ${request.promptEstimate} tokens; ${model.id} takes at most ${model.contextLength}. Shorten it or use a model with a larger context. The host says: ${error.message}`,
       details,
     );
   }
@@ -81,13 +81,13 @@ function exhaustion(
     const seconds = Math.round(waitedMs / 100) / 10;
     return refuse(
       "request_timeout",
-      `No host produced a first token for ${model} within ${seconds} s; ${tried}.`,
+      `No host produced a first token for ${model} within ${seconds} s; ${tried}. Retry, or choose a faster model.`,
     );
   }
   if (plan.tier === "open") {
     return refuse(
       "no_free_route",
-      `No free route of ${model} answered; ${tried}. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
+      `No free route of ${model} answered; ${tried}. The request was not switched to a paid model, and nothing was charged. Retry later, or name a paid model; adding credit does not help.`,
     );
   }
   const restMs = soonestMs(plan.stops, roads);
@@ -95,10 +95,10 @@ function exhaustion(
   if (plan.auto !== null) {
     const models = [...new Set(tries.map((one) => one.model))].join(", ");
     const { skipped } = plan.auto;
-    const others = skipped.length === 0 ? "" : ` Skipped were ${skipped.join(", ")}.`;
+    const others = skipped.length === 0 ? "" : ` Skipped: ${skipped.join(", ")}.`;
     return refuse(
       "auto_unresolvable",
-      `Every candidate of ${model} failed (${models}); ${tried}.${others}`,
+      `Every candidate of ${model} failed (${models}); ${tried}.${others} Retry later, or name a model directly.`,
       rest,
     );
   }
@@ -119,7 +119,7 @@ export function upstreamError(message: string, { charged, writtenOff }: Settled)
       : `The tokens delivered cost ${formatUsd(charged)}.`;
   return refuse(
     "upstream_error",
-    `The upstream host failed while the answer was streaming: ${sentence(message)} ${money}`,
+    `The host failed while the answer was streaming: ${sentence(message)} ${money} Send the request again.`,
   );
 }
 
@@ -127,7 +127,7 @@ export function upstreamError(message: string, { charged, writtenOff }: Settled)
 export const stoppedForCredit = ({ charged }: Settled): Refusal =>
   refuse(
     "insufficient_credit",
-    `The answer was stopped because the balance, or a spend cap of the key, does not cover more of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
+    `The answer was stopped: the balance, or a spend cap of the key, does not cover the rest of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
   );
 
 /** An owner's credential, where the limits of a key apply, is told from its form alone: whether it is good is not looked up. */

@@ -19,7 +19,7 @@ export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: 
       const retryAfterS = secondsUntil(short.resetsAt, now);
       return refuse(
         "free_quota_exceeded",
-        `The Open Tier allowance of ${short.limit} requests a day is spent. It resets at 00:00 UTC, in ${retryAfterS} s. It is shared by ${sharers(short.owner)}, so a new key does not help, and neither does added credit.`,
+        `The Open Tier allowance of ${short.limit} requests per day is spent. It resets at 00:00 UTC, in ${retryAfterS} s. It is shared by ${sharers(short.owner)}, so a new key does not help, and neither does added credit.`,
         { retryAfterS, shouldRetry: false },
       );
     }
@@ -31,12 +31,13 @@ export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: 
       });
     default: {
       const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
-      const used = `${formatUsd(short.spent)} is used and ${formatUsd(short.held)} is held by open requests`;
+      const used = `${formatUsd(short.spent)} is used, and ${formatUsd(short.held)} is held by open requests`;
       const alone =
         short.amount > short.cap ? " This request alone is above the cap, so waiting will not help." : "";
+      const raise = `Raise the cap in the dashboard: ${ask.settings.dashboardUrl}.`;
       return refuse(
         "budget_exhausted",
-        `The ${name} has a cap of ${formatUsd(short.cap)}, of which ${used}; this request could cost ${formatUsd(short.amount)}.${alone}${uncounted(ask)}`,
+        `The ${name} caps spending at ${formatUsd(short.cap)}: ${used}. This request could cost ${formatUsd(short.amount)}.${alone} ${raise}${uncounted(ask)}`,
         {
           // A window without an end has no such moment: then open requests that end make room, or a higher cap.
           retryAfterS: short.resetsAt === null ? NOT_SOON.retryAfterS : secondsUntil(short.resetsAt, now),
@@ -51,11 +52,11 @@ export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: 
 /** The key's own requests or tokens a minute. */
 export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal {
   const counted = short.what === "rpm_limit" ? "requests" : "estimated input plus output tokens";
-  const raise = `Raise it in the dashboard: ${dashboardUrl}.`;
+  const raise = `Raise the limit in the dashboard: ${dashboardUrl}.`;
   if (short.retryAfterS === null) {
     return refuse(
       "rate_limited",
-      `This request alone needs ${short.wanted} of \`${short.what}\`, which is ${short.limit} ${counted} per minute for this key; waiting will not help. ${raise}`,
+      `This request alone needs ${short.wanted} of the key's \`${short.what}\` of ${short.limit} ${counted} per minute, so waiting will not help. ${raise}`,
       NOT_SOON,
     );
   }
@@ -68,8 +69,9 @@ export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal
 
 /** The operator's limit, which is the same for every key: no owner can raise it. */
 function freeRateRefusal({ limit, retryAfterS }: RateShortfall): Refusal {
-  const message = `The Open Tier takes at most ${limit} requests per minute from a key (\`open_tier.rpm\`), and this one has sent them.`;
-  const raise = "Only the gateway's operator can raise it; paid models have the key's own `rpm_limit`.";
+  const message = `The Open Tier takes at most ${limit} requests per minute from a key (\`open_tier.rpm\`), and this key has sent that many.`;
+  const raise =
+    "Only the gateway's operator can raise this limit; for paid models, the key's own `rpm_limit` applies.";
   return retryAfterS === null
     ? refuse("rate_limited", `${message} ${raise}`, NOT_SOON)
     : refuse("rate_limited", `${message} Retry in ${retryAfterS} s. ${raise}`, { retryAfterS });
@@ -87,16 +89,16 @@ function balanceMessage(available: NanoUsd, ask: Ask, { amount, prompt, price }:
   const advice =
     fits >= 1
       ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`
-      : "Add credit: the balance does not cover the prompt alone.";
+      : "Add credit: the balance does not even cover the prompt.";
   const { id, routes } = plan.stops[0]!.model;
   const free =
-    id === request.model && routes.some((route) => route.free) ? ` \`${id}:free\` needs none.` : "";
+    id === request.model && routes.some((route) => route.free) ? ` \`${id}:free\` needs no credit.` : "";
   return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}${free}${uncounted(ask)}`;
 }
 
 const uncounted = ({ prompt }: Ask): string =>
   prompt.isSpent
-    ? " The prompt is taken at a token a byte: within a minute, too many were counted for requests of this balance that were then refused."
+    ? " The prompt is estimated at one token per byte, because too many refused requests of this balance were counted within the last minute."
     : "";
 
 /** What the request's language calls its output ceiling. */

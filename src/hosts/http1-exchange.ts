@@ -51,7 +51,7 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
       this.failed(
         new HostFault(
           "refused",
-          `${pool.limits.maxSockets} sockets to ${pool.endpoint.origin} are open already.`,
+          `${pool.limits.maxSockets} sockets to ${pool.endpoint.origin} are already open.`,
         ),
       );
   }

@@ -158,7 +158,7 @@ async function withdraw(exchange: Exchange, deps: HttpDeps): Promise<Reply | Ref
   if (who.by === "session") {
     return refuse(
       "invalid_request",
-      "A session's balances are its account's already. See DELETE /v1/me/claims/{id}.",
+      "A session's balances already belong to its account. To decline a claim made for you, use DELETE /v1/me/claims/{id}.",
     );
   }
   const balance = await withdrawClaim(deps.accounts, who.balance.id);
@@ -187,7 +187,7 @@ async function read<T extends TObject>(schema: T, { request }: Exchange): Promis
 
 const emailOf = (text: string): Email | Refusal =>
   readEmail(text) ??
-  invalidField("email", "`email` must be a mail address like name@example.com, its domain in ASCII.");
+  invalidField("email", "`email` must be an email address like name@example.com, with its domain in ASCII.");
 
 async function tooMany(
   what: string,

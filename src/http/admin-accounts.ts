@@ -31,7 +31,7 @@ function knownBy(query: URLSearchParams) {
   if (wallet !== null && email === null) return { wallet: wallet as WalletName };
   const address = email === null || wallet !== null ? null : readEmail(email);
   return address === null
-    ? invalidField("email", "Name either `email`, a mail address, or `wallet`, as the account shows it.")
+    ? invalidField("email", "Name either `email`, an email address, or `wallet`, as the account shows it.")
     : { email: address };
 }
 

@@ -63,9 +63,13 @@ async function close({ params }: Exchange, { nodes }: HttpDeps): Promise<Reply |
     case "closed":
       return ok({ id, state: "left" });
     case "alive":
-      return refuse("invalid_request", `Node \`${id}\` is alive: stop it, or wait for its lease to end.`, {
-        param: "id",
-      });
+      return refuse(
+        "invalid_request",
+        `Node \`${id}\` still has a lease: stop it, or wait for the lease to end.`,
+        {
+          param: "id",
+        },
+      );
     case "unknown":
       return refuse("invalid_request", `There is no node \`${id}\`.`, { param: "id" });
   }

@@ -18,14 +18,14 @@ export function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | 
   if (token === null) {
     return refuse(
       "missing_api_key",
-      "This endpoint is the operator's. Send the header `Authorization: Bearer <ADMIN_TOKEN>`: the token that GATEWAY_ADMIN_TOKEN or the data folder holds.",
+      "This endpoint is for the operator. Send the header `Authorization: Bearer <ADMIN_TOKEN>`, with the token from GATEWAY_ADMIN_TOKEN or the data folder.",
     );
   }
   return sameSecret(token, adminToken)
     ? null
     : refuse(
         "invalid_api_key",
-        "The bearer token is not this gateway's admin token, which alone opens this endpoint.",
+        "The bearer token is not this gateway's admin token, and this endpoint takes no other.",
       );
 }
 

@@ -57,13 +57,13 @@ async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Re
   if (done === null) {
     return invalidField(
       "amount_usd",
-      `A balance is credited with at most ${usdFromNano(MAX_NANO_USD).toLocaleString("en-US")} USD in all, and ${balanceId} would be with more. Nothing was credited. Credit another balance of the account.`,
+      `A balance can be credited with at most ${usdFromNano(MAX_NANO_USD).toLocaleString("en-US")} USD in all, and this would take ${balanceId} above it. Nothing was credited. Credit another balance of the account.`,
     );
   }
   if (done.balanceId !== balanceId || done.amount !== amount) {
     return invalidField(
       "idempotency_key",
-      `\`idempotency_key\` was used before, for a credit of ${usdFromNano(done.amount)} USD to ${done.balanceId}. Nothing was credited now.`,
+      `\`idempotency_key\` was already used, for a credit of ${usdFromNano(done.amount)} USD to ${done.balanceId}. Nothing was credited now.`,
     );
   }
   return ok({
@@ -129,7 +129,7 @@ async function suspensions({ params, request }: Exchange, { desk }: HttpDeps): P
   return ok({ object: "list", data, has_more: records.length > limit });
 }
 
-const noSubject = (): Refusal => invalidField("id", "There is no account or balance of this id.");
+const noSubject = (): Refusal => invalidField("id", "There is no account or balance with this id.");
 
 async function audit(_: Exchange, deps: HttpDeps): Promise<Reply> {
   const books = await deps.ledger.audit();

@@ -23,7 +23,7 @@ function wrongField(error: ValueError, schema: TObject, body: unknown): Refusal 
   const expected = (schema.properties as Record<string, TSchema>)[field];
   if (expected === undefined || !Object.hasOwn(schema.properties, field)) {
     const known = Object.keys(schema.properties).join(", ");
-    return invalidField(shown, `\`${shown}\` is not a field of this request, which knows ${known}.`);
+    return invalidField(shown, `\`${shown}\` is not a field of this request, which takes: ${known}.`);
   }
   if (!Object.hasOwn(body as object, field)) {
     return invalidField(field, `\`${field}\` is missing; it must be ${expected.description}.`);
@@ -64,7 +64,7 @@ export function readTime(param: string, value: string): EpochMs | Refusal {
   if (Number.isNaN(at)) {
     return invalidField(
       param,
-      `\`${param}\` must be a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z.`,
+      `\`${param}\` must be a time in ISO 8601 with a time zone, like 2030-01-31T12:00:00Z.`,
     );
   }
   return at as EpochMs;

@@ -167,13 +167,13 @@ export function missingKey(request: Request): Refusal {
 const endedSession = (deps: HttpDeps): Refusal =>
   refuse(
     "invalid_api_key",
-    `The session is unknown, was signed out or has expired. Sign in again in the dashboard (${deps.settings().dashboardUrl}). API keys begin with \`or-live-\`.`,
+    `The session is unknown, signed out or expired. Sign in again in the dashboard (${deps.settings().dashboardUrl}). API keys begin with \`or-live-\`.`,
   );
 
 const notOwnPage = (): Refusal =>
   invalidField(
     "Origin",
-    "A request with the session cookie that changes something must come from the dashboard's own pages. From elsewhere send the session as the bearer token.",
+    "A request that changes something by the session cookie must come from the dashboard's own pages. From elsewhere, send the session as the bearer token.",
   );
 
 const tooManyWrong = (retryAfterS: number): Refusal =>

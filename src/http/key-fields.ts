@@ -34,7 +34,7 @@ export const KeyFields = Type.Object(
       }),
     ),
     expires_at: Type.Optional(
-      orNull(Type.String({ description: "a time in ISO 8601 with its zone" }), "never"),
+      orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
     ),
   },
   { additionalProperties: false },
@@ -95,13 +95,13 @@ function allowedModelsOf(names: string[] | null | undefined): string[] | null | 
   if (nameless !== undefined) {
     return invalidField(
       "allowed_models",
-      `\`allowed_models\` names \`${nameless}\`, and no model can be called that: ids are \`<author>/<name>\`. They are compared whole; there are no patterns.`,
+      `\`allowed_models\` names \`${nameless}\`, which cannot be a model id: ids have the form \`<author>/<name>\` and are matched whole, without patterns.`,
     );
   }
   if (names.every(picksAmongOthers)) {
     return invalidField(
       "allowed_models",
-      `\`allowed_models\` names no model beside \`${names[0]}\`, which picks among the models of this list: add those that it may pick.`,
+      `\`allowed_models\` names only \`${names[0]}\`, which picks among the models on this list: add those that it may pick.`,
     );
   }
   return [...new Set(names)];

@@ -76,7 +76,7 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   if (refused(limit)) return limit;
   const before = query.get("before");
   if (before !== null && (await visibleKey(before, who, deps)) === null) {
-    return invalidField("before", "`before` must be the id of a key of yours.");
+    return invalidField("before", "`before` must be the id of one of your keys.");
   }
   const keys = await deps.desk.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
   const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
@@ -124,8 +124,8 @@ async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key
   return invalidField(
     "id",
     who.kind === "key"
-      ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys send an owner's credential.`
-      : `There is no key \`${id.slice(0, MAX_SHOWN)}\` of yours.`,
+      ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys, send an owner's credential: the recovery secret, or a signed-in session.`
+      : `You have no key \`${id.slice(0, MAX_SHOWN)}\`.`,
   );
 }
 
@@ -145,12 +145,12 @@ async function readWish({ request }: Exchange, { desk }: HttpDeps) {
 const noSetUps = ({ settings }: HttpDeps): Refusal =>
   refuse(
     "invalid_request",
-    `This gateway gives no keys to whoever asks. Ask its operator for one, or sign in at ${settings().dashboardUrl}.`,
+    `This gateway does not give out keys to everybody. Ask its operator for one, or sign in at ${settings().dashboardUrl}.`,
   );
 
 const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>
   tooOften(
     `created ${limit} keys without an account`,
     retryAfterS,
-    "Further keys on a balance that you have are created with its recovery secret.",
+    "To create more keys on a balance that you have, send its recovery secret.",
   );

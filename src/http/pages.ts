@@ -61,7 +61,7 @@ async function appFile({ params }: Exchange, { apps }: HttpDeps): Promise<Respon
   if (file === null) {
     return refuse(
       "invalid_request",
-      "The dashboard has no such file. Reload the page: it may be of an older version.",
+      "The dashboard has no such file. Reload the page: it may come from an older version.",
     );
   }
   return new Response(file.bytes, {

@@ -7,7 +7,7 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
   const methods = methodsAt(path, endpoints);
   if (methods.includes(request.method)) {
     // Found by its resolved path, and the router goes by the path as it was sent.
-    const message = `${shown(path)} is served only where the request spells it so, without \`..\` or a fragment.`;
+    const message = `${shown(path)} is served only when it is requested exactly so, without \`..\` or a fragment.`;
     return { why: refuse("unsupported_endpoint", message), headers: {} };
   }
   if (methods.length > 0) {
@@ -19,7 +19,7 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
     ? `/v1${path}`
     : endOf(path, request.method, endpoints);
   if (meant !== null) {
-    const message = `${shown(path)} is not served, but ${shown(meant)} is: let the client's base URL end in \`/v1\`, right behind this gateway's address and with nothing after it.`;
+    const message = `${shown(path)} is not served, but ${shown(meant)} is: make the client's base URL this gateway's address followed by \`/v1\` and nothing else.`;
     return { why: refuse("unsupported_endpoint", message), headers: {} };
   }
   const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages.`;

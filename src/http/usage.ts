@@ -47,7 +47,9 @@ async function usage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
 }
 
 const tooManyAtOnce = (): Refusal =>
-  refuse("rate_limited", "Too many sums are being worked out right now. Retry in 2 s.", { retryAfterS: 2 });
+  refuse("rate_limited", "Too many usage reports are being computed right now. Retry in 2 s.", {
+    retryAfterS: 2,
+  });
 
 const view = ({ stretches, routes, truncated }: UsageSums) => ({
   stretches: stretches.map(({ start, model, ...sum }) => ({

@@ -117,6 +117,6 @@ const noRoom = (): Refusal =>
 const tooSlow = (): Refusal =>
   refuse(
     "invalid_request",
-    `The body arrived at less than ${LEAST_BYTES_PER_MS} kB a second and was not read to its end.`,
+    `The body arrived at less than ${LEAST_BYTES_PER_MS} kB per second and was not read to its end.`,
     { bodyUnread: true },
   );

@@ -21,11 +21,14 @@ export function createBudget(desk: KeyDesk, balance: BalanceId, wish: BudgetWish
     if (named(budgets, wish.name) !== undefined) {
       return invalid(
         "name",
-        `A budget named \`${wish.name}\` exists already. Change it with PATCH /v1/budgets/${wish.name}.`,
+        `A budget named \`${wish.name}\` already exists. Change it with PATCH /v1/budgets/${wish.name}.`,
       );
     }
     if (budgets.length >= MAX_BUDGETS)
-      return invalid("name", `The balance has ${MAX_BUDGETS} budgets, which is the most.`);
+      return invalid(
+        "name",
+        `The balance has ${MAX_BUDGETS} budgets, the most it can have. Delete one first.`,
+      );
     return { kind: "put", budget: { id, balanceId: balance, ...wish } };
   });
 }
@@ -52,7 +55,7 @@ export function dropBudget(desk: KeyDesk, balance: BalanceId, name: string): Pro
     if (keys > 0) {
       return invalid(
         "name",
-        `Budget \`${name}\` caps ${keys} live ${keys === 1 ? "key" : "keys"}. Set their \`budget\` to null or another one first.`,
+        `Budget \`${name}\` caps ${keys} live ${keys === 1 ? "key" : "keys"}. First set their \`budget\` to another one or to null.`,
       );
     }
     return { kind: "drop", budget };

@@ -48,7 +48,7 @@ function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number): Key
   if (liveKeys >= MAX_LIVE_KEYS) {
     return refuse(
       "invalid_request",
-      `The balance has ${liveKeys} live keys, of at most ${MAX_LIVE_KEYS}. Revoke those that are not used.`,
+      `The balance has ${liveKeys} live keys; it can have at most ${MAX_LIVE_KEYS}. Revoke some that are not used.`,
     );
   }
   return key;

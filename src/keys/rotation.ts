@@ -59,7 +59,7 @@ function inGrace(key: Key, now: EpochMs, graceMs: number): Key {
 
 function spent(key: Key, now: EpochMs): Refusal {
   const past = isLive(key, now)
-    ? "was rotated already"
+    ? "was already rotated"
     : key.state === "revoked"
       ? "is revoked"
       : "has expired";
@@ -75,7 +75,7 @@ function spent(key: Key, now: EpochMs): Refusal {
 function tooManyInGrace(siblings: number, graceMs: number): Refusal {
   return refuse(
     "rate_limited",
-    `This key was rotated ${siblings - 1} times within its grace window, of at most ${MAX_GRACE_KEYS}. Revoke the old keys, or wait for their grace to end.`,
+    `This key was rotated ${siblings - 1} times within its grace window; the most is ${MAX_GRACE_KEYS}. Revoke the old keys, or wait for their grace windows to end.`,
     { retryAfterS: Math.ceil(graceMs / 1_000), shouldRetry: false },
   );
 }

@@ -81,7 +81,7 @@ function ownerOnly(param: string, present: string, may?: string): Refusal {
   const allowed = may === undefined ? "" : ` A key may only ${may}.`;
   return refuse(
     "invalid_request",
-    `\`${param}\` is ${present}, and only the owner of the balance can change that (recovery secret or a signed-in session).${allowed}`,
+    `\`${param}\` is ${present}, and only the owner of the balance can change that, with the recovery secret or a signed-in session.${allowed}`,
     { param },
   );
 }

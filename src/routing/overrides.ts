@@ -28,7 +28,7 @@ export const namesOverrides = (raw: Raw): string | null =>
 export function readOverrides(raw: Raw, surface: string): Overrides | Refusal {
   if (namesOverrides(raw) === null) return NO_OVERRIDES;
   if (isGiven(raw.route) && raw.route !== "fallback") {
-    return invalid("route", 'must be "fallback" where it is given');
+    return invalid("route", 'must be "fallback" or absent');
   }
   const models = readModels(raw, surface);
   if (refused(models)) return models;
@@ -43,14 +43,14 @@ const MAX_FALLBACKS = 3;
 
 function readModels(raw: Raw, surface: string): readonly string[] | Refusal {
   if (!isGiven(raw.fallbacks)) return isGiven(raw.models) ? readNames("models", raw.models, MAX_MODELS) : [];
-  if (surface !== "messages") return invalid("fallbacks", "is read on /v1/messages only; use models here");
-  if (isGiven(raw.models)) return invalid("fallbacks", "cannot be combined with models");
+  if (surface !== "messages") return invalid("fallbacks", "is read only on /v1/messages; use `models` here");
+  if (isGiven(raw.models)) return invalid("fallbacks", "cannot be combined with `models`");
   // Anthropic's word for whatever the server has set up, and where nothing is, for the model alone.
   if (raw.fallbacks === "default") return [];
-  if (!Array.isArray(raw.fallbacks)) return invalid("fallbacks", "must be an array of objects {model}");
+  if (!Array.isArray(raw.fallbacks)) return invalid("fallbacks", "must be an array of {model} objects");
   // Anthropic's form: one object a model. Other members would change the request, which no host could be told.
   const plain = raw.fallbacks.every((entry) => isObject(entry) && Object.keys(entry).join() === "model");
-  if (!plain) return invalid("fallbacks", "must hold objects with a model and nothing else: [{model}]");
+  if (!plain) return invalid("fallbacks", "must hold {model} objects without any other member");
   return readNames(
     "fallbacks",
     raw.fallbacks.map(({ model }) => model),

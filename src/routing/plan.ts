@@ -159,11 +159,11 @@ function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads):
   if (priced.length === 0) {
     if (model.routes.length === 0) return { why: "its hosts are paused" };
     return model.routes.some(({ free, price }) => !free && price !== null)
-      ? { why: "no host speaks a language that this endpoint can be served in" }
+      ? { why: "no host speaks an API that this endpoint can be translated to" }
       : { why: "cannot price the request" };
   }
   const stops = preferredStops(priced, wish, roads);
-  if (refused(stops)) return { why: `no host left by ${stops.details.param}`, filter: stops };
+  if (refused(stops)) return { why: `${stops.details.param} leaves no host`, filter: stops };
   if (wish.promptEstimate > model.contextLength) {
     return { why: "context too small for the prompt", tooSmall: stops };
   }
@@ -175,11 +175,11 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
   if (model.routes.length === 0) return allPaused(model, catalog, roads, wish);
   const free = model.routes.some((route) => route.free && roads.verifiedFree(route));
   const next = free
-    ? `It is free on the Open Tier: name it ${model.id}${FREE_SUFFIX}.`
+    ? `It is free on the Open Tier, under the id ${model.id}${FREE_SUFFIX}.`
     : alternativesSentence(workingAlternatives(model.id, catalog, roads, wish));
   return refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: 0 hosts were tried, because none has a price and speaks a language that this endpoint can be served in. ${next}`,
+    `No host can serve ${model.id}: 0 hosts were tried, because none both has a price and speaks an API that this endpoint can be translated to. ${next}`,
     { param: "model", ...NOT_SOON },
   );
 }
@@ -187,14 +187,14 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
 const allPaused = (model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal =>
   refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: 0 hosts were tried, because the operator has paused all of its hosts. ${alternativesSentence(workingAlternatives(model.id, catalog, roads, wish))}`,
+    `No host can serve ${model.id}: 0 hosts were tried, because the operator has paused all of them. ${alternativesSentence(workingAlternatives(model.id, catalog, roads, wish))}`,
     { param: "model", ...NOT_SOON },
   );
 
 const noFreeRoute = ({ model }: Wish, allowed: readonly Model[]): Refusal =>
   refuse(
     "no_free_route",
-    `No verified free route serves ${model} right now. The request was not switched to a paid model and nothing was charged; adding credit does not help.`,
+    `No verified free route serves ${model} right now. The request was not switched to a paid model, and nothing was charged. Retry later, or name a paid model; adding credit does not help.`,
     // Free routes are probed repeatedly, so one that fails may soon be verified.
     allowed.some(({ routes }) => routes.some(({ free }) => free)) ? {} : NOT_SOON,
   );

@@ -125,9 +125,13 @@ const UNIVERSAL = new Set([
 ]);
 
 const noHostLeft = (filter: string, model: string): Refusal =>
-  refuse("invalid_request", `\`provider.${filter}\` leaves no host that serves ${model}.`, {
-    param: `provider.${filter}`,
-  });
+  refuse(
+    "invalid_request",
+    `\`provider.${filter}\` leaves no host that serves ${model}. Change or remove it.`,
+    {
+      param: `provider.${filter}`,
+    },
+  );
 
 function rank(order: readonly string[], { route }: Stop): number {
   const at = order.indexOf(route.host.id.toLowerCase());

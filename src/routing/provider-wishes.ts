@@ -60,10 +60,7 @@ export function readProvider(value: unknown): ProviderWishes | Refusal {
   const wishes = { ...NO_WISHES };
   for (const [name, wish] of Object.entries(value)) {
     if (!Object.hasOwn(READERS, name)) {
-      return invalid(
-        `provider.${shown(name)}`,
-        `is not a routing wish that this gateway knows: ${Object.keys(READERS).join(", ")}`,
-      );
+      return invalid(`provider.${shown(name)}`, `is unknown; known are: ${Object.keys(READERS).join(", ")}`);
     }
     if (wish === null) continue;
     const read = READERS[name as keyof typeof READERS](`provider.${name}`, wish);
@@ -120,7 +117,7 @@ function readQuantizations(path: string, value: unknown): readonly Quantization[
   const unknown = names.find((name) => !QUANTIZATIONS.includes(name as Quantization));
   return unknown === undefined
     ? (names as Quantization[])
-    : invalid(path, `holds "${shown(unknown)}"; known are ${QUANTIZATIONS.join(", ")}`);
+    : invalid(path, `holds "${shown(unknown)}", which is not one of ${QUANTIZATIONS.join(", ")}`);
 }
 
 const SORTS = ["price", "throughput", "latency"] as const;
@@ -130,7 +127,8 @@ function readSort(path: string, value: unknown): Sort | Refusal {
     return into(readOneOf(path, value, SORTS), (by) => ({ by, acrossModels: false }));
   }
   const stranger = Object.keys(value).find((name) => name !== "by" && name !== "partition");
-  if (stranger !== undefined) return invalid(`${path}.${shown(stranger)}`, "is not known: by, partition");
+  if (stranger !== undefined)
+    return invalid(`${path}.${shown(stranger)}`, "is unknown; known are: by, partition");
   const by = readOneOf(`${path}.by`, value.by, SORTS);
   if (refused(by)) return by;
   const partition = readOneOf(`${path}.partition`, value.partition ?? "model", ["model", "none"]);
@@ -147,7 +145,7 @@ function readCutoffs(path: string, value: unknown, unit: number): readonly Cutof
   const cutoffs: Cutoff[] = [];
   for (const [name, bound] of Object.entries(bounds)) {
     if (!Object.hasOwn(SHARES, name))
-      return invalid(`${path}.${shown(name)}`, "is not known: p50, p75, p90, p99");
+      return invalid(`${path}.${shown(name)}`, "is unknown; known are: p50, p75, p90, p99");
     if (bound === null) continue;
     if (typeof bound !== "number" || !(bound > 0) || !Number.isFinite(bound)) {
       return invalid(path, "must be a number above 0");
@@ -166,13 +164,14 @@ function readMaxPrice(path: string, value: unknown): ProviderWishes["maxPrice"] 
   };
   for (const [name, usd] of Object.entries(value)) {
     if (name !== "prompt" && name !== "completion") {
-      return invalid(`${path}.${shown(name)}`, "is not known: prompt, completion");
+      return invalid(`${path}.${shown(name)}`, "is unknown; known are: prompt, completion");
     }
     if (usd === null) continue;
     const price = pricePerMillion(
       typeof usd === "string" && usd.trim() !== "" ? Number(usd) : (usd as number),
     );
-    if (price === null) return invalid(`${path}.${name}`, "must be USD per million tokens, 0 or more");
+    if (price === null)
+      return invalid(`${path}.${name}`, "must be an amount in USD per million tokens, 0 or more");
     bounds[name] = price;
   }
   return bounds;

@@ -117,9 +117,7 @@ export function checkMessages(json: Readonly<Record<string, unknown>>): Refusal 
 
 /** Three million empty messages fit into 10 MB, and reading them for a host of another language took seconds. */
 export const checkCount = (name: "messages" | "input", { length }: readonly unknown[]): Refusal | null =>
-  length > MAX_MESSAGES
-    ? invalid(name, `has ${length} entries, of which at most ${MAX_MESSAGES} are read`)
-    : null;
+  length > MAX_MESSAGES ? invalid(name, `has ${length} entries; at most ${MAX_MESSAGES} are allowed`) : null;
 
 export const invalid = (param: string, what: string): Refusal =>
   refuse("invalid_request", `\`${param}\` ${what}.`, { param });
@@ -217,7 +215,7 @@ function ambiguous(body: Uint8Array): Refusal | null {
   while (cursor.nextMember()) {
     const escaped = cursor.escapedName;
     if (escaped !== null && CONTROLLED.includes(escaped))
-      return invalid(escaped, "must be spelt without escapes");
+      return invalid(escaped, "must be written without escapes");
     const name = controlledAt(cursor);
     if (name !== null) {
       if (seen.includes(name)) return invalid(name, "is given twice");
@@ -242,7 +240,7 @@ function noObject(body: Uint8Array): Refusal {
   return refuse(
     "invalid_request",
     packed
-      ? "The body is compressed, and is not unpacked here: send it without `Content-Encoding`."
+      ? "The body is compressed, which this gateway does not accept: send it without `Content-Encoding`."
       : "The body must be one JSON object in UTF-8.",
   );
 }

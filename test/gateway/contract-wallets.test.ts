@@ -84,10 +84,10 @@ test("a node that fails, or serves another chain, signs nobody in, and the messa
   const { message } = (await send("/v1/auth/wallet", { address: CONTRACT, chain_id: 8453 })).json;
   const verify = () => send("/v1/auth/wallet/verify", { message, signature: SIGNATURE });
   node.answer = "fails";
-  expect((await verify()).json.error.message).toContain("Chain 8453 could not be asked");
+  expect((await verify()).json.error.message).toContain("chain 8453 did not answer");
   node.answer = "valid";
   node.chainId = 1;
-  expect((await verify()).json.error.message).toContain("Chain 8453 could not be asked");
+  expect((await verify()).json.error.message).toContain("chain 8453 did not answer");
   node.chainId = 8453;
   expect((await verify()).status).toBe(200);
 });

@@ -123,7 +123,7 @@ const ROWS: readonly Row[] = [
     code: "insufficient_credit",
     because: "no credit, for a model that has a free route",
     cause: async () => gateway.chat((await gateway.key(0)).key, { model: "test/both" }),
-    says: ["`test/both:free` needs none"],
+    says: ["`test/both:free` needs no credit"],
   },
   {
     code: "unknown_model",

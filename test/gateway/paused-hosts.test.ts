@@ -65,7 +65,7 @@ describe("a host that the operator pauses", () => {
     await pause("first", "second");
     const { status, json } = await ask("test/model");
     expect([status, json.error.code]).toEqual([503, "model_unavailable"]);
-    expect(json.error.message).toContain("the operator has paused all of its hosts");
+    expect(json.error.message).toContain("the operator has paused all of them");
     const auto = await ask("gateway/auto:fast");
     expect(auto.json.error.message).toContain("test/model (its hosts are paused)");
     const { data } = (await gateway.send("GET", "/v1/catalog", { bearer: customer.key })).json;

@@ -53,7 +53,7 @@ test("without credit, so many prompts a minute are counted, and then the refusal
   expect(house.counted).toHaveLength(3);
   expect(fourth).toContain("insufficient_credit");
   expect(fourth).toContain("whose worst case is $13.98");
-  expect(fourth).toContain("The prompt is taken at a token a byte");
+  expect(fourth).toContain("The prompt is estimated at one token per byte");
   clock.advance(61_000);
   expect(await read(await send(THIRD))).toContain("whose worst case is $0.002875.");
 });

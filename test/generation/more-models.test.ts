@@ -174,7 +174,7 @@ describe("Auto", () => {
       {
         code: "auto_unresolvable",
         message: expect.stringContaining(
-          "failed (test/model); 1 host was tried. Skipped were test/other (not allowed on this key).",
+          "failed (test/model); 1 host was tried. Skipped: test/other (not allowed on this key).",
         ),
       },
     ]);

@@ -100,7 +100,7 @@ describe("large bodies", () => {
     };
 
     const givenUp = async (client: RawClient): Promise<void> => {
-      await client.until((text) => text.includes("100 kB a second"));
+      await client.until((text) => text.includes("100 kB per second"));
       // The answer's end waits until the client has surely seen it.
       clock.advance(300);
       const { status, body } = readResponse(await client.until(whole));

@@ -64,12 +64,12 @@ describe("provider, understood", () => {
 });
 
 const REFUSED: [string, object, string][] = [
+  ["an unknown member", { provider: { allow_fallback: true } }, "`provider.allow_fallback` is unknown"],
   [
-    "an unknown member",
-    { provider: { allow_fallback: true } },
-    "`provider.allow_fallback` is not a routing wish",
+    "a member of every object",
+    { provider: JSON.parse('{"__proto__": {}}') },
+    "`provider.__proto__` is unknown",
   ],
-  ["a member of every object", { provider: JSON.parse('{"__proto__": {}}') }, "`provider.__proto__` is not"],
   [
     "a member that OpenRouter has and this gateway has not",
     { provider: { enforce_distillable_text: true } },
@@ -99,12 +99,12 @@ const REFUSED: [string, object, string][] = [
   [
     "a sort with a stranger",
     { provider: { sort: { by: "price", desc: true } } },
-    "`provider.sort.desc` is not known",
+    "`provider.sort.desc` is unknown",
   ],
   [
     "a percentile that is not kept",
     { provider: { preferred_max_latency: { p95: 1 } } },
-    "`provider.preferred_max_latency.p95` is not known",
+    "`provider.preferred_max_latency.p95` is unknown",
   ],
   [
     "a bound that is none",
@@ -114,21 +114,21 @@ const REFUSED: [string, object, string][] = [
   [
     "a price that is none",
     { provider: { max_price: { prompt: "cheap" } } },
-    "`provider.max_price.prompt` must be USD",
+    "`provider.max_price.prompt` must be an amount in USD",
   ],
-  ["an empty price", { provider: { max_price: { prompt: "" } } }, "`provider.max_price.prompt` must be USD"],
   [
-    "a price of an image",
-    { provider: { max_price: { image: 1 } } },
-    "`provider.max_price.image` is not known",
+    "an empty price",
+    { provider: { max_price: { prompt: "" } } },
+    "`provider.max_price.prompt` must be an amount in USD",
   ],
+  ["a price of an image", { provider: { max_price: { image: 1 } } }, "`provider.max_price.image` is unknown"],
   ["a route that is not fallback", { route: "sort" }, '`route` must be "fallback"'],
   ["models that are none", { models: "a/b" }, "`models` must be an array of 1 to 8 names"],
   ["a model that is no text", { models: ["a/b", 1] }, "`models` must be an array"],
   [
     "fallbacks on another surface",
     { fallbacks: [{ model: "a/b" }] },
-    "`fallbacks` is read on /v1/messages only",
+    "`fallbacks` is read only on /v1/messages",
   ],
 ];
 
@@ -160,14 +160,14 @@ describe("fallbacks, on messages", () => {
   });
   test("together with models they are refused", () => {
     expect(refusal({ fallbacks: fallback("a/b"), models: ["c/d"] }, "messages")).toContain(
-      "combined with models",
+      "combined with `models`",
     );
   });
   test("what would change the request for one model is refused", () => {
     expect(refusal({ fallbacks: [{ model: "a/b", max_tokens: 5 }] }, "messages")).toContain(
-      "a model and nothing else",
+      "without any other member",
     );
-    expect(refusal({ fallbacks: ["a/b"] }, "messages")).toContain("a model and nothing else");
+    expect(refusal({ fallbacks: ["a/b"] }, "messages")).toContain("without any other member");
     expect(refusal({ fallbacks: {} }, "messages")).toContain("must be an array");
   });
 });

@@ -299,7 +299,7 @@ describe("Auto", () => {
       "cannot price, cannot be joined, only free",
       wishFor("gateway/auto:none"),
       roadsOf(),
-      "a/unpriced (cannot price the request), a/foreign (no host speaks a language that this endpoint can be served in), a/free (cannot price the request)",
+      "a/unpriced (cannot price the request), a/foreign (no host speaks an API that this endpoint can be translated to), a/free (cannot price the request)",
     ],
     [
       "a mixture",

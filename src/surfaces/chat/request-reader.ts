@@ -113,7 +113,7 @@ function readAssistantMessage(message: Json, path: string, saying: Saying): Assi
   if (typeof message.refusal === "string" && message.refusal !== "")
     parts.push({ kind: "refusal", text: message.refusal });
   if (message.function_call !== undefined && message.function_call !== null)
-    saying.cannot(`${path}.function_call`, "functions became tools in 2023; use `tool_calls`");
+    saying.cannot(`${path}.function_call`, "functions were replaced by tools in 2023; use `tool_calls`");
   if (message.audio !== undefined && message.audio !== null)
     saying.cannot(`${path}.audio`, "it is kept in an account at OpenAI");
   for (const [at, call] of readList(message, "tool_calls", saying, `${path}.tool_calls`).entries())

@@ -129,7 +129,7 @@ function writePart(part: UserPart, target: HostTarget, saying: Saying): Json {
 function writeFile({ source, name }: FilePart, mark: object, saying: Saying): Json {
   if (source.from === "text") return { type: "text", text: titledText(source, name), ...mark };
   if (source.from === "url") {
-    saying.cannot("file", "it takes files embedded as base64, not by address");
+    saying.cannot("file", "it takes files embedded as base64, not by URL");
     return {};
   }
   const file = { filename: name ?? DEFAULT_NAME, file_data: urlOf(source) };

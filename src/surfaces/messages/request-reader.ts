@@ -153,14 +153,14 @@ function readUserBlock(block: Json, path: string, saying: Saying): UserPart[] {
     case "search_result":
       return readSearchResult(block, path, cache, saying);
     default:
-      saying.cannot(`${path}.type`, "this kind of content exists at Anthropic only");
+      saying.cannot(`${path}.type`, "only Anthropic's hosts know this kind of content");
       return [];
   }
 }
 
 function readDocument(block: Json, path: string, cache: CacheMark, saying: Saying): UserPart[] {
   if (asObject(block.citations)?.enabled === true)
-    saying.cannot(`${path}.citations`, "its language has no citations of documents");
+    saying.cannot(`${path}.citations`, "it has no citations of documents");
   if (typeof block.context === "string") saying.omit("document.context");
   const given = readObject(block, "source", saying, `${path}.source`) ?? {};
   if (given.type === "content") {
@@ -176,7 +176,7 @@ function readDocument(block: Json, path: string, cache: CacheMark, saying: Sayin
 /** A found passage is text with where it was found. */
 function readSearchResult(block: Json, path: string, cache: CacheMark, saying: Saying): UserPart[] {
   if (asObject(block.citations)?.enabled === true)
-    saying.cannot(`${path}.citations`, "its language has no citations of documents");
+    saying.cannot(`${path}.citations`, "it has no citations of documents");
   const head = `${needText(block, "title", `${path}.title`, saying)} (${needText(block, "source", `${path}.source`, saying)})`;
   const passages = readTextBlocks(block.content, `${path}.content`, saying).map((part) => part.text);
   return [textPart([head, ...passages].join("\n\n"), cache)];
@@ -237,7 +237,7 @@ function readAssistantBlock(block: Json, path: string, saying: Saying): Assistan
         },
       ];
     default:
-      saying.cannot(`${path}.type`, "this kind of content exists at Anthropic only");
+      saying.cannot(`${path}.type`, "only Anthropic's hosts know this kind of content");
       return [];
   }
 }

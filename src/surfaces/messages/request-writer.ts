@@ -37,7 +37,7 @@ export function writeMessagesRequest(
   if (conversation.format?.kind === "json_object")
     saying.cannot("response_format", "it has no JSON mode; send a `json_schema`");
   if (messages.length === 0)
-    saying.cannot("messages", "it needs at least one message that is not the system's");
+    saying.cannot("messages", "it needs at least one message that is not a system message");
   if (conversation.cacheKey !== null) markForCache(system, messages);
   const tools = offered(conversation);
   const { stop, user } = conversation;
@@ -299,9 +299,9 @@ function writeSampling(
   saying: Saying,
 ): Sampling {
   const { temperature, topP, topK } = samplingFor(conversation, quirks, saying);
-  if (temperature !== null && temperature > 1) saying.cannot("temperature", "its temperatures end at 1");
+  if (temperature !== null && temperature > 1) saying.cannot("temperature", "its highest temperature is 1");
   if (thinking && temperature !== null && temperature !== 1)
-    saying.cannot("temperature", "it cannot be set while the model thinks");
+    saying.cannot("temperature", "it cannot be set while the model reasons");
   if (temperature === null || topP === null) return { temperature, topP, topK };
   if (topP !== 1) saying.omit("top_p");
   return { temperature, topP: null, topK };

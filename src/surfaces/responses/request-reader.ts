@@ -171,7 +171,7 @@ function readItem(item: Json, path: string, saying: Saying): Turn[] {
         },
       ];
     default:
-      saying.cannot(`${path}.type`, "items of this type are known to OpenAI's hosts only");
+      saying.cannot(`${path}.type`, "only OpenAI's hosts know items of this type");
       return [];
   }
 }
@@ -260,7 +260,7 @@ function readTool(tool: Json, path: string, saying: Saying, namespace: string | 
       ];
     case "namespace": {
       const name = needText(tool, "name", `${path}.name`, saying);
-      if (namespace !== null) saying.cannot(path, "a namespace stands in another one");
+      if (namespace !== null) saying.cannot(path, "a namespace cannot contain another one");
       else
         return readList(tool, "tools", saying, `${path}.tools`).flatMap((inner, at) =>
           readTool(inner, `${path}.tools[${at}]`, saying, name),
@@ -268,7 +268,7 @@ function readTool(tool: Json, path: string, saying: Saying, namespace: string | 
       return [];
     }
     default:
-      saying.cannot(`${path}.type`, "this tool is run by OpenAI's hosts only");
+      saying.cannot(`${path}.type`, "only OpenAI's hosts run this tool");
       return [];
   }
 }

@@ -38,15 +38,12 @@ const ALWAYS: Readonly<Record<string, Verdict>> = Object.fromEntries(
   ]),
 );
 
-const NO_STOP = refuse(
-  "its language has no stop sequences",
-  (value) => Array.isArray(value) && isEmpty(value),
-);
-const NO_LOGPROBS = refuse("its language has no probabilities of tokens", isOneOf(false, 0));
-const NO_TIER = refuse("its language has no such service tiers", isOneOf("auto", "default"));
+const NO_STOP = refuse("it has no stop sequences", (value) => Array.isArray(value) && isEmpty(value));
+const NO_LOGPROBS = refuse("it does not report token probabilities", isOneOf(false, 0));
+const NO_TIER = refuse("it has no such service tier", isOneOf("auto", "default"));
 const LABELS = omit("labels for the host's own records, which the client does not see");
-const CACHING_HINT = omit("says how long the host may keep its cache; an answer is the same without it");
-const LENGTH_HINT = omit("a hint of how long an answer should be, which its language does not have");
+const CACHING_HINT = omit("says how long the host may keep its cache; the answer is the same without it");
+const LENGTH_HINT = omit("a hint about the length of the answer, for which the host's API has no field");
 const SHORTENING = omit(
   "asks the host to shorten a long prompt; it is sent whole, and refused if it does not fit",
 );
@@ -59,7 +56,7 @@ const chat: Readonly<Record<string, Row>> = {
   max_completion_tokens: { responses: SAID, messages: SAID },
   temperature: { responses: SAID, messages: SAID },
   top_p: { responses: SAID, messages: SAID },
-  top_k: { responses: refuse("its language has no top_k"), messages: SAID },
+  top_k: { responses: refuse("it has no `top_k`"), messages: SAID },
   tools: { responses: SAID, messages: SAID },
   tool_choice: { responses: SAID, messages: SAID },
   parallel_tool_calls: { responses: SAID, messages: SAID },
@@ -79,18 +76,18 @@ const chat: Readonly<Record<string, Row>> = {
   logprobs: { responses: SAID, messages: NO_LOGPROBS },
   top_logprobs: { responses: SAID, messages: NO_LOGPROBS },
   ...both("responses", "messages", {
-    n: refuse("it gives one answer to a request; send the request several times", isOneOf(1)),
-    seed: omit("the same seed promises no same answer in any language"),
-    logit_bias: refuse("its language cannot favour tokens", isEmpty),
-    presence_penalty: refuse("its language has no penalties", isOneOf(0)),
-    frequency_penalty: refuse("its language has no penalties", isOneOf(0)),
+    n: refuse("it gives one answer per request; send the request several times", isOneOf(1)),
+    seed: omit("no API promises the same answer for the same seed"),
+    logit_bias: refuse("it cannot favour tokens", isEmpty),
+    presence_penalty: refuse("it has no penalties", isOneOf(0)),
+    frequency_penalty: refuse("it has no penalties", isOneOf(0)),
     prediction: omit("a hint that makes an answer faster, not different"),
     store: GATEWAY_STORES_NOTHING,
     modalities: refuse("it answers in text only", isTextOnly),
     audio: refuse("it answers in text only"),
-    web_search_options: refuse("its search is asked for in other ways"),
-    functions: refuse("functions became `tools` in 2023; use those"),
-    function_call: refuse("functions became `tools` in 2023; use `tool_choice`"),
+    web_search_options: refuse("it takes web search in another form"),
+    functions: refuse("functions were replaced by tools in 2023; use `tools`"),
+    function_call: refuse("functions were replaced by tools in 2023; use `tool_choice`"),
     usage: omit("usage is always reported"),
   }),
 };
@@ -119,7 +116,7 @@ const responses: Readonly<Record<string, Row>> = {
     conversation: SAID,
     truncation: SHORTENING,
     context_management: SHORTENING,
-    max_tool_calls: omit("counts the tools that the host runs itself, and there are none"),
+    max_tool_calls: omit("limits the calls of tools that the host itself runs, and it runs none"),
     client_metadata: LABELS,
     prompt: refuse("prompts are stored in an account at OpenAI; send the text in `input`"),
     image: refuse("it answers in text only"),
@@ -145,17 +142,17 @@ const messages: Readonly<Record<string, Row>> = {
     output_config: SAID,
     output_format: SAID,
     metadata: SAID,
-    top_k: refuse("its language has no top_k"),
+    top_k: refuse("it has no `top_k`"),
     cache_control: omit("these hosts cache prompts without being asked"),
     context_management: SHORTENING,
     diagnostics: omit("asks why the host's cache was missed"),
     service_tier: omit("chooses between the tiers of an account at Anthropic"),
-    speed: refuse("its language has no speeds", isOneOf("standard")),
-    inference_geo: refuse("its language cannot say where it has to run", isOneOf("global")),
-    thread: refuse("conversations are not stored; send the whole of it in `messages`"),
-    compaction: refuse("conversations are summarized by Anthropic"),
-    container: refuse("containers are run by Anthropic"),
-    mcp_servers: refuse("these servers are called by Anthropic"),
+    speed: refuse("it has no choice of speed", isOneOf("standard")),
+    inference_geo: refuse("it has no choice of region", isOneOf("global")),
+    thread: refuse("conversations are not stored; send the whole conversation in `messages`"),
+    compaction: refuse("only Anthropic's hosts summarize conversations"),
+    container: refuse("only Anthropic's hosts run containers"),
+    mcp_servers: refuse("only Anthropic's hosts call these servers"),
     user_profile_id: refuse("profiles are kept in an account at Anthropic"),
     workspace_id: refuse("workspaces are kept in an account at Anthropic"),
   }),
@@ -171,33 +168,35 @@ export const FIELDS: Readonly<Record<SurfaceName, Readonly<Record<string, Row>>>
 
 /** Parts of fields that are left out. The names are for people: a list shows `[]`. */
 export const NESTED = {
-  cache_control: omit("marks of what to cache, for hosts that cache without being asked"),
-  "messages[].name": omit("a participant's name, which its language does not have"),
+  cache_control: omit("marks what to cache, for hosts that cache without being asked"),
+  "messages[].name": omit("a participant's name, for which the host's API has no field"),
   "tool_result.is_error": omit("the text of the result tells the model what failed"),
   reasoning: omit(
-    "thoughts of an earlier answer that this host cannot read: another family of models had them",
+    "reasoning of an earlier answer that this host cannot read, because another family of models produced it",
   ),
-  "reasoning.summary": omit("the host decides how much of its thoughts it shows"),
-  "thinking.display": omit("the host decides how much of its thoughts it shows"),
+  "reasoning.summary": omit("the host decides how much of its reasoning it shows"),
+  "thinking.display": omit("the host decides how much of its reasoning it shows"),
   temperature: omit("the model chooses it itself, and refuses to be told"),
   top_p: omit("the model chooses it itself, or takes no `temperature` beside it"),
   top_k: omit("the model chooses it itself, and refuses to be told"),
   "reasoning.effort": omit(
     "the ceiling leaves no room for thoughts, a tool is forced, which excludes them there, or the model cannot be told",
   ),
-  "reasoning.mode": omit("how OpenAI's models think: the host thinks in its standard way"),
-  "reasoning.context": omit("the host decides which of its earlier thoughts the model sees"),
-  task_budget: omit("tells the model how far a task has to get; it answers without knowing"),
-  "thinking.budget_tokens": omit("its language has efforts instead of budgets; the nearest one is asked for"),
-  "image.detail": omit("the host decides how closely it looks"),
-  "document.context": omit("its language has no room for it"),
+  "reasoning.mode": omit("how OpenAI's models reason; the host reasons in its standard way"),
+  "reasoning.context": omit("the host decides which of its earlier reasoning the model sees"),
+  task_budget: omit("tells the model how far a task has to get; it answers without knowing that"),
+  "thinking.budget_tokens": omit(
+    "the host's API has effort levels instead of budgets; the nearest level is requested",
+  ),
+  "image.detail": omit("the host decides how closely it looks at the image"),
+  "document.context": omit("the host's API has no field for it"),
   "tools[].format": omit("the grammar is described to the model, not enforced"),
-  "tools[].web_search": omit("the search of OpenAI is not there; the model answers without it"),
-  "tools[].hints": omit("hints for how tools are offered and called; they are offered in the plain way"),
-  "response_format.name": omit("the schema alone is sent"),
+  "tools[].web_search": omit("the host does not have OpenAI's web search; the model answers without it"),
+  "tools[].hints": omit("hints for how tools are offered and called; the tools are offered plainly"),
+  "response_format.name": omit("only the schema is sent"),
   include: omit("details of tools that the host does not have"),
-  "metadata.user_id": omit("longer than the 64 characters that are allowed there"),
-  openai: omit("fields of OpenAI's own, which this host refuses"),
+  "metadata.user_id": omit("longer than the 64 characters allowed there"),
+  openai: omit("OpenAI's own fields, which this host refuses"),
 } as const satisfies Record<string, Omission>;
 
 export type NestedField = keyof typeof NESTED;

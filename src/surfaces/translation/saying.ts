@@ -73,7 +73,7 @@ export class Saying {
   cannot(field: string, why: string): void {
     this.refusal ??= refuse(
       "invalid_request",
-      `\`${field}\` cannot be sent to this model's host, which speaks ${this.host}: ${why}.`,
+      `\`${field}\` cannot be sent to this model's host, which speaks the ${this.host} API: ${why}.`,
       { param: field },
     );
   }
