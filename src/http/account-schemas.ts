@@ -4,19 +4,19 @@ import type { About } from "./about.ts";
 import { answerOf, time } from "./answers.ts";
 import { text } from "./fields.ts";
 
-const email = text(MAX_EMAIL, "a mail address");
+const email = text(MAX_EMAIL, "an email address");
 const signature = Type.String({
   pattern: "^0x[0-9a-fA-F]{2,32768}$",
-  description: "0x and the signature's hex digits",
+  description: "0x followed by the signature's hex digits",
 });
 const signedMembers = {
-  message: text(4_096, "the message that POST /v1/auth/wallet gave, a text"),
+  message: text(4_096, "the message from POST /v1/auth/wallet, a text"),
   signature,
 };
 
 export const EmailFields = Type.Object({ email }, { additionalProperties: false });
 export const LinkFields = Type.Object(
-  { token: text(200, "the token of the link") },
+  { token: text(200, "the link's token") },
   { additionalProperties: false },
 );
 export const WalletFields = Type.Object(
@@ -25,7 +25,7 @@ export const WalletFields = Type.Object(
     chain_id: Type.Integer({
       minimum: 1,
       maximum: 4_294_967_295,
-      description: "the chain's number, 1 for Ethereum's main one",
+      description: "the chain's id, such as 1 for Ethereum mainnet",
     }),
   },
   { additionalProperties: false },
@@ -38,7 +38,7 @@ export const ClaimFields = Type.Object(
       Type.Object(signedMembers, {
         additionalProperties: false,
         description:
-          "an object of `message`, as POST /v1/auth/wallet gave it, and `signature`, 0x and hex digits",
+          "an object of `message`, from POST /v1/auth/wallet, and `signature`, 0x followed by hex digits",
       }),
     ),
   },
@@ -48,7 +48,9 @@ export const ClaimFields = Type.Object(
 /** By what an account is known. */
 export const identityMembers = {
   email: Type.Optional(Type.String()),
-  wallet: Type.Optional(Type.String({ description: "an address; of a contract, eip155:<chain>:<address>" })),
+  wallet: Type.Optional(
+    Type.String({ description: "an address, or eip155:<chain>:<address> for a contract" }),
+  ),
 };
 
 const SessionAnswer = answerOf(
@@ -63,32 +65,32 @@ const ClaimAnswer = answerOf({
   account_id: Type.String(),
   balance_id: Type.String(),
   ...identityMembers,
-  confirmed: Type.Boolean({ description: "false while it waits for the owner of the address" }),
+  confirmed: Type.Boolean({ description: "false until the owner of the address confirms" }),
 });
 
-const COOKIE = "To the gateway's own pages the session is also given as a cookie.";
+const COOKIE = "The gateway's own pages get the session as a cookie as well.";
 
 export const ACCOUNTS = {
   mail: {
-    summary: "Mails a link that signs in",
+    summary: "Mails a sign-in link",
     details:
-      "The answer is the same whether or not the address has an account. While five links are on their way to a mailbox, no further one is sent.",
+      "The answer is the same whether or not the address has an account. While five links to a mailbox are still valid, no further one is sent.",
     who: [],
     body: EmailFields,
     answers: {
-      202: answerOf({ expires_in: Type.Integer({ description: "seconds that a link works for" }) }),
+      202: answerOf({ expires_in: Type.Integer({ description: "how many seconds the link works" }) }),
     },
   },
   verifyLink: {
-    summary: "Uses a mailed link up and signs in",
-    details: `The token stands behind #signin= in the link. ${COOKIE}`,
+    summary: "Signs in with a mailed link, which works once",
+    details: `The token follows #signin= in the link. ${COOKIE}`,
     who: [],
     body: LinkFields,
     answers: { 200: SessionAnswer },
   },
   message: {
-    summary: "Writes the message that a wallet signs to sign in or to claim",
-    details: "EIP-4361. It works once, for ten minutes, and only as it was written.",
+    summary: "Creates the message that a wallet signs to sign in or to claim a balance",
+    details: "The message follows EIP-4361. It works once, within ten minutes, and only unchanged.",
     who: [],
     body: WalletFields,
     answers: { 200: answerOf({ message: Type.String() }) },
@@ -100,19 +102,23 @@ export const ACCOUNTS = {
     body: SignatureFields,
     answers: { 200: SessionAnswer },
   },
-  logout: { summary: "Ends the session that asks", who: ["session"], answers: { 204: null } },
+  logout: {
+    summary: "Signs out: ends the session that sends this",
+    who: ["session"],
+    answers: { 204: null },
+  },
   claim: {
     summary: "Claims an accountless balance for an email address or a wallet",
     details:
-      "Send either `email` or `wallet`. The key works unchanged. A wallet's claim takes effect at once; one by email when the owner of the address opens the link that it mails, or confirms it.",
+      "Send either `email` or `wallet`. The key works unchanged. A claim by wallet takes effect at once. A claim by email takes effect when the owner of the address opens the mailed link, or confirms the claim.",
     who: ["key"],
     body: ClaimFields,
     answers: { 200: ClaimAnswer },
   },
   withdraw: {
-    summary: "Withdraws the claim of an address that has not confirmed it yet",
+    summary: "Withdraws a claim that the owner of the address has not confirmed yet",
     details:
-      "For the recovery secret alone, whose holder may have mistyped the address or found a key in wrong hands.",
+      "Takes the recovery secret only, whose holder may have mistyped the address or found a key in the wrong hands.",
     who: ["owner"],
     answers: { 200: answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) }) },
   },
@@ -121,5 +127,5 @@ export const ACCOUNTS = {
     who: ["session"],
     answers: { 200: ClaimAnswer },
   },
-  decline: { summary: "Turns a claim down", who: ["session"], answers: { 200: ClaimAnswer } },
+  decline: { summary: "Declines a claim", who: ["session"], answers: { 200: ClaimAnswer } },
 } as const satisfies Record<string, About>;

@@ -31,14 +31,14 @@ const NODES = {
   list: {
     summary: "Lists the gateways that share the store",
     details:
-      "`silent` ones have no lease and have not left: what they were granted of balances, `reserved_usd`, is kept for them. With SQLite there are none.",
+      "A `silent` node has lost its lease without leaving: the part of balances that it was granted, `reserved_usd`, stays reserved for it. With SQLite there are no nodes.",
     who: ["admin"],
     answers: { 200: listOf(NodeAnswer) },
   },
   close: {
-    summary: "Frees what was granted to a node whose journal is lost for good",
+    summary: "Frees the balances reserved for a node whose journal is lost for good",
     details:
-      "Refused while the node has a lease. One with `journal: postgres` loses nothing by it, and is closed by itself within half a minute. Of others, what the node spent and never shipped is not charged; should it come back, its journal is shipped after all.",
+      "Refused while the node has a lease. A node with `journal: postgres` loses nothing, and is closed automatically within half a minute. For any other node, what it spent but never shipped is not charged; should it come back, its journal is shipped after all.",
     who: ["admin"],
     answers: { 200: answerOf({ id: Type.String(), state: Type.Literal("left") }) },
   },

@@ -32,7 +32,7 @@ export const CreditFields = Type.Object(
 );
 
 const why = {
-  by: Type.Optional(text(100, "who decided it, a text")),
+  by: Type.Optional(text(100, "who decided this, a text")),
   note: Type.Optional(text(500, "a text")),
 };
 
@@ -92,13 +92,15 @@ const HostAnswer = answerOf(
     state: oneOf(["available", "degraded", "unproven", "resting", "paused"]),
     max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
     limit: orNone(
-      Type.Integer({ description: "requests that it is given at once now; null before its first request" }),
+      Type.Integer({
+        description: "how many requests it is given at once now; null before its first request",
+      }),
     ),
     cut_workers: Type.Integer({
-      description: "workers that give it less because it was overloaded: 429, 503, or no answer in time",
+      description: "workers that lowered its limit because it was overloaded: 429, 503, or no answer in time",
     }),
-    in_flight: Type.Integer({ description: "requests that it has now" }),
-    waiting: Type.Integer({ description: "requests in line before it" }),
+    in_flight: Type.Integer({ description: "requests being served by it now" }),
+    waiting: Type.Integer({ description: "requests waiting for it" }),
     routes: Type.Array(
       answerOf({
         model: Type.String(),
@@ -106,13 +108,15 @@ const HostAnswer = answerOf(
         priced: Type.Boolean(),
         free: Type.Boolean(),
         verified_free: Type.Boolean(),
-        usable: Type.Boolean({ description: "not resting after failures, at one worker at least" }),
-        resting_workers: Type.Integer({ description: "workers at which it rests" }),
+        usable: Type.Boolean({ description: "at least one worker does not let it rest after failures" }),
+        resting_workers: Type.Integer({ description: "workers that let it rest" }),
         unproven_workers: Type.Integer({
-          description: "workers at which it has rested after failures, and served nobody since",
+          description: "workers that let it rest and have not had an answer from it since",
         }),
-        served: Type.Integer({ description: "attempts since the start" }),
-        failed: Type.Integer({ description: "attempts since the start, streams that broke off too" }),
+        served: Type.Integer({ description: "attempts that it answered, since the start" }),
+        failed: Type.Integer({
+          description: "attempts in which it failed, since the start, including streams that broke off",
+        }),
         last_failure: orNone(answerOf({ at: time, detail: Type.String() })),
         first_token_ms: average,
         tokens_per_second: average,
@@ -132,7 +136,8 @@ export const ADMIN = {
   credit: {
     ...admin,
     summary: "Credits a balance, once for each idempotency key",
-    details: "Name the balance, or a key of it. A repetition answers what the first credited.",
+    details:
+      "Name the balance, or a key of it. Repeating a request returns the first one's response and credits nothing.",
     body: CreditFields,
     answers: {
       200: answerOf({
@@ -154,7 +159,7 @@ export const ADMIN = {
   unsuspend: {
     ...admin,
     summary: "Lifts a suspension",
-    details: "An account's suspension and those of its balances are lifted one by one.",
+    details: "The suspension of an account and those of its balances are lifted separately.",
     body: UnsuspendFields,
     answers: { 200: SuspensionAnswer },
   },
@@ -162,7 +167,7 @@ export const ADMIN = {
     ...admin,
     summary: "Finds the account of an email address or a wallet",
     query: {
-      email: Type.String({ description: "a mail address; instead of `wallet`" }),
+      email: Type.String({ description: "an email address; instead of `wallet`" }),
       wallet: Type.String({ description: "as the account shows it; instead of `email`" }),
     },
     answers: { 200: listOf(AccountAnswer) },
@@ -170,14 +175,14 @@ export const ADMIN = {
   account: { ...admin, summary: "Shows an account", answers: { 200: AccountAnswer } },
   suspensions: {
     ...admin,
-    summary: "Lists what was decided about an account or a balance, newest first",
+    summary: "Lists the suspensions of an account or balance and their lifting, newest first",
     query: { limit: pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
     answers: {
       200: pageOf(
         answerOf({
           at: time,
           reason: suspended,
-          by: Type.String({ description: "whom the operator named, or admin" }),
+          by: Type.String({ description: "the name that the operator gave, or admin" }),
           note: orNone(Type.String()),
         }),
       ),
@@ -185,10 +190,10 @@ export const ADMIN = {
   },
   audit: {
     ...admin,
-    summary: "Recomputes every balance from the entries",
+    summary: "Recomputes every balance from its entries",
     answers: {
       200: answerOf({
-        ok: Type.Boolean({ description: "nothing drifted" }),
+        ok: Type.Boolean({ description: "true when no sum is off" }),
         drift_nano: nanoText,
         credits_nano: nanoText,
         charges_nano: nanoText,
@@ -203,13 +208,13 @@ export const ADMIN = {
   reload: {
     ...admin,
     summary: "Reads the configuration file again",
-    details: "A file with a mistake is refused whole, and the old one stays in force.",
+    details: "A file with a mistake is refused as a whole, and the old configuration stays in force.",
     answers: { 200: answerOf({ reloaded: Type.Literal(true) }) },
   },
   metrics: {
     who: ["admin"],
-    summary: "Metrics in Prometheus' text form",
-    details: "Open without a token to the machine that the gateway runs on.",
+    summary: "Shows metrics in Prometheus' text format",
+    details: "Needs no token from the machine that the gateway runs on.",
     answers: { 200: ["text/plain"] },
   },
   balances: {
@@ -228,7 +233,7 @@ export const ADMIN = {
   createKey: {
     ...admin,
     summary: "Creates a balance without an account, and its first key",
-    details: "As anybody may at /v1/keys, where `setup` allows it.",
+    details: "What POST /v1/keys does for anybody, where `setup` allows it.",
     body: KeyFields,
     answers: { 201: SetUpAnswer },
   },
@@ -236,35 +241,35 @@ export const ADMIN = {
   changeKey: {
     ...admin,
     summary: "Changes a key's limits, name or expiry",
-    details: "What is raised holds from the key's next request on.",
+    details: "A raised limit applies from the key's next request on.",
     body: KeyFields,
     answers: { 200: UsedKeyAnswer },
   },
   revoke: {
     ...admin,
-    summary: "Ends a key, from the very next request",
+    summary: "Revokes a key, which ends with its very next request",
     answers: { 200: RevokedAnswer },
   },
   receipt: {
     ...admin,
-    summary: "Shows what became of one request, whoever sent it",
+    summary: "Shows the receipt of any request",
     answers: { 200: OwnedReceiptAnswer },
   },
   receipts: {
     ...admin,
     summary: "Lists the receipts of a balance, newest first",
-    details: "As /v1/receipts lists them for its owner.",
+    details: "The same list that GET /v1/receipts gives the owner.",
     query: { ...pageQuery(DEFAULT_ROWS, MAX_ROWS), ...receiptQuery },
     answers: { 200: receiptPage(OwnedReceiptAnswer) },
   },
   hosts: {
     ...admin,
-    summary: "Lists hosts with their health and routes, at all workers of the machine",
+    summary: "Lists hosts with their health and routes, across all workers of this machine",
     answers: { 200: listOf(HostAnswer) },
   },
   config: {
     ...admin,
-    summary: "Shows the configuration in force, its secrets masked",
+    summary: "Shows the configuration in force, with its secrets masked",
     answers: { 200: Type.Object({}, { description: "the members of the configuration file" }) },
   },
 } as const satisfies Record<string, About>;

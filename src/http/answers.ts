@@ -34,14 +34,16 @@ export const pageOf = <T extends TSchema>(item: T) =>
 
 /** The query of such a list. */
 export const pageQuery = (fallback: number, max: number) => ({
-  limit: Type.Integer({ minimum: 1, maximum: max, default: fallback, description: "rows of this page" }),
-  before: Type.String({ description: "the id that the last page ended with" }),
+  limit: Type.Integer({ minimum: 1, maximum: max, default: fallback, description: "rows per page" }),
+  before: Type.String({ description: "the last id of the previous page" }),
 });
 
 export const ErrorAnswer = answerOf(
   {
     error: answerOf({
-      message: Type.String({ description: "for people; ends with the address of the errors reference" }),
+      message: Type.String({
+        description: "for people; ends with the URL of the code in the errors reference",
+      }),
       type: oneOf(["invalid_request_error", "api_error", "rate_limit_error"]),
       code: oneOf(ERROR_CODES),
       param: orNone(Type.String({ description: "the field at fault" })),

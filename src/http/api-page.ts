@@ -16,8 +16,8 @@ export function apiPage({ info, servers, paths, components, tags }: ApiDocument)
     `<header>
 <h1>API reference</h1>
 <p class="lead">${escapeHtml(info.description ?? "")}</p>
-<p>Base address: <code>${escapeHtml(servers[0]?.url ?? "")}</code>. The same for programs: <a href="../openapi.json">openapi.json</a>.
-Every error: <a href="errors">errors reference</a>.</p>
+<p>Base address: <code>${escapeHtml(servers[0]?.url ?? "")}</code>. The same as an OpenAPI document: <a href="../openapi.json">openapi.json</a>.
+Every error is explained in the <a href="errors">errors reference</a>.</p>
 </header>
 <nav>${groups.map(index).join("\n")}</nav>
 <div class="sections">
@@ -45,22 +45,22 @@ const index = ({ name, rows }: { readonly name: string; readonly rows: readonly 
 
 function section({ method, path, operation }: Row): string {
   const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation;
-  const who = security.map((one) => Object.keys(one)[0] ?? "anybody");
+  const who = security.map((one) => Object.keys(one)[0] ?? "none");
   return `<section id="${operationId}">
 <h3><a href="#${operationId}"><code>${method} ${escapeHtml(path)}</code></a></h3>
 <p>${escapeHtml(summary)}.${description === undefined ? "" : ` ${escapeHtml(description)}`}</p>
-<p class="facts">Opened by: ${who.length === 0 ? "anybody" : who.join(", ")}</p>
+<p class="facts">Credential: ${who.length === 0 ? "none" : who.join(" or ")}</p>
 ${parameters.length === 0 ? "" : block("Parameters", parameters.map(parameterLine).join("\n"))}
-${requestBody === undefined ? "" : block("Body", shown(requestBody.content["application/json"]?.schema))}
+${requestBody === undefined ? "" : block("Request body", shown(requestBody.content["application/json"]?.schema))}
 ${Object.entries(responses)
   .filter(([status]) => status !== "default")
-  .map(([status, answer]) => block(`Answer ${status}`, answerText(answer)))
+  .map(([status, answer]) => block(`Response ${status}`, answerText(answer)))
   .join("\n")}
 </section>`;
 }
 
 const schemaSection = ([name, schema]: [string, unknown]): string =>
-  `<section id="schema-${name}"><h3><code>${escapeHtml(name)}</code></h3>${block("Members", shown(schema))}</section>`;
+  `<section id="schema-${name}"><h3><code>${escapeHtml(name)}</code></h3>${block("Fields", shown(schema))}</section>`;
 
 const block = (title: string, text: string): string =>
   `<div class="block"><strong>${title}</strong><pre>${linked(escapeHtml(text))}</pre></div>`;
@@ -73,7 +73,7 @@ function parameterLine({ name, in: place, schema }: Parameter): string {
   const { description, minimum, maximum, default: fallback } = schema as JsonSchema;
   const notes = [
     ...(minimum === undefined || maximum === undefined ? [] : [`${minimum} to ${maximum}`]),
-    ...(fallback === undefined ? [] : [`${fallback} when left out`]),
+    ...(fallback === undefined ? [] : [`${fallback} by default`]),
     ...(description === undefined ? [] : [description]),
   ];
   return `${name} (${place}): ${shown(schema)}${notes.length === 0 ? "" : `   — ${notes.join("; ")}`}`;

@@ -59,7 +59,7 @@ export const BUDGETS = {
     answers: { 200: BudgetAnswer },
   },
   drop: {
-    summary: "Removes a budget that no key draws from",
+    summary: "Deletes a budget that no key draws from",
     who: ["owner"],
     answers: { 200: answerOf({ name: Type.String(), deleted: Type.Literal(true) }) },
   },

@@ -6,12 +6,12 @@ import { answerOf, count, listOf, oneOf, orNone } from "./answers.ts";
 export const PriceAnswer = answerOf(
   {
     input: Type.Number(),
-    audio_input: Type.Optional(Type.Number({ description: "of sound in a prompt, where it differs" })),
+    audio_input: Type.Optional(Type.Number({ description: "for audio in a prompt, if it differs" })),
     output: Type.Number(),
-    audio_output: Type.Optional(Type.Number({ description: "of sound in an answer, where it differs" })),
+    audio_output: Type.Optional(Type.Number({ description: "for audio in an answer, if it differs" })),
     cache_read: Type.Number(),
     cache_write: Type.Number(),
-    cache_write_1h: Type.Optional(Type.Number({ description: "of what is kept for an hour" })),
+    cache_write_1h: Type.Optional(Type.Number({ description: "for what is cached for an hour" })),
   },
   "Price",
 );
@@ -24,8 +24,8 @@ const EntryAnswer = answerOf(
     max_output_tokens: count,
     price: orNone(PriceAnswer),
     surfaces: Type.Array(oneOf(SURFACE_NAMES)),
-    free: Type.Boolean({ description: "reachable on the Open Tier right now" }),
-    available: Type.Boolean({ description: "a request for it would be sent to a host right now" }),
+    free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
+    available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
   },
   "CatalogEntry",
 );
@@ -47,7 +47,7 @@ const ModelAnswer = answerOf(
 
 export const CATALOG = {
   catalog: {
-    summary: "Lists the models with prices in USD per million tokens",
+    summary: "Lists the models, with prices in USD per million tokens",
     who: ["key", "owner"],
     answers: { 200: listOf(EntryAnswer) },
   },
@@ -66,7 +66,7 @@ export const CATALOG = {
   },
   model: { summary: "Shows a model", who: ["key", "owner"], answers: { 200: ModelAnswer } },
   modelByParts: {
-    summary: "Shows a model whose id came with its slash unescaped",
+    summary: "Shows a model whose id is sent with its slash unescaped",
     who: ["key", "owner"],
     answers: { 200: ModelAnswer },
   },

@@ -34,7 +34,7 @@ const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 
 const CREDITS = {
-  summary: "Lists what was credited to the balance, newest first",
+  summary: "Lists the balance's credits, newest first",
   who: ["owner"],
   query: { limit: pageQuery(DEFAULT_PAGE, MAX_PAGE).limit },
   answers: {

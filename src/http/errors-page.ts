@@ -8,10 +8,10 @@ export const errorsPage = (): Page =>
     STYLE,
     `<header>
 <h1>Errors reference</h1>
-<p class="lead">Every error is <code>{"error": {"message", "type", "code", "param"}}</code>. The code is stable; the message is for
-people and may change. <em>Retryable</em> means that the identical request may succeed later: wait for
-<code>Retry-After</code> where it is given, and back off otherwise. The header <code>x-gateway-receipt</code> carries the receipt id of
-every answer.</p>
+<p class="lead">Every error has the body <code>{"error": {"message", "type", "code", "param"}}</code>. The code is stable; the message
+is for people and may change. <em>Retryable</em> means that the identical request may succeed later: wait as long as
+<code>Retry-After</code> says, and back off where that header is absent. Every response under <code>/v1</code> carries its receipt id
+in the header <code>x-gateway-receipt</code>.</p>
 </header>
 <div class="scroll">
 <table>

@@ -10,9 +10,12 @@ import { answerOf, count } from "./answers.ts";
 const model = Type.String({
   description: "`<author>/<name>`, `gateway/auto:<variant>` or `<author>/<name>:free`",
 });
-const stream = Type.Optional(Type.Boolean({ description: "answer as server-sent events" }));
+const stream = Type.Optional(Type.Boolean({ description: "stream the answer as server-sent events" }));
 const ceiling = Type.Optional(
-  Type.Integer({ minimum: 1, description: "most output tokens; its cost is held" }),
+  Type.Integer({
+    minimum: 1,
+    description: "the most output tokens; their cost is held until the answer ends",
+  }),
 );
 const messages = Type.Array(Type.Object({}), { minItems: 1 });
 
@@ -38,20 +41,20 @@ const answers = { 200: ["application/json", "text/event-stream"] } as const;
 
 export const GENERATION = {
   "chat.completions": {
-    summary: "Generates in the language of OpenAI's chat completions",
+    summary: "Generates text through OpenAI's Chat Completions API",
     who: ["key"],
     body: ChatRequest,
     answers,
   },
   responses: {
-    summary: "Generates in the language of OpenAI's responses",
+    summary: "Generates text through OpenAI's Responses API",
     who: ["key"],
     body: ResponsesRequest,
     answers,
   },
   messages: {
-    summary: "Generates in the language of Anthropic's messages",
-    details: "The key may come as x-api-key.",
+    summary: "Generates text through Anthropic's Messages API",
+    details: "The key may also be sent as x-api-key.",
     who: ["key"],
     body: MessagesRequest,
     answers,
@@ -59,8 +62,8 @@ export const GENERATION = {
 } as const satisfies Record<SurfaceName, About>;
 
 export const COUNT_TOKENS = {
-  summary: "Counts the input tokens of a messages request, free of charge",
-  details: "The key may come as x-api-key. Refused for a model that the key could not call.",
+  summary: "Counts the input tokens of a request to /v1/messages, free of charge",
+  details: "The key may also be sent as x-api-key. Refused for a model that the key may not call.",
   who: ["key"],
   body: Type.Object({ model, messages }),
   answers: { 200: answerOf({ input_tokens: count }) },

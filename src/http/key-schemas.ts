@@ -26,7 +26,7 @@ const usedMembers = {
   used_month_usd: amountUsd,
   held_usd: amountUsd,
 };
-const secret = { key: Type.String({ description: "the plaintext, shown this once" }) };
+const secret = { key: Type.String({ description: "the plaintext, shown only this once" }) };
 
 const KeyAnswer = answerOf(keyMembers);
 export const UsedKeyAnswer = answerOf(usedMembers, "Key");
@@ -35,7 +35,7 @@ export const SetUpAnswer = answerOf(
   {
     ...keyMembers,
     ...secret,
-    recovery_secret: Type.String({ description: "the owner's credential, shown this once" }),
+    recovery_secret: Type.String({ description: "the owner's credential, shown only this once" }),
     recovery_url: Type.String(),
   },
   "NewBalance",
@@ -55,7 +55,7 @@ export const KEYS = {
   create: {
     summary: "Creates a key",
     details:
-      "Without a header: an accountless balance with its first key and the recovery secret, both shown once. With an owner's credential: another key on that balance.",
+      "Without a credential, creates a balance without an account, its first key and its recovery secret; both secrets are shown once. With an owner's credential, creates another key on the owner's balance.",
     who: ["none", "owner"],
     body: KeyFields,
     answers: { 201: Type.Union([SetUpAnswer, MintedAnswer]) },
@@ -76,14 +76,14 @@ export const KEYS = {
     answers: { 200: UsedKeyAnswer },
   },
   rotate: {
-    summary: "Replaces a key by a new one with the same limits and counters",
+    summary: "Replaces a key with a new one that has the same limits and counters",
     details:
-      "The old key works for the grace window. Asked with the recovery secret, it ends at once, with all that it replaced; a key that was rotated then stands for the one that took its place.",
+      "The old key keeps working for the grace window (24 hours by default). With the recovery secret, it ends at once, together with every key that it replaced; if the named key was already rotated, its latest replacement is the one that is replaced.",
     who: ["key", "owner"],
     answers: { 200: RotatedAnswer },
   },
   revoke: {
-    summary: "Ends a key, from the very next request",
+    summary: "Revokes a key, which ends with its very next request",
     who: ["owner", "key"],
     answers: { 200: RevokedAnswer },
   },

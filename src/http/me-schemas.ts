@@ -8,8 +8,8 @@ import { UsedKeyAnswer } from "./key-schemas.ts";
 const suspended = oneOf(SUSPENSION_REASONS);
 
 export const ME = {
-  summary: "Shows the balance, and the key that asks with its use",
-  details: "Answered while suspended too.",
+  summary: "Shows the balance, and the key that sends this with its use",
+  details: "Works while the account is suspended, too.",
   who: ["key", "owner"],
   answers: {
     200: answerOf(
@@ -31,7 +31,8 @@ export const ME = {
             suspended: Type.Optional(suspended),
             confirmed: Type.Optional(
               Type.Boolean({
-                description: "not to a session: false while a claim waits for the address's owner",
+                description:
+                  "left out for a session; false until the owner of the address confirms the claim",
               }),
             ),
             balances: Type.Optional(texts),

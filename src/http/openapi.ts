@@ -69,7 +69,7 @@ export interface Answer {
 type MediaTypes = Readonly<Record<string, { readonly schema: unknown }>>;
 
 const DESCRIPTION =
-  "Every error is an object with message, type, code and param; the message ends with the address of its code in the errors reference. The header x-gateway-receipt of every answer under /v1 carries the receipt id. Amounts are in USD, times in ISO 8601. A session acts on its account's first balance, or on the one that the header x-gateway-balance names. A path that begins with /v1/v1/ is answered as the one without the first /v1, for clients that append it themselves.";
+  "Every error is an object with message, type, code and param; the message ends with the URL of its code in the errors reference. Every response under /v1 carries its receipt id in the header x-gateway-receipt. Amounts are in USD, times in ISO 8601. A session acts on its account's first balance, or on the one that the header x-gateway-balance names. A path that begins with /v1/v1/ is served like the one without the first /v1, for clients that add /v1 themselves.";
 
 const SECURITY = {
   key: { type: "http", scheme: "bearer", description: "An API key, or-live-…" },
@@ -81,7 +81,8 @@ const SECURITY = {
   session: {
     type: "http",
     scheme: "bearer",
-    description: "A session, or-sess-…; from the gateway's own pages also in the cookie __Host-session.",
+    description:
+      "A session, or-sess-…; the gateway's own pages send it in the cookie __Host-session instead.",
   },
   admin: { type: "http", scheme: "bearer", description: "The admin token of the gateway's operator." },
 } as const satisfies Record<Exclude<Credential, "none">, object>;
@@ -150,10 +151,10 @@ function answers({ answers: served }: About, template: string, schemas: Schemas)
   const headers = /^\/(v1|admin)\//.test(template) ? { headers: RECEIPT_HEADER } : {};
   const good = Object.entries(served).map(([status, content]) => [
     status,
-    { description: STATUS[status] ?? "Answer", ...headers, ...contentOf(content, schemas) },
+    { description: STATUS[status] ?? "Response", ...headers, ...contentOf(content, schemas) },
   ]);
   const refused = {
-    description: "A refusal or a failure; the code says which.",
+    description: "An error; its code says which.",
     ...headers,
     content: { "application/json": { schema: referring(ErrorAnswer, schemas) } },
   };
@@ -165,12 +166,12 @@ const STATUS: Readonly<Record<string, string>> = {
   201: "Created",
   202: "Accepted",
   204: "Done; no body",
-  302: "Elsewhere",
-  503: "Not now",
+  302: "Found elsewhere",
+  503: "Not ready",
 };
 
 const RECEIPT_HEADER = {
-  "x-gateway-receipt": { description: "Id of this answer's receipt", schema: { type: "string" } },
+  "x-gateway-receipt": { description: "The id of the request's receipt", schema: { type: "string" } },
 };
 
 function contentOf(content: Content, schemas: Schemas): { content?: MediaTypes } {

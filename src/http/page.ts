@@ -29,8 +29,7 @@ export const makeAppPage = (title: string, { script, style }: AppFiles): Page =>
     title,
     "",
     `<link rel="stylesheet" href="${escapeHtml(style)}"><script type="module" src="${escapeHtml(script)}"></script>`,
-    `<div id="app"></div><noscript><p>This page is an application and needs JavaScript. Everything it does can be done
-with the API as well.</p></noscript>`,
+    `<div id="app"></div><noscript><p>This page needs JavaScript. The API can do everything that it does.</p></noscript>`,
     // Trusted types: no text becomes markup or script, whatever a script's author overlooks.
     ["script-src 'self'", "connect-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'"],
   );

@@ -85,7 +85,7 @@ function greeting(deps: HttpDeps): string {
   return `Text generation gateway
 
 Create a key:   curl -X POST ${baseUrl}/v1/keys
-API address:    ${baseUrl}/v1
+Base URL:       ${baseUrl}/v1
 Dashboard:      ${dashboardUrl}
 API reference:  ${baseUrl}/docs/api
 Errors:         ${baseUrl}/docs/errors
@@ -93,17 +93,21 @@ Errors:         ${baseUrl}/docs/errors
 }
 
 const PAGES = {
-  greeting: { summary: "Says where to begin", who: [], answers: { 200: ["text/plain"] } },
-  health: { summary: "Answers while the process can serve", who: [], answers: { 200: ["text/plain"] } },
+  greeting: { summary: "Lists the addresses to start from", who: [], answers: { 200: ["text/plain"] } },
+  health: {
+    summary: "Says that the process can serve (liveness)",
+    who: [],
+    answers: { 200: ["text/plain"] },
+  },
   readiness: {
-    summary: "Says whether requests should be sent here",
-    details: "503 while recovering or draining.",
+    summary: "Says whether requests should be sent here (readiness)",
+    details: "It is 503 while the gateway recovers or drains.",
     who: [],
     answers: { 200: ["text/plain"], 503: ["text/plain"] },
   },
-  icon: { summary: "The icon that browsers ask for", who: [], answers: { 200: ["image/svg+xml"] } },
+  icon: { summary: "The icon for browsers", who: [], answers: { 200: ["image/svg+xml"] } },
   errors: { summary: "The errors reference", who: [], answers: { 200: ["text/html"] } },
-  status: { summary: "Models and hosts, for the public", who: [], answers: { 200: ["text/html"] } },
+  status: { summary: "The public status page of models and hosts", who: [], answers: { 200: ["text/html"] } },
   dashboard: { summary: "The dashboard", who: [], answers: { 200: ["text/html"] } },
   admin: {
     summary: "The operator's page",

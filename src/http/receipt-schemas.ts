@@ -30,14 +30,18 @@ const receiptMembers = {
   stream: Type.Boolean(),
   tokens: answerOf({
     input: count,
-    audio_input: Type.Optional(Type.Integer({ minimum: 1, description: "of `input`, what is sound" })),
+    audio_input: Type.Optional(
+      Type.Integer({ minimum: 1, description: "the part of `input` that is audio" }),
+    ),
     cache_read: count,
     cache_write: count,
     cache_write_1h: Type.Optional(
-      Type.Integer({ minimum: 1, description: "of `cache_write`, what is kept for an hour" }),
+      Type.Integer({ minimum: 1, description: "the part of `cache_write` that is cached for an hour" }),
     ),
     output: count,
-    audio_output: Type.Optional(Type.Integer({ minimum: 1, description: "of `output`, what is sound" })),
+    audio_output: Type.Optional(
+      Type.Integer({ minimum: 1, description: "the part of `output` that is audio" }),
+    ),
     reasoning: count,
     source: oneOf(["host", "counted"]),
   }),
@@ -56,9 +60,9 @@ const ReceiptAnswer = answerOf(receiptMembers, "Receipt");
 export const OwnedReceiptAnswer = answerOf({ ...receiptMembers, balance_id: Type.String() }, "OwnedReceipt");
 
 export const receiptQuery = {
-  key_id: Type.String({ description: "only those of this key" }),
-  model: Type.String({ description: "only those that this model served" }),
-  state: oneOf(LISTED_STATES, "only those in this state"),
+  key_id: Type.String({ description: "only receipts of this key" }),
+  model: Type.String({ description: "only receipts of requests that this model served" }),
+  state: oneOf(LISTED_STATES, "only receipts in this state"),
 };
 
 export const receiptPage = <T extends TObject>(receipt: T) =>
@@ -66,7 +70,7 @@ export const receiptPage = <T extends TObject>(receipt: T) =>
     object: Type.Literal("list"),
     data: Type.Array(receipt),
     has_more: Type.Boolean(),
-    next_before: orNone(Type.String({ description: "the next page's `before`" })),
+    next_before: orNone(Type.String({ description: "the `before` of the next page; null on the last one" })),
   });
 
 export const DEFAULT_RECEIPTS = 20;
@@ -76,7 +80,7 @@ export const RECEIPTS = {
   list: {
     summary: "Lists receipts, newest first",
     details:
-      "A key reads its own, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id, for as long as the gateway remembers them. The operator may have receipts deleted after so many days; whoever asks for one is then told after how many.",
+      "A key reads its own receipts, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id, for as long as the gateway remembers them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
     who: ["key", "owner"],
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
@@ -85,7 +89,7 @@ export const RECEIPTS = {
     answers: { 200: receiptPage(ReceiptAnswer) },
   },
   show: {
-    summary: "Shows what became of one request",
+    summary: "Shows the receipt of one request",
     who: ["key", "owner"],
     answers: { 200: ReceiptAnswer },
   },

@@ -85,7 +85,7 @@ const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" 
 
 const USAGE = {
   summary: "Sums up receipts, over time and by model and host",
-  details: "A key sees its own, an owner the whole balance or one of its keys.",
+  details: "A key sees its own use, an owner that of the whole balance or of one of its keys.",
   who: ["key", "owner"],
   query: {
     period: Type.Unsafe<keyof typeof PERIODS>({
@@ -93,7 +93,7 @@ const USAGE = {
       enum: Object.keys(PERIODS),
       default: "week",
     }),
-    key_id: Type.String({ description: "only what this key used" }),
+    key_id: Type.String({ description: "only receipts of this key" }),
   },
   answers: {
     200: answerOf(
@@ -111,7 +111,7 @@ const USAGE = {
             first_token_ms: answerOf({ p50: percentile, p95: percentile }),
           }),
         ),
-        truncated: Type.Boolean({ description: "not every receipt was looked at" }),
+        truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
       },
       "Usage",
     ),

@@ -12,17 +12,27 @@ import { Count, counters, Distribution, distributions, labels, looked, MAX_SERIE
  */
 export class Metrics {
   private readonly families = {
-    requests: counters("gateway_requests_total", "Generation requests, by how they ended."),
-    attempts: counters("gateway_attempts_total", "Hosts tried, by what became of it."),
-    tokens: counters("gateway_tokens_total", "Tokens of requests that were served."),
-    cost: counters("gateway_cost_usd_total", "Charged to customers."),
-    writtenOff: counters("gateway_written_off_usd_total", "Not charged, because the host failed early."),
+    requests: counters(
+      "gateway_requests_total",
+      "Generation requests, by surface, model, host, outcome and error code.",
+    ),
+    attempts: counters("gateway_attempts_total", "Attempts, by host and outcome."),
+    tokens: counters("gateway_tokens_total", "Tokens of requests that a host served, by kind."),
+    cost: counters("gateway_cost_usd_total", "USD charged to balances."),
+    writtenOff: counters(
+      "gateway_written_off_usd_total",
+      "USD not charged because the host failed early in a stream.",
+    ),
     firstToken: distributions(
       "gateway_first_token_seconds",
-      "From a request's arrival to its first token.",
+      "Seconds from a request's arrival to its first token.",
       FIRST_TOKEN_S,
     ),
-    duration: distributions("gateway_request_seconds", "From a request's arrival to its end.", DURATION_S),
+    duration: distributions(
+      "gateway_request_seconds",
+      "Seconds from a request's arrival to its end.",
+      DURATION_S,
+    ),
   };
   /** By surface, model and host. */
   private readonly ways = new Map<string, Way>();
@@ -168,41 +178,46 @@ function houseMetrics(house: MeasuredHouse): Metric[] {
   const one = (name: string, help: string, value: number, more: Pick<Figure, "type" | "together"> = {}) =>
     looked({ name, help, ...more }, [["", value]]);
   return [
-    each("gateway_host_in_flight", "Requests that the host has now.", ({ inFlight }) => inFlight),
-    each("gateway_host_limit", "Requests that the host is given at once.", ({ limit }) => limit),
-    each("gateway_host_waiting", "Requests in the host's line.", ({ waiting }) => waiting),
-    one("gateway_body_bytes", "Large request bodies in memory.", bodies.taken),
-    one("gateway_bodies_waiting", "Large request bodies that wait for memory.", bodies.waiting),
-    one("gateway_open_holds", "Reservations that are not settled yet.", ledger.openHolds),
+    each("gateway_host_in_flight", "Requests in flight at the host.", ({ inFlight }) => inFlight),
+    each("gateway_host_limit", "The most requests that the host is given at once.", ({ limit }) => limit),
+    each("gateway_host_waiting", "Requests waiting for the host.", ({ waiting }) => waiting),
+    one("gateway_body_bytes", "Bytes of memory taken by large request bodies.", bodies.taken),
+    one("gateway_bodies_waiting", "Large request bodies waiting for memory.", bodies.waiting),
+    one("gateway_open_holds", "Holds of requests that are not settled yet.", ledger.openHolds),
     one(
       "gateway_loss_usd_total",
-      "Delivered beyond what was held, since start.",
+      "USD delivered beyond what was held, since start.",
       usdFromNano(ledger.lost),
       COUNTER,
     ),
-    one("gateway_journal_healthy", "1 while records become durable.", journal.healthy ? 1 : 0, {
-      together: "least",
-    }),
-    one("gateway_journal_syncs_total", "Syncs of the journal since start.", journal.syncs, COUNTER),
-    one("gateway_journal_undurable", "Records that are not durable yet.", journal.undurable),
+    one(
+      "gateway_journal_healthy",
+      "1 while the journal can make records durable, else 0.",
+      journal.healthy ? 1 : 0,
+      {
+        together: "least",
+      },
+    ),
+    one("gateway_journal_syncs_total", "Disk syncs of the journal since start.", journal.syncs, COUNTER),
+    one("gateway_journal_undurable", "Journal records that are not durable yet.", journal.undurable),
     one(
       "gateway_journal_unapplied",
-      "Durable ends that the database does not have yet.",
+      "Ended requests that are durable in the journal and not yet in the database.",
       journal.unappliedCount,
     ),
     looked(
       {
         name: "gateway_telemetry_dropped_total",
         type: "counter",
-        help: "Request logs and spans that were dropped since start.",
+        help: "Request log lines and spans dropped since start.",
       },
       Object.entries(house.dropped()).map(([kind, count]) => [labels({ kind }), count]),
     ),
     ...house.figures().map(({ value, ...about }) => looked(about, [["", value]])),
-    one("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss(), {
+    one("process_resident_memory_bytes", "Resident memory in bytes.", process.memoryUsage.rss(), {
       together: "apart",
     }),
-    one("process_cpu_seconds_total", "User and system time.", cpuSeconds(), {
+    one("process_cpu_seconds_total", "User and system CPU time in seconds.", cpuSeconds(), {
       type: "counter",
       together: "apart",
     }),
@@ -230,7 +245,7 @@ function hostMetrics(hosts: readonly HostReport[]): Metric[] {
     each(
       {
         name: "gateway_host_usable",
-        help: "1 while the host takes requests, 0.5 while some of its models rest or it is tried again, 0 while it rests.",
+        help: "1 while the host takes requests, 0 while it rests after failures, 0.5 while some of its models rest or it is being tried again.",
         together: "mean",
       },
       ({ state }) => (state === "closed" ? 1 : state === "open" ? 0 : 0.5),
@@ -238,7 +253,7 @@ function hostMetrics(hosts: readonly HostReport[]): Metric[] {
     each(
       {
         name: "gateway_host_first_token_seconds",
-        help: "Moving average of the time to the first token.",
+        help: "Moving average of the time to the first token, in seconds.",
         together: "mean",
       },
       ({ firstTokenMs }) => (firstTokenMs === null ? null : firstTokenMs / 1_000),
@@ -246,7 +261,7 @@ function hostMetrics(hosts: readonly HostReport[]): Metric[] {
     each(
       {
         name: "gateway_host_tokens_per_second",
-        help: "Moving average of output tokens a second after the first.",
+        help: "Moving average of output tokens per second after the first token.",
         together: "mean",
       },
       ({ tokensPerSecond }) => tokensPerSecond,

@@ -107,14 +107,14 @@ export class RollCall {
       looked(
         {
           name: "gateway_workers",
-          help: "Workers by what they did when these figures were asked for. Of a silent one, gauges are missing here.",
+          help: "Workers by their reply when these figures were collected. The gauges of a silent one are missing here.",
         },
         Object.entries(states).map(([state, count]) => [labels({ state }), count]),
       ),
       looked(
         {
           name: "gateway_worker_restarts_total",
-          help: "Workers that ended and were begun again.",
+          help: "Workers that ended and were started again.",
           type: "counter",
         },
         [["", this.restarts]],
