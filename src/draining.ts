@@ -16,7 +16,7 @@ export async function drain(
   // What has settled may still have its last frames to send.
   await waitWhile(answering, Math.min(deadlineMs, inMs(CUT_MS)), clock);
   // Streams that are still open are cut: each settles for what it delivered, and tells its client why.
-  openStreams.cutAll("the gateway was stopped, and waited as long as it may");
+  openStreams.cutAll("the gateway was stopped, and its time to finish streams ran out");
   await waitWhile(answering, inMs(CUT_MS), clock);
   // What is left are whole answers that have not come, and clients that do not read.
   void server.stop(true);

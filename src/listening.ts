@@ -8,7 +8,7 @@ export function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.S
   } catch (error) {
     const { hostname, port } = address;
     throw new ConfigError(
-      `nothing can listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to one that is free; 0 picks one.`,
+      `cannot listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to a free port; PORT=0 picks one.`,
     );
   }
 }

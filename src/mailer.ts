@@ -26,7 +26,7 @@ export class Mailer {
       return;
     }
     if (this.sending.size >= MOST_SENDING) {
-      this.house.log("mail", { problem: "too many mails are on their way; one was dropped" });
+      this.house.log("mail", { problem: "too many mails are being sent; one was dropped" });
       return;
     }
     const sent = this.send(mail, config).finally(() => this.sending.delete(sent));

@@ -1,8 +1,7 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 
 /** Options that several commands share, and readers of what is typed. */
-export const jsonOption = () =>
-  new Option("--json", "one JSON document on stdout, for programs").default(false);
+export const jsonOption = () => new Option("--json", "print one JSON document, for programs").default(false);
 
 export const urlOption = () =>
   new Option("--url <address>", "the gateway's address (default: GATEWAY_URL, else http://HOST:PORT)");
@@ -10,14 +9,14 @@ export const urlOption = () =>
 export const tokenOption = () =>
   new Option(
     "--admin-token <token>",
-    "better in GATEWAY_ADMIN_TOKEN, where other users of the machine cannot see it (default: from the data folder)",
+    "safer in GATEWAY_ADMIN_TOKEN, which other users of the machine cannot see (default: from the data folder)",
   );
 
 export const allowHttpOption = () =>
-  new Option("--allow-http", "send credentials to another machine without encryption").default(false);
+  new Option("--allow-http", "send credentials to another machine unencrypted").default(false);
 
 export const limitOption = () =>
-  new Option("--limit <rows>", "show at most so many").argParser(wholeNumber).default(MAX_ROWS);
+  new Option("--limit <rows>", "show at most this many").argParser(wholeNumber).default(MAX_ROWS);
 
 /** More than anybody reads; a script can ask for more. */
 const MAX_ROWS = 1_000;

@@ -18,12 +18,12 @@ export function backup(to: string, { json }: { readonly json: boolean }, place: 
     throw new Failure(
       EXIT.found,
       error.message,
-      "Set GATEWAY_DATA to the gateway's data folder, and name an empty folder or a new one. Books in PostgreSQL are backed up with pg_dump.",
+      "Set GATEWAY_DATA to the gateway's data folder, and name a new or empty folder for the copy. With store: postgres://…, use pg_dump instead.",
     );
   }
   const bytes = statSync(join(folder, DATABASE)).size;
   show(place, json, { folder, database_bytes: bytes }, [
-    `${folder} holds all that was acknowledged until now (database: ${(bytes / 1e6).toFixed(1)} MB).`,
-    `To go on from it: GATEWAY_DATA=${folder}`,
+    `${folder} holds everything that was acknowledged until now (database: ${(bytes / 1e6).toFixed(1)} MB).`,
+    `To start a gateway from it, set GATEWAY_DATA=${folder}`,
   ]);
 }

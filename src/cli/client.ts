@@ -67,8 +67,8 @@ export class Client {
     if (message === undefined) {
       throw new Failure(
         EXIT.refused,
-        `${method} ${this.url}${path} answered ${status}, and not in this gateway's form`,
-        "Is --url or GATEWAY_URL the address of the gateway, without /v1?",
+        `${method} ${this.url}${path} answered ${status}, but not as a gateway does`,
+        "Check that --url or GATEWAY_URL is the gateway's address, without /v1.",
       );
     }
     throw new Failure(
@@ -98,7 +98,7 @@ export class Client {
       throw new Failure(
         EXIT.unreachable,
         `no answer from ${this.url}: ${messageOf(error)}`,
-        "Is the gateway running there? Set --url or GATEWAY_URL; `gateway doctor` examines this machine.",
+        "Check that the gateway runs there, or set --url or GATEWAY_URL; `gateway doctor` checks this machine.",
       );
     }
   }
@@ -123,7 +123,7 @@ interface ErrorBody {
 
 const NEXT: Readonly<Record<string, string>> = {
   invalid_api_key:
-    "The credential was refused. The admin token is GATEWAY_ADMIN_TOKEN of the running gateway, or the file admin-token in its data folder.",
+    "The credential was refused. The admin token is the running gateway's GATEWAY_ADMIN_TOKEN, or in the file admin-token of its data folder.",
 };
 
 const PAGE = 200;

@@ -53,12 +53,12 @@ export async function checkConfig(
         ["models", catalog.models.size],
         ["auto", [...catalog.auto.keys()].map((variant) => `gateway/auto:${variant}`).join(", ") || "none"],
       ]),
-      ...unpriced.map((id) => `warning: ${id} has no price, so it cannot be bought`),
+      ...unpriced.map((id) => `warning: ${id} has no price, so paid requests for it are refused`),
       ...idle.map((id) => `warning: no model has a route to the host ${id}`),
       ...paused.map((id) => `warning: the host ${id} is paused`),
       ...unserved.map((id) => `warning: all hosts of ${id} are paused`),
       ...doubts.map((doubt) => `warning: ${doubt}`),
-      "The configuration is good.",
+      "The configuration is valid.",
     ],
   );
 }

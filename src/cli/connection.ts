@@ -16,7 +16,7 @@ export function gatewayUrl({ url }: ConnectionOptions, { env }: Pick<Place, "env
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
     throw new Failure(
       EXIT.usage,
-      `the gateway's address is "${text}", which is no http:// or https:// address`,
+      `the gateway's address is "${text}", which is not an http:// or https:// address`,
       "Set --url or GATEWAY_URL, for example http://127.0.0.1:8080.",
     );
   }
@@ -44,7 +44,7 @@ export function adminToken(
   throw new Failure(
     EXIT.usage,
     `there is no admin token: ${tokenPath(place)} does not exist or cannot be read`,
-    "Set GATEWAY_ADMIN_TOKEN, or GATEWAY_DATA to the gateway's data folder, or run this in the folder it was started in.",
+    "Set GATEWAY_ADMIN_TOKEN, or GATEWAY_DATA to the gateway's data folder, or run this where the gateway was started.",
   );
 }
 
@@ -69,8 +69,8 @@ export function refuseClearText(url: string, { allowHttp = false }: ConnectionOp
   if (protocol === "https:" || allowHttp || LOOPBACK.test(hostname)) return;
   throw new Failure(
     EXIT.usage,
-    `${url} is another machine, and http:// would show the credential to everybody on the way`,
-    "Use an https:// address, or --allow-http where the network is yours.",
+    `${url} is another machine, and http:// would send the credential there unencrypted`,
+    "Use an https:// address, or --allow-http if you trust the network.",
   );
 }
 

@@ -46,7 +46,7 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
   const { config } = found;
   const hosts = [...config.catalog.hosts.values()].filter((host) => !isSimulated(host));
   const asked = await askHosts(hosts, config.catalog, place, progress);
-  progress(0, null, "asking database and mail server");
+  progress(0, null, "checking database and mail server");
   const services = [...(await checkDatabase(config.store)), ...(await checkMail(config.smtp))];
   return [
     ok(
@@ -73,7 +73,7 @@ async function askHosts(
     new Set(routes.filter((route) => route.host.id === host.id).map(({ model }) => model));
   const findings: Finding[] = [];
   for (let from = 0; from < hosts.length; from += MAX_ASKED_AT_ONCE) {
-    progress(from, hosts.length, "asking hosts");
+    progress(from, hosts.length, "checking hosts");
     const some = hosts.slice(from, from + MAX_ASKED_AT_ONCE);
     const found = await Promise.all(some.map((host) => checkHost(host, modelsAt(host), place.fetch)));
     findings.push(...found.flat());
@@ -87,7 +87,7 @@ const noHosts: Finding = {
   check: "hosts",
   state: "warn",
   detail: "none: only the built-in simulated host serves",
-  next: "Put a provider's key into the environment, or list hosts in gateway.yaml.",
+  next: "Set a provider's key in the environment, such as OPENAI_API_KEY, or list hosts in gateway.yaml.",
 };
 
 const MAX_NAMED = 5;
@@ -100,7 +100,7 @@ function prices(unpriced: readonly string[], models: number): Finding {
     check: "prices",
     state: "warn",
     detail: `${unpriced.length} of ${counted(models, "model")} with neither a price nor a free route: ${named}${unpriced.length > MAX_NAMED ? ", …" : ""}`,
-    next: "They cannot be bought until the model or one of its routes has a price; `gateway models import` prints known ones.",
+    next: "Requests for them are refused until the model or one of its routes has a price; `gateway models import` prints known prices.",
   };
 }
 
@@ -109,5 +109,5 @@ const doubts = (found: readonly string[]): Finding[] =>
     check: "price",
     state: "warn",
     detail,
-    next: "Amounts in the configuration are USD per million tokens.",
+    next: "Prices in the configuration are in USD per million tokens.",
   }));

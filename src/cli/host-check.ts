@@ -85,8 +85,8 @@ function judge(status: number, { apiKey }: Host, ms: number): Omit<Finding, "che
   if (status === 401 || status === 403) {
     return {
       state: "fail",
-      detail: `answers ${status} in ${ms} ms: it ${apiKey === null ? "wants a key" : "refuses the key"}`,
-      next: "Put a valid key into the variable that the configuration names, and restart or reload.",
+      detail: `answers ${status} in ${ms} ms: it ${apiKey === null ? "needs a key" : "refuses the key"}`,
+      next: "Set a valid key where the configuration takes it from, and restart the gateway.",
     };
   }
   if (status === 429) {
@@ -105,7 +105,7 @@ function judge(status: number, { apiKey }: Host, ms: number): Omit<Finding, "che
   }
   return {
     state: "warn",
-    detail: `can be reached, but answers ${status} where models are listed: its key could not be checked`,
-    next: "Check the path of `base_url`: it mostly ends in /v1.",
+    detail: `can be reached, but answers ${status} to a listing of its models, so its key could not be checked`,
+    next: "Check the path of `base_url`: it usually ends in /v1.",
   };
 }

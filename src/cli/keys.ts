@@ -82,8 +82,8 @@ export async function listKeys(
   if (owner === null && balance === undefined) {
     throw new Failure(
       EXIT.usage,
-      "whose keys? name a balance",
-      "`gateway balances` lists them; an owner sets GATEWAY_OWNER instead.",
+      "no balance was named, so there are no keys to list",
+      "Name one of `gateway balances`, or set GATEWAY_OWNER to act as an owner.",
     );
   }
   const path = owner === null ? `/admin/balances/${encodeURIComponent(balance!)}/keys` : "/v1/keys";
@@ -108,7 +108,7 @@ export async function listKeys(
         budgetText(key.budget),
       ]),
     ),
-    ...(more ? [`… more: ask for them with --limit above ${options.limit}`] : []),
+    ...(more ? [`… and more: raise --limit above ${options.limit} to see them`] : []),
   ]);
 }
 
@@ -123,7 +123,7 @@ export async function showKey(id: string, options: KeyOptions, place: Place): Pr
 export async function changeKey(id: string, options: KeyWishOptions, place: Place): Promise<void> {
   const wish = wishOf(options);
   if (Object.values(wish).every((value) => value === undefined)) {
-    throw new Failure(EXIT.usage, "nothing to change was named", "For example --daily-limit-usd 20.");
+    throw new Failure(EXIT.usage, "no change was named", "Name at least one, such as --daily-limit-usd 20.");
   }
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;

@@ -20,9 +20,9 @@ export async function checkPort(
     if (text === "ready\n") return { finding: ok(check, `a gateway serves at ${url}`), gateway: true };
     if (text === "not ready\n") {
       const detail = `a gateway at ${url} is recovering or draining`;
-      return { finding: { check, state: "warn", detail, next: "Wait, then look again." }, gateway: true };
+      return { finding: { check, state: "warn", detail, next: "Wait, then check again." }, gateway: true };
     }
-    const detail = `something else answers at ${url}`;
+    const detail = `another program answers at ${url}`;
     return { finding: { check, state: "fail", detail, next: "Set PORT to another port." }, gateway: false };
   } catch {
     return { ...(await listenable(url)), gateway: false };
@@ -42,8 +42,8 @@ async function listenable(url: string): Promise<{ readonly finding: Finding }> {
     listener.stop(true);
     return { finding: ok("port", `${hostname}:${port} is free`) };
   } catch (error) {
-    const detail = `${hostname}:${port} cannot be listened on: ${messageOf(error)}`;
-    const next = "Stop what listens there, or set HOST and PORT to another address.";
+    const detail = `cannot listen on ${hostname}:${port}: ${messageOf(error)}`;
+    const next = "Stop the program that listens there, or set HOST and PORT to another address.";
     return { finding: { check: "port", state: "fail", detail, next } };
   }
 }
@@ -67,25 +67,25 @@ const LEAST_TOKEN_LENGTH = 24;
 export function checkFolder(path: string, running: boolean): Finding {
   const check = "data folder";
   try {
-    if (!existsSync(path)) return ok(check, `${resolve(path)} is made on the first start`);
+    if (!existsSync(path)) return ok(check, `${resolve(path)} will be created on the first start`);
     if (!statSync(path).isDirectory()) {
-      const detail = `${resolve(path)} is no folder`;
+      const detail = `${resolve(path)} is not a folder`;
       return { check, state: "fail", detail, next: "Set GATEWAY_DATA to a folder." };
     }
-    if (!folderInUse(path)) return ok(check, `${resolve(path)} is there, and no gateway holds it`);
-    if (running) return ok(check, `${resolve(path)} is held by the running gateway`);
+    if (!folderInUse(path)) return ok(check, `${resolve(path)} exists, and no gateway uses it`);
+    if (running) return ok(check, `${resolve(path)} is in use by the running gateway`);
     return {
       check,
       state: "warn",
-      detail: `${resolve(path)} is held by a gateway, but none answers at the configured address`,
-      next: "Another start would be refused. Stop that gateway, or set HOST and PORT as it has them.",
+      detail: `${resolve(path)} is in use by a gateway, but none answers at the configured address`,
+      next: "A second gateway would not start. Stop the first, or set HOST and PORT to its address.",
     };
   } catch (error) {
     return {
       check,
       state: "fail",
       detail: messageOf(error),
-      next: "Set GATEWAY_DATA to a folder that can be written.",
+      next: "Set GATEWAY_DATA to a writable folder.",
     };
   }
 }
@@ -106,7 +106,7 @@ export function checkDisk(path: string): Finding {
     };
   } catch (error) {
     const detail = `cannot write in ${folder}: ${messageOf(error)}`;
-    return { check, state: "fail", detail, next: "Set GATEWAY_DATA to a folder that can be written." };
+    return { check, state: "fail", detail, next: "Set GATEWAY_DATA to a writable folder." };
   }
 }
 

@@ -38,8 +38,8 @@ export async function importModels(options: ImportOptions, place: Place): Promis
   if (wanted.length === 0) {
     throw new Failure(
       EXIT.found,
-      `no model of ${presets.map(({ id }) => id).join(", ")} has an id with ${match.join(" or ")} in it`,
-      "Leave --match out to see all of them.",
+      `no model of ${presets.map(({ id }) => id).join(", ")} has an id that contains ${match.join(" or ")}`,
+      "Leave out --match to see all of them.",
     );
   }
   const hosts = found.hosts.filter(({ id }) => presets.some((preset) => preset.id === id)).map(hostRow);
@@ -64,7 +64,7 @@ function chosenPresets(hosts: readonly string[] | undefined, env: Place["env"]) 
   if (chosen.length > 0) return chosen;
   throw new Failure(
     EXIT.usage,
-    "no host was named, and the environment holds no host's key",
+    "no host was named, and no host's key is set in the environment",
     `Name one with --host, of ${known}.`,
   );
 }

@@ -39,7 +39,11 @@ export async function credit(
       if (!(error instanceof Failure) || error.exitCode !== EXIT.unreachable) throw error;
       // It may have been credited before the answer was lost.
       const again = `gateway credit ${target} ${usd} --idempotency-key ${idempotencyKey}`;
-      throw new Failure(error.exitCode, error.message, `To be sure, repeat it so; it credits once: ${again}`);
+      throw new Failure(
+        error.exitCode,
+        error.message,
+        `The credit may have been made. To be sure, repeat it with its idempotency key, which credits only once: ${again}`,
+      );
     });
   show(place, options.json, done, [
     `${done.balance_id} was credited ${done.amount_usd} USD at ${done.credited_at}.`,
@@ -100,7 +104,7 @@ export async function audit(options: OperationOptions, place: Place): Promise<vo
   throw new Failure(
     EXIT.found,
     `the books are off by ${usd(books.drift_nano)} in ${counted(books.drifts.length, "account")}`,
-    "Keep a copy of the data folder before anything else, and report the accounts above.",
+    "Copy the data folder before anything else, then report the accounts above.",
   );
 }
 
@@ -141,7 +145,7 @@ export async function listBalances(
         row.created_at,
       ]),
     ),
-    ...(more ? [`… more: ask for them with --limit above ${options.limit}`] : []),
+    ...(more ? [`… and more: raise --limit above ${options.limit} to see them`] : []),
   ]);
 }
 
@@ -167,7 +171,7 @@ export async function listHosts(options: OperationOptions, place: Place): Promis
   const { data } = await adminClient(options, place).get<{ data: readonly HostRow[] }>("/admin/hosts");
   show(place, options.json, data, [
     ...table(
-      ["host", "state", "in flight", "at most", "waiting", "routes", "speaks", "key", "address"],
+      ["host", "state", "in flight", "limit", "waiting", "routes", "speaks", "key", "address"],
       data.map((host) => [
         host.id,
         host.state,

@@ -37,10 +37,10 @@ export async function run(args: readonly string[], place: Place): Promise<ExitCo
 
 function program(place: Place) {
   const gateway = new Command("gateway")
-    .description("Operates a text-generation gateway: on this machine, or over HTTP where one runs.")
+    .description("Operates a text generation gateway, on this machine or over HTTP.")
     .exitOverride()
     .configureOutput({ writeOut: (text) => place.out(text), writeErr: (text) => place.err(text) })
-    .showHelpAfterError("Add --help for what there is.")
+    .showHelpAfterError("Add --help to see the usage.")
     .addHelpText("after", HELP);
   // Sub-commands inherit how errors and output are handled, so they are made from their parent.
   const connected = (name: string, parent: Command = gateway) =>
@@ -55,31 +55,23 @@ function program(place: Place) {
     .command("keys")
     .description("Create, list, show, change and revoke API keys.") as Command;
   const owner = () =>
-    new Option("--owner <secret>", "act for an owner: the recovery secret; better in GATEWAY_OWNER");
+    new Option("--owner <secret>", "act as an owner, with the recovery secret; safer in GATEWAY_OWNER");
   const wishing = (name: string) =>
     connected(name, keys)
       .addOption(owner())
-      .option("--name <text>", "a name for people")
+      .option("--name <text>", "a name to tell it by")
       .option("--rpm-limit <n>", "requests per minute, or none", orUnlimited(wholeNumber))
       .option("--tpm-limit <n>", "tokens per minute, or none", orUnlimited(wholeNumber))
       .option("--daily-limit-usd <usd>", "spend per UTC day, or none", orUnlimited(amountUsd))
       .option("--monthly-limit-usd <usd>", "spend per calendar month, or none", orUnlimited(amountUsd))
-      .addOption(
-        new Option("--allow-model <id>", "a model that it may call; repeat it for several").argParser(
-          several,
-        ),
-      )
-      .addOption(
-        new Option("--budget <name>", "a budget that it draws from; repeat it for several").argParser(
-          several,
-        ),
-      )
-      .option("--expires-at <time>", "ISO 8601 with its zone");
+      .addOption(new Option("--allow-model <id>", "a model it may call; repeatable").argParser(several))
+      .addOption(new Option("--budget <name>", "a budget it draws from; repeatable").argParser(several))
+      .option("--expires-at <time>", "a time in ISO 8601 with a time zone");
   wishing("create")
-    .description("Create a key: on a new balance without an account, or on the balance of --owner.")
+    .description("Create a key, on a new balance without an account or on the balance of --owner.")
     .action((options) => createKey(options, place));
   wishing("change")
-    .description("Change a key's limits, name or expiry; what is not named stays.")
+    .description("Change a key's limits, name or expiry; what is not named stays as it is.")
     .argument("<key>", "id of a key, key_…")
     .action((id, options) => changeKey(id, options, place));
   connected("list", keys)
@@ -94,7 +86,7 @@ function program(place: Place) {
     .addOption(owner())
     .action((id, options) => showKey(id, options, place));
   connected("revoke", keys)
-    .description("End a key, from its very next request.")
+    .description("Revoke a key: its very next request is refused.")
     .argument("<key>", "id of a key, key_…")
     .addOption(owner())
     .action((id, options) => revokeKey(id, options, place));
@@ -108,16 +100,16 @@ function program(place: Place) {
     .action((options) => listBalances(options, place));
   connected("credit")
     .description("Add prepaid credit, once for each idempotency key.")
-    .argument("<target>", "a balance, bal_…, or a key of it, key_…")
+    .argument("<target>", "a balance, bal_…, or one of its keys, key_…")
     .addArgument(new Argument("<usd>", "amount in USD").argParser(amountUsd))
     .option("--note <text>", "kept with the credit")
-    .option("--idempotency-key <text>", "repeat a credit with the same one to be sure of it")
+    .option("--idempotency-key <text>", "a credit repeated with the same key is made only once")
     .action((target, usd, options) => credit(target, usd, options, place));
   connected("suspend")
-    .description("Refuse every generation of an account or balance.")
+    .description("Suspend an account or balance: every generation is refused.")
     .argument("<id>", "acct_… or bal_…")
     .addOption(
-      new Option("--reason <reason>", "what the owner is told")
+      new Option("--reason <reason>", "the reason, which the owner is told")
         .choices(SUSPENSION_REASONS)
         .makeOptionMandatory(),
     )
@@ -127,21 +119,21 @@ function program(place: Place) {
     .argument("<id>", "acct_… or bal_…")
     .action((id, options) => setSuspension(id, null, options, place));
   connected("receipt")
-    .description("Show what became of a request, by the receipt id that its user has.")
+    .description("Show the receipt of a request.")
     .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
     .action((id, options) => showReceipt(id, options, place));
   connected("usage")
-    .description("Add up what each key used of each model, from receipts, for bills.")
+    .description("Sum up each key's use of each model from receipts, for billing.")
     .argument("[balance]", "id of a balance, bal_… (default: all balances)")
     .option("--since <time>", "a UTC day or a time (default: the first of the month)", moment)
-    .option("--until <time>", "the first moment that does not count (default: now)", moment)
+    .option("--until <time>", "the end, itself not included (default: now)", moment)
     .option("--csv", "as comma-separated values")
     .action((balance, options) => showUsage(balance, options, place));
   connected("reload")
-    .description("Have the gateway read its configuration again; a bad file is refused whole.")
+    .description("Make the gateway reload its configuration; a bad file is refused as a whole.")
     .action((options) => reload(options, place));
   connected("audit")
-    .description("Recompute every balance from the entries; exit code 1 when one is off.")
+    .description("Recompute every balance from its entries; exit code 1 if one is off.")
     .action((options) => audit(options, place));
   connected("hosts")
     .description("Show hosts with their health, as the gateway sees them.")
@@ -149,48 +141,44 @@ function program(place: Place) {
 
   gateway
     .command("config")
-    .description("Examine a configuration file.")
+    .description("Check a configuration file.")
     .command("check")
-    .description("Read a configuration as a start would; exit code 1 when it has problems.")
+    .description("Read a configuration as a start would; exit code 1 if it has problems.")
     .argument("[file]", "default: GATEWAY_CONFIG, else gateway.yaml here")
     .addOption(jsonOption())
     .action((file, options) => checkConfig(file, options, place));
   const models = gateway
     .command("models")
-    .description("Models: what is known of them, and whether they answer.");
+    .description("Import known models and prices, and try whether models answer.");
   models
     .command("try")
     .description(
-      "Ask each model once at each of its hosts; costs a few tokens each; exit code 1 when one fails.",
+      "Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.",
     )
     .argument("[model...]", "ids of models (default: all)")
-    .addOption(new Option("--host <id>", "only at this host; repeat it for several").argParser(several))
+    .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
     .addOption(jsonOption())
     .action((ids, options) => tryModels(ids, options, place));
   models
     .command("import")
     .description("Print known models as rows for gateway.yaml.")
     .addOption(
-      new Option("--host <id>", "a host; repeat it for several (default: those whose key is set)").argParser(
-        several,
-      ),
+      new Option("--host <id>", "a host; repeatable (default: those whose key is set)").argParser(several),
     )
-    .addOption(
-      new Option("--match <text>", "only ids with this in them; repeat it for several").argParser(several),
-    )
-    .option("--models-only", "leave out the rows of hosts")
+    .addOption(new Option("--match <text>", "only ids that contain this; repeatable").argParser(several))
+    .option("--models-only", "print the rows of models without those of hosts")
     .addOption(jsonOption())
     .action((options) => importModels(options, place));
   gateway
     .command("backup")
-    .description("Copy the data folder as of now, while the gateway serves or not.")
-    .argument("<folder>", "a folder that does not exist yet, or is empty")
+    .description("Copy the data folder as it is now, even while the gateway runs.")
+    .argument("<folder>", "a new or empty folder")
     .addOption(jsonOption())
     .action((folder, options) => backup(folder, options, place));
   gateway
     .command("doctor")
     .description(
-      "Examine configuration, data folder, disk, port, hosts and their keys; exit code 1 when one fails.",
+      "Check configuration, data folder, disk, port, hosts and their keys; exit code 1 if a check fails.",
     )
     .addOption(jsonOption())
     .action((options) => doctor(options, place));
@@ -200,9 +188,9 @@ function program(place: Place) {
 const HELP = `
 Environment:
   GATEWAY_URL           address of the running gateway (else http://HOST:PORT)
-  GATEWAY_ADMIN_TOKEN   operator's credential (else the file admin-token in GATEWAY_DATA, ./data)
-  GATEWAY_OWNER         an owner's credential, for keys
+  GATEWAY_ADMIN_TOKEN   the admin token (else the file admin-token in GATEWAY_DATA, ./data)
+  GATEWAY_OWNER         the recovery secret of a balance, for keys
 
 Exit codes:
-  0 done   1 something is not in order   2 wrong command line   3 the gateway refused   4 it could not be reached
+  0 done   1 a problem was found   2 wrong command line   3 the gateway refused   4 it could not be reached
 `;

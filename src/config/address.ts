@@ -14,7 +14,7 @@ export function readAddress(text: string | undefined, path: Path, report: Report
     !/\s/.test(text);
   if (fine) return withoutEndSlash(text);
   const shown = url !== null && url.password !== "" ? "an address that holds a password" : describe(text);
-  report(path, shown, "an http:// or https:// address without user or fragment");
+  report(path, shown, "an http:// or https:// address without a user or a fragment");
   return null;
 }
 

@@ -12,12 +12,12 @@ export function banner(facts: BannerFacts): string[] {
     "",
     ...table([
       ["config", config.file ?? "built-in defaults (write a gateway.yaml, or set GATEWAY_CONFIG)"],
-      ["data", isDiskless(config) ? "in PostgreSQL alone (journal: postgres)" : dataPath],
+      ["data", isDiskless(config) ? "only in PostgreSQL (journal: postgres)" : dataPath],
       ["admin token", adminTokenPath ?? "GATEWAY_ADMIN_TOKEN"],
       ["dashboard", links.dashboardUrl],
       ["operator", `${links.baseUrl}/admin`],
       ["status", links.statusUrl],
-      ["API", `${links.baseUrl}/docs/api`],
+      ["API reference", `${links.baseUrl}/docs/api`],
       ["errors", `${links.baseUrl}/docs/errors`],
       ["hosts", hostsLine(config, found)],
       ["models", modelsLine(config)],
@@ -49,9 +49,9 @@ export interface BannerFacts {
 /** `localhost` is the operator's way in: others come by addresses that the gateway cannot know. */
 function everywhere({ config, hostname }: BannerFacts): string[] {
   if (!isWildcard(hostname)) return [];
-  const told = "  and on every other address of this machine";
+  const told = "  and at every other address of this machine";
   if (config.baseUrl !== null) return [`${told}.`];
-  return [`${told}. Messages and links name localhost: set base_url to what clients call the gateway.`];
+  return [`${told}. Messages and links name localhost: set base_url to the address that clients use.`];
 }
 
 /** Shows the answer, the recovery secret in it, and sets KEY in the reader's shell, so that the next line can be pasted as it is. */
@@ -106,7 +106,7 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
 /** What the file says but is not done: silence would pass for consent. */
 const unused = ({ workers, store }: Config): string[] =>
   workers > 1 && store.kind === "sqlite"
-    ? [`  workers: ${workers} needs store: postgres://…: with sqlite, one process serves.`]
+    ? [`  workers: ${workers} needs store: postgres://…; with sqlite, one process serves.`]
     : [];
 
 /** Free where there is something free, so that the first request needs no credit. */

@@ -121,7 +121,7 @@ export class ConfigDocument {
 /** Between braces, YAML takes those of `${NAME}` for its own. */
 const bracesHint = (text: string, offset: number): string =>
   text.slice(Math.max(0, offset - 1), offset + 1).includes("${")
-    ? ', where a reference between braces is written in quotes: "${NAME}"'
+    ? '; inside braces, write a reference in quotes: "${NAME}"'
     : "";
 
 /** `$${` is a literal `${`. */

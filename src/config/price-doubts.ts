@@ -9,7 +9,7 @@ export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPri
   return [...models.values()].flatMap(({ id, routes }) => {
     for (const { host, model, price } of routes) {
       const doubt = price === null ? null : doubtOf(price, known(model));
-      if (doubt !== null) return [`${id} at ${host.id} is sold for ${doubt}: is that per million tokens?`];
+      if (doubt !== null) return [`${id} at ${host.id} is priced at ${doubt}: is that per million tokens?`];
     }
     return [];
   });
@@ -25,7 +25,7 @@ function doubtOf(price: Price, known: Price | null): string | null {
     const [asked, usual] = [price[line], known?.[line] ?? 0];
     if (asked === 0) continue;
     if (usual > 0 && (asked * FAR < usual || asked > usual * FAR)) {
-      return `${usd(asked)} USD (${line}), and known for ${usd(usual)}`;
+      return `${usd(asked)} USD (${line}), while its known price is ${usd(usual)}`;
     }
     if (asked < LEAST || asked > MOST) return `${usd(asked)} USD (${line})`;
   }

@@ -35,7 +35,7 @@ class CatalogReader {
     if (rows.models === undefined) for (const model of found.models) models.set(model.id, model);
     else this.readModels(rows.models);
     if (rows.hosts !== undefined && rows.models === undefined) {
-      this.report(["hosts"], "hosts, but no `models`", "a list of models with routes to these hosts");
+      this.report(["hosts"], "`hosts` without `models`", "a list of models with routes to these hosts");
     }
     const auto = this.readAuto();
     const paused = [...hosts.values()].some((host) => host.paused === true);
@@ -65,7 +65,7 @@ class CatalogReader {
   private readModel(row: ModelRow, path: Path): Model {
     const { report } = this;
     if (!isModelId(row.id)) {
-      report([...path, "id"], describe(row.id), "<author>/<name>, the author not `gateway`");
+      report([...path, "id"], describe(row.id), "<author>/<name>, with an author other than `gateway`");
     }
     if (row.max_output_tokens > row.context_length) {
       report(
@@ -118,7 +118,7 @@ class CatalogReader {
         const model = models.get(id) ?? this.namedSimulatedModel(id);
         const path: Path = ["auto", variant, index];
         if (model === null) report(path, describe(id), "the id of a listed model");
-        else if (ids.indexOf(id) < index) report(path, describe(id), "every model once");
+        else if (ids.indexOf(id) < index) report(path, describe(id), "each model only once");
         else if (variant === FREE_VARIANT && !model.routes.some(({ free }) => free)) {
           report(path, describe(id), "a model with a route that is `free: true`");
         }
@@ -156,7 +156,7 @@ function withoutPaused(models: ReadonlyMap<string, Model>): ReadonlyMap<string, 
 
 function readHost(row: HostRow, { simulatedUrl }: FoundHosts, path: Path, report: Report): Host {
   if (new Set(row.speaks).size < row.speaks.length) {
-    report([...path, "speaks"], row.speaks.join(", "), "every language once");
+    report([...path, "speaks"], row.speaks.join(", "), "each of them only once");
   }
   return {
     id: row.id,
@@ -185,7 +185,7 @@ function hostAddress(text: string, path: Path, report: Report): string | null {
   const address = readAddress(text, path, report);
   const endpoint = address === null ? undefined : ENDPOINT.exec(new URL(address).pathname)?.[0];
   if (endpoint === undefined) return address;
-  report(path, describe(text), `the address without \`${endpoint}\`, which is put behind it`);
+  report(path, describe(text), `the address without \`${endpoint}\`, which the gateway appends`);
   return null;
 }
 
@@ -211,13 +211,13 @@ function secretOf({ api_key }: HostRow, path: Path, report: Report): string | nu
   if (api_key === undefined) return null;
   const meant = OTHER_REFERENCE.exec(api_key)?.[1];
   if (meant !== undefined) {
-    report([...path, "api_key"], "the name of a variable", `a reference to it: \${${meant}}`);
+    report([...path, "api_key"], "the name of an environment variable", `a reference to it: \${${meant}}`);
     return null;
   }
   if (HEADER_TEXT.test(api_key)) return api_key;
   report(
     [...path, "api_key"],
-    "a text with characters that no header can hold",
+    "a string with characters that a header cannot hold",
     "a secret in printable ASCII",
   );
   return null;
@@ -235,9 +235,9 @@ function readHeaders(
     else if (TRANSPORT_HEADERS.has(lower))
       report([...path, name], describe(name), `none of ${[...TRANSPORT_HEADERS].join(", ")}`);
     else if (!HEADER_TEXT.test(value))
-      report([...path, name], "a text with control characters", "printable ASCII");
+      report([...path, name], "a string with control characters", "printable ASCII");
     else if (Object.hasOwn(headers, lower))
-      report([...path, name], describe(name), "every header once, whatever its case");
+      report([...path, name], describe(name), "each header only once, in whatever case");
     else headers[lower] = value;
   }
   return headers;

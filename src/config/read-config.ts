@@ -19,7 +19,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
   const firstTokenMs = generation.first_token_ms ?? Math.min(DEFAULTS.generation.firstTokenMs, totalMs);
   if (firstTokenMs > totalMs) {
     const path: Path = ["generation", "first_token_ms"];
-    report(path, describe(firstTokenMs), `not above total_ms, ${totalMs}`);
+    report(path, describe(firstTokenMs), `at most total_ms, ${totalMs}`);
   }
   return {
     file,
@@ -131,8 +131,7 @@ function walletRpc(rows: Readonly<Record<string, string>>, report: Report): Read
   for (const [chain, text] of Object.entries(rows)) {
     const path: Path = ["wallet", "rpc", chain];
     const address = readAddress(text, path, report);
-    if (!/^[1-9]\d{0,9}$/.test(chain))
-      report(path, chain, "a chain's number, such as 1 for Ethereum's main one");
+    if (!/^[1-9]\d{0,9}$/.test(chain)) report(path, chain, "a chain id, such as 1 for Ethereum mainnet");
     else if (address !== null) nodes.set(Number(chain), address);
   }
   return nodes;
@@ -140,18 +139,17 @@ function walletRpc(rows: Readonly<Record<string, string>>, report: Report): Read
 
 function store({ store: text, journal, durability }: ConfigFile, report: Report): StoreConfig {
   if (text === undefined || text === "sqlite") {
-    if (journal === "postgres")
-      report(["journal"], describe(journal), "disk, or a store that is postgres://…");
+    if (journal === "postgres") report(["journal"], describe(journal), "disk, or store: postgres://…");
     return { kind: "sqlite" };
   }
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) {
-    report(["store"], "another text", "sqlite, or a postgres:// address");
+    report(["store"], "another string", "sqlite, or a postgres:// address");
   }
   if (journal === "postgres" && durability === "relaxed")
     report(
       ["durability"],
       describe(durability),
-      "strict: with journal: postgres, what is acknowledged is committed",
+      "strict: with journal: postgres, only what is committed is acknowledged",
     );
   return { kind: "postgres", url: text, journal: journal ?? DEFAULTS.journal };
 }

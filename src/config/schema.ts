@@ -38,7 +38,7 @@ const countOrNull = () =>
   });
 const daysOrNull = (least: number) =>
   Type.Union([Type.Integer({ minimum: least, maximum: 36_500 }), Type.Null()], {
-    expected: `a whole number of days from ${least}, or null for ever`,
+    expected: `a whole number of days from ${least}, or null to keep them forever`,
   });
 const amountOrNull = () =>
   Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
@@ -77,12 +77,12 @@ const Host = Type.Object(
     id: text("letters, digits, dots, dashes or underscores, at most 64", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
     base_url: text("an http:// or https:// address, or simulated"),
     speaks: list(oneOf(SURFACE_NAMES), `a list of at least one of: ${SURFACE_NAMES.join(", ")}`),
-    api_key: Type.Optional(text("a secret, mostly a variable of the environment")),
+    api_key: Type.Optional(text("a secret, usually from an environment variable")),
     auth: Type.Optional(oneOf(["bearer", "x-api-key"])),
     headers: Type.Optional(
       map(
-        Type.String({ maxLength: 4096, expected: "the header's text" }),
-        "a map from header names to texts",
+        Type.String({ maxLength: 4096, expected: "the header's value" }),
+        "a map from header names to values",
       ),
     ),
     on_disconnect: Type.Optional(oneOf(["cancel", "drain"])),
@@ -98,7 +98,7 @@ const Host = Type.Object(
 const Route = Type.Object(
   {
     host: text("the id of a host"),
-    model: text("the model's name at the host"),
+    model: text("the model's id at the host"),
     price: Type.Optional(Price),
     free: Type.Optional(Type.Boolean({ expected: "true or false" })),
     quantization: Type.Optional(oneOf(QUANTIZATIONS)),
@@ -213,8 +213,8 @@ export const FileSchema = Type.Object(
           host: text("the name or address of a mail server"),
           port: Type.Optional(count(1, 65_535)),
           user: Type.Optional(text("a user name")),
-          password: Type.Optional(text("a secret, mostly a variable of the environment")),
-          from: text("the sender's mail address"),
+          password: Type.Optional(text("a secret, usually from an environment variable")),
+          from: text("the sender's email address"),
         },
         { ...strict, expected: "a map: { host, port, user, password, from }" },
       ),
@@ -223,7 +223,7 @@ export const FileSchema = Type.Object(
       Type.Object(
         {
           rpc: Type.Optional(
-            map(text("an http:// or https:// address"), "a map from chain numbers to addresses of nodes"),
+            map(text("an http:// or https:// address"), "a map from chain ids to addresses of nodes"),
           ),
         },
         { ...strict, expected: "a map: { rpc }" },

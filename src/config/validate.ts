@@ -58,7 +58,7 @@ function found(error: ValueError, path: Path, document: ConfigDocument): string 
   const source = document.sourceText(path);
   const { value } = error;
   if (source !== null) {
-    return `${source} of the environment, which ${value === "" ? "is set to nothing" : "does not hold that"}`;
+    return `${source} from the environment, which is ${value === "" ? "empty" : "something else"}`;
   }
   const last = path.at(-1);
   return SECRETS.has(last) || path.includes("headers") ? kindOf(value) : describe(value);
@@ -78,8 +78,8 @@ function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (typeof value === "object") return "a map";
-  if (value === "") return "an empty text";
-  return typeof value === "string" ? "a text" : `a ${typeof value}`;
+  if (value === "") return "an empty string";
+  return typeof value === "string" ? "a string" : `a ${typeof value}`;
 }
 
 function expected({ schema, type, message }: ValueError): string {

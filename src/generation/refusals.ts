@@ -119,7 +119,7 @@ export function upstreamError(message: string, { charged, writtenOff }: Settled)
       : `The tokens delivered cost ${formatUsd(charged)}.`;
   return refuse(
     "upstream_error",
-    `The host failed while the answer was streaming: ${sentence(message)} ${money} Send the request again.`,
+    `The host's answer broke off while it was streaming: ${sentence(message)} ${money} Send the request again.`,
   );
 }
 

@@ -30,7 +30,7 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new DataFolderError(
-      `cannot make the data folder ${path}: ${messageOf(error)}. Set GATEWAY_DATA to a folder that can be written.`,
+      `cannot create the data folder ${path}: ${messageOf(error)}. Set GATEWAY_DATA to a writable folder.`,
     );
   }
   const lock = lockFolder(path);
@@ -77,7 +77,7 @@ function lockFolder(path: string): Database {
     throw new DataFolderError(
       busy
         ? `the data folder ${path} is in use by another gateway. Stop that one, or set GATEWAY_DATA to another folder.`
-        : `the data folder ${path} cannot be written: ${messageOf(error)}. Set GATEWAY_DATA to a folder that can.`,
+        : `the data folder ${path} cannot be written: ${messageOf(error)}. Set GATEWAY_DATA to a writable folder.`,
     );
   }
 }

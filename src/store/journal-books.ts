@@ -99,7 +99,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     }
     if (!(await this.journal.flushed())) {
       throw new Error(
-        `the journal cannot be written: ${this.journal.failure}. Free the disk, then start again.`,
+        `the journal cannot be written: ${this.journal.failure}. Free disk space, then start the gateway again.`,
       );
     }
     await this.catchUp();

@@ -49,7 +49,7 @@ export class Supervisor {
     const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
     if (ready.includes(null)) {
       await supervisor.stop();
-      throw new Error("a worker did not start; what it said is above");
+      throw new Error("a worker did not start; its message is above");
     }
     return { supervisor, announcement: ready[0]! };
   }

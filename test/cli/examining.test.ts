@@ -55,7 +55,7 @@ describe("config check", () => {
     configure(configured("v1", null));
     const { out, code } = await gateway(["config", "check"], {}, folder);
     expect(code).toBe(0);
-    expect(out).toContain("The configuration is good.");
+    expect(out).toContain("The configuration is valid.");
     const json = JSON.parse((await gateway(["config", "check", "--json"], {}, folder)).out);
     expect(json).toMatchObject({ ok: true, hosts: ["h"], models: 1, unpriced_models: [], unused_hosts: [] });
   });
@@ -70,17 +70,17 @@ describe("config check", () => {
     [
       "a price per token",
       "{ input: 0.0000025, output: 0.00001 }",
-      "test/model at h is sold for 0.0000025 USD (input)",
+      "test/model at h is priced at 0.0000025 USD (input)",
     ],
     [
       "a price in another unit",
       "{ input: 0, output: 3000 }",
-      "test/model at h is sold for 3000 USD (output)",
+      "test/model at h is priced at 3000 USD (output)",
     ],
     [
       "a price per thousand of a model that is known",
       "{ input: 0.015, output: 0.6 }",
-      "test/model at h is sold for 0.015 USD (input), and known for 150: is that per million tokens?",
+      "test/model at h is priced at 0.015 USD (input), while its known price is 150: is that per million tokens?",
     ],
   ];
   test.each(doubtful)("asks whether %s is meant so", async (_, price, said) => {
@@ -195,7 +195,7 @@ describe("doctor", () => {
 
   const hosts: [string, string, string | null, string, string][] = [
     ["a key that is refused", "v1", "bad-key", "fail", "refuses the key"],
-    ["a key that is missing", "v1", null, "fail", "wants a key"],
+    ["a key that is missing", "v1", null, "fail", "needs a key"],
     ["a host that is down", "broken", "good-key", "fail", "answers 503"],
     ["a quota that is used up", "busy", "good-key", "warn", "answers 429"],
     ["a redirect, which is not followed", "moved", "good-key", "warn", "answers 307"],
@@ -234,7 +234,7 @@ describe("doctor", () => {
     await running.stop();
     own.remove();
     expect(found(JSON.parse(out).findings, "port").detail).toContain("a gateway serves");
-    expect(found(JSON.parse(out).findings, "data folder").detail).toContain("held by the running gateway");
+    expect(found(JSON.parse(out).findings, "data folder").detail).toContain("in use by the running gateway");
     expect(found(JSON.parse(elsewhere.out).findings, "data folder").state).toBe("warn");
   });
 

@@ -307,7 +307,7 @@ test("what a host has to do, what it is given, which of its routes rest and why 
     .split("\n")
     .map((line) => line.split(/ {2,}/).slice(0, 6));
   expect(rows).toEqual([
-    ["host", "state", "in flight", "at most", "waiting", "routes"],
+    ["host", "state", "in flight", "limit", "waiting", "routes"],
     ["idle", "available", "0", "no limit", "0", "1"],
     ["free", "available", "3", "no limit", "0", "1"],
     ["bounded", "available", "40", "40", "7", "1"],

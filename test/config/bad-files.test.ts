@@ -12,7 +12,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a contact that is a script",
     `${GOOD}contact: "javascript:alert(1)"\n`,
-    'gateway.yaml:14:10: contact: found "javascript:alert(1)", expected an http:// or https:// address without user or fragment',
+    'gateway.yaml:14:10: contact: found "javascript:alert(1)", expected an http:// or https:// address without a user or a fragment',
   ],
   [
     "a contact that is no mailbox",
@@ -28,7 +28,7 @@ const CASES: [what: string, text: string, message: string][] = [
     "an unknown key of a route",
     spoilt("model: gpt-4o-mini-2024-07-18", "modle: gpt-4o-mini"),
     [
-      "gateway.yaml:13:9: models[0].routes[0].model: found nothing, expected the model's name at the host",
+      "gateway.yaml:13:9: models[0].routes[0].model: found nothing, expected the model's id at the host",
       "gateway.yaml:13:25: models[0].routes[0].modle: found an unknown key, expected one of: host, model, price, free, quantization, parameters, quirks",
     ].join("\n"),
   ],
@@ -50,7 +50,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "receipts that are kept for less than the month that usage is shown of",
     `${GOOD}receipts: { keep_days: 30 }\n`,
-    "gateway.yaml:14:24: receipts.keep_days: found 30, expected a whole number of days from 31, or null for ever",
+    "gateway.yaml:14:24: receipts.keep_days: found 30, expected a whole number of days from 31, or null to keep them forever",
   ],
   [
     "a fraction of a millisecond",
@@ -70,7 +70,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a language said twice",
     spoilt("[chat.completions, responses]", "[responses, responses]"),
-    "gateway.yaml:4:5: hosts[0].speaks: found responses, responses, expected every language once",
+    "gateway.yaml:4:5: hosts[0].speaks: found responses, responses, expected each of them only once",
   ],
   [
     "a variable that is not set",
@@ -100,32 +100,32 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a model id without an author",
     spoilt("id: openai/gpt-4o-mini", "id: gpt-4o-mini"),
-    'gateway.yaml:7:9: models[0].id: found "gpt-4o-mini", expected <author>/<name>, the author not `gateway`',
+    'gateway.yaml:7:9: models[0].id: found "gpt-4o-mini", expected <author>/<name>, with an author other than `gateway`',
   ],
   [
     "a model that takes the gateway's own name",
     spoilt("id: openai/gpt-4o-mini", "id: gateway/auto"),
-    'gateway.yaml:7:9: models[0].id: found "gateway/auto", expected <author>/<name>, the author not `gateway`',
+    'gateway.yaml:7:9: models[0].id: found "gateway/auto", expected <author>/<name>, with an author other than `gateway`',
   ],
   [
     "an address without a scheme",
     spoilt("https://api.openai.com/v1", "api.openai.com/v1"),
-    'gateway.yaml:3:15: hosts[0].base_url: found "api.openai.com/v1", expected an http:// or https:// address without user or fragment',
+    'gateway.yaml:3:15: hosts[0].base_url: found "api.openai.com/v1", expected an http:// or https:// address without a user or a fragment',
   ],
   [
     "an address with a fragment",
     spoilt("https://api.openai.com/v1", '"https://api.openai.com/v1#x"'),
-    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1#x", expected an http:// or https:// address without user or fragment',
+    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1#x", expected an http:// or https:// address without a user or a fragment',
   ],
   [
     "an address with the endpoint in it",
     spoilt("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
-    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/chat/completions", expected the address without `/chat/completions`, which is put behind it',
+    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/chat/completions", expected the address without `/chat/completions`, which the gateway appends',
   ],
   [
     "an address with the endpoint before its query",
     spoilt("https://api.openai.com/v1", "https://api.openai.com/v1/responses/?api-version=1"),
-    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/responses/?api-version=1", expected the address without `/responses`, which is put behind it',
+    'gateway.yaml:3:15: hosts[0].base_url: found "https://api.openai.com/v1/responses/?api-version=1", expected the address without `/responses`, which the gateway appends',
   ],
   [
     "the address that clients are given, which holds /v1",
@@ -140,17 +140,17 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a variable named as in a shell",
     spoilt("${OPENAI_API_KEY}", "$OPENAI_API_KEY"),
-    "gateway.yaml:5:14: hosts[0].api_key: found the name of a variable, expected a reference to it: ${OPENAI_API_KEY}",
+    "gateway.yaml:5:14: hosts[0].api_key: found the name of an environment variable, expected a reference to it: ${OPENAI_API_KEY}",
   ],
   [
     "a variable named as in another gateway's file",
     spoilt("${OPENAI_API_KEY}", "os.environ/OPENAI_API_KEY"),
-    "gateway.yaml:5:14: hosts[0].api_key: found the name of a variable, expected a reference to it: ${OPENAI_API_KEY}",
+    "gateway.yaml:5:14: hosts[0].api_key: found the name of an environment variable, expected a reference to it: ${OPENAI_API_KEY}",
   ],
   [
     "a variable that is set to nothing",
     spoilt("${OPENAI_API_KEY}", "${NOTHING}"),
-    "gateway.yaml:5:14: hosts[0].api_key: found ${NOTHING} of the environment, which is set to nothing, expected a secret, mostly a variable of the environment",
+    "gateway.yaml:5:14: hosts[0].api_key: found ${NOTHING} from the environment, which is empty, expected a secret, usually from an environment variable",
   ],
   [
     "a price with ten decimals",
@@ -180,7 +180,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a header with a line break",
     spoilt("    api_key:", '    headers: { x-a: "b\\r\\nx-c: d" }\n    api_key:'),
-    "gateway.yaml:5:21: hosts[0].headers.x-a: found a text with control characters, expected printable ASCII",
+    "gateway.yaml:5:21: hosts[0].headers.x-a: found a string with control characters, expected printable ASCII",
   ],
   [
     "a cap with ten decimals",
@@ -190,22 +190,22 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a first token later than the whole",
     `${GOOD}generation: { first_token_ms: 5000, total_ms: 1000 }\n`,
-    "gateway.yaml:14:31: generation.first_token_ms: found 5000, expected not above total_ms, 1000",
+    "gateway.yaml:14:31: generation.first_token_ms: found 5000, expected at most total_ms, 1000",
   ],
   [
     "a journal in PostgreSQL without a PostgreSQL",
     `${GOOD}journal: postgres\n`,
-    'gateway.yaml:14:10: journal: found "postgres", expected disk, or a store that is postgres://…',
+    'gateway.yaml:14:10: journal: found "postgres", expected disk, or store: postgres://…',
   ],
   [
     "a journal in PostgreSQL that need not be committed",
     `${GOOD}store: postgres://db/gateway\njournal: postgres\ndurability: relaxed\n`,
-    'gateway.yaml:16:13: durability: found "relaxed", expected strict: with journal: postgres, what is acknowledged is committed',
+    'gateway.yaml:16:13: durability: found "relaxed", expected strict: with journal: postgres, only what is committed is acknowledged',
   ],
   [
     "a store of an unknown kind",
     `${GOOD}store: mysql://db\n`,
-    "gateway.yaml:14:8: store: found another text, expected sqlite, or a postgres:// address",
+    "gateway.yaml:14:8: store: found another string, expected sqlite, or a postgres:// address",
   ],
   [
     "an automatic route to a simulated model that is not there",
@@ -215,7 +215,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "hosts without models",
     GOOD.slice(0, GOOD.indexOf("models:")),
-    "gateway.yaml:1:1: hosts: found hosts, but no `models`, expected a list of models with routes to these hosts",
+    "gateway.yaml:1:1: hosts: found `hosts` without `models`, expected a list of models with routes to these hosts",
   ],
   ["a list where a map belongs", "- hosts\n", "gateway.yaml:1:1: found a list, expected a map of settings"],
   [
@@ -234,7 +234,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "a reference that its braces end too soon, once and not with all that the parser then trips over",
     "hosts:\n  - { id: a, api_key: ${KEY}, auth: bearer }\n  - { id: b }\n",
-    'gateway.yaml:2:24: found Unexpected flow-map-start at node end, expected well-formed YAML, where a reference between braces is written in quotes: "${NAME}"',
+    'gateway.yaml:2:24: found Unexpected flow-map-start at node end, expected well-formed YAML; inside braces, write a reference in quotes: "${NAME}"',
   ],
   [
     "a key said twice",

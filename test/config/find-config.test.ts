@@ -60,7 +60,7 @@ describe("which file", () => {
   test("a folder, or bytes that are no text, are problems", async () => {
     expect(await problems({ GATEWAY_CONFIG: cwd })).toContain("EISDIR");
     writeFileSync(join(cwd, "gateway.yaml"), new Uint8Array([0x61, 0xff]));
-    expect(await problems({})).toContain("found bytes that are no UTF-8, expected a text file");
+    expect(await problems({})).toContain("found bytes that are not UTF-8, expected a text file");
   });
 });
 
@@ -185,10 +185,10 @@ describe("the start's message", () => {
     for (const hostname of ["0.0.0.0", "::"]) {
       const [first, second] = (await lines({}, hostname)).split("\n");
       expect(first).toBe("listening on http://localhost:8080");
-      expect(second).toContain("on every other address of this machine. Messages and links name localhost");
+      expect(second).toContain("at every other address of this machine. Messages and links name localhost");
     }
     writeFileSync(join(cwd, "gateway.yaml"), "base_url: https://gateway.test\n");
-    expect((await lines({}, "0.0.0.0")).split("\n")[1]).toBe("  and on every other address of this machine.");
+    expect((await lines({}, "0.0.0.0")).split("\n")[1]).toBe("  and at every other address of this machine.");
   });
 
   test("names a host whose models nobody knows", async () => {
@@ -220,10 +220,10 @@ describe("the start's message", () => {
   test("asks whether a price was meant so", async () => {
     writeFileSync(join(cwd, "gateway.yaml"), GOOD.replace("input: 0.15", "input: 0.00000015"));
     expect(await lines(GOOD_ENV)).toContain(
-      "openai/gpt-4o-mini at openai is sold for 0.00000015 USD (input): is that per million tokens?",
+      "openai/gpt-4o-mini at openai is priced at 0.00000015 USD (input): is that per million tokens?",
     );
     writeFileSync(join(cwd, "gateway.yaml"), GOOD);
-    expect(await lines(GOOD_ENV)).not.toContain("is sold for");
+    expect(await lines(GOOD_ENV)).not.toContain("is priced at");
   });
 
   test("shows the base address that clients use, where one is configured", async () => {

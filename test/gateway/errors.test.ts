@@ -468,7 +468,7 @@ describe("bad input: an error with a receipt, nothing held, and the server goes 
     ["10,000 levels", deep(10_000), null],
     ["800,000 members", `{"model":"test/model",${valid},"metadata":{${members(800_000)}}}`, null],
     ["250,001 elements", `{"model":"test/model",${valid},"metadata":[${"12345,".repeat(250_000)}1]}`, null],
-    ["bytes that are no UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d), null],
+    ["bytes that are not UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d), null],
   ])("%s", async (_name, bytes, param) => {
     const { key } = await funded();
     const reply = await gateway.send("POST", "/v1/chat/completions", { bearer: key, bytes });

@@ -164,7 +164,7 @@ test("a port that is taken stops the start, and names it and what to set", () =>
       () => "started",
       (error: Error) => error.message,
     );
-    expect(message).toContain(`nothing can listen on 127.0.0.1:${host.port} (EADDRINUSE)`);
+    expect(message).toContain(`cannot listen on 127.0.0.1:${host.port} (EADDRINUSE)`);
     expect(message).not.toContain("    at ");
   }));
 
