@@ -152,9 +152,7 @@ function program(place: Place) {
     .description("Import known models and prices, and try whether models answer.");
   models
     .command("try")
-    .description(
-      "Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.",
-    )
+    .description("Ask each model once at each of its hosts, for a few tokens each; exit code 1 if one fails.")
     .argument("[model...]", "ids of models (default: all)")
     .addOption(new Option("--host <id>", "only at this host; repeatable").argParser(several))
     .addOption(jsonOption())

@@ -129,7 +129,7 @@ function Inside({ visit, secrets, onLeave, onEnded }: InsideProps) {
           <a href="docs/api">API</a>
           <a href="docs/errors">Errors</a>
           <button type="button" class="quiet" onClick={onLeave}>
-            {by === "recovery" ? "Close balance" : "Sign out"}
+            {by === "recovery" ? "Forget the secret" : "Sign out"}
           </button>
         </>
       }
@@ -166,7 +166,7 @@ function Balances({ of, value, onValue }: BalancesProps) {
       label="Balance"
       value={value ?? ""}
       onValue={(chosen) => onValue(chosen === "" ? null : chosen)}
-      options={[["", "All keys, first balance"], ...balances.map((id) => [id, id] as const)]}
+      options={[["", "First balance, all keys"], ...balances.map((id) => [id, id] as const)]}
     />
   );
 }
@@ -193,7 +193,7 @@ function Notices({ of: { suspended, account, contact }, place }: { of: MeAnswer;
       {claims.length > 0 && place !== "account" && (
         <Note tone="plain">
           <p>
-            A balance was claimed for your address. <a href="#/account">Look at it</a>
+            A balance was claimed for you. <a href="#/account">Review it</a>
           </p>
         </Note>
       )}

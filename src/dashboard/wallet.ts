@@ -16,7 +16,7 @@ export const browserWallet = (): Wallet | null => (globalThis as { ethereum?: Wa
 /** Has the wallet sign the gateway's own message (EIP-4361), which proves whose wallet it is and moves nothing. */
 export async function signWithWallet(wallet: Wallet): Promise<Signed> {
   const [address] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
-  if (address === undefined) throw new Error("The wallet showed no account.");
+  if (address === undefined) throw new Error("The wallet shared no account.");
   const chain_id = Number(await wallet.request({ method: "eth_chainId" }));
   const { message } = await new Api(null).post<{ message: string }>("v1/auth/wallet", { address, chain_id });
   const signature = await wallet.request({ method: "personal_sign", params: [hex(message), address] });

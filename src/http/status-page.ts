@@ -20,7 +20,7 @@ export function statusPage(catalog: Catalog, roads: StatusRoads, day: DayReport)
     STYLE,
     `<header class="banner ${states.every((state) => state === "closed") ? "fine" : "troubled"}">
 <h1>${summary(states)}</h1>
-<p>As of ${isoTime(now).slice(11, 16)} UTC, and the 24 hours before.</p>
+<p>As of ${isoTime(now).slice(11, 16)} UTC, with the 24 hours before.</p>
 </header>
 <section aria-labelledby="models"><h2 id="models">Models</h2>
 <div class="list">
@@ -108,7 +108,7 @@ ${mark(state)}
 
 const STATES = {
   closed: ["fine", "available"],
-  degraded: ["some", "available, but for some models"],
+  degraded: ["some", "available, except for some models"],
   half_open: ["some", "being tried again"],
   open: ["most", "not available"],
 } as const satisfies Record<HostReport["state"], readonly [string, string]>;
@@ -148,7 +148,7 @@ const percent = (failed: number, of: number): string => `${Math.floor((1 - faile
 function firstToken(sum: ModelSum | undefined): string {
   const { firstTokenMsP50: half = null, firstTokenMsP95: most = null } = sum ?? {};
   if (half === null || most === null) return "–";
-  return `${time(half)} <span class="soft">· 95% in ${time(most)}</span>`;
+  return `${time(half)} <span class="soft">· 95% within ${time(most)}</span>`;
 }
 
 const time = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);

@@ -100,7 +100,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     const visitor = await Visitor.arrive(browser, gateway.url);
     await visitor.goto("/dashboard");
     await visitor.field("Email").fill("kim@example.com");
-    await visitor.button("Mail me a link").click();
+    await visitor.button("Email me a link").click();
     await visitor.page.getByText("A link is on its way to kim@example.com.").waitFor();
     await visitor.goto(`/dashboard${mailedLink()}`);
     await visitor.page.reload();
@@ -141,8 +141,8 @@ describe.skipIf(browserMissing)("with an account", () => {
     const owner = await Visitor.arrive(browser, gateway.url);
     await owner.goto(`/dashboard${mailedLink()}`);
     await owner.button("Sign in here").click();
-    await owner.link("Look at it").click();
-    await owner.button("Take it over").click();
+    await owner.link("Review it").click();
+    await owner.button("Confirm").click();
     await owner.field("Balance").selectOption(another.balance_id);
     await owner.link("Keys").click();
     await owner.link("third").waitFor();

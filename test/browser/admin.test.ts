@@ -71,7 +71,7 @@ models:
 
   test("raises a customer's limit, and the rest of the key stays", async () => {
     await operator.button(/^Limits/).click();
-    await operator.field("Dollars a day").fill("80");
+    await operator.field("Dollars per day").fill("80");
     await operator.button("Save").click();
     await operator.page.getByRole("dialog").waitFor({ state: "detached" });
     await operator.page.getByText("of $80").waitFor();
@@ -118,7 +118,7 @@ models:
     await operator.link("Balances").click();
     await operator.field("Find").fill("nobody@example.com");
     await operator.button("Open").click();
-    await operator.page.getByText("Nobody has signed in with that").waitFor();
+    await operator.page.getByText("No account with a balance has this").waitFor();
     await operator.field("Find").fill(customer.balance_id);
     await operator.button("Open").click();
     await operator.button("Add credit").waitFor();
@@ -146,8 +146,8 @@ models:
     await operator.link("Hosts").click();
     const card = operator.page.getByRole("region", { name: "busy" });
     await card.getByText(/^0 in flight of at most \d\d · 4,000 allowed/).waitFor();
-    await card.getByText("overloaded lately").waitFor();
-    await card.getByText("rests", { exact: true }).waitFor();
+    await card.getByText("recently overloaded").waitFor();
+    await card.getByText("resting", { exact: true }).waitFor();
     await card.getByText(/^(\d+) of \1 failed, last .*: status 429: /).waitFor();
     const { json } = await gateway.send("GET", "/admin/hosts", { bearer: ADMIN });
     expect(json.data).toMatchObject([
@@ -163,8 +163,8 @@ models:
     await operator.link("Configuration").click();
     await operator.page.getByText("open_tier").waitFor();
     expect(await operator.page.content()).not.toContain(ADMIN);
-    await operator.button("Read the file again").click();
-    await operator.page.getByText("The file was read and is in force.").waitFor();
+    await operator.button("Reload the file").click();
+    await operator.page.getByText("The file was reloaded and is in force.").waitFor();
   });
 
   test("revokes a key that was reported as leaked", async () => {

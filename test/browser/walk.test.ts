@@ -108,7 +108,7 @@ describe.skipIf(browserMissing)("without an account", () => {
     await visitor.link("Keys").click();
     await visitor.link("Unnamed key").click();
     await visitor.button("Change limits").click();
-    await visitor.field("Dollars a day").fill("12.50");
+    await visitor.field("Dollars per day").fill("12.50");
     await visitor.field("Name").fill("sailor");
     await visitor.button("Save").click();
     await visitor.heading("sailor").waitFor();

@@ -319,7 +319,7 @@ describe("pages", () => {
     const rows = text.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
     expect(rows).toContain("First token 123 ms Throughput 57 tokens/s Answered 99.9% available");
     expect(rows).toContain("First token – Throughput – Answered – not available");
-    expect(rows).toContain("Answered – available, but for some models");
+    expect(rows).toContain("Answered – available, except for some models");
     expect(rows).toContain("Answered – being tried again");
   });
 

@@ -36,7 +36,7 @@ test("the status page tells the last day's success and first-token time of each 
     ...Array.from({ length: 500 }, () => row(now - 5 * 3_600_000, "settled", 400)),
   ];
   house.usage = async ({ stretchMs }) => sumUsage(rows, stretchMs, 10_000);
-  expect(await words()).toContain("Success 99.9% First token 1.2 s · 95% in 1.2 s available");
+  expect(await words()).toContain("Success 99.9% First token 1.2 s · 95% within 1.2 s available");
   const { text } = await house.send("GET", "/status");
   expect(text.match(/<i class="fine"/g)).toHaveLength(2);
   expect(text).toContain("99.9% of requests succeeded over the last day");

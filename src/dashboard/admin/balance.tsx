@@ -189,7 +189,7 @@ function CreditDialog({ id, onClose, onDone }: BalanceDialogProps) {
           value={note}
           onValue={setNote}
           placeholder="Invoice 1041"
-          hint="The owner of the balance sees it."
+          hint="The owner of the balance sees this note."
         />
         <Problem error={add.error} />
         <DialogButtons submit="Add credit" busy={add.busy} onClose={onClose} />
@@ -216,10 +216,12 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialo
   return (
     <Dialog title="Suspend" onClose={onClose}>
       <Form onSubmit={suspend.run}>
-        <p class="soft">From the next request on, every key is refused, and the answer names the reason.</p>
+        <p class="soft">
+          From the next request on, every request is refused, and the error names the reason.
+        </p>
         {account_id !== null && (
           <Choice
-            label="What"
+            label="What to suspend"
             value={subject}
             onValue={setSubject}
             options={[
@@ -238,7 +240,7 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialo
           label="Note"
           value={note}
           onValue={setNote}
-          hint="For the record; the owner is told the reason alone."
+          hint="For your records: the owner is told only the reason."
         />
         <Problem error={suspend.error} />
         <DialogButtons submit="Suspend now" busy={suspend.busy} danger onClose={onClose} />

@@ -20,7 +20,10 @@ export function Balances() {
   );
   return (
     <>
-      <Head title="Balances" lead="What people have, and what their open requests hold of it." />
+      <Head
+        title="Balances"
+        lead="The available credit of each balance, and what open requests hold of it."
+      />
       <Find />
       <Loaded of={first}>
         {(page) => {
@@ -55,7 +58,7 @@ function Find() {
   const [several, setSeveral] = useState<readonly string[]>([]);
   const find = useAction(async () => {
     const places = await placesOf(text.trim(), api);
-    if (places.length === 0) throw new Error("Nobody has signed in with that, and it has no balance.");
+    if (places.length === 0) throw new Error("No account with a balance has this email address or wallet.");
     if (places.length === 1) return go(places[0]!);
     setSeveral(places);
   });
@@ -65,7 +68,7 @@ function Find() {
         label="Find"
         value={text}
         onValue={setText}
-        placeholder="an id, a mail address or a wallet"
+        placeholder="an id, an email address or a wallet"
         required
       />
       <button type="submit" class="quiet" disabled={find.busy}>

@@ -25,7 +25,7 @@ export function Books() {
               <p>
                 {data.ok
                   ? "The books are right, to the nano-dollar."
-                  : `The books are off by ${nano(data.drift_nano)}. Every running sum that is wrong is listed below.`}
+                  : `The books are off by ${nano(data.drift_nano)}. Every sum that is off is listed below.`}
               </p>
             </Note>
             <div class="grid-3">

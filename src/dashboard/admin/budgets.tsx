@@ -18,7 +18,7 @@ export function BalanceBudgets({ id }: { id: string }) {
   return (
     <section aria-labelledby="budgets">
       <h2 id="budgets">Budgets</h2>
-      <TableCard columns={["Budget", ["Counts", "wide-only"], ["Used", "end"], ["Actions", "unseen"]]}>
+      <TableCard columns={["Budget", ["Window", "wide-only"], ["Used", "end"], ["Actions", "unseen"]]}>
         {budgets.data.data.map((budget) => (
           <tr key={budget.id}>
             <td>{budget.name}</td>

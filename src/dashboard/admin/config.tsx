@@ -19,13 +19,13 @@ export function ConfigPage() {
     <>
       <Head title="Configuration" lead="What is in force now, with every default. Secrets are not shown.">
         <button type="button" class="quiet" disabled={reload.busy} onClick={() => reload.run()}>
-          Read the file again
+          Reload the file
         </button>
       </Head>
       <Problem error={reload.error} />
       {reloaded && (
         <Note tone="good">
-          <p>The file was read and is in force.</p>
+          <p>The file was reloaded and is in force.</p>
         </Note>
       )}
       <Loaded of={config}>

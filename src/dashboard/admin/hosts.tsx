@@ -15,7 +15,7 @@ export function Hosts() {
     <>
       <Head
         title="Hosts"
-        lead="Times and rates are moving averages of the last streams; attempts are counted since the start."
+        lead="Times and rates are moving averages over recent streams; attempts are counted since the gateway started."
       >
         <button type="button" class="quiet" onClick={hosts.reload}>
           Look again
@@ -37,7 +37,7 @@ export function Hosts() {
 
 const STATES = {
   available: ["good", "available"],
-  degraded: ["warn", "available, but for some models"],
+  degraded: ["warn", "available, except for some models"],
   unproven: ["warn", "being tried again"],
   resting: ["bad", "resting after failures"],
   paused: ["warn", "paused in the configuration"],
@@ -60,15 +60,17 @@ function Host({ of: host }: { of: HostRow }) {
         <span class={`tag ${tone}-tag`}>{words}</span>
       </div>
       {routes.length === 0 ? (
-        <p class="soft">{state === "paused" ? "It is given no requests." : "No model uses it."}</p>
+        <p class="soft">
+          {state === "paused" ? "This host is given no requests." : "No model has a route to this host."}
+        </p>
       ) : (
         <Table
           columns={[
             "Model",
-            ["Its name there", "wide-only"],
+            ["Host's model id", "wide-only"],
             ["First token", "end"],
             ["Tokens/s", "end wide-only"],
-            ["Now", "end"],
+            ["State", "end"],
           ]}
         >
           {routes.map(routeRow)}
@@ -89,7 +91,7 @@ function Load({ of: host }: { of: HostRow }) {
   return (
     <p class="small">
       {`${count(in_flight)} in flight${most}${allowed}${line} `}
-      {isCut && <span class="tag warn-tag">overloaded lately</span>}
+      {isCut && <span class="tag warn-tag">recently overloaded</span>}
     </p>
   );
 }
@@ -117,11 +119,11 @@ const routeRow = (route: RouteRow) => (
 
 function RouteState({ of: route }: { of: RouteRow }) {
   const { usable, resting_workers, unproven_workers, free, verified_free, priced } = route;
-  if (!usable) return <span class="tag bad-tag">rests</span>;
+  if (!usable) return <span class="tag bad-tag">resting</span>;
   if (resting_workers > 0)
     return (
       <span class="tag warn-tag">
-        rests at {resting_workers} {resting_workers === 1 ? "worker" : "workers"}
+        resting at {resting_workers} {resting_workers === 1 ? "worker" : "workers"}
       </span>
     );
   if (unproven_workers > 0) return <span class="tag warn-tag">being tried again</span>;

@@ -17,15 +17,15 @@ export function AccountPage() {
     <>
       <Head
         title="Account"
-        lead={by === "session" ? "You are signed in." : "You are here with the recovery secret."}
+        lead={by === "session" ? "You are signed in." : "You are using the recovery secret."}
       />
       {account === null ? (
         <Claim />
       ) : account.confirmed === false ? (
         <Note tone="warn">
           <p>
-            Claimed for {nameOf(account)}. It takes effect when the owner of that address opens the link that
-            was mailed there.
+            Claimed for {nameOf(account)}. The claim takes effect when the owner of that address opens the
+            link that was sent there.
           </p>
         </Note>
       ) : (
@@ -70,10 +70,10 @@ function Claim() {
   });
   return (
     <section class="card">
-      <h2>Take it into an account</h2>
+      <h2>Claim this balance for an account</h2>
       <p class="soft">
         With an account you can sign in without the recovery secret. Keys, credit and receipts of{" "}
-        {me.balance_id} stay as they are, and your keys go on working.
+        {me.balance_id} stay as they are, and your keys keep working.
       </p>
       <Form onSubmit={() => claim.run(async () => ({ email: email.trim() }))}>
         {held === undefined && (
@@ -126,7 +126,9 @@ function Claims() {
   return (
     <section aria-labelledby="claims">
       <h2 id="claims">Claimed for you</h2>
-      <p class="soft">Take over only what you know: whoever claimed it holds a key of it.</p>
+      <p class="soft">
+        Confirm only a balance that you know: whoever claimed it for you holds one of its keys.
+      </p>
       <Problem error={settle.error} />
       <ul class="cards">
         {claims.map(({ balance_id, claimed_at }) => (
@@ -141,7 +143,7 @@ function Claims() {
                 disabled={settle.busy}
                 onClick={() => settle.run(balance_id, "POST")}
               >
-                Take it over
+                Confirm
               </button>
               <button
                 type="button"

@@ -17,7 +17,7 @@ export function Budgets() {
   const close = () => setEditing(null);
   return (
     <>
-      <Head title="Budgets" lead="A cap by name, which any number of keys draw from together.">
+      <Head title="Budgets" lead="A named spending cap that any number of keys share.">
         <button type="button" class="primary" onClick={() => setEditing("new")}>
           New budget
         </button>
@@ -26,7 +26,7 @@ export function Budgets() {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="No budgets yet">
-              <p class="soft">Create one, then pick it in the limits of a key.</p>
+              <p class="soft">Create one, then choose it in the limits of a key.</p>
             </Empty>
           ) : (
             <ul class="cards">
@@ -36,7 +36,7 @@ export function Budgets() {
                     <h2>{budget.name}</h2>
                     <p class="soft small">
                       {WINDOWS[budget.window]}
-                      {budget.resets_at !== null && ` · starts anew ${moment(budget.resets_at)}`}
+                      {budget.resets_at !== null && ` · resets ${moment(budget.resets_at)}`}
                     </p>
                     <button type="button" class="link" onClick={() => setEditing(budget)}>
                       Change<span class="unseen"> {budget.name}</span>

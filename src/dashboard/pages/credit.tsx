@@ -24,7 +24,7 @@ export function CreditPage() {
       <section class="card">
         <h2>Add credit</h2>
         <p>
-          Credit is added by <Operator contact={me.contact} />. Give them the id of your balance; it is no
+          Credit is added by <Operator contact={me.contact} />. Give them the id of your balance; it is not
           secret:
         </p>
         <p class="mono id">{me.balance_id}</p>
@@ -36,8 +36,8 @@ export function CreditPage() {
             data.length === 0 ? (
               <Empty title="No credit yet">
                 <p class="soft">
-                  Models marked as free tier work without any: {me.open_tier.limit - me.open_tier.used}{" "}
-                  requests are left today.
+                  Models marked “Open Tier” need none: {me.open_tier.limit - me.open_tier.used} free requests
+                  are left today.
                 </p>
               </Empty>
             ) : (

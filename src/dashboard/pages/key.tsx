@@ -62,7 +62,7 @@ export function KeyPage({ id }: { id: string }) {
                 held={data.held_usd}
                 cap={data.monthly_limit_usd}
               />
-              <p class="hint">Days and months are UTC. What open requests hold counts at once.</p>
+              <p class="hint">Days and months are in UTC. Amounts held by open requests count at once.</p>
             </section>
             <section class="card" aria-label="Limits">
               <h2>Limits</h2>
@@ -141,13 +141,13 @@ const Facts = ({ of }: { of: KeyAnswer }) => (
     <dd class="mono">{of.prefix}</dd>
     <dt>Created</dt>
     <dd>{moment(of.created_at)}</dd>
-    <dt>Requests a minute</dt>
+    <dt>Requests per minute</dt>
     <dd>{of.rpm_limit === null ? "no limit" : count(of.rpm_limit)}</dd>
-    <dt>Tokens a minute</dt>
+    <dt>Tokens per minute</dt>
     <dd>{of.tpm_limit === null ? "no limit" : count(of.tpm_limit)}</dd>
-    <dt>A day</dt>
+    <dt>Spend per day</dt>
     <dd>{of.daily_limit_usd === null ? "no limit" : usd(of.daily_limit_usd)}</dd>
-    <dt>A month</dt>
+    <dt>Spend per month</dt>
     <dd>{of.monthly_limit_usd === null ? "no limit" : usd(of.monthly_limit_usd)}</dd>
     <dt>Models</dt>
     <dd>{of.allowed_models === null ? "all" : of.allowed_models.join(", ")}</dd>
@@ -168,14 +168,16 @@ function Rotate({ of, onClose, onRotated }: RotateProps) {
   const needsKey = by === "recovery" && how === "grace";
   const rotate = useAction(async () => {
     const credential = held ?? pasted.trim();
-    if (needsKey && credential === "") throw new Error("Paste the key that is to be replaced.");
+    if (needsKey && credential === "") throw new Error("Paste the key to be replaced.");
     const speaker = needsKey ? new Api(credential) : api;
     onRotated(await speaker.post<RotatedAnswer>(`v1/keys/${of.id}/rotate`));
   });
   return (
     <Dialog title="Rotate the key" onClose={onClose}>
       <Form onSubmit={rotate.run}>
-        <p class="soft">A new key takes over name, limits and use. Rotating never resets a cap.</p>
+        <p class="soft">
+          The new key takes over the name, the limits and the use so far: rotating never resets a cap.
+        </p>
         {by === "recovery" && (
           <fieldset class="picks">
             <legend>The old key</legend>
@@ -200,7 +202,7 @@ function Rotate({ of, onClose, onRotated }: RotateProps) {
             value={pasted}
             onValue={setPasted}
             placeholder={`${of.prefix}…`}
-            hint="Grace is given to whoever has the key. If it is lost, let the old key stop now."
+            hint="Only the holder of the key gets the 24 hours. If it is lost, stop the old key now."
           />
         )}
         <Problem error={rotate.error} />

@@ -33,7 +33,7 @@ export function Keys() {
 
   return (
     <>
-      <Head title="Keys" lead="One key for each program or agent, with limits of its own.">
+      <Head title="Keys" lead="One key for each program or agent, each with its own limits.">
         <button type="button" class="primary" onClick={() => setCreating(true)}>
           New key
         </button>
@@ -45,7 +45,7 @@ export function Keys() {
           return (
             <>
               {working.length === 0 && (
-                <Empty title={ended.length === 0 ? "No keys yet" : "No key works"}>
+                <Empty title={ended.length === 0 ? "No keys yet" : "No active keys"}>
                   <p class="soft">
                     {ended.length === 0 ? "Create the first one." : "Create one, or open an old one below."}
                   </p>
@@ -60,7 +60,7 @@ export function Keys() {
                     aria-expanded={showEnded}
                     onClick={() => setShowEnded(!showEnded)}
                   >
-                    {showEnded ? "Hide" : "Show"} {ended.length} that ended
+                    {showEnded ? "Hide" : "Show"} {ended.length} ended
                   </button>
                   {showEnded && <ul class="cards">{ended.map(row)}</ul>}
                 </>

@@ -16,7 +16,10 @@ export function Models() {
   const [search, setSearch] = useState("");
   return (
     <>
-      <Head title="Models" lead="Prices are in dollars per million tokens." />
+      <Head
+        title="Models"
+        lead="Prices are in dollars per million tokens. Models marked “Open Tier” also have a free route."
+      />
       <Loaded of={models}>
         {({ data }) => {
           const wanted = search.trim().toLowerCase();
@@ -32,7 +35,7 @@ export function Models() {
                   placeholder="Name or id"
                 />
               )}
-              {found.length === 0 ? <Empty title="No such model" /> : <ModelTable rows={found} />}
+              {found.length === 0 ? <Empty title="No model matches" /> : <ModelTable rows={found} />}
             </>
           );
         }}
@@ -63,7 +66,7 @@ const ModelTable = ({ rows }: { rows: readonly ModelAnswer[] }) => (
         <td class="end wide-only">{price === null ? "—" : perMillion(price.cache_read)}</td>
         <td class="end wide-only">{rough(context_length)}</td>
         <td class="end">
-          {free && <span class="tag good-tag">free tier</span>}{" "}
+          {free && <span class="tag good-tag">Open Tier</span>}{" "}
           {!available && <span class="tag bad-tag">unavailable</span>}
         </td>
       </tr>

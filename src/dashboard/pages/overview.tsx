@@ -20,9 +20,9 @@ export function Overview() {
       <Head title="Overview" />
       <div class="grid-3">
         <Figure label="Available credit" value={usd(me.available_usd)} hint={`of ${usd(me.balance_usd)}`} />
-        <Figure label="Held now" value={usd(me.held_usd)} hint="by requests that are open" />
+        <Figure label="Held now" value={usd(me.held_usd)} hint="by open requests" />
         <Figure
-          label="Free requests left"
+          label="Open Tier requests left"
           value={count(Math.max(0, open_tier.limit - open_tier.used))}
           hint={`of ${count(open_tier.limit)} until ${moment(open_tier.resets_at)}`}
         />
@@ -34,7 +34,7 @@ export function Overview() {
           {({ data }) =>
             data.length === 0 ? (
               <>
-                <Empty title="Nothing sent yet">
+                <Empty title="No requests yet">
                   <p class="soft">
                     Try a model in the <a href="#/playground">playground</a>, or from a program:
                   </p>

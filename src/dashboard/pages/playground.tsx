@@ -17,7 +17,7 @@ export function Playground() {
     <>
       <Head
         title="Playground"
-        lead="Requests are sent with one of your keys, and cost what they cost anywhere else."
+        lead="Requests are sent with one of your keys, and cost the same as anywhere else."
       />
       {key === null ? (
         <NeedsKey onKey={setKey} />
@@ -82,13 +82,13 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
         </Form>
       </section>
       <section class="card">
-        <h2>Or make one for the playground</h2>
+        <h2>Or create one for the playground</h2>
         <p class="soft">
-          Named “playground”, with a cap of ${PLAYGROUND_USD} a day. Revoke it whenever you like.
+          Named “playground”, with a cap of ${PLAYGROUND_USD} per day. Revoke it whenever you like.
         </p>
         <Problem error={create.error} />
         <button type="button" class="quiet" disabled={create.busy} onClick={() => create.run()}>
-          Make a playground key
+          Create a playground key
         </button>
       </section>
     </div>
@@ -152,7 +152,7 @@ function Conversation({
     <section class="card chat">
       <Choice label="Model" value={model} onValue={setModel} options={models} />
       <div class="talk" role="log" aria-label="Conversation" aria-busy={answer !== null}>
-        {said.length === 0 && <p class="soft">Say something.</p>}
+        {said.length === 0 && <p class="soft">Send a message to begin.</p>}
         {said.map((message, index) => (
           <Said key={index} message={message} />
         ))}
@@ -192,7 +192,7 @@ function Conversation({
               Send
             </button>
           )}
-          <span class="hint">Enter sends, Shift and Enter starts a new line.</span>
+          <span class="hint">Enter sends; Shift+Enter starts a new line.</span>
         </div>
       </Form>
     </section>

@@ -18,7 +18,10 @@ export function Receipts() {
   const set = (name: keyof typeof filters) => (value: string) => setFilters({ ...filters, [name]: value });
   return (
     <>
-      <Head title="Receipts" lead="One for each request: what was asked, who served it, and what it cost." />
+      <Head
+        title="Receipts"
+        lead="One for each request: what it asked for, which host served it, and what it cost."
+      />
       <div class="filters">
         <Choice
           label="Key"

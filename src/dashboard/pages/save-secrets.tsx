@@ -22,8 +22,8 @@ export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () 
         <Mark />
         <h1>Save both secrets now</h1>
         <p class="lead">
-          They are shown this once. The gateway keeps only their hashes: if both are lost, nobody can bring
-          them back.
+          They are shown only this once. The gateway stores only their hashes: if you lose both, nobody can
+          restore them.
         </p>
       </div>
       <div class="card stack">
@@ -39,7 +39,7 @@ export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () 
           label="recovery link"
           value={made.recovery_url}
           file="recovery-link.txt"
-          explanation="It owns the balance: it raises limits, and replaces the key if that is lost or leaks. Keep it apart from the key, and give it to no program."
+          explanation="It controls the balance: it can raise limits, and replace a key that is lost or leaked. Store it apart from the key, and give it to no program."
           saved={recoverySaved}
           onSaved={setRecoverySaved}
         />

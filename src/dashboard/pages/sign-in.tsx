@@ -25,14 +25,14 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
   return (
     <section class="card" aria-labelledby="sign-in">
       <h2 id="sign-in">Sign in</h2>
-      <p class="soft">To an account, by a link to your mailbox{wallet !== null && " or with your wallet"}.</p>
+      <p class="soft">To an account, with a link by email{wallet !== null && " or with your wallet"}.</p>
       {sentTo === null ? (
         <Form onSubmit={send.run}>
           <TextField label="Email" type="email" value={email} onValue={setEmail} required />
           <Problem error={send.error} />
           <div class="row">
             <button type="submit" class="quiet" disabled={send.busy}>
-              Mail me a link
+              Email me a link
             </button>
             {wallet !== null && (
               <button type="button" class="quiet" disabled={sign.busy} onClick={() => sign.run()}>
@@ -44,7 +44,7 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
         </Form>
       ) : (
         <Note tone="good">
-          <p>A link is on its way to {sentTo}. It works once, for 15 minutes.</p>
+          <p>A link is on its way to {sentTo}. It works once, within 15 minutes.</p>
         </Note>
       )}
     </section>
@@ -65,7 +65,7 @@ export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
       <div class="welcome-head">
         <Mark />
         <h1>Sign in</h1>
-        <p class="lead">The link from your mailbox works once. Use it in this browser?</p>
+        <p class="lead">The link that you were sent works once. Use it in this browser?</p>
       </div>
       <section class="card stack">
         <Problem error={use.error} />

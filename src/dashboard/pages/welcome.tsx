@@ -23,7 +23,7 @@ export function Welcome({ onSetUp, onRecovery, onVisit }: WelcomeProps) {
       <section class="card" aria-labelledby="new">
         <h2 id="new">New here</h2>
         <p class="soft">
-          You get two secrets: an API key for your programs, and a recovery secret that owns the balance.
+          You get two secrets: an API key for your programs, and a recovery secret that controls the balance.
         </p>
         <Problem error={create.error} />
         <button type="button" class="primary" disabled={create.busy} onClick={() => create.run()}>
@@ -47,7 +47,7 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
   const open = useAction(async () => {
     const secret = recoverySecretIn(text);
     if (secret === null) {
-      throw new Error("That is no recovery secret: it begins with or-rec- and has 44 characters after that.");
+      throw new Error("That is not a recovery secret: one begins with or-rec-, followed by 44 characters.");
     }
     await new Api(secret).get("v1/me").catch((error) => {
       throw error instanceof ApiRefusal && error.status === 401
@@ -59,7 +59,7 @@ function Recover({ onRecovery }: Pick<WelcomeProps, "onRecovery">) {
   return (
     <section class="card" aria-labelledby="recover">
       <h2 id="recover">Use a recovery secret</h2>
-      <p class="soft">To manage a balance, or to replace a key that is lost.</p>
+      <p class="soft">To manage a balance, or to replace a lost key.</p>
       <Form onSubmit={open.run}>
         <TextField
           label="Recovery secret or link"
@@ -86,6 +86,6 @@ export const TurnedAway = ({ by }: { by: Visit["by"] }) => (
 );
 
 const TURNED_AWAY: Readonly<Record<Visit["by"], string>> = {
-  recovery: "The recovery secret of this link opens no balance. Check that the whole link was copied.",
+  recovery: "No balance has the recovery secret in this link. Check that you copied the whole link.",
   session: "Your session has ended. Sign in again to go on.",
 };

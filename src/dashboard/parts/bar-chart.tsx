@@ -15,7 +15,7 @@ export function BarChart({ title, bars, series, format }: BarChartProps) {
       <figcaption>
         <h3>{title}</h3>
         <span class="soft small" aria-live="polite">
-          {shown === null ? `${format(whole)} in all` : `${shown.label}: ${format(totalOf(shown))}`}
+          {shown === null ? `${format(whole)} in total` : `${shown.label}: ${format(totalOf(shown))}`}
         </span>
       </figcaption>
       <div class="chart-area">

@@ -8,10 +8,10 @@ import { Problem } from "./notice.tsx";
 
 /** How often a cap counts from nothing again. */
 export const WINDOWS: Record<BudgetWindow, string> = {
-  day: "each day",
-  week: "each week",
-  month: "each month",
-  total: "once, for ever",
+  day: "per day",
+  week: "per week",
+  month: "per month",
+  total: "in total",
 };
 
 /** Makes a budget, or changes one: of the owner's, or of anybody's where the operator is asked to. */
@@ -44,7 +44,7 @@ export function BudgetDialog({ of, api, path, canDelete = true, onClose, onDone 
         )}
         <div class="columns">
           <TextField label="Cap in dollars" inputMode="decimal" value={cap} onValue={setCap} required />
-          <Choice label="Counts" value={window} onValue={setWindow} options={Object.entries(WINDOWS)} />
+          <Choice label="Window" value={window} onValue={setWindow} options={Object.entries(WINDOWS)} />
         </div>
         <Problem error={save.error ?? drop.error} />
         <DialogButtons submit={of === null ? "Create" : "Save"} busy={save.busy} onClose={onClose}>

@@ -20,8 +20,8 @@ export function FirstCall() {
     <section class="card" aria-labelledby={title}>
       <h2 id={title}>Use a key</h2>
       <p class="soft">
-        Any client of OpenAI or Anthropic works, with this gateway as its address. <code>KEY</code> stands for
-        the key.
+        Any OpenAI or Anthropic client works, with this gateway as its base URL. <code>KEY</code> stands for
+        your key.
       </p>
       <Choice
         label="Client"
@@ -36,7 +36,7 @@ export function FirstCall() {
       <div class="row">
         <CopyButton
           key={client}
-          label={`what to write for ${CLIENTS[client].name}`}
+          label={`the example for ${CLIENTS[client].name}`}
           value={text}
           shown={shown}
         />

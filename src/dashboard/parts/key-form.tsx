@@ -48,7 +48,7 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
       </div>
       {choices.budgets.length > 0 && (
         <Picks
-          legend="Budgets that it draws from"
+          legend="Budgets it draws from"
           options={choices.budgets}
           picked={budgets}
           onPicked={setBudgets}
@@ -56,7 +56,7 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
       )}
       {choices.models.length > 0 && (
         <Picks
-          legend="Allowed models (none picked: all)"
+          legend="Allowed models (none selected: all)"
           options={[...new Set([...choices.models, ...models])]}
           picked={models}
           onPicked={setModels}
@@ -93,10 +93,10 @@ interface KeyFormProps {
 }
 
 const LIMITS = [
-  { field: "daily_limit_usd", label: "Dollars a day", mode: "decimal" },
-  { field: "monthly_limit_usd", label: "Dollars a month", mode: "decimal" },
-  { field: "rpm_limit", label: "Requests a minute", mode: "numeric" },
-  { field: "tpm_limit", label: "Tokens a minute", mode: "numeric" },
+  { field: "daily_limit_usd", label: "Dollars per day", mode: "decimal" },
+  { field: "monthly_limit_usd", label: "Dollars per month", mode: "decimal" },
+  { field: "rpm_limit", label: "Requests per minute", mode: "numeric" },
+  { field: "tpm_limit", label: "Tokens per minute", mode: "numeric" },
 ] as const;
 
 /** Any number of a few. */

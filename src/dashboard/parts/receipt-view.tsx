@@ -23,11 +23,11 @@ export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: Com
       <section class="card">
         <h2>Request</h2>
         <dl class="facts">
-          <dt>Asked for</dt>
+          <dt>Requested model</dt>
           <dd>{of.model_requested}</dd>
           <dt>Served by</dt>
           <dd>{of.host ?? "no host"}</dd>
-          <dt>Language</dt>
+          <dt>API</dt>
           <dd>
             {of.surface}
             {of.stream ? ", streamed" : ""}
@@ -35,7 +35,7 @@ export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: Com
           {children}
           <dt>First token after</dt>
           <dd>{of.first_token_ms === null ? "—" : milliseconds(of.first_token_ms)}</dd>
-          <dt>Done after</dt>
+          <dt>Finished after</dt>
           <dd>{of.total_ms === null ? "—" : milliseconds(of.total_ms)}</dd>
         </dl>
       </section>
@@ -71,7 +71,7 @@ function Cost({ of }: { of: ReceiptAnswer }) {
                 <td>
                   {label}
                   {label === "Output" && tokens.reasoning > 0 && (
-                    <div class="soft small">{count(tokens.reasoning)} of them reasoning</div>
+                    <div class="soft small">{count(tokens.reasoning)} of which reasoning</div>
                   )}
                 </td>
                 <td class="end">{count(amount)}</td>
@@ -117,7 +117,7 @@ function Timeline({ of: { attempts, first_token_ms, total_ms } }: { of: ReceiptA
     <section class="card" aria-labelledby="timeline">
       <h2 id="timeline">Attempts</h2>
       {spans.length === 0 ? (
-        <p class="soft">No host was asked.</p>
+        <p class="soft">No host was tried.</p>
       ) : (
         <ol class="timeline">
           {spans.map((span, index) => (

@@ -17,8 +17,8 @@ export function RevokeDialog({ of, revoke, onClose, onRevoked }: RevokeDialogPro
   return (
     <Dialog title="Revoke the key" onClose={onClose}>
       <p>
-        <strong>{of.name ?? of.prefix}</strong> stops with its very next request, for good. Requests that are
-        streaming now finish.
+        <strong>{of.name ?? of.prefix}</strong> stops working with its very next request, for good. Requests
+        that are already streaming will finish.
       </p>
       <Problem error={revoking.error} />
       <div class="row">

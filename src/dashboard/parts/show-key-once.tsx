@@ -14,7 +14,7 @@ export function ShowKeyOnce({ minted, onDone, children }: ShowKeyOnceProps) {
         label="API key"
         value={minted.key}
         file={`${minted.id}.txt`}
-        explanation="It is shown this once."
+        explanation="It is shown only this once."
         saved={saved}
         onSaved={setSaved}
       />

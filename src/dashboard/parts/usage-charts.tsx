@@ -24,7 +24,7 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
       <Loaded of={usage}>
         {(data) =>
           data.stretches.length === 0 ? (
-            <p class="soft">No requests in this time.</p>
+            <p class="soft">No requests in this period.</p>
           ) : (
             <>
               <div class="grid-2">
@@ -125,7 +125,7 @@ function FirstTokens({ of: { routes } }: { of: UsageAnswer }) {
     <figure class="chart">
       <figcaption>
         <h3>First token</h3>
-        <span class="soft small">median, and what 95% stay within</span>
+        <span class="soft small">median · 95th percentile</span>
       </figcaption>
       <ul class="spans">
         {timed.map(({ model, host, requests, first_token_ms: { p50, p95 } }) => (
