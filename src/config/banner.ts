@@ -99,7 +99,7 @@ function unlisted({ catalog }: Config, { sources, models }: FoundHosts): string[
     .filter(({ host }) => !routed.has(host))
     .map(
       ({ host, env, asked }) =>
-        `  ${host} (${env}) ${asked ? "named no models when it was asked: start it or give it one, and reload." : "serves nothing yet: its models are not known here. List them in gateway.yaml."}`,
+        `  ${host} (${env}) ${asked ? "named no models when it was asked: start it or give it one, and reload." : "serves nothing yet: none of its models are known. List them in gateway.yaml."}`,
     );
 }
 

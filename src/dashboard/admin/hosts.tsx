@@ -18,7 +18,7 @@ export function Hosts() {
         lead="Times and rates are moving averages over recent streams; attempts are counted since the gateway started."
       >
         <button type="button" class="quiet" onClick={hosts.reload}>
-          Look again
+          Refresh
         </button>
       </Head>
       <Loaded of={hosts}>
