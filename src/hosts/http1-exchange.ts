@@ -1,4 +1,5 @@
 import { assert } from "../units/assert.ts";
+import type { Clock, Timer } from "../units/clock.ts";
 import type { Connection, Tenant } from "./http1-connection.ts";
 import { type CompressedBody, decompressed } from "./http1-decompress.ts";
 import { type HeaderFields, NO_FIELDS } from "./http1-fields.ts";
@@ -22,13 +23,19 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   private firstArrived = 0;
   private unreadBytes = 0;
   private waiting: ((answer: Read) => void) | null = null;
+  /** Runs while nobody reads on, and the body has to end. */
+  private lastBytes: Timer | null = null;
+  private lastBytesLeft = MAX_LAST_BYTES;
   /** Undefined until the body ended; then what `read` says after the last bytes. */
   private end: null | HostFault | undefined = undefined;
 
   /** Null once the connection has it: an answer may last for minutes, and the request may be megabytes. */
   private request: RequestBytes | null;
 
-  constructor(request: RequestBytes) {
+  constructor(
+    request: RequestBytes,
+    private readonly clock: Pick<Clock, "after">,
+  ) {
     this.request = request;
     const { promise, resolve } = Promise.withResolvers<HostReply | HostFault>();
     this.reply = promise;
@@ -63,6 +70,15 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
     this.connection = null;
     this.arrived.length = this.firstArrived = this.unreadBytes = 0;
     this.finish(CANCELLED);
+  }
+
+  done(): void {
+    if (this.end !== undefined || !this.reader.started) return this.cancel();
+    this.lastBytes ??= this.clock.after(LAST_BYTES_MS, () => this.cancel());
+    const { unreadBytes } = this;
+    this.arrived.length = this.firstArrived = this.unreadBytes = 0;
+    this.letGo(unreadBytes);
+    this.connection?.resume();
   }
 
   get cancelled(): boolean {
@@ -125,12 +141,20 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   }
 
   private deliver(body: Uint8Array): void {
-    if (this.waiting !== null) {
+    if (this.lastBytes !== null) {
+      this.letGo(body.length);
+    } else if (this.waiting !== null) {
       this.wake(body);
     } else {
       this.arrived.push(body);
       this.unreadBytes += body.length;
     }
+  }
+
+  /** A host that goes on and on is not read to an end. */
+  private letGo(bytes: number): void {
+    this.lastBytesLeft -= bytes;
+    if (this.lastBytesLeft < 0) this.cancel();
   }
 
   private takeArrived(): Uint8Array {
@@ -151,6 +175,7 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
 
   private finish(end: null | HostFault): void {
     this.end = end;
+    this.lastBytes?.cancel();
     if (this.settleReply !== null && end !== null) this.settle(end);
     if (this.waiting !== null) this.wake(end);
   }
@@ -166,6 +191,10 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
 const HIGH_WATER_BYTES = 64 * 1024;
 /** Below this the socket may go on, so that the next read is under way while the caller handles the last. */
 const LOW_WATER_BYTES = 16 * 1024;
+
+/** What comes behind the end of an answer is the end of its body, a round trip later at most. */
+const LAST_BYTES_MS = 1_000;
+const MAX_LAST_BYTES = 16 * 1024;
 
 const CANCELLED = new HostFault("cancelled", "The exchange was cancelled.");
 const STALE = new HostFault(

@@ -57,7 +57,7 @@ class Http1Transport implements Transport {
 
   open(call: HostCall): Exchange {
     const { endpoint, start } = this.lineTo(call.to);
-    const exchange = new Http1Exchange(encodeRequest(call, start));
+    const exchange = new Http1Exchange(encodeRequest(call, start), this.clock);
     exchange.begin(this.poolOf(endpoint), call.fresh === true);
     return exchange;
   }

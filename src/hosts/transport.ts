@@ -37,6 +37,11 @@ export interface Exchange {
   readonly reply: Promise<HostReply | HostFault>;
   /** Ends the exchange wherever it stands and frees its socket; safe at any time. `reply` and `read` then say `cancelled`. */
   cancel(): void;
+  /**
+   * The answer has said that it is over, and nobody reads on. Its body may still have to end: hosts write the end of a
+   * stream apart from its last event. The socket is kept for that a moment, so that it can be used again.
+   */
+  done(): void;
 }
 
 export interface HostReply {

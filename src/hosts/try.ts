@@ -64,7 +64,8 @@ export class Trial {
       if (outcome?.kind === "opened") {
         outcome.occupy(slot);
       } else {
-        this.exchange?.cancel();
+        if (outcome?.kind === "answered") this.exchange?.done();
+        else this.exchange?.cancel();
         if (outcome !== null && overloads(outcome)) slot.overloaded();
         slot.release();
       }
@@ -290,9 +291,10 @@ export class Opened {
     return first;
   }
 
-  /** Stops the host, however far it is; does nothing to a stream that has ended. */
+  /** Stops the host, however far it is; one that has said its last word only has to end its body. */
   cancel(): void {
-    this.exchange.cancel();
+    if (this.judge.terminal === null) this.exchange.cancel();
+    else this.exchange.done();
     this.slot?.release();
   }
 }

@@ -81,6 +81,10 @@ class ScriptedExchange implements Exchange, HostReply {
     return this.chunks.shift() ?? null;
   }
 
+  done(): void {
+    this.cancel();
+  }
+
   cancel(): void {
     if (this.over) return;
     this.over = true;

@@ -45,7 +45,7 @@ async function poolTo(script: Behaviour[]) {
   const pool = new Pool(endpoint, limits, null, new ManualClock(), new Arrivals(), noted);
   const begun = (Kind: typeof Http1Exchange) => {
     const call = post(hostRow(host));
-    const exchange = new Kind(encodeRequest(call, headStart(call.to, endpoint)));
+    const exchange = new Kind(encodeRequest(call, headStart(call.to, endpoint)), new ManualClock());
     exchange.begin(pool, false);
     return exchange;
   };

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import net from "node:net";
 import zlib from "node:zlib";
 import { type Http1Options, http1Transport } from "../../src/hosts/http1-transport.ts";
-import { HostFault, type Transport } from "../../src/hosts/transport.ts";
+import { HostFault, type HostReply, type Transport } from "../../src/hosts/transport.ts";
 import {
   after,
   chunk,
@@ -372,6 +372,55 @@ describe("sockets", () => {
     const transport = transportOf();
     for (let n = 0; n < 3; n++) await replyTo(transport, post(hostRow(host)));
     expect(host.connections).toBe(1);
+  });
+
+  test("go back when the body ends after an answer that is over", async () => {
+    const end = gate();
+    const host = await fake([
+      sse(EVENTS, { before: (n) => (n === EVENTS.length ? end.passed : undefined) }),
+      ok,
+      ok,
+      ok,
+    ]);
+    const transport = transportOf();
+    const exchange = transport.open(post(hostRow(host)));
+    const reply = (await exchange.reply) as HostReply;
+    await nextText(reply, sseText(EVENTS).length);
+    exchange.done();
+    end.open();
+    expect(await reply.read()).toBeNull();
+    await exchanged(transport, post(hostRow(host)));
+    expect(host.connections).toBe(1);
+  });
+
+  test("are left when the body does not end within a second of an answer that is over", async () => {
+    const host = await fake([headThenSilence()]);
+    const clock = new ManualClock();
+    const exchange = transportOf({ clock }).open(post(hostRow(host)));
+    const reply = (await exchange.reply) as HostReply;
+    exchange.done();
+    clock.advance(999);
+    expect(host.openConnections).toBe(1);
+    clock.advance(1);
+    expect(await reply.read()).toMatchObject({ kind: "cancelled" });
+    await host.idle();
+  });
+
+  test("are left when a body goes on and on behind an answer that is over", async () => {
+    const host = await fake([
+      async (wire, request) => {
+        await wire.write(head(200, { "transfer-encoding": "chunked" }));
+        let isGone = false;
+        void request.gone.then(() => {
+          isGone = true;
+        });
+        while (!isGone) await wire.write(chunk("x".repeat(1_000)));
+      },
+    ]);
+    const exchange = transportOf().open(post(hostRow(host)));
+    await exchange.reply;
+    exchange.done();
+    await host.idle();
   });
 
   const ONCE: Record<string, Behaviour> = {

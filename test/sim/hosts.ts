@@ -173,6 +173,10 @@ abstract class SimulatedExchange implements Exchange, HostReply {
     this.push(new HostFault("cancelled", "cancelled"));
   }
 
+  done(): void {
+    this.cancel();
+  }
+
   protected abstract write(): void;
 
   protected push(next: Uint8Array | null | HostFault): void {
