@@ -8,7 +8,6 @@ import { JsonCursor } from "./json-cursor.ts";
 import { hasMoreValues, MAX_DEPTH } from "./json-scan.ts";
 import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
-import { mayHoldSeals, withoutSeals } from "./translation/seal.ts";
 
 /**
  * Reads a request body of any of the three languages: one scan for its members, one parse. Members that decide about
@@ -143,13 +142,6 @@ export function passedChanges({ json, stream }: GenerationRequest, target: HostT
   changes.set("model", JSON.stringify(target.model));
   if (target.stream !== stream) changes.set("stream", String(target.stream));
   return changes;
-}
-
-/** This host cannot read reasoning sealed in another language, so it is left out, and the client is told. */
-export function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges): void {
-  if (!mayHoldSeals(body)) return;
-  changes.set("messages", JSON.stringify(withoutSeals(json.messages)));
-  changes.omitted.push("reasoning");
 }
 
 /**

@@ -21,6 +21,7 @@ import { brokeDown } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 import { fitMessages } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
+import { putOpenRouterWords } from "./openrouter-words.ts";
 import { tokensWritten } from "./written.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
@@ -71,6 +72,7 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
       JSON.stringify({ ...asObject(request.json.stream_options), include_usage: true }),
     );
   } else if (target.quirks.noStreamOptions === true) changes.set("stream_options", null);
+  putOpenRouterWords(request, target, changes);
   nameCeiling(request, target, changes);
   if (target.quirks.coreFieldsOnly === true) leaveOutOpenAi(request, changes);
   passMessages(request, target, changes);

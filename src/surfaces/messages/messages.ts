@@ -1,19 +1,13 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
+import type { BodyChanges } from "../body-changes.ts";
 import { errorOf, fault, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
-import {
-  checkMessages,
-  invalid,
-  leaveOutSeals,
-  passedChanges,
-  readBody,
-  readCeiling,
-  toRequest,
-} from "../request.ts";
+import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { MessagesCollector } from "./collector.ts";
 import { MessagesJudge } from "./judge.ts";
@@ -67,6 +61,13 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   if (target.maxOutputTokens !== null) changes.set("max_tokens", String(target.maxOutputTokens));
   leaveOutSeals(request, changes);
   return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
+}
+
+/** Thoughts that another language sealed are nothing to this host: what is left out is told. */
+function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges): void {
+  if (!mayHoldSeals(body)) return;
+  changes.set("messages", JSON.stringify(withoutSeals(json.messages)));
+  changes.omitted.push("reasoning");
 }
 
 function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {

@@ -1,0 +1,29 @@
+import type { BodyChanges } from "../body-changes.ts";
+import { asObject } from "../json.ts";
+import type { GenerationRequest, HostTarget } from "../surface.ts";
+
+/**
+ * Words of OpenRouter's, which clients made for it send to any model. `usage` is from when usage was not always reported, and
+ * refused by other hosts; OpenAI's refuse its `reasoning` and `include_reasoning` too, and name efforts instead.
+ */
+export function putOpenRouterWords(
+  { json }: GenerationRequest,
+  { quirks }: HostTarget,
+  changes: BodyChanges,
+): void {
+  if (asObject(json.usage) !== null) leaveOut("usage", changes);
+  if (quirks.maxCompletionTokens !== true) return;
+  if (json.include_reasoning !== undefined) leaveOut("include_reasoning", changes);
+  const wish = asObject(json.reasoning);
+  if (wish === null) return;
+  const effort = wish.enabled === false ? "none" : wish.effort;
+  if (typeof effort !== "string" || (json.reasoning_effort ?? null) !== null)
+    return leaveOut("reasoning", changes);
+  changes.set("reasoning", null);
+  changes.set("reasoning_effort", JSON.stringify(effort));
+}
+
+function leaveOut(name: string, changes: BodyChanges): void {
+  changes.set(name, null);
+  changes.omitted.push(name);
+}
