@@ -173,6 +173,8 @@ const randomSchema = (random: Random): Record<string, unknown> => ({
   properties: Object.fromEntries(
     some(random, 4, () => [randomName(random), { description: randomText(random) }]),
   ),
+  // An open one is closed on its way to Anthropic.
+  additionalProperties: false,
 });
 
 const texts = (random: Random): TextPart[] => Array.from({ length: 1 + random.below(2) }, () => text(random));

@@ -19,6 +19,7 @@ import { anthropicEffort, budgetOf } from "../translation/reasoning.ts";
 import { type Sampling, samplingFor } from "../translation/sampling.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
+import { withinLimits } from "./schema-limits.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -55,7 +56,7 @@ export function writeMessagesRequest(
     tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, saying)) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(conversation) : undefined,
     thinking: thinking ?? undefined,
-    output_config: writeOutputConfig(conversation, target, thinking !== null),
+    output_config: writeOutputConfig(conversation, target, thinking !== null, saying),
     metadata: user === null ? undefined : { user_id: user },
   });
 }
@@ -233,7 +234,7 @@ function writeTool(tool: Tool, saying: Saying): Json {
     name,
     description: description ?? undefined,
     // Anthropic insists on the type, which OpenAI lets clients leave out.
-    input_schema: { type: "object", ...parameters },
+    input_schema: { type: "object", ...(strict === true ? limited(parameters, saying) : parameters) },
     strict: strict === true ? true : undefined,
     cache_control: cache ?? undefined,
   });
@@ -311,11 +312,20 @@ function writeOutputConfig(
   { reasoning, format }: Conversation,
   { quirks }: HostTarget,
   thinking: boolean,
+  saying: Saying,
 ): Json | undefined {
   const effort = thinking && quirks.adaptiveThinking === true ? (reasoning?.effort ?? null) : null;
   const config = {
     ...(effort === null ? {} : { effort: anthropicEffort(effort) }),
-    ...(format?.kind === "json_schema" ? { format: { type: "json_schema", schema: format.schema } } : {}),
+    ...(format?.kind === "json_schema"
+      ? { format: { type: "json_schema", schema: limited(format.schema, saying) } }
+      : {}),
   };
   return Object.keys(config).length > 0 ? config : undefined;
+}
+
+function limited(given: Json, saying: Saying): Json {
+  const { schema, told } = withinLimits(given);
+  if (told) saying.omit("schema.bounds");
+  return schema;
 }

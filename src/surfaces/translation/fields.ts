@@ -194,6 +194,7 @@ export const NESTED = {
   "tools[].web_search": omit("the host does not have OpenAI's web search; the model answers without it"),
   "tools[].hints": omit("hints for how tools are offered and called; the tools are offered plainly"),
   "response_format.name": omit("only the schema is sent"),
+  "schema.bounds": omit("bounds that the host cannot enforce are told to the model in the description"),
   include: omit("details of tools that the host does not have"),
   "metadata.user_id": omit("longer than the 64 characters allowed there"),
   openai: omit("OpenAI's own fields, which this host refuses"),

@@ -19,6 +19,8 @@ export interface Said {
 }
 
 const SCHEMA = { type: "object" as const, properties: { city: { type: "string" } }, required: ["city"] };
+/** Anthropic insists that answers are closed; OpenAI does where it is strict. */
+const ANSWER = { ...SCHEMA, additionalProperties: false };
 const DESCRIPTION = "The weather in a city.";
 const TOOLS = {
   chat: [
@@ -413,17 +415,17 @@ export const SAID = {
     "chat.completions": {
       messages: weather.chat,
       max_tokens: 500,
-      response_format: { type: "json_schema", json_schema: { name: "answer", schema: SCHEMA, strict: true } },
+      response_format: { type: "json_schema", json_schema: { name: "answer", schema: ANSWER, strict: true } },
     },
     responses: {
       input: weather.responses,
       max_output_tokens: 500,
-      text: { format: { type: "json_schema", name: "answer", schema: SCHEMA, strict: true } },
+      text: { format: { type: "json_schema", name: "answer", schema: ANSWER, strict: true } },
     },
     messages: {
       messages: weather.messages,
       max_tokens: 500,
-      output_config: { format: { type: "json_schema", schema: SCHEMA } },
+      output_config: { format: { type: "json_schema", schema: ANSWER } },
     },
     answer: "json",
   },
