@@ -260,9 +260,10 @@ async function compareCount(
 ): Promise<Refusal | null> {
   const tokens = await prompt.text();
   if (tokens === null || tokens <= widest) return null;
+  // Agents know that they have to shorten a conversation by the words of Anthropic's host, and of OpenAI's.
   return refuse(
     "context_too_long",
-    `The prompt has ${tokens} tokens; ${id} takes at most ${widest}. Shorten it by ${tokens - widest} tokens or use a model with a larger context.`,
+    `The prompt is too long: ${tokens} tokens > ${widest} maximum. This model's maximum context length is ${widest} tokens (${id}): shorten the prompt by ${tokens - widest} tokens, or use a model with a larger context.`,
     { param: request.surface === "responses" ? "input" : "messages" },
   );
 }

@@ -64,7 +64,7 @@ function rejection({ stop, error }: Rejected, request: GenerationRequest): Refus
   if (error.contextTooLong) {
     return refuse(
       "context_too_long",
-      `The prompt has about ${request.promptEstimate} tokens; ${model.id} takes at most ${model.contextLength}. Shorten it or use a model with a larger context. The host says: ${error.message}`,
+      `The prompt is too long for ${model.id}: it has about ${request.promptEstimate} tokens, and this model's maximum context length is ${model.contextLength} tokens. Shorten it or use a model with a larger context. The host says: ${error.message}`,
       details,
     );
   }
@@ -140,11 +140,11 @@ export function notAKey(secret: string, dashboardUrl: string): Refusal {
   );
 }
 
-/** Unknown, revoked and expired keys have one answer. */
+/** Unknown, revoked and expired keys have one answer. LiteLLM knows a wrong key by OpenAI's words for it. */
 export const invalidKey = (dashboardUrl: string): Refusal =>
   refuse(
     "invalid_api_key",
-    `The API key is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
+    `Incorrect API key provided: it is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
   );
 
 /** A routing override where there is no choice: the Open Tier uses whatever free routes there are. */

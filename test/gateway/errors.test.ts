@@ -95,7 +95,7 @@ const ROWS: readonly Row[] = [
     code: "invalid_api_key",
     because: "unknown",
     cause: () => gateway.chat(`or-live-${"1".repeat(32)}`),
-    says: ["or-live-", "POST /v1/keys"],
+    says: ["or-live-", "POST /v1/keys", "Incorrect API key provided"],
   },
   {
     code: "invalid_api_key",
@@ -261,7 +261,7 @@ const ROWS: readonly Row[] = [
       gateway.chat((await gateway.key(1)).key, {
         messages: [{ role: "user", content: "word ".repeat(5_000) }],
       }),
-    says: [/\b50\d\d tokens/, "2000"],
+    says: [/prompt is too long: 50\d\d tokens > 2000/, "This model's maximum context length is 2000 tokens"],
   },
   {
     code: "context_too_long",
@@ -271,13 +271,13 @@ const ROWS: readonly Row[] = [
         model: "gateway/auto:broken",
         messages: [{ role: "user", content: "word ".repeat(5_000) }],
       }),
-    says: [/\b50\d\d tokens/, "test/broken takes at most 2000"],
+    says: [/\b50\d\d tokens/, "is 2000 tokens (test/broken)"],
   },
   {
     code: "context_too_long",
     because: "the host says so",
     cause: async () => gateway.chat((await gateway.key(1)).key, { model: "test/small" }),
-    says: ["maximum context length is 10"],
+    says: ["prompt is too long", "this model's maximum context length is", "maximum context length is 10"],
   },
   {
     code: "payload_too_large",
