@@ -63,11 +63,11 @@ function nodes(schema: Definition): Definition[] {
   return [schema, ...parts.flatMap(nodes)];
 }
 
-/** Members that the SDK computes and no host sends, though their types say that they are always there. */
-const COMPUTED: Record<string, readonly string[]> = { Response: ["output_text"] };
+/** Members that the SDK computes, or that hosts leave out, though their types say that they are always there. */
+const ABSENT: Record<string, readonly string[]> = { Response: ["output_text"], TextBlock: ["citations"] };
 
 function exempt(definitions: Record<string, Definition>): void {
-  for (const [name, members] of Object.entries(COMPUTED)) {
+  for (const [name, members] of Object.entries(ABSENT)) {
     const definition = definitions[name];
     if (definition?.required === undefined) continue;
     definition.required = definition.required.filter((member) => !members.includes(member));
@@ -83,6 +83,9 @@ function widen(definitions: Record<string, Definition>): void {
   if (code !== undefined) delete code.enum;
   const reason = definitions["ChatCompletionChunk.Choice"]?.properties?.finish_reason;
   if (reason !== undefined) (reason.enum as unknown[]).push("error");
+  // OpenAI sends null, and OpenRouter's client insists on one or the other.
+  const fingerprint = definitions.ChatCompletion?.properties?.system_fingerprint;
+  if (fingerprint !== undefined) fingerprint.type = ["string", "null"];
 }
 
 /** Members that may be null may be absent; members that may be absent may be null. */

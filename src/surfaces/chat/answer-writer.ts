@@ -164,6 +164,8 @@ export function writeChatAnswer(answer: Answer, usage: Usage, asked: Asked): Jso
       },
     ],
     usage: writeChatUsage(usage),
+    // OpenRouter's client refuses an answer without it.
+    system_fingerprint: null,
   };
 }
 

@@ -46,7 +46,7 @@ export class MessagesWriter extends AnswerWriter {
     this.announced = false;
     if (block.kind === "refusal") this.refused = true;
     if (block.kind === "text" || block.kind === "refusal") {
-      this.announce({ type: "text", text: "", citations: null });
+      this.announce({ type: "text", text: "" });
     } else if (block.kind === "tool_call") {
       const { id, name } = block;
       this.announce({ type: "tool_use", id: toolId(id), name, input: {}, caller: { type: "direct" } });
@@ -195,7 +195,8 @@ function writeBlock({ block, text, seal }: AnswerBlock, hostFamily: string): Jso
   switch (block.kind) {
     case "text":
     case "refusal":
-      return [{ type: "text", text, citations: null }];
+      // Anthropic's answers have no `citations: null`, though its types do; Vercel's AI SDK refuses it.
+      return [{ type: "text", text }];
     case "reasoning":
       if (text !== "")
         return [{ type: "thinking", thinking: text, signature: signatureOf(seal, hostFamily) }];
