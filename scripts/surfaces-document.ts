@@ -40,11 +40,7 @@ with one text argument on hosts of \`chat.completions\` and \`messages\`, and co
 A \`chat.completions\` client that does not want to see reasoning (\`reasoning.exclude: true\`, or \`include_reasoning: false\`)
 gets neither reasoning nor its seals in a translated answer; the tokens are still in its usage, and charged. A host of
 \`chat.completions\` is sent both fields as they came, and decides for itself. OpenAI's, which refuses them, gets the effort alone.
-
-Hosts of \`chat.completions\` differ among themselves. A client's request passes as it came, except for words that the host is
-known to refuse (\`quirks\` in the [configuration](configuration.md)): \`max_tokens\` and \`max_completion_tokens\` become the one
-that it knows, \`developer\` becomes \`system\`, OpenRouter's \`reasoning\` becomes \`reasoning_effort\` at OpenAI's, and \`usage\`,
-\`store\`, \`metadata\`, \`user\` and the like are left out and named in \`x-gateway-omitted\`.
+\`usage\`, which OpenRouter's clients ask for, is left out: it is always reported.
 
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
 reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false. The tool runner of
