@@ -370,7 +370,7 @@ function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Se
     async reload() {
       const problem = await reload();
       if (problem === null) parts.onReloaded();
-      return { problem };
+      return { problem, needsRestart: inForce.needsRestart };
     },
     configInForce: () => configView(inForce.config, inForce.links),
     metrics: async () => prometheusText((await colleagues?.metrics()) ?? reporting.metrics.read()),
@@ -392,7 +392,12 @@ async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<st
   rooms.health.keep(catalog);
   rooms.slots.prepare(catalog.hosts.values());
   void rooms.freeRoutes.verify();
-  log("reloaded", { models: catalog.models.size, hosts: catalog.hosts.size });
+  const { needsRestart } = inForce;
+  log("reloaded", {
+    models: catalog.models.size,
+    hosts: catalog.hosts.size,
+    ...(needsRestart.length > 0 ? { needs_restart: needsRestart.join(", ") } : {}),
+  });
   return null;
 }
 

@@ -1,15 +1,18 @@
 import { type Config, type Links, linksOf } from "./config/config.ts";
 import type { FoundConfig } from "./config/find-config.ts";
 import type { FoundHosts } from "./config/found-hosts.ts";
+import { startOnlyChanges } from "./config/start-only.ts";
 import type { Settings } from "./generation/house.ts";
 import type { HttpSettings } from "./http/deps.ts";
 
 /** The configuration in force, and what the floors are told of it: worked out once, not for every request. */
 export class InForce {
+  private readonly started: Config;
   private url = "";
   private told: Told;
 
   constructor(private read: FoundConfig) {
+    this.started = read.config;
     this.told = toldOf(read.config, this.url);
   }
 
@@ -31,6 +34,11 @@ export class InForce {
 
   get http(): HttpSettings {
     return this.told.http;
+  }
+
+  /** Fields that the latest reload changed, and that will be in force after a restart. */
+  get needsRestart(): string[] {
+    return startOnlyChanges(this.started, this.config);
   }
 
   /** Once the port is open. Links are only read by requests, and none arrives before. */

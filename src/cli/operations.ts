@@ -163,8 +163,12 @@ async function lowBalances(client: Client, below: number, most: number, onPage: 
 
 /** A file with a mistake is refused whole; what the gateway says of it is the failure's message. */
 export async function reload(options: OperationOptions, place: Place): Promise<void> {
-  const done = await adminClient(options, place).post<{ reloaded: true }>("/admin/reload");
-  show(place, options.json, done, ["The configuration was read again and is in force."]);
+  const done = await adminClient(options, place).post<{
+    reloaded: true;
+    needs_restart: readonly string[];
+  }>("/admin/reload");
+  const waiting = done.needs_restart.map((field) => `\`${field}\` was changed, and needs a restart.`);
+  show(place, options.json, done, ["The configuration was read again and is in force.", ...waiting]);
 }
 
 export async function listHosts(options: OperationOptions, place: Place): Promise<void> {

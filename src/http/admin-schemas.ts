@@ -208,8 +208,11 @@ export const ADMIN = {
   reload: {
     ...admin,
     summary: "Reads the configuration file again",
-    details: "A file with a mistake is refused as a whole, and the old configuration stays in force.",
-    answers: { 200: answerOf({ reloaded: Type.Literal(true) }) },
+    details:
+      "A file with a mistake is refused as a whole, and the old configuration stays in force. `needs_restart` names the fields that were changed and are read only at start.",
+    answers: {
+      200: answerOf({ reloaded: Type.Literal(true), needs_restart: Type.Array(Type.String()) }),
+    },
   },
   metrics: {
     who: ["admin"],

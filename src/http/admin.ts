@@ -152,9 +152,9 @@ const booksView = (books: LedgerAudit) => ({
 const magnitude = (amount: bigint): bigint => (amount < 0n ? -amount : amount);
 
 async function reload(_: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const { problem } = await deps.reload();
+  const { problem, needsRestart } = await deps.reload();
   return problem === null
-    ? ok({ reloaded: true })
+    ? ok({ reloaded: true, needs_restart: needsRestart })
     : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
 }
 

@@ -54,7 +54,7 @@ export interface HttpDeps {
   /** False while draining or recovering. */
   ready(): boolean;
   /** Reads the configuration again; a problem is what a bad file is refused with. */
-  reload(): Promise<{ readonly problem: string | null }>;
+  reload(): Promise<{ readonly problem: string | null; readonly needsRestart: readonly string[] }>;
   /** The configuration in force as JSON, without any secret. */
   configInForce(): object;
   /** Prometheus text, of all workers. */

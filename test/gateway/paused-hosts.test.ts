@@ -28,7 +28,7 @@ describe("a host that the operator pauses", () => {
   let customer: Made;
   const pause = async (...hosts: string[]) => {
     gateway.folder.configure(configOf(first!, second!, hosts));
-    expect((await gateway.admin("/admin/reload", {})).json).toEqual({ reloaded: true });
+    expect((await gateway.admin("/admin/reload", {})).json).toEqual({ reloaded: true, needs_restart: [] });
   };
   const ask = (model: string) => gateway.chat(customer.key, { model, stream: true });
   const states = async () =>

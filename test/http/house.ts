@@ -191,7 +191,7 @@ export class TestHouse {
       usage: (of) => this.usage(of),
       apps: new AppBundle(),
       ready: () => this.ready,
-      reload: async () => ({ problem: this.reloadProblem }),
+      reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
       configInForce: () => ({ file: "gateway.yaml" }),
       metrics: async () => "gateway_up 1\n",
       onFault: (error, receipt) => this.faults.push({ error, receipt }),

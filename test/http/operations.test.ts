@@ -188,6 +188,7 @@ test("the audit shows the invariant, and its drift", async () => {
 test("a reload with a bad file names the problem and keeps the old one", async () => {
   expect((await house.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN })).json).toEqual({
     reloaded: true,
+    needs_restart: [],
   });
   house.reloadProblem = "gateway.yaml: `hosts` is missing";
   const { status, json } = await house.send("POST", "/admin/reload", { bearer: ADMIN_TOKEN });

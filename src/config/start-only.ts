@@ -1,0 +1,15 @@
+import type { Config } from "./config.ts";
+
+/** The fields that differ although only a start reads them, by their names in the file. */
+export function startOnlyChanges(started: Config, now: Config): string[] {
+  const before = startOnly(started);
+  const after = startOnly(now);
+  return Object.keys(before).filter((field) => before[field] !== after[field]);
+}
+
+const startOnly = ({ durability, store, workers }: Config): Record<string, unknown> => ({
+  durability,
+  journal: store.kind === "postgres" ? store.journal : "disk",
+  store: store.kind === "postgres" ? store.url : "sqlite",
+  workers,
+});
