@@ -81,6 +81,8 @@ export function journalOptions(
     onRecovered: (orphans) => {
       if (orphans > 0) log("recovered", { open_holds: orphans });
     },
+    onDamaged: ({ file, byte, linesBehind }) =>
+      log("journal damaged", { file, byte, lines_behind: linesBehind }),
     onFault: (error) => log("books", { error: String(error) }),
   };
 }

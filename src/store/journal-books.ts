@@ -6,7 +6,14 @@ import type { Clock, Timer } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
 import type { Disk } from "./disk.ts";
-import { DurableJournal, journalFiles, readJournal, spareFiles, type Unapplied } from "./journal.ts";
+import {
+  type Damage,
+  DurableJournal,
+  journalFiles,
+  readJournal,
+  spareFiles,
+  type Unapplied,
+} from "./journal.ts";
 
 /**
  * Journal and database together: a start replays the one into the other, and from then on the database follows the journal in
@@ -88,8 +95,9 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   }
 
   /** Books what the previous run had not booked, and ends every hold that it left open at its last checkpoint. */
-  protected async recover({ replay, unapplied }: ReadBack): Promise<void> {
-    const { writeOffTokens, recoveredBody, onRecovered } = this.options;
+  protected async recover({ replay, unapplied, damages }: ReadBack): Promise<void> {
+    const { writeOffTokens, recoveredBody, onRecovered, onDamaged } = this.options;
+    for (const damage of damages) onDamaged?.(damage);
     for (let from = 0; from < unapplied.length; from += RECOVERY_BATCH) {
       await this.bring(unapplied.slice(from, from + RECOVERY_BATCH));
     }
@@ -185,6 +193,7 @@ export interface JournalBooksOptions {
   /** Writes the receipt of a request whose process died. */
   readonly recoveredBody: (recovered: Recovered) => string;
   readonly onRecovered?: (orphans: number) => void;
+  readonly onDamaged?: (damage: Damage) => void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -206,6 +215,7 @@ const RECOVERY_BATCH = 2_000;
 export interface ReadBack {
   readonly replay: Replay;
   readonly unapplied: readonly Unapplied[];
+  readonly damages: readonly Damage[];
   readonly nextFile: number;
 }
 
@@ -216,12 +226,13 @@ export interface ReadBack {
 export function readBack(disk: Disk, reached: ReadonlyMap<number, number>): ReadBack {
   const replay = new Replay();
   const unapplied: Unapplied[] = [];
-  for (const { record, file, bytes } of readJournal(disk)) {
+  const damages: Damage[] = [];
+  for (const { record, file, bytes } of readJournal(disk, (damage) => damages.push(damage))) {
     replay.add(record);
     if (record.kind === "terminal" && bytes > (reached.get(file) ?? 0)) {
       unapplied.push({ record, sequence: 0, file, bytes });
     }
   }
   const last = Math.max(0, ...journalFiles(disk), ...spareFiles(disk), ...reached.keys());
-  return { replay, unapplied, nextFile: last + 1 };
+  return { replay, unapplied, damages, nextFile: last + 1 };
 }

@@ -58,18 +58,36 @@ function writeHex(value: number, into: Uint8Array, at: number): void {
  */
 export function* readLines(bytes: Uint8Array, file: number): Generator<{ text: string; end: number }> {
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const salt = saltOf(file);
   for (let start = 0; ; ) {
     const end = content.indexOf(LF, start);
-    if (end === -1) return;
+    if (end === -1 || saltOfLine(content, start, end, file) === null) return;
     const textStart = start + CRC_LENGTH + 1;
-    const crc = Bun.hash.crc32(content.subarray(textStart, end));
-    const check = content.toString("latin1", start, start + CRC_LENGTH);
-    // Lines had no salt while files were never used again, and a folder may be of that time.
-    if (check !== hex(crc ^ salt) && check !== hex(crc)) return;
     start = end + 1;
     yield { text: content.toString("utf8", textStart, end), end: start };
   }
+}
+
+/**
+ * How many lines of this file are whole behind `from`, where reading stopped. They are not read: they may be of a write that
+ * was taken back.
+ */
+export function linesBehind(bytes: Uint8Array, from: number, file: number): number {
+  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  let lines = 0;
+  for (let start = from, end = content.indexOf(LF, from); end !== -1; end = content.indexOf(LF, start)) {
+    // What a former use of the file left behind has another salt, or none.
+    if (saltOfLine(content, start, end, file) === "own") lines += 1;
+    start = end + 1;
+  }
+  return lines;
+}
+
+/** Lines had no salt while files were never used again, and a folder may be of that time. Null: the line is not whole. */
+function saltOfLine(content: Buffer, start: number, end: number, file: number): "own" | "none" | null {
+  const crc = Bun.hash.crc32(content.subarray(start + CRC_LENGTH + 1, end));
+  const check = content.toString("latin1", start, start + CRC_LENGTH);
+  if (check === hex(crc ^ saltOf(file))) return "own";
+  return check === hex(crc) ? "none" : null;
 }
 
 /** Different for every file, and never 0: multiplication by an odd number takes no two numbers to the same. */

@@ -3,7 +3,7 @@ import { type LedgerRecord, parseRecord, type TerminalRecord } from "../ledger/r
 import type { ReceiptId } from "../units/id.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { DurableWaiters } from "./durable-waiters.ts";
-import { JournalLines, readLines } from "./journal-lines.ts";
+import { JournalLines, linesBehind, readLines } from "./journal-lines.ts";
 
 /**
  * The ledger's write-ahead journal: lines of `check json`, appended to numbered files. It exists because a request must
@@ -366,13 +366,35 @@ export const MAX_UNAPPLIED = 100_000;
 const RETRY_MS = 250;
 const RELAXED_SYNC_MS = 1_000;
 
-/** Every record in the journal's files, in order, with the place where it ends; stops at the first torn line of a file. */
-export function* readJournal(disk: Disk): Generator<{ record: LedgerRecord; file: number; bytes: number }> {
+/**
+ * Every record in the journal's files, in order, with the place where it ends; stops at the first torn line of a file, and tells
+ * of whole ones behind it.
+ */
+export function* readJournal(
+  disk: Disk,
+  onDamage: (damage: Damage) => void = () => {},
+): Generator<{ record: LedgerRecord; file: number; bytes: number }> {
   for (const file of journalFiles(disk)) {
-    for (const { text, end } of readLines(disk.read(fileName(file)), file)) {
+    const bytes = disk.read(fileName(file));
+    let read = 0;
+    for (const { text, end } of readLines(bytes, file)) {
+      read = end;
       yield { record: parseRecord(text), file, bytes: end };
     }
+    const lines = linesBehind(bytes, read, file);
+    if (lines > 0) onDamage({ file: fileName(file), byte: read, linesBehind: lines });
   }
+}
+
+/**
+ * A line that is torn although lines behind it are whole. Power that goes in the middle of a write can leave that, before
+ * anything of the write is acknowledged; otherwise the disk has changed what it had confirmed.
+ */
+export interface Damage {
+  readonly file: string;
+  /** Where the torn line begins. */
+  readonly byte: number;
+  readonly linesBehind: number;
 }
 
 /** Numbers of the journal's files, ascending. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
 import type { Disk } from "../../src/store/disk.ts";
 import {
+  type Damage,
   DurableJournal,
   journalFiles,
   MAX_UNAPPLIED,
@@ -272,9 +273,20 @@ test("a line that was altered on the disk is not believed, and neither is what f
   const file = disk.open("journal-00000001.log");
   const text = Buffer.from(disk.read("journal-00000001.log"));
   const at = text.indexOf("rcpt_b");
+  const damages: Damage[] = [];
+  expect([...readJournal(disk, (damage) => damages.push(damage))]).toHaveLength(3);
+  expect(damages).toEqual([]);
   file.write(Buffer.from("rcpt_X"), at);
   file.sync(1);
   expect(receiptsOn(disk)).toEqual(["rcpt_a"]);
+  // Told, because a whole line is behind it; where it begins is where the first one ends.
+  expect([...readJournal(disk, (damage) => damages.push(damage))]).toHaveLength(1);
+  const byte = text.indexOf("\n") + 1;
+  expect(damages).toEqual([{ file: "journal-00000001.log", byte, linesBehind: 1 }]);
+  // What a former use of a file left behind is no damage.
+  disk.open("journal-00000002.log", "journal-00000001.log");
+  expect([...readJournal(disk, (damage) => damages.push(damage))]).toEqual([]);
+  expect(damages).toHaveLength(1);
 });
 
 test("records are read back with the places where they end, in any script and of any size", async () => {
