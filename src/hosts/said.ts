@@ -31,15 +31,24 @@ export function sayTo(
     maxOutputTokens: ceilingFor(request, model, wording),
     defaultMaxOutputTokens: Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens),
   };
-  const [first, ...others] = languages(route.host.speaks, hostSurface, request, target.quirks);
-  const preferred = sayIn(first!, request, target, wording);
+  const { speaks } = route.host;
+  // Chat comes last where the host is known not to take the request there.
+  const avoidsChat = quirks.noChat === true || (quirks.noChatTools === true && mayThinkWithTools(request));
+  const first = avoidsChat && hostSurface === CHAT ? (speaks.find(isNotChat) ?? CHAT) : hostSurface;
+  const preferred = sayIn(first, request, target, wording);
   if (!refused(preferred)) return preferred;
-  for (const spoken of others) {
+  const others = speaks.filter((spoken) => spoken !== first);
+  for (const spoken of avoidsChat ? chatLast(others) : others) {
     const said = sayIn(spoken, request, target, wording);
     if (!refused(said)) return said;
   }
   return preferred;
 }
+
+const CHAT = "chat.completions";
+const isNotChat = (spoken: SurfaceName): boolean => spoken !== CHAT;
+const chatLast = (spoken: readonly SurfaceName[]): readonly SurfaceName[] =>
+  spoken.includes(CHAT) ? [...spoken.filter(isNotChat), CHAT] : spoken;
 
 /**
  * A client may name more than the model writes, as agents do with one number for all models. Hosts refuse that (“max_tokens is
@@ -48,19 +57,6 @@ export function sayTo(
 function ceilingFor({ maxOutputTokens }: GenerationRequest, model: Model, wording: Wording): number | null {
   const isTooHigh = maxOutputTokens !== null && maxOutputTokens > model.maxOutputTokens;
   return isTooHigh ? model.maxOutputTokens : wording.outputCeiling;
-}
-
-/** The preferred one first; chat last, where the host is known not to take the request there. */
-function languages(
-  speaks: readonly SurfaceName[],
-  preferred: SurfaceName,
-  request: GenerationRequest,
-  quirks: Quirks,
-): readonly SurfaceName[] {
-  const inOrder = [preferred, ...speaks.filter((spoken) => spoken !== preferred)];
-  if (quirks.noChat !== true && !(quirks.noChatTools === true && mayThinkWithTools(request))) return inOrder;
-  const others = inOrder.filter((spoken) => spoken !== "chat.completions");
-  return others.length === inOrder.length ? inOrder : [...others, "chat.completions"];
 }
 
 /**

@@ -19,7 +19,7 @@ import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
-import { fitMessages } from "./host-messages.ts";
+import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords } from "./openrouter-words.ts";
 import { tokensWritten } from "./written.ts";
@@ -87,9 +87,14 @@ function nameCeiling({ json }: GenerationRequest, target: HostTarget, changes: B
   const { quirks, maxOutputTokens } = target;
   const most = maxOutputTokens ?? Number.POSITIVE_INFINITY;
   if (!(quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true)) {
-    const named = CEILINGS.filter((name) => typeof json[name] === "number");
-    for (const name of named) if ((json[name] as number) > most) changes.set(name, String(most));
-    if (named.length === 0 && maxOutputTokens !== null) changes.set("max_tokens", String(most));
+    let isNamed = false;
+    for (const name of CEILINGS) {
+      const named = json[name];
+      if (typeof named !== "number") continue;
+      isNamed = true;
+      if (named > most) changes.set(name, String(most));
+    }
+    if (!isNamed && maxOutputTokens !== null) changes.set("max_tokens", String(most));
     return;
   }
   const [known, other] =
@@ -132,6 +137,7 @@ const OPENAI_ONLY = [
 /** Without seals that another language made, and as strict hosts take them. */
 function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget, changes: BodyChanges): void {
   const sealed = mayHoldSeals(body);
+  if (!sealed && !isStrict(quirks)) return;
   const messages = (sealed ? withoutSeals(json.messages) : json.messages) as Record<string, unknown>[];
   const { messages: fitted, changed, lostThoughts } = fitMessages(messages, quirks);
   if (sealed || changed) changes.set("messages", JSON.stringify(fitted));

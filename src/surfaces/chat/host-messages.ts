@@ -9,7 +9,6 @@ type Json = Readonly<Record<string, unknown>>;
  * “property 'reasoning_content' is unsupported”, DeepSeek: “unknown variant `developer`”).
  */
 export function fitMessages(messages: readonly Json[], quirks: Quirks): Fitted {
-  if (!isStrict(quirks)) return { messages, changed: false, lostThoughts: false };
   const fitting = new Fitting(quirks);
   let changed = false;
   const fitted = messages.map((message) => {
@@ -27,7 +26,11 @@ export interface Fitted {
   readonly lostThoughts: boolean;
 }
 
-const isStrict = (quirks: Quirks): boolean => STRICT.some((quirk) => quirks[quirk] === true);
+/** Whether the host's chat takes less than OpenAI's. */
+export function isStrict(quirks: Quirks): boolean {
+  for (const quirk of STRICT) if (quirks[quirk] === true) return true;
+  return false;
+}
 
 const STRICT = [
   "coreFieldsOnly",
