@@ -49,7 +49,7 @@ describeOnPostgres("while PostgreSQL is away", (cluster) => {
       const { status, headers, json } = await gateway.send(method, path, options());
       expect(status).toBe(500);
       expect(json.error.code).toBe("internal_error");
-      expect(json.error.message).toContain("Retry after a few seconds");
+      expect(json.error.message).toContain("Retry in 5 s");
       expect(headers.get("retry-after")).toBe("5");
       expect(gateway.logged.filter((line) => line.includes('"fault"'))).toEqual([]);
     });
