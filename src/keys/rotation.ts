@@ -17,15 +17,15 @@ import { granted, type KeyWish, loosens } from "./wish.ts";
  * Specification, "States and transitions".
  */
 export async function rotate(desk: KeyDesk, named: KeyId, by: Actor): Promise<Rotated | Refusal> {
-  if (by !== "recovery") return replace(desk, named, by);
-  let outcome: Rotated | Refusal;
-  let tries = 0;
-  do {
+  let id = named;
+  for (let tries = 0; ; tries++) {
+    const outcome = await replace(desk, id, by);
+    if (!refused(outcome) || by !== "recovery" || tries === MAX_RACES) return outcome;
+    // The thief may have rotated it, and may do so once more before the next try.
     const successor = await desk.store.activeSuccessor(named);
-    outcome = await replace(desk, successor?.id ?? named, by);
-    // The thief may have rotated it once more in between.
-  } while (refused(outcome) && ++tries < MAX_RACES && (await desk.store.activeSuccessor(named)) !== null);
-  return outcome;
+    if (successor === null) return outcome;
+    id = successor.id;
+  }
 }
 
 /** Rotations of a thief that an owner's may meet, each just before it. */
