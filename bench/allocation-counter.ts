@@ -1,6 +1,7 @@
 /**
- * Loaded into a process before its own code (bench/allocations): writes what is on its heap, by type, into a file. SIGUSR2
- * collects first; SIGUSR1 does not, so that what was allocated since is counted although nobody holds it any more.
+ * Loaded into a process before its own code (bench/allocations): writes what is on its heap, by type, into a
+ * file. SIGUSR2 collects first; SIGUSR1 does not, so that what was allocated since is counted although nobody
+ * holds it any more.
  */
 
 import { fullGC, heapStats } from "bun:jsc";

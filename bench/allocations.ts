@@ -1,7 +1,8 @@
 /**
- * What the gateway allocates on the JavaScript heap for a request, and for an event of a stream of 64 deltas with
- * the stream's opening and end, by type, beside the bare proxy: the figure of cost that no noise touches. Each object is paid
- * for three times: made, swept away, and in the processor's caches, out of which it pushes what the next request needs.
+ * What the gateway allocates on the JavaScript heap for a request, and for an event of a stream of 64 deltas
+ * with the stream's opening and end, by type, beside the bare proxy: the figure of cost that no noise
+ * touches. Each object is paid for three times: made, swept away, and in the processor's caches, out of which
+ * it pushes what the next request needs.
  *
  *     bun run bench allocations
  */

@@ -1,7 +1,7 @@
 /**
- * The least that a proxy on Bun does: `Bun.serve` in front, our transport behind, and nothing in between but bytes. No keys,
- * ledger, limits or receipts. What the gateway costs above it is the gateway's own; what it costs itself is Bun's.
- * Prints its port.
+ * The least that a proxy on Bun does: `Bun.serve` in front, our transport behind, and nothing in between but
+ * bytes. No keys, ledger, limits or receipts. What the gateway costs above it is the gateway's own; what it
+ * costs itself is Bun's. Prints its port.
  *
  *     bun run bench/bare-proxy.ts <port of the host>
  */

@@ -1,6 +1,7 @@
 /**
- * How long a failing host costs: the time from its failure, as the host saw it happen, to the next host holding the whole
- * request. One process, so that one clock measures both; the hosts are real sockets that fail as real ones do.
+ * How long a failing host costs: the time from its failure, as the host saw it happen, to the next host
+ * holding the whole request. One process, so that one clock measures both; the hosts are real sockets that
+ * fail as real ones do.
  *
  *     bun run bench/failover.ts [--rounds 300]
  */

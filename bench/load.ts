@@ -1,6 +1,6 @@
 /**
- * A load generator on raw sockets: it only looks for the end of each answer, so that it is not what is measured. Its own
- * ceiling, against the bare host, is part of every report.
+ * A load generator on raw sockets: it only looks for the end of each answer, so that it is not what is
+ * measured. Its own ceiling, against the bare host, is part of every report.
  */
 import type { Socket } from "bun";
 

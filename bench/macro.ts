@@ -1,5 +1,6 @@
 /**
- * The short form of the peers' run: the gateway as a process beside the bare host and, where it is installed, nginx.
+ * The short form of the peers' run: the gateway as a process beside the bare host and, where it is installed,
+ * nginx.
  *
  *     bun run bench/macro.ts [--rounds 5] [--seconds 0.5] [--streams 400]
  */

@@ -1,7 +1,7 @@
 import { hashSecret } from "../src/units/secret-hash.ts";
 /**
- * The hot pieces, each beside a baseline that does the least that anything could, and each with its result checked: a
- * bench that computes the wrong thing is worthless however fast.
+ * The hot pieces, each beside a baseline that does the least that anything could, and each with its result
+ * checked: a bench that computes the wrong thing is worthless however fast.
  *
  *     bun run bench/micro.ts
  */
@@ -171,7 +171,8 @@ function rateWindow(): Piece {
 
 async function admission(): Promise<Piece> {
   let written = 0;
-  // The journal formats its records when it writes them; here each at once, so that its work is in the figure.
+  // The journal formats its records when it writes them; here each at once, so that its work is in the
+  // figure.
   const journal = {
     append: (record: LedgerRecord) => (written += formatRecord(record).length),
     withdraw: () => false,

@@ -1,8 +1,8 @@
 /**
- * The host behind every macro measurement: as little work as a host can do, on raw sockets, so that what is measured is
- * the gateway. POST …/chat/completions answers JSON, or with `"stream":true` a paced stream: a first token after
- * `firstMs`, then `deltas` of them every `everyMs`; a model called `paced-300-64-20` asks for that pace by its name.
- * Prints its port.
+ * The host behind every macro measurement: as little work as a host can do, on raw sockets, so that what is
+ * measured is the gateway. POST …/chat/completions answers JSON, or with `"stream":true` a paced stream: a
+ * first token after `firstMs`, then `deltas` of them every `everyMs`; a model called `paced-300-64-20` asks
+ * for that pace by its name. Prints its port.
  *
  *     bun run bench/mock-host.ts [firstMs] [deltas] [everyMs] [port]
  */

@@ -1,7 +1,8 @@
 /**
- * The gateway beside a bare host, two bare proxies and its peers: same host, same load, one run. Peers are installed, in
- * pinned versions, into a cache folder outside the repository (`BENCH_CACHE`); what this machine cannot have is left out
- * by name and with the reason. Two noisy cores: read ratios, and the CPU before the clock.
+ * The gateway beside a bare host, two bare proxies and its peers: same host, same load, one run. Peers are
+ * installed, in pinned versions, into a cache folder outside the repository (`BENCH_CACHE`); what this
+ * machine cannot have is left out by name and with the reason. Two noisy cores: read ratios, and the CPU
+ * before the clock.
  *
  *     bun run bench peers [--rounds 5] [--seconds 0.8] [--only nginx,gateway] [--streams 400]
  *         [--open 1000,8000] [--faults no] [--write bench/results]

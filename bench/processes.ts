@@ -1,4 +1,6 @@
-/** Real processes to measure: started, waited for, their CPU time and memory read from the kernel, stopped. */
+/**
+ * Real processes to measure: started, waited for, their CPU time and memory read from the kernel, stopped.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface Measured {

@@ -1,8 +1,8 @@
 /**
- * Whether anything became dearer: the hot pieces and the gateway as a process, each as a ratio to a baseline that is
- * measured turn by turn with it, held against the ratios in bench/reference.json. A figure fails when its best turn is above
- * the reference by more than its own turns differ, and by more than `SLACK`; and then only if it does so `TRIES` times,
- * because CI must not fail for what else the machine does.
+ * Whether anything became dearer: the hot pieces and the gateway as a process, each as a ratio to a baseline
+ * that is measured turn by turn with it, held against the ratios in bench/reference.json. A figure fails when
+ * its best turn is above the reference by more than its own turns differ, and by more than `SLACK`; and then
+ * only if it does so `TRIES` times, because CI must not fail for what else the machine does.
  *
  *     bun run bench regression           # compare
  *     bun run bench regression --write   # after a change that is meant to be dearer, or became cheaper
@@ -53,7 +53,10 @@ function bestAndMiddle(turns: readonly number[]): { readonly best: number; reado
 const SLACK = 0.3;
 const TRIES = 3;
 
-/** Each piece in turn with the yardstick: parsing the data of one event, which is real work of a steady length. */
+/**
+ * Each piece in turn with the yardstick: parsing the data of one event, which is real work of a steady
+ * length.
+ */
 export async function microFigures(turns: number, batchMs: number): Promise<Figure[]> {
   const all = await pieces();
   const yardstick = all.find(({ name }) => name.includes("JSON.parse of its data"))!.baseline;
@@ -83,9 +86,9 @@ function nsPerCall(call: () => unknown, forMs: number): number {
 const BATCH = 512;
 
 /**
- * CPU a request and an event: the gateway's ÷ that of the bare proxy on Bun, and the proxy's, which is the transport's, ÷ the bare
- * host's. Who else uses the machine takes caches away, from which what needs more of them suffers more: against the bare host,
- * the gateway's request was 8.4 on one day and 13 on another.
+ * CPU a request and an event: the gateway's ÷ that of the bare proxy on Bun, and the proxy's, which is the
+ * transport's, ÷ the bare host's. Who else uses the machine takes caches away, from which what needs more of
+ * them suffers more: against the bare host, the gateway's request was 8.4 on one day and 13 on another.
  */
 export async function macroFigures(turns: number, seconds: number, streams: number): Promise<Figure[]> {
   const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);

@@ -1,6 +1,6 @@
 /**
- * `bun run bench [micro|translation|failover|macro|neighbour|transport|scaling|workers|peers|regression]`: one suite, or all
- * but the last four, which are asked for by name. Each is described at the top of its file.
+ * `bun run bench [micro|translation|failover|macro|neighbour|transport|scaling|workers|peers|regression]`:
+ * one suite, or all but the last four, which are asked for by name. Each is described at the top of its file.
  */
 const SUITES = [
   "micro",

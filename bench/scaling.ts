@@ -1,7 +1,8 @@
 /**
- * Several gateways on one PostgreSQL: what a request costs there beside SQLite in the same run, with a journal on disk and
- * without, how much is asked of PostgreSQL, and how long a revoke takes over three nodes. The load generator, the host and
- * PostgreSQL share the machine with what is measured. (Two workers beside one: workers.ts.)
+ * Several gateways on one PostgreSQL: what a request costs there beside SQLite in the same run, with a
+ * journal on disk and without, how much is asked of PostgreSQL, and how long a revoke takes over three nodes.
+ * The load generator, the host and PostgreSQL share the machine with what is measured. (Two workers beside
+ * one: workers.ts.)
  *
  *     bun run bench/scaling.ts [--rounds 5] [--seconds 2] [--per-second 1000] [--revokes 100] [--stream yes]
  */

@@ -1,6 +1,7 @@
 /**
- * What durability costs: requests admitted and settled at a steady rate on a real disk, the way they are in production, with
- * the database following. Reported: how long a last frame waits for its settlement, and how late the event loop runs.
+ * What durability costs: requests admitted and settled at a steady rate on a real disk, the way they are in
+ * production, with the database following. Reported: how long a last frame waits for its settlement, and how
+ * late the event loop runs.
  *
  *     bun run bench/settle.ts [--rate 2000] [--seconds 10] [--folder /path]
  */
@@ -139,7 +140,10 @@ const WANT: Omit<Want, "receipt" | "at"> = {
   about: { surface: "chat.completions", model: "bench/model", stream: true },
 };
 
-/** How late the loop is for something that is due every 5 ms: sampled by time, so that long turns weigh as they should. */
+/**
+ * How late the loop is for something that is due every 5 ms: sampled by time, so that long turns weigh as
+ * they should.
+ */
 function watchLoop(): { stop(): number[] } {
   const lags: number[] = [];
   let dueMs = performance.now() + SAMPLE_MS;

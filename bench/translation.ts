@@ -1,6 +1,7 @@
 /**
- * What translation costs beside passing through: CPU per event of a stream of 1,000 deltas, fed one event at a time as hosts
- * send them, for each of the nine pairings. Each is checked to end properly with all of its text.
+ * What translation costs beside passing through: CPU per event of a stream of 1,000 deltas, fed one event at
+ * a time as hosts send them, for each of the nine pairings. Each is checked to end properly with all of its
+ * text.
  *
  *     bun run bench translation
  */

@@ -1,6 +1,6 @@
 /**
- * The host that bench/transport.ts measures against, in a process of its own: POST /json is answered with a small JSON
- * body, POST /sse?events=N&everyMs=M with a paced stream. Prints its port.
+ * The host that bench/transport.ts measures against, in a process of its own: POST /json is answered with a
+ * small JSON body, POST /sse?events=N&everyMs=M with a paced stream. Prints its port.
  */
 const BODY = JSON.stringify({
   id: "chatcmpl-bench",

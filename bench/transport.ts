@@ -1,6 +1,7 @@
 /**
- * What a call to a host costs this process: CPU µs for a small POST, and for each event of paced streams. Ours beside
- * `fetch`, and beside two floors that only count bytes: a bare Bun socket and a node:net one, which parse nothing.
+ * What a call to a host costs this process: CPU µs for a small POST, and for each event of paced streams.
+ * Ours beside `fetch`, and beside two floors that only count bytes: a bare Bun socket and a node:net one,
+ * which parse nothing.
  *
  *     bun run bench/transport.ts
  *
@@ -35,7 +36,8 @@ export async function benchTransport(load: TransportLoad): Promise<TransportCost
     const port = Number(await firstLine(mock.stdout));
     const clients = [ours(port), fetching(port), bareSocket(port), nodeSocket(port)];
     const best = clients.map(({ name: client }) => ({ client, usPerPost: Infinity, usPerEvent: Infinity }));
-    // Rounds by turns, the best of each client: what another process does to this machine then meets them all alike.
+    // Rounds by turns, the best of each client: what another process does to this machine then meets them all
+    // alike.
     for (let round = 0; round < load.rounds; round++) {
       for (const [n, client] of clients.entries()) {
         const cost = best[n]!;

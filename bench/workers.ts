@@ -1,8 +1,9 @@
 /**
- * What a request costs with two workers beside one process, the load generator counted: at a fixed rate, where two have half
- * as much to do at each turn of their loops, and as fast as the machine goes. Beside them, two gateways that share nothing
- * at all (SQLite, half of the keys each) show what any two processes cost on this machine. Each arrangement is warm
- * before it is measured, they take turns, and ratios are those of the same round.
+ * What a request costs with two workers beside one process, the load generator counted: at a fixed rate,
+ * where two have half as much to do at each turn of their loops, and as fast as the machine goes. Beside
+ * them, two gateways that share nothing at all (SQLite, half of the keys each) show what any two processes
+ * cost on this machine. Each arrangement is warm before it is measured, they take turns, and ratios are those
+ * of the same round.
  *
  *     bun run bench workers [--rounds 9] [--seconds 1.5] [--warm 15] [--per-second 1000]
  */

@@ -133,7 +133,8 @@ export async function openPostgresBooks(
     async close() {
       stopTending();
       stopClosing();
-      // The epoch of a node that could not ship everything stays open: its next life ships the rest and closes it.
+      // The epoch of a node that could not ship everything stays open: its next life ships the rest and
+      // closes it.
       if (await books.close()) await node.leave().catch((error) => log("lease", { error: String(error) }));
       else await node.stop();
       usage.stop();

@@ -25,7 +25,10 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   books.follow(ledger);
   const keys = new SqliteKeyStore(db, clock);
   const usage = new UsageReader(folder.databasePath);
-  /** Receipts are read, and added up, once they are all there; on a database that refuses them, those that are. */
+  /**
+   * Receipts are read, and added up, once they are all there; on a database that refuses them, those that
+   * are.
+   */
   const booked = async () => {
     await books.journal.flushed();
     await books.catchUp().catch(onFault);
@@ -76,5 +79,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   };
 }
 
-/** Whoever else writes is waited for this long, because all streams wait too; then the ends stay in the journal a little longer. */
+/**
+ * Whoever else writes is waited for this long, because all streams wait too; then the ends stay in the
+ * journal a little longer.
+ */
 const BOOKS_WAIT_MS = 20;

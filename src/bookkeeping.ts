@@ -31,11 +31,17 @@ export interface Bookkeeping extends ReceiptReader {
   balance(id: BalanceId): Promise<BalanceView>;
   /** Spent by everybody, and held by this process. */
   use(id: CounterId): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
-  /** Durable, once for each idempotency key; resolves with what was credited under it, now or before; null as `LedgerStore.credit`. */
+  /**
+   * Durable, once for each idempotency key; resolves with what was credited under it, now or before; null as
+   * `LedgerStore.credit`.
+   */
   credit(credit: Credit): Promise<Credit | null>;
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   usage(of: UsageScope): Promise<UsageSums | null>;
-  /** Deletes a slice of the receipts from before then, and keeps their sums; returns how many went, none at the end. */
+  /**
+   * Deletes a slice of the receipts from before then, and keeps their sums; returns how many went, none at
+   * the end.
+   */
   fold(before: EpochMs): Promise<number>;
   /** The sums recomputed; and what memory says otherwise. */
   audit(): Promise<StoreAudit>;

@@ -1,9 +1,9 @@
 import type { ContractAnswer, ContractSignatures } from "./accounts/wallet.ts";
 
 /**
- * Asks chains at the configured addresses, one for each chain, whether a contract takes a signature for its own: EIP-1271.
- * Contracts that are not deployed yet (EIP-6492) are not asked: the node would run calls that the signer chose first.
- * `rpc` answers anew after a reload.
+ * Asks chains at the configured addresses, one for each chain, whether a contract takes a signature for its
+ * own: EIP-1271. Contracts that are not deployed yet (EIP-6492) are not asked: the node would run calls that
+ * the signer chose first. `rpc` answers anew after a reload.
  */
 export function contractSignatures(rpc: () => ReadonlyMap<number, string>): ContractSignatures {
   return {

@@ -4,15 +4,19 @@ import type { CountAllowance } from "./limits/count-allowance.ts";
 import { SURFACES } from "./surfaces/surfaces.ts";
 
 /**
- * Exact counts of prompts, in a thread of its own: tokenizing a long prompt takes longer than any stream should wait. The
- * thread starts with the first count and is bounded: beyond so many prompts waiting, the caller stays with the bound.
+ * Exact counts of prompts, in a thread of its own: tokenizing a long prompt takes longer than any stream
+ * should wait. The thread starts with the first count and is bounded: beyond so many prompts waiting, the
+ * caller stays with the bound.
  */
 export class Counting {
   private thread: Worker | null = null;
   private readonly waiting = new Map<number, (tokens: number | null) => void>();
   private asked = 0;
 
-  /** Of a request body; null when it cannot be told: too much is waiting, the thread fails, a file may be of any size. */
+  /**
+   * Of a request body; null when it cannot be told: too much is waiting, the thread fails, a file may be of
+   * any size.
+   */
   count(counted: Counted, body: Uint8Array): Promise<number | null> {
     if (this.waiting.size >= MAX_WAITING) return Promise.resolve(null);
     const id = this.asked++;
@@ -61,8 +65,8 @@ export interface CountDesk {
 }
 
 /**
- * Input tokens of a Messages request, as Anthropic's endpoint for that counts them; estimated where the balance has had too
- * many counted, or too much is waiting.
+ * Input tokens of a Messages request, as Anthropic's endpoint for that counts them; estimated where the
+ * balance has had too many counted, or too much is waiting.
  */
 export async function countMessages(
   body: Uint8Array,

@@ -52,8 +52,8 @@ import { Colleagues } from "./workers/colleagues.ts";
 import type { Line } from "./workers/messages.ts";
 
 /**
- * Builds the whole gateway and opens its port. Everything that any floor needs from another is handed over here and
- * nowhere else.
+ * Builds the whole gateway and opens its port. Everything that any floor needs from another is handed over
+ * here and nowhere else.
  */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { env, cwd, log, clock = systemClock, random = systemRandom } = options;

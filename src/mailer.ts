@@ -9,8 +9,8 @@ import { type Clock, pause } from "./units/clock.ts";
 import type { RandomBytes } from "./units/random.ts";
 
 /**
- * Sends mails over SMTP if a server is configured. Otherwise writes them to files, for trying the gateway out or for
- * an operator who passes links on by hand. Posting a mail never waits for a mail server.
+ * Sends mails over SMTP if a server is configured. Otherwise writes them to files, for trying the gateway out
+ * or for an operator who passes links on by hand. Posting a mail never waits for a mail server.
  */
 export class Mailer {
   private smtp: { readonly config: SmtpConfig; readonly transport: Transporter } | null = null;

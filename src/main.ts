@@ -43,8 +43,9 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => vo
 // Whoever waits for this line may send a signal at once.
 console.log(serving.announcement);
 
-// `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process. When that is
-// killed, this one must not live on unseen, holding the port and the data folder; being crash-safe, it may end as abruptly.
+// `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process.
+// When that is killed, this one must not live on unseen, holding the port and the data folder; being
+// crash-safe, it may end as abruptly.
 const endAbruptly = () => process.kill(process.pid, "SIGKILL");
 if (worker !== undefined) {
   process.on("disconnect", endAbruptly);

@@ -7,10 +7,10 @@ import type { Clock, Timer } from "./units/clock.ts";
 import type { AccountId, BalanceId } from "./units/id.ts";
 
 /**
- * What a free request draws on: the allowance of the account, which all its keys share. Keys without an account cost
- * nothing to make, so their requests draw on the balance's allowance and on that of the network they come from. The
- * /48 of an IPv6 address holds 65,536 blocks and is often one subscriber's; sometimes it is an office's, so it has
- * more.
+ * What a free request draws on: the allowance of the account, which all its keys share. Keys without an
+ * account cost nothing to make, so their requests draw on the balance's allowance and on that of the network
+ * they come from. The /48 of an IPv6 address holds 65,536 blocks and is often one subscriber's; sometimes it
+ * is an office's, so it has more.
  */
 export function allowancesOf(
   { id, accountId }: { readonly id: BalanceId; readonly accountId: AccountId | null },
@@ -29,7 +29,8 @@ export function allowancesOf(
 const WIDE_BLOCK_SHARES = 16;
 
 /**
- * Addresses are never stored: the ledger knows a block by a pseudonym that only the holder of the secret can compute.
+ * Addresses are never stored: the ledger knows a block by a pseudonym that only the holder of the secret can
+ * compute.
  */
 export const pseudonyms =
   (secret: string) =>
@@ -39,9 +40,10 @@ export const pseudonyms =
 const PSEUDONYM_DIGITS = 24;
 
 /**
- * Keeps knowing which free routes are really free. Each is probed at start, after a reload and on a schedule; what it
- * serves at no charge meanwhile is as good as a probe. The first doubt (a failed request, a reported charge) takes it out
- * until a probe has succeeded again; those come ever more slowly, because hosts count them against their own free quota.
+ * Keeps knowing which free routes are really free. Each is probed at start, after a reload and on a schedule;
+ * what it serves at no charge meanwhile is as good as a probe. The first doubt (a failed request, a reported
+ * charge) takes it out until a probe has succeeded again; those come ever more slowly, because hosts count
+ * them against their own free quota.
  */
 export class FreeRoutes {
   private readonly watched = new Map<string, Watched>();
@@ -57,7 +59,10 @@ export class FreeRoutes {
     private readonly catalog: () => Catalog,
   ) {}
 
-  /** Probes every free route of the catalog now, and forgets those that are gone. Resolves when all were probed. */
+  /**
+   * Probes every free route of the catalog now, and forgets those that are gone. Resolves when all were
+   * probed.
+   */
   verify(): Promise<void> {
     const routes = new Map(freeRoutesOf(this.catalog()).map((route) => [nameOf(route), route]));
     for (const [name, { route }] of this.watched) {

@@ -5,8 +5,8 @@ import type { StoredReceipt } from "./store/ledger-store.ts";
 import type { BalanceId, ReceiptId } from "./units/id.ts";
 
 /**
- * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are not written
- * down. Of several workers, each remembers its own.
+ * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are
+ * not written down. Of several workers, each remembers its own.
  */
 export class Receipts implements ReceiptReader {
   readonly receipts: ReceiptReader["receipts"];

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { Glob } from "bun";
 
 /**
- * The house: imports point down, and rooms on one floor do not import each other (docs/architecture.md). `ledger` may see
- * nothing of `http`; a test that fails here means that something was put in the wrong room.
+ * The house: imports point down, and rooms on one floor do not import each other (docs/architecture.md).
+ * `ledger` may see nothing of `http`; a test that fails here means that something was put in the wrong room.
  */
 const FLOORS = [
   ["units"],

@@ -7,8 +7,8 @@ const WRAPPER = "1.6.3";
 const VERSION = "v1.3.9";
 
 /**
- * Its npm package is a wrapper that fetches the program from its maker's own site; a `bifrost-http` on the PATH is taken
- * first. Configuration as its documentation has it ("config.json", file-based mode).
+ * Its npm package is a wrapper that fetches the program from its maker's own site; a `bifrost-http` on the
+ * PATH is taken first. Configuration as its documentation has it ("config.json", file-based mode).
  */
 export const bifrost: Peer = {
   name: "Bifrost",

@@ -1,4 +1,6 @@
-/** What happens to a peer when things go wrong around it: it is killed, its host goes away, clients misbehave. */
+/**
+ * What happens to a peer when things go wrong around it: it is killed, its host goes away, clients misbehave.
+ */
 import { load, type Target } from "../load.ts";
 import { type Measured, start } from "../processes.ts";
 import { BODY_BYTES, type Installed, PACES, type Subject } from "./peer.ts";

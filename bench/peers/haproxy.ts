@@ -4,7 +4,10 @@ import { freePort, startQuiet } from "../processes.ts";
 import { filledOnce, run } from "./install.ts";
 import { BODY_BYTES, PATH, type Peer } from "./peer.ts";
 
-/** Debian's, with the libraries that only it needs, unpacked and not installed: nothing of the system is touched. */
+/**
+ * Debian's, with the libraries that only it needs, unpacked and not installed: nothing of the system is
+ * touched.
+ */
 const PACKAGES = ["haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1"];
 
 export const haproxy: Peer = {

@@ -19,7 +19,9 @@ export async function filledOnce(folder: string, fill: (draft: string) => Promis
   return folder;
 }
 
-/** @throws {Error} with the last complaint that it printed, when it fails or takes longer than ten minutes. */
+/**
+ * @throws {Error} with the last complaint that it printed, when it fails or takes longer than ten minutes.
+ */
 export async function run(command: string[], cwd: string, env: Record<string, string> = {}): Promise<string> {
   if (Bun.which(command[0]!) === null) throw new Error(`${command[0]} is not installed`);
   const child = Bun.spawn(command, {

@@ -5,7 +5,9 @@ import { PATH, type Peer } from "./peer.ts";
 
 const VERSION = "1.15.2";
 
-/** From 1.14 on, its dependency hands out the immutable headers of `fetch`, and every stream ends in a 500. */
+/**
+ * From 1.14 on, its dependency hands out the immutable headers of `fetch`, and every stream ends in a 500.
+ */
 const OVERRIDES = { "@hono/node-server": "1.13.8" };
 
 export const portkey: Peer = {

@@ -1,6 +1,6 @@
 /**
- * The measures that are repeated. Every round visits every peer, so that whatever else the machine does at the time falls
- * on all of them alike; what is reported is the median over rounds.
+ * The measures that are repeated. Every round visits every peer, so that whatever else the machine does at
+ * the time falls on all of them alike; what is reported is the median over rounds.
  */
 import { type Load, load, percentile, type Timings } from "../load.ts";
 import { PACES, type Subject } from "./peer.ts";
@@ -33,7 +33,10 @@ export class Rounds {
     this.#size = size;
   }
 
-  /** So that compilers have seen the load, and are done: what is measured is a process that has run for a while. */
+  /**
+   * So that compilers have seen the load, and are done: what is measured is a process that has run for a
+   * while.
+   */
   async warmUp(): Promise<void> {
     await this.#load("burst", false, { connections: 64, seconds: WARM_UP_SECONDS });
     await this.#load("burst", true, { connections: 64, seconds: WARM_UP_SECONDS / 2 });
@@ -128,7 +131,10 @@ export class Rounds {
   }
 }
 
-/** A just-in-time compiler works beside the first thousands of requests, and its CPU would be counted as theirs. */
+/**
+ * A just-in-time compiler works beside the first thousands of requests, and its CPU would be counted as
+ * theirs.
+ */
 const WARM_UP_SECONDS = 4;
 /** At 64 events each, as many as a compiler wants to see too. */
 const WARM_UP_STREAMS = 2;

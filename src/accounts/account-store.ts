@@ -8,9 +8,9 @@ import type { Email } from "./email.ts";
 import type { WalletMessage, WalletName } from "./wallet.ts";
 
 /**
- * Persists accounts. As with keys, a change is decided by a function that gets the current state and returns what to
- * write; the store runs it and writes its result in one atomic step, durable when the promise resolves. `decide` may
- * be run more than once and must have no side effects.
+ * Persists accounts. As with keys, a change is decided by a function that gets the current state and returns
+ * what to write; the store runs it and writes its result in one atomic step, durable when the promise
+ * resolves. `decide` may be run more than once and must have no side effects.
  */
 export interface AccountStore {
   /** The link or message that is asked about is used up by a change, and left as it was by a refusal. */

@@ -26,8 +26,9 @@ export interface Holdings {
 }
 
 /**
- * A balance that somebody with its key offered to an email address. It takes effect when whoever reads that mailbox
- * confirms it; until then the balance is accountless in every respect but one: it cannot be claimed again.
+ * A balance that somebody with its key offered to an email address. It takes effect when whoever reads that
+ * mailbox confirms it; until then the balance is accountless in every respect but one: it cannot be claimed
+ * again.
  */
 export interface Claim {
   readonly balanceId: BalanceId;

@@ -2,8 +2,9 @@ import type { EpochMs } from "../units/clock.ts";
 import type { Claim } from "./account.ts";
 
 /**
- * A claim waits this long for the owner of the address. It must end sometime: a claim for a mistyped address would block
- * its balance for ever, and one made for somebody else's address would lie in wait for their first sign-in.
+ * A claim waits this long for the owner of the address. It must end sometime: a claim for a mistyped address
+ * would block its balance for ever, and one made for somebody else's address would lie in wait for their
+ * first sign-in.
  */
 export const CLAIM_DAYS = 7;
 

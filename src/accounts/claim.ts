@@ -13,9 +13,10 @@ import { LINK_MINUTES, linkOf, MOST_LINKS, newcomer } from "./sign-in.ts";
 import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
 
 /**
- * Offers an accountless balance to an email address, and mails a link that signs in and takes it over. The holder of a key
- * proves nothing about the address, so the account behind it is not touched until its owner confirms: a stranger's claim
- * neither shares their Open Tier allowance nor shows in the answer that there is an account.
+ * Offers an accountless balance to an email address, and mails a link that signs in and takes it over. The
+ * holder of a key proves nothing about the address, so the account behind it is not touched until its owner
+ * confirms: a stranger's claim neither shares their Open Tier allowance nor shows in the answer that there is
+ * an account.
  */
 export async function claimByEmail(
   desk: AccountDesk,

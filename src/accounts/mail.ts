@@ -41,5 +41,8 @@ yours. Do not add credit to a balance that someone else holds a key to.
 `,
 });
 
-/** Behind the hash, so that neither a server on the way nor a scanner that opens links ever sends the token anywhere. */
+/**
+ * Behind the hash, so that neither a server on the way nor a scanner that opens links ever sends the token
+ * anywhere.
+ */
 const address = ({ dashboardUrl, token }: SignInLink): string => `${dashboardUrl}#signin=${token}`;

@@ -12,9 +12,9 @@ import { newLinkToken, newSession } from "./secret.ts";
 import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
 
 /**
- * Mails a link that signs in. Nothing here checks whether the address has an account, so neither the answer nor its
- * timing can reveal that. While five unused links are out for a mailbox, no more are sent: flooding a mailbox leaves
- * its owner with links that work.
+ * Mails a link that signs in. Nothing here checks whether the address has an account, so neither the answer
+ * nor its timing can reveal that. While five unused links are out for a mailbox, no more are sent: flooding a
+ * mailbox leaves its owner with links that work.
  */
 export async function requestLink(desk: AccountDesk, email: Email): Promise<void> {
   const token = newLinkToken(desk.random);
@@ -72,10 +72,10 @@ export const signOut = (desk: AccountDesk, session: SecretHash): Promise<void> =
 const SESSION_MS = 30 * 86_400_000;
 
 /**
- * Which claims a link takes over. A link mailed for a claim is that claim's; an ordinary one stands for the address alone.
- * It takes a claim over where somebody claimed and then signs in: at the first sign-in ever, where one claim waits that was
- * made within the last hour. All others wait for their owner's word, because anybody can claim a balance of theirs for
- * anybody's address: decision 8.
+ * Which claims a link takes over. A link mailed for a claim is that claim's; an ordinary one stands for the
+ * address alone. It takes a claim over where somebody claimed and then signs in: at the first sign-in ever,
+ * where one claim waits that was made within the last hour. All others wait for their owner's word, because
+ * anybody can claim a balance of theirs for anybody's address: decision 8.
  */
 function confirmedBy(link: Link, { account, claims }: Holdings, now: EpochMs): readonly BalanceId[] {
   if (account.suspended !== null) return [];

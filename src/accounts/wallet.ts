@@ -7,9 +7,9 @@ import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
 import type { AccountDesk } from "./desk.ts";
 
 /**
- * Signing in with a wallet: EIP-4361. The gateway writes the whole message and takes back only that message, byte for byte,
- * found by its hash. So the domain, the chain, the nonce and the expiry that were signed are the gateway's own, and nothing
- * has to be read out of a text that a stranger sent.
+ * Signing in with a wallet: EIP-4361. The gateway writes the whole message and takes back only that message,
+ * byte for byte, found by its hash. So the domain, the chain, the nonce and the expiry that were signed are
+ * the gateway's own, and nothing has to be read out of a text that a stranger sent.
  */
 export async function walletMessage(
   desk: AccountDesk,
@@ -76,12 +76,15 @@ export interface WalletMessage {
 type Address = `0x${string}`;
 
 /**
- * What an account knows its wallet by: the address of a key pair, which has one owner on every chain; or, for a contract,
- * `eip155:<chain>:<address>`, because whoever deploys to the same address on another chain may be somebody else.
+ * What an account knows its wallet by: the address of a key pair, which has one owner on every chain; or, for
+ * a contract, `eip155:<chain>:<address>`, because whoever deploys to the same address on another chain may be
+ * somebody else.
  */
 export type WalletName = string & { readonly __unit: "WalletName" };
 
-/** Checks a signature and names its wallet. Uses the message up only where a change later asks about its hash. */
+/**
+ * Checks a signature and names its wallet. Uses the message up only where a change later asks about its hash.
+ */
 export async function proveWallet(
   desk: AccountDesk,
   { message, signature }: SignedMessage,

@@ -15,7 +15,10 @@ export interface Host {
   readonly auth: "bearer" | "x-api-key";
   /** Sent with every request, lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What to do with a call whose client leaves, depending on how the host bills it: stop it, or read it to its end. */
+  /**
+   * What to do with a call whose client leaves, depending on how the host bills it: stop it, or read it to
+   * its end.
+   */
   readonly onDisconnect: "cancel" | "drain";
   readonly quirks: Quirks;
   /** The most requests that it is given at once; absent: the default in limits/host-slots. */
@@ -91,7 +94,10 @@ export interface Price {
 export interface Route {
   readonly host: Host;
   readonly model: string;
-  /** The route's own price, or the model's. Null when neither is known; then the route never serves paid requests. */
+  /**
+   * The route's own price, or the model's. Null when neither is known; then the route never serves paid
+   * requests.
+   */
   readonly price: Price | null;
   /** Used by the Open Tier only, and only while verified. */
   readonly free: boolean;

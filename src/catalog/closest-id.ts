@@ -2,13 +2,13 @@ import type { Catalog } from "./catalog.ts";
 import { AUTO_PREFIX, autoVariant, FREE_SUFFIX } from "./model-name.ts";
 
 /**
- * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs for
- * requests that are refused before any rate limit is looked at, so its cost is bounded: the wanted text is cut, and
- * the edit distance is computed inside a narrow band.
+ * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs
+ * for requests that are refused before any rate limit is looked at, so its cost is bounded: the wanted text
+ * is cut, and the edit distance is computed inside a narrow band.
  *
- * In order of confidence: the same name under another author (`gpt-4o` → `openai/gpt-4o`); the longest published name
- * that the wanted one continues (`gpt-4o-2024-08-06` → `openai/gpt-4o`); the fewest edits; the longest common
- * beginning.
+ * In order of confidence: the same name under another author (`gpt-4o` → `openai/gpt-4o`); the longest
+ * published name that the wanted one continues (`gpt-4o-2024-08-06` → `openai/gpt-4o`); the fewest edits; the
+ * longest common beginning.
  */
 export function closestId(wanted: string, ids: Iterable<string>): string | null {
   const sought = split(wanted.slice(0, WANTED_CHARACTERS_MAX));

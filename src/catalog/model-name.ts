@@ -1,6 +1,7 @@
 /**
- * What a request's `model` may be. Specification, "What the service does": ids are `<author>/<name>`, automatic routing is
- * `gateway/auto:<variant>`; contract §6: `gateway/auto:free` and `<author>/<name>:free` ask for the Open Tier.
+ * What a request's `model` may be. Specification, "What the service does": ids are `<author>/<name>`,
+ * automatic routing is `gateway/auto:<variant>`; contract §6: `gateway/auto:free` and `<author>/<name>:free`
+ * ask for the Open Tier.
  */
 const GATEWAY_AUTHOR = "gateway";
 export const AUTO_PREFIX = `${GATEWAY_AUTHOR}/auto:`;

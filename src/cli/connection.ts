@@ -3,7 +3,10 @@ import { join } from "node:path";
 import type { Place } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 
-/** How a running gateway is reached: flags, else the environment, else what the gateway itself uses by default. */
+/**
+ * How a running gateway is reached: flags, else the environment, else what the gateway itself uses by
+ * default.
+ */
 export interface ConnectionOptions {
   readonly url?: string | undefined;
   readonly adminToken?: string | undefined;

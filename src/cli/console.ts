@@ -11,7 +11,10 @@ export interface Place {
   readonly columns: number | null;
 }
 
-/** Results for people as text, or with `--json` for programs: one JSON document on stdout and nothing else there. */
+/**
+ * Results for people as text, or with `--json` for programs: one JSON document on stdout and nothing else
+ * there.
+ */
 export function show(place: Place, json: boolean, value: unknown, lines: readonly string[]): void {
   place.out(json ? `${JSON.stringify(value, null, 2)}\n` : lines.map((line) => `${line}\n`).join(""));
 }
@@ -49,7 +52,9 @@ export type Cell = string | number | null;
 
 const cellText = (cell: Cell): string => (cell === null ? "-" : printable(String(cell)));
 
-/** Names are whatever their owners wrote: no control character of theirs may reach the operator's terminal. */
+/**
+ * Names are whatever their owners wrote: no control character of theirs may reach the operator's terminal.
+ */
 export const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD");
 
 /** "1 model", "3 models". */

@@ -12,8 +12,9 @@ import { type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
 
 /**
- * Examines what a gateway needs on this machine and beyond: configuration, folder, disk, port, database and mail server where
- * they are configured, and that each host can be reached and takes its key. It changes nothing, and asks hosts for nothing that costs.
+ * Examines what a gateway needs on this machine and beyond: configuration, folder, disk, port, database and
+ * mail server where they are configured, and that each host can be reached and takes its key. It changes
+ * nothing, and asks hosts for nothing that costs.
  */
 export async function doctor({ json }: { readonly json: boolean }, place: Place): Promise<void> {
   const findings = await withProgress(place, (progress) => examine(place, progress));

@@ -4,9 +4,9 @@ import { messageOf, printable } from "./console.ts";
 import type { Finding } from "./finding.ts";
 
 /**
- * Whether a host can be reached and takes its key: asked for the list of its models, which costs nothing and which all
- * three languages' hosts have, or for what only a good key is told. Where the list comes, `models` that it does not name
- * are doubted: their rows may have a mistake in them.
+ * Whether a host can be reached and takes its key: asked for the list of its models, which costs nothing and
+ * which all three languages' hosts have, or for what only a good key is told. Where the list comes, `models`
+ * that it does not name are doubted: their rows may have a mistake in them.
  */
 export async function checkHost(
   host: Host,
@@ -33,7 +33,10 @@ export async function checkHost(
   }
 }
 
-/** Ids of a whole list, as all three languages' hosts have it; null where it is something else, or a page of it. */
+/**
+ * Ids of a whole list, as all three languages' hosts have it; null where it is something else, or a page of
+ * it.
+ */
 async function listIn(response: Response): Promise<ReadonlySet<string> | null> {
   if (!response.ok) {
     await response.body?.cancel();

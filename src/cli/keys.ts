@@ -14,7 +14,9 @@ import { withProgress } from "./progress.ts";
 
 export interface KeyOptions extends ConnectionOptions {
   readonly json: boolean;
-  /** The recovery secret of a balance, or a session: commands then act for its owner, and need no admin token. */
+  /**
+   * The recovery secret of a balance, or a session: commands then act for its owner, and need no admin token.
+   */
   readonly owner?: string | undefined;
 }
 
@@ -36,7 +38,10 @@ type NewKey = Key & {
   readonly recovery_url?: string;
 };
 
-/** Without an owner's credential: a balance without an account, with its first key; as the operator where that is who asks. */
+/**
+ * Without an owner's credential: a balance without an account, with its first key; as the operator where that
+ * is who asks.
+ */
 export async function createKey(options: KeyWishOptions, place: Place): Promise<void> {
   const owner = ownerOf(options, place);
   const url = gatewayUrl(options, place);

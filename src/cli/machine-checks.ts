@@ -63,7 +63,9 @@ export function checkAdminToken(token: string | undefined): Finding[] {
 
 const LEAST_TOKEN_LENGTH = 24;
 
-/** `running`: a gateway serves at the configured address, and most likely it is the one that holds the folder. */
+/**
+ * `running`: a gateway serves at the configured address, and most likely it is the one that holds the folder.
+ */
 export function checkFolder(path: string, running: boolean): Finding {
   const check = "data folder";
   try {
@@ -90,7 +92,10 @@ export function checkFolder(path: string, running: boolean): Finding {
   }
 }
 
-/** Each batch of requests waits for a sync of the disk before its first byte, so a slow one is felt by everybody. */
+/**
+ * Each batch of requests waits for a sync of the disk before its first byte, so a slow one is felt by
+ * everybody.
+ */
 export function checkDisk(path: string): Finding {
   const check = "disk";
   const folder = nearestFolder(resolve(path));

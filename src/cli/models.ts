@@ -18,8 +18,8 @@ export interface ImportOptions {
 }
 
 /**
- * Prints what the catalogue packages know of hosts as rows of a configuration file, for an operator who wants to decide
- * about models and prices by hand. Keys stay in the environment: a row names their variable.
+ * Prints what the catalogue packages know of hosts as rows of a configuration file, for an operator who wants
+ * to decide about models and prices by hand. Keys stay in the environment: a row names their variable.
  */
 export async function importModels(options: ImportOptions, place: Place): Promise<void> {
   const presets = chosenPresets(options.host, place.env);

@@ -1,6 +1,9 @@
 import { type Place, printable } from "./console.ts";
 
-/** Runs work that may take a while, with a bar on stderr where that is a terminal, and nothing at all where it is not. */
+/**
+ * Runs work that may take a while, with a bar on stderr where that is a terminal, and nothing at all where it
+ * is not.
+ */
 export async function withProgress<Result>(
   place: Pick<Place, "columns" | "err">,
   work: (progress: Progress) => Promise<Result>,
@@ -24,7 +27,10 @@ export type Progress = (done: number, total: number | null, doing: string) => vo
 const CLEAR_LINE = "\u001b[2K";
 const BAR_WIDTH = 24;
 
-/** `[######··················] 3/12 asking openai`, never wider than the terminal, which would wrap and not be cleared. */
+/**
+ * `[######··················] 3/12 asking openai`, never wider than the terminal, which would wrap and not be
+ * cleared.
+ */
 export function bar(done: number, total: number | null, doing: string, columns: number): string {
   const filled = total === null || total === 0 ? 0 : Math.round((BAR_WIDTH * Math.min(done, total)) / total);
   const drawn = `[${"#".repeat(filled)}${"·".repeat(BAR_WIDTH - filled)}]`;

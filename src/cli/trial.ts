@@ -18,8 +18,9 @@ export interface TrialOptions {
 }
 
 /**
- * Asks each model once at each host that it has a route to, in each language that the host is said to speak: whether a
- * customer would be served. No gateway has to run. The operator pays the hosts a few tokens for each.
+ * Asks each model once at each host that it has a route to, in each language that the host is said to speak:
+ * whether a customer would be served. No gateway has to run. The operator pays the hosts a few tokens for
+ * each.
  */
 export async function tryModels(ids: readonly string[], options: TrialOptions, place: Place): Promise<void> {
   const found = await readConfiguration(undefined, place);

@@ -33,8 +33,8 @@ export interface UsageOptions extends ConnectionOptions {
 }
 
 /**
- * What each key used of each model, added up from receipts to the nano-dollar, for bills: of one balance, or of all. Reads every
- * receipt from `until` back to `since`, the present month's unless named.
+ * What each key used of each model, added up from receipts to the nano-dollar, for bills: of one balance, or
+ * of all. Reads every receipt from `until` back to `since`, the present month's unless named.
  */
 export async function showUsage(
   balance: string | undefined,
@@ -110,8 +110,9 @@ async function addBalance(
 }
 
 /**
- * Receipts come in the order in which requests ended, the last one first. What began so long before `since` has behind it only
- * what began before `since` too; a recovered receipt was written by a later start and tells nothing of its neighbours.
+ * Receipts come in the order in which requests ended, the last one first. What began so long before `since`
+ * has behind it only what began before `since` too; a recovered receipt was written by a later start and
+ * tells nothing of its neighbours.
  */
 const LATE_MS = 86_400_000;
 

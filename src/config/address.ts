@@ -1,7 +1,10 @@
 import type { Path, Report } from "./problem.ts";
 import { describe } from "./validate.ts";
 
-/** Whatever is appended begins with a slash, so one at the end, with which `URL` prints an address, is dropped. */
+/**
+ * Whatever is appended begins with a slash, so one at the end, with which `URL` prints an address, is
+ * dropped.
+ */
 export function readAddress(text: string | undefined, path: Path, report: Report): string | null {
   if (text === undefined) return null;
   const url = URL.canParse(text) ? new URL(text) : null;

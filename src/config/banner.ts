@@ -54,7 +54,10 @@ function everywhere({ config, hostname }: BannerFacts): string[] {
   return [`${told}. Messages and links name localhost: set base_url to the address that clients use.`];
 }
 
-/** Shows the answer, the recovery secret in it, and sets KEY in the reader's shell, so that the next line can be pasted as it is. */
+/**
+ * Shows the answer, the recovery secret in it, and sets KEY in the reader's shell, so that the next line can
+ * be pasted as it is.
+ */
 const createKeyCommand = ({ baseUrl }: Links): string =>
   `MADE=$(curl -s -X POST ${baseUrl}/v1/keys); echo "$MADE"; KEY=$(echo "$MADE" | grep -oE 'or-live-[[:alnum:]]{32}' | head -n 1)`;
 

@@ -11,8 +11,9 @@ import {
 } from "./config.ts";
 
 /**
- * The configuration in force as its operator may read it: the members of the file, every default applied, and no secret.
- * Members are named one by one, so that one that is added later stays unseen until somebody decides that it may be shown.
+ * The configuration in force as its operator may read it: the members of the file, every default applied, and
+ * no secret. Members are named one by one, so that one that is added later stays unseen until somebody
+ * decides that it may be shown.
  */
 export function configView(config: Config, links: Links): object {
   const { catalog, generation, openTier, routing, setup } = config;

@@ -4,8 +4,8 @@ import type { HostOrder } from "../routing/stop.ts";
 import type { NanoUsd } from "../units/usd.ts";
 
 /**
- * What the operator decided, checked and complete: every default is applied, times are in milliseconds, money is in
- * nano-dollars. Immutable; a reload builds another one. Contract §2.
+ * What the operator decided, checked and complete: every default is applied, times are in milliseconds, money
+ * is in nano-dollars. Immutable; a reload builds another one. Contract §2.
  */
 export interface Config {
   /** The file it was read from; null when there was none. */
@@ -87,8 +87,8 @@ export const isDiskless = ({ store }: Pick<Config, "store">): boolean =>
   store.kind === "postgres" && store.journal === "postgres";
 
 /**
- * `strict`: acknowledged once on the disk. `relaxed`: acknowledged before that, and a power cut or a crash can lose the
- * last second.
+ * `strict`: acknowledged once on the disk. `relaxed`: acknowledged before that, and a power cut or a crash
+ * can lose the last second.
  */
 export type Durability = "strict" | "relaxed";
 
@@ -107,7 +107,10 @@ export interface Links {
   readonly statusUrl: string;
 }
 
-/** `listening` is the address that the server took, `http://HOST:PORT`: the base address where none is configured. */
+/**
+ * `listening` is the address that the server took, `http://HOST:PORT`: the base address where none is
+ * configured.
+ */
 export function linksOf(config: Config, listening: string): Links {
   const baseUrl = config.baseUrl ?? listening;
   return {

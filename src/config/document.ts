@@ -17,8 +17,8 @@ import { type ConfigProblem, formatPath, type Path } from "./problem.ts";
 const ALIASES_MAX = 100;
 
 /**
- * A configuration file as a tree that knows its places, so that every problem can point at a line. `${NAME}` is put in
- * after YAML is read: a secret may hold any character without changing what the file means.
+ * A configuration file as a tree that knows its places, so that every problem can point at a line. `${NAME}`
+ * is put in after YAML is read: a secret may hold any character without changing what the file means.
  */
 export class ConfigDocument {
   readonly problems: ConfigProblem[] = [];
@@ -82,7 +82,10 @@ export class ConfigDocument {
     });
   }
 
-  /** The place of a value, or of its key where that is wanted or the value fills lines; of the nearest parent when missing. */
+  /**
+   * The place of a value, or of its key where that is wanted or the value fills lines; of the nearest parent
+   * when missing.
+   */
   private offsetOf(path: Path, at: "key" | "value"): number {
     for (let length = path.length; length >= 0; length--) {
       const parent = this.document.getIn(path.slice(0, length - 1), true);

@@ -9,8 +9,8 @@ import { presentPresets } from "./presets.ts";
 import type { ConfigProblem } from "./problem.ts";
 
 /**
- * Finds the configuration and reads it: `GATEWAY_CONFIG`, else `gateway.yaml` in the working folder, else the built-in
- * defaults (contract §1). A reload is another call.
+ * Finds the configuration and reads it: `GATEWAY_CONFIG`, else `gateway.yaml` in the working folder, else the
+ * built-in defaults (contract §1). A reload is another call.
  */
 export async function findConfig(place: ConfigPlace): Promise<FoundConfig | ConfigProblem[]> {
   const { env, cwd } = place;
@@ -37,8 +37,8 @@ export interface FoundConfig {
 }
 
 /**
- * The catalogue packages cost 20 MB of memory and 20 ms: they are only loaded when the environment brings hosts whose models
- * the file does not list. Neither is Ollama asked otherwise.
+ * The catalogue packages cost 20 MB of memory and 20 ms: they are only loaded when the environment brings
+ * hosts whose models the file does not list. Neither is Ollama asked otherwise.
  */
 async function offer(place: ConfigPlace, modelsListed: boolean): Promise<FoundHosts> {
   const { env, now, simulatedUrl, fetch = globalThis.fetch } = place;

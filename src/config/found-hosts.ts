@@ -5,7 +5,8 @@ import { hostOf, type Preset, presentPresets, routeQuirks } from "./presets.ts";
 import { simulatedHost, simulatedModel } from "./simulated-model.ts";
 
 /**
- * What the gateway serves when the file lists neither hosts nor models: the environment's hosts and the simulated one.
+ * What the gateway serves when the file lists neither hosts nor models: the environment's hosts and the
+ * simulated one.
  */
 export interface FoundHosts {
   readonly simulatedUrl: string;
@@ -67,8 +68,8 @@ interface Served {
 }
 
 /**
- * One model, a route for each host that serves it, in the order of the presets. A host that takes shorter prompts than the
- * first one is left out: it would refuse what the catalog promises.
+ * One model, a route for each host that serves it, in the order of the presets. A host that takes shorter
+ * prompts than the first one is left out: it would refuse what the catalog promises.
  */
 function mergeModels(served: readonly Served[]): Map<string, Model> {
   const models = new Map<string, Model>();
@@ -96,8 +97,8 @@ function mergeModels(served: readonly Served[]): Map<string, Model> {
 const AUTO_CANDIDATES_MAX = 8;
 
 /**
- * `fast`: of each author's current models the cheapest, which is its small and quick one; cheapest first. `best`: of each
- * author's the dearest; dearest first. `free`: the simulated host.
+ * `fast`: of each author's current models the cheapest, which is its small and quick one; cheapest first.
+ * `best`: of each author's the dearest; dearest first. `free`: the simulated host.
  */
 function autoVariants(served: readonly Served[], echo: Model): Map<string, readonly string[]> {
   const known = served.flatMap(({ models }) => models);

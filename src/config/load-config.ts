@@ -7,8 +7,8 @@ import { readConfig } from "./read-config.ts";
 import { validate } from "./validate.ts";
 
 /**
- * A configuration file's text as a Config, or everything that is wrong with it, in the order of the file. References are
- * only checked once every value has the right form. `found` is what the environment offers.
+ * A configuration file's text as a Config, or everything that is wrong with it, in the order of the file.
+ * References are only checked once every value has the right form. `found` is what the environment offers.
  */
 export function loadConfig({ file, text, env, found }: ConfigSource): Config | ConfigProblem[] {
   const document = new ConfigDocument(file ?? "", text, env);

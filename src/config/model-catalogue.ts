@@ -13,9 +13,11 @@ import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 import { PRESETS, type Preset } from "./presets.ts";
 
 /**
- * What two npm packages know of a host's models (docs/decisions/0002-model-catalogue.md): prices and context lengths are
+ * What two npm packages know of a host's models (docs/decisions/0002-model-catalogue.md): prices and context
+ * lengths are
  * @pydantic/genai-prices', output ceilings and the list of text models are llm-zoo's. A model is only listed when its
- * price and its context length are known: what cannot be priced cannot be sold, and what cannot be bounded cannot be held.
+ * price and its context length are known: what cannot be priced cannot be sold, and what cannot be bounded
+ * cannot be held.
  */
 export interface KnownModel {
   /** `<author>/<name>`, the same whichever hosts are there. */
@@ -38,7 +40,10 @@ export function knownModels(preset: Preset, at: EpochMs): KnownModel[] {
   return [...byId.values()];
 }
 
-/** What a model costs at its author's or wherever else it is known by this name, with or without the author in front. */
+/**
+ * What a model costs at its author's or wherever else it is known by this name, with or without the author in
+ * front.
+ */
 export function knownPrice(model: string, at: EpochMs): Price | null {
   for (const name of [model, model.slice(model.lastIndexOf("/") + 1)]) {
     const match = calcPrice({}, name);
@@ -111,7 +116,9 @@ function authorsStep(model: ZooModel, at: EpochMs): number {
   return (match === null ? null : priceAt(match.model.prices, at))?.upToTokens ?? Infinity;
 }
 
-/** Whether the host knows the model under exactly this name; other rules describe families or dated copies. */
+/**
+ * Whether the host knows the model under exactly this name; other rules describe families or dated copies.
+ */
 function names(match: MatchLogic, id: string): boolean {
   if ("equals" in match) return match.equals === id;
   if ("or" in match) return match.or.some((one) => names(one, id));
@@ -121,7 +128,10 @@ function names(match: MatchLogic, id: string): boolean {
 /** `llama-v3p1` and `claude-3.5` and `claude-3-5` are the same words. */
 const wordsOf = (name: string): string => name.toLowerCase().replaceAll(/(?<=\d)p(?=\d)|[._]/g, "-");
 
-/** The same model in llm-zoo: by OpenRouter's id, or by its name, which must carry a version to mean one model. */
+/**
+ * The same model in llm-zoo: by OpenRouter's id, or by its name, which must carry a version to mean one
+ * model.
+ */
 function zooTwin(id: string, zoo: readonly ZooModel[]): ZooModel | null {
   const exact = zoo.find(({ openrouterFullName }) => openrouterFullName === id);
   if (exact !== undefined) return exact;
@@ -132,8 +142,8 @@ function zooTwin(id: string, zoo: readonly ZooModel[]): ZooModel | null {
 }
 
 /**
- * The author's own name for the model, so that an id does not depend on which hosts are there; but only where both names
- * say the same: `deepseek-chat` has meant several models over time.
+ * The author's own name for the model, so that an id does not depend on which hosts are there; but only where
+ * both names say the same: `deepseek-chat` has meant several models over time.
  */
 function publishedId(preset: Preset, id: string, twin: ZooModel | null): string {
   const bare = id.slice(id.indexOf("/") + 1);
@@ -157,8 +167,9 @@ interface Priced {
 }
 
 /**
- * Prices may change on a day, or with the hour. Of those of today the dearest holds all day, so that no hour is served
- * below cost. A price that rises with the prompt's length holds up to the first step, where the model's context then ends.
+ * Prices may change on a day, or with the hour. Of those of today the dearest holds all day, so that no hour
+ * is served below cost. A price that rises with the prompt's length holds up to the first step, where the
+ * model's context then ends.
  */
 function priceAt(prices: ModelInfo["prices"], at: EpochMs): Priced | null {
   let today: ModelPrice[] = [];

@@ -3,9 +3,10 @@ import { isModelId } from "../catalog/model-name.ts";
 import type { AskedHost } from "./found-hosts.ts";
 
 /**
- * Ollama serves what was pulled onto its machine, so it is asked at start. Its models cost nothing to call and have no
- * price: they are published on free routes, for the Open Tier, and are never sold. An operator who wants to sell them
- * lists them in the file with a price. With `fetch` null, the host is found but not asked.
+ * Ollama serves what was pulled onto its machine, so it is asked at start. Its models cost nothing to call
+ * and have no price: they are published on free routes, for the Open Tier, and are never sold. An operator
+ * who wants to sell them lists them in the file with a price. With `fetch` null, the host is found but not
+ * asked.
  */
 export async function askOllama(
   env: Readonly<Record<string, string | undefined>>,
@@ -26,15 +27,17 @@ export async function askOllama(
 const OLLAMA_ENV = "OLLAMA_HOST";
 const OLLAMA_PORT = "11434";
 /**
- * Ollama silently cuts longer prompts. Its server does not tell what it was started with, so this is the smallest of
- * its defaults; Ollama's own variable OLLAMA_CONTEXT_LENGTH overrides it.
+ * Ollama silently cuts longer prompts. Its server does not tell what it was started with, so this is the
+ * smallest of its defaults; Ollama's own variable OLLAMA_CONTEXT_LENGTH overrides it.
  */
 const CONTEXT_LENGTH = 4096;
 const ANSWER_MS = 2_000;
 const ANSWER_CHARACTERS_MAX = 4 * 1024 * 1024;
 const MODELS_MAX = 500;
 
-/** Ollama's own reading of the variable: scheme and port may be missing, and a wildcard means this machine. */
+/**
+ * Ollama's own reading of the variable: scheme and port may be missing, and a wildcard means this machine.
+ */
 export function ollamaOrigin(text: string | undefined): string | null {
   const trimmed = text?.trim() ?? "";
   if (trimmed === "") return null;
@@ -51,7 +54,8 @@ export function ollamaOrigin(text: string | undefined): string | null {
 const ollamaHost = (origin: string): Host => ({
   id: "ollama",
   baseUrl: `${origin}/v1`,
-  // Responses since 0.13.3, messages since 0.14: docs.ollama.com, "OpenAI compatibility", "Anthropic compatibility".
+  // Responses since 0.13.3, messages since 0.14: docs.ollama.com, "OpenAI compatibility", "Anthropic
+  // compatibility".
   speaks: ["chat.completions", "responses", "messages"],
   apiKey: null,
   auth: "bearer",
@@ -87,7 +91,10 @@ async function boundedText(reply: Response): Promise<string | null> {
   return text + decoder.decode();
 }
 
-/** `llama3.2:latest` is published as `ollama/llama3.2`, `hf.co/author/model:Q4` as `ollama/hf.co-author-model:Q4`. */
+/**
+ * `llama3.2:latest` is published as `ollama/llama3.2`, `hf.co/author/model:Q4` as
+ * `ollama/hf.co-author-model:Q4`.
+ */
 function freeModel(name: string, host: Host, contextLength: number): Model | null {
   const id = `ollama/${name.replace(/:latest$/, "").replaceAll("/", "-")}`;
   if (!isModelId(id)) return null;

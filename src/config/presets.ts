@@ -1,8 +1,8 @@
 import type { Host, Quirks, SurfaceName } from "../catalog/catalog.ts";
 
 /**
- * Hosts that an environment variable is enough for. A row is what the provider documents about its API; which models it
- * serves at what price is not here, but in the catalogue packages (model-catalogue).
+ * Hosts that an environment variable is enough for. A row is what the provider documents about its API; which
+ * models it serves at what price is not here, but in the catalogue packages (model-catalogue).
  */
 export interface Preset {
   /** Holds the key; for Ollama, the address. */
@@ -17,7 +17,10 @@ export interface Preset {
   readonly modelQuirks?: readonly { readonly names: RegExp; readonly quirks: Quirks }[];
   /** The provider's name in @pydantic/genai-prices. */
   readonly prices: string;
-  /** Author of the models, where the host serves its own only: its name in OpenRouter's ids, which others use too. */
+  /**
+   * Author of the models, where the host serves its own only: its name in OpenRouter's ids, which others use
+   * too.
+   */
   readonly author?: string;
   /** The provider's name in llm-zoo, which then says which models there are. */
   readonly zoo?: string;
@@ -61,7 +64,8 @@ export const PRESETS: readonly Preset[] = [
     speaks: ["messages"],
     auth: "x-api-key",
     headers: { "anthropic-version": "2023-06-01" },
-    // Models up to 4.5 take a budget of thoughts, the later ones only an effort; up to 4.6 a temperature, the later ones none.
+    // Models up to 4.5 take a budget of thoughts, the later ones only an effort; up to 4.6 a temperature, the
+    // later ones none.
     quirks: { adaptiveThinking: true, noSampling: true },
     modelQuirks: [
       {
@@ -80,7 +84,8 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
     speaks: CHAT,
     auth: "bearer",
-    // A tool's result without the tool's name is “an invalid argument”, as is every field that it does not know.
+    // A tool's result without the tool's name is “an invalid argument”, as is every field that it does not
+    // know.
     quirks: { coreFieldsOnly: true, strictMessages: true, namesResults: true },
     // Gemini 3 refuses a tool's result behind a call without its signature.
     modelQuirks: [
@@ -97,8 +102,8 @@ export const PRESETS: readonly Preset[] = [
     baseUrl: "https://api.mistral.ai/v1",
     speaks: CHAT,
     auth: "bearer",
-    // Answers 422 to every field that it does not know, such as `stream_options`, and reports usage without being asked. Few of
-    // its models take an effort, and those none but `high`.
+    // Answers 422 to every field that it does not know, such as `stream_options`, and reports usage without
+    // being asked. Few of its models take an effort, and those none but `high`.
     quirks: {
       noStreamOptions: true,
       coreFieldsOnly: true,
@@ -129,7 +134,8 @@ export const PRESETS: readonly Preset[] = [
     auth: "bearer",
     // `max_tokens` is deprecated there too.
     quirks: { maxCompletionTokens: true },
-    // “Model grok-4 does not support parameter reasoningEffort”, although it reasons (NousResearch/hermes-agent#23435).
+    // “Model grok-4 does not support parameter reasoningEffort”, although it reasons
+    // (NousResearch/hermes-agent#23435).
     modelQuirks: [
       {
         names: /^grok-(2|3$|3-(?!mini)|4$|4-|4\.20-(?!multi-agent)|code)/,

@@ -2,8 +2,9 @@ import type { Catalog, Price } from "../catalog/catalog.ts";
 import type { NanoPerMillion } from "../units/usd.ts";
 
 /**
- * Finds prices that somebody may have copied from a list per token or per thousand tokens. Such a mistake breaks
- * nothing, but sells below cost or refuses everybody for lack of credit. So it is raised as a question, never refused.
+ * Finds prices that somebody may have copied from a list per token or per thousand tokens. Such a mistake
+ * breaks nothing, but sells below cost or refuses everybody for lack of credit. So it is raised as a
+ * question, never refused.
  */
 export function priceDoubts({ models }: Pick<Catalog, "models">, known: KnownPrice = unknown): string[] {
   return [...models.values()].flatMap(({ id, routes }) => {

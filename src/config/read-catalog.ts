@@ -10,8 +10,9 @@ import { SIMULATED_ADDRESS, SIMULATED_MODEL_ID, simulatedHost, simulatedModel } 
 import { describe } from "./validate.ts";
 
 /**
- * A file that lists hosts or models gets exactly those. Where it lists none, the hosts found in the environment serve, and
- * the simulated one; where it lists models alone, their routes may name the found hosts. `sim` can always be named.
+ * A file that lists hosts or models gets exactly those. Where it lists none, the hosts found in the
+ * environment serve, and the simulated one; where it lists models alone, their routes may name the found
+ * hosts. `sim` can always be named.
  */
 export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report): Catalog {
   return new CatalogReader(rows, found, report).read();
@@ -148,7 +149,10 @@ class CatalogReader {
   }
 }
 
-/** Whatever reads the catalog then knows of no way to a paused host; requests that it has are answered to their end. */
+/**
+ * Whatever reads the catalog then knows of no way to a paused host; requests that it has are answered to
+ * their end.
+ */
 function withoutPaused(models: ReadonlyMap<string, Model>): ReadonlyMap<string, Model> {
   const open = ({ host }: Route): boolean => host.paused !== true;
   return new Map([...models].map(([id, model]) => [id, { ...model, routes: model.routes.filter(open) }]));

@@ -10,8 +10,8 @@ import type { ConfigFile, LimitsRow } from "./schema.ts";
 import { describe } from "./validate.ts";
 
 /**
- * The file's rows as the gateway uses them. What no schema can tell is checked here: references, duplicates, addresses,
- * decimals. Problems go to `report`; the config is only good when there were none.
+ * The file's rows as the gateway uses them. What no schema can tell is checked here: references, duplicates,
+ * addresses, decimals. Problems go to `report`; the config is only good when there were none.
  */
 export function readConfig(file: string | null, rows: ConfigFile, found: FoundHosts, report: Report): Config {
   const { generation = {}, open_tier = {}, setup = {}, defaults = {}, smtp } = rows;

@@ -3,9 +3,9 @@ import { QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
 import { QuirkSchema } from "./quirks.ts";
 
 /**
- * The configuration file as its author writes it (contract §2; docs/configuration.md). `expected` is what a problem
- * message says in place of TypeBox's own words. Whatever one schema cannot tell, such as a route to a host that
- * is not there, is checked in read-config.
+ * The configuration file as its author writes it (contract §2; docs/configuration.md). `expected` is what a
+ * problem message says in place of TypeBox's own words. Whatever one schema cannot tell, such as a route to a
+ * host that is not there, is checked in read-config.
  */
 const strict = { additionalProperties: false };
 const MAX_COUNT = 1_000_000_000;

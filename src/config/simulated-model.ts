@@ -5,7 +5,10 @@ import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
 /** A route may name this host without the file listing it. */
 const SIMULATED_HOST_ID = "sim";
 export const SIMULATED_MODEL_ID = `${SIMULATED_HOST_ID}/${SIMULATED_MODEL}`;
-/** A host whose `base_url` says this is the simulated one, whatever its id: several of them can be told apart in receipts. */
+/**
+ * A host whose `base_url` says this is the simulated one, whatever its id: several of them can be told apart
+ * in receipts.
+ */
 export const SIMULATED_ADDRESS = "simulated";
 
 export const simulatedHost = (baseUrl: string): Host => ({
@@ -20,8 +23,9 @@ export const simulatedHost = (baseUrl: string): Host => ({
 });
 
 /**
- * `sim/echo`: a free route, so that a first request needs neither a provider nor credit. `sold` adds a priced one, so that
- * credit, caps and receipts can be tried offline; where real models are sold, an echo must not stand among them.
+ * `sim/echo`: a free route, so that a first request needs neither a provider nor credit. `sold` adds a priced
+ * one, so that credit, caps and receipts can be tried offline; where real models are sold, an echo must not
+ * stand among them.
  */
 export const simulatedModel = (host: Host, sold: boolean): Model => {
   const price = sold ? PRICE : null;

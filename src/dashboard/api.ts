@@ -1,6 +1,6 @@
 /**
- * The gateway's documented API, called the way any other client calls it. Addresses are relative to the page, because the
- * gateway may be mounted beneath a path.
+ * The gateway's documented API, called the way any other client calls it. Addresses are relative to the page,
+ * because the gateway may be mounted beneath a path.
  */
 export class Api {
   constructor(

@@ -1,6 +1,7 @@
 /**
- * The applications behind `/dashboard` and `/admin`, bundled in memory when somebody first opens one of them: an operator
- * has no build step, and a gateway that only serves an API pays nothing. Takes some 20 ms, off the event loop.
+ * The applications behind `/dashboard` and `/admin`, bundled in memory when somebody first opens one of them:
+ * an operator has no build step, and a gateway that only serves an API pays nothing. Takes some 20 ms, off
+ * the event loop.
  */
 export class AppBundle {
   private built: Promise<Built> | null = null;

@@ -11,7 +11,10 @@ export interface ChatRequest {
   readonly maxTokens: number;
 }
 
-/** Streams a chat completion. Returns the receipt's id; rejects with what the gateway or the stream says went wrong. */
+/**
+ * Streams a chat completion. Returns the receipt's id; rejects with what the gateway or the stream says went
+ * wrong.
+ */
 export async function streamChat(
   api: Api,
   { model, messages, maxTokens }: ChatRequest,

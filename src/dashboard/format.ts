@@ -1,4 +1,7 @@
-/** Money as people read it: cents where there are dollars, more digits where an amount would otherwise read as nothing. */
+/**
+ * Money as people read it: cents where there are dollars, more digits where an amount would otherwise read as
+ * nothing.
+ */
 export function usd(amount: number): string {
   const size = Math.abs(amount);
   if (size === 0 || size >= 1) return money(amount, 2);

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /**
- * Something that has to be asked for. What was known stays while it is asked for again, and when that fails: a page that
- * flickers, or loses what somebody typed because a line was down for a moment, is worse than one that is a little old.
+ * Something that has to be asked for. What was known stays while it is asked for again, and when that fails:
+ * a page that flickers, or loses what somebody typed because a line was down for a moment, is worse than one
+ * that is a little old.
  */
 export interface Resource<T> {
   readonly data: T | null;
@@ -10,7 +11,10 @@ export interface Resource<T> {
   reload(): void;
 }
 
-/** Asks when first shown, whenever a value of `on` changes, and on `reload`; late answers to old questions are dropped. */
+/**
+ * Asks when first shown, whenever a value of `on` changes, and on `reload`; late answers to old questions are
+ * dropped.
+ */
 export function useResource<T>(ask: () => Promise<T>, on: readonly unknown[]): Resource<T> {
   const [state, setState] = useState<{ data: T | null; error: unknown }>({ data: null, error: null });
   const [round, setRound] = useState(0);

@@ -1,6 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** The part of the address behind `#/`: `keys`, `receipts/rcpt_…`. The server never sees it and needs no rule for it. */
+/**
+ * The part of the address behind `#/`: `keys`, `receipts/rcpt_…`. The server never sees it and needs no rule
+ * for it.
+ */
 export function useRoute(): readonly string[] {
   const [parts, setParts] = useState(read);
   useEffect(() => {

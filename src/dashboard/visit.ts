@@ -1,8 +1,9 @@
 import { Api, ApiRefusal } from "./api.ts";
 
 /**
- * Who is at the screen. The recovery secret stays in the tab's session storage, so that a reload does not lose it and the
- * closed tab does; API keys are never stored at all. A session lives in a cookie that no script can read.
+ * Who is at the screen. The recovery secret stays in the tab's session storage, so that a reload does not
+ * lose it and the closed tab does; API keys are never stored at all. A session lives in a cookie that no
+ * script can read.
  */
 export interface Visit {
   readonly by: "recovery" | "session";
@@ -40,8 +41,8 @@ export function recoveryVisit(storage: Storage, secret: string): Visit {
 }
 
 /**
- * After signing in: by the cookie that came with the session. A browser keeps no such cookie for a plain http address that
- * is not this machine's own; then the session is held in memory for as long as the page is open.
+ * After signing in: by the cookie that came with the session. A browser keeps no such cookie for a plain http
+ * address that is not this machine's own; then the session is held in memory for as long as the page is open.
  */
 export async function sessionVisit(session: string): Promise<Visit> {
   return (await cookieVisit()) ?? { by: "session", api: new Api(session) };

@@ -13,7 +13,10 @@ export interface Signed {
 /** Null where the browser has none. */
 export const browserWallet = (): Wallet | null => (globalThis as { ethereum?: Wallet }).ethereum ?? null;
 
-/** Has the wallet sign the gateway's own message (EIP-4361), which proves whose wallet it is and moves nothing. */
+/**
+ * Has the wallet sign the gateway's own message (EIP-4361), which proves whose wallet it is and moves
+ * nothing.
+ */
 export async function signWithWallet(wallet: Wallet): Promise<Signed> {
   const [address] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
   if (address === undefined) throw new Error("The wallet shared no account.");

@@ -1,8 +1,8 @@
 import { type Refusal, refuse } from "./refusal.ts";
 
 /**
- * The store of keys and books cannot be reached, or did not answer in time. Whatever was asked may have happened. No fault of
- * the gateway's: it ends as `bookkeepingDown`.
+ * The store of keys and books cannot be reached, or did not answer in time. Whatever was asked may have
+ * happened. No fault of the gateway's: it ends as `bookkeepingDown`.
  */
 export class StoreUnreachable extends Error {
   override name = "StoreUnreachable";

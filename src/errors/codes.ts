@@ -1,6 +1,6 @@
 /**
- * The errors table of the specification ("Errors"), as data: the HTTP replies, the errors reference at `/docs/errors`
- * and the tests are all made from it. Codes are stable identifiers.
+ * The errors table of the specification ("Errors"), as data: the HTTP replies, the errors reference at
+ * `/docs/errors` and the tests are all made from it. Codes are stable identifiers.
  */
 export type ErrorType = "invalid_request_error" | "api_error" | "rate_limit_error";
 

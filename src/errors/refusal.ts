@@ -2,8 +2,8 @@ import { decimalUsd, type NanoUsd } from "../units/usd.ts";
 import { ERRORS, type ErrorCode, type ErrorType } from "./codes.ts";
 
 /**
- * A request that is answered with an error of the specification. Refusals are expected, so they are returned, never
- * thrown; `refused` tells one from the value that was hoped for.
+ * A request that is answered with an error of the specification. Refusals are expected, so they are returned,
+ * never thrown; `refused` tells one from the value that was hoped for.
  */
 export class Refusal {
   constructor(
@@ -23,7 +23,10 @@ export interface RefusalDetails {
   readonly param?: string;
   /** Whole seconds, for the header `Retry-After`. */
   readonly retryAfterS?: number;
-  /** Tells official clients whether to repeat the request by themselves; false where waiting a little cannot mend it. */
+  /**
+   * Tells official clients whether to repeat the request by themselves; false where waiting a little cannot
+   * mend it.
+   */
   readonly shouldRetry?: boolean;
   /** The body was left in the client's socket, so the connection cannot take another request. */
   readonly bodyUnread?: true;
@@ -34,14 +37,14 @@ export interface RefusalDetails {
 }
 
 /**
- * For a 429 or 5xx that waiting alone does not mend, such as a limit that is smaller than the request: clients that repeat by
- * themselves are told not to, and the others not to hurry.
+ * For a 429 or 5xx that waiting alone does not mend, such as a limit that is smaller than the request:
+ * clients that repeat by themselves are told not to, and the others not to hurry.
  */
 export const NOT_SOON = { retryAfterS: 60, shouldRetry: false } as const satisfies RefusalDetails;
 
 /**
- * For a 429 or 5xx that time mends. Official clients keep a `Retry-After` of up to a minute, and in the place of a longer one
- * come back at once: those are told to leave it.
+ * For a 429 or 5xx that time mends. Official clients keep a `Retry-After` of up to a minute, and in the place
+ * of a longer one come back at once: those are told to leave it.
  */
 export const retryAfter = (seconds: number): RefusalDetails =>
   seconds > 60 ? { retryAfterS: seconds, shouldRetry: false } : { retryAfterS: seconds };

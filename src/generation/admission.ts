@@ -17,8 +17,9 @@ import type { PromptCount } from "./prompt-count.ts";
 import { shortfallRefusal } from "./shortfall.ts";
 
 /**
- * Sizes the worst case of a request and holds it. The check and the take are one synchronous call of the ledger;
- * only loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
+ * Sizes the worst case of a request and holds it. The check and the take are one synchronous call of the
+ * ledger; only loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and
+ * both come before.
  */
 export function admit(ask: Ask, desk: Desk): Admitted | Promise<Admitted | Refusal> {
   const { promptBound, promptHasFiles } = ask.request;
@@ -37,7 +38,8 @@ async function admitSlowly(
   const first = await take(ask, sized, desk);
   if (first instanceof Reservation) return admitted(first, ask, sized);
   if (!isMoney(first)) return refusal(first, ask, sized, desk);
-  // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing for money.
+  // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing
+  // for money.
   const { promptBound, promptHasFiles } = ask.request;
   const tokens = (await countedPrompt(ask)) ?? (promptHasFiles ? null : promptBound);
   const counted = size(ask, tokens);
@@ -56,8 +58,8 @@ function admitted(reservation: Reservation, { plan, prompt }: Ask, { outputCeili
 }
 
 /**
- * The same request without the places to go on to that could cost more than where it begins; null where there are none. Whoever
- * can pay for the model that they named is not refused for what might take its place.
+ * The same request without the places to go on to that could cost more than where it begins; null where there
+ * are none. Whoever can pay for the model that they named is not refused for what might take its place.
  */
 function withoutDearer(ask: Ask, promptBound: number | null): Ask | null {
   const { plan } = ask;
@@ -73,7 +75,10 @@ function withoutDearer(ask: Ask, promptBound: number | null): Ask | null {
   return { ...ask, plan: { ...plan, stops, auto } };
 }
 
-/** The most tokens that the prompt can have, once counted; null when counting says no more than the bound does. */
+/**
+ * The most tokens that the prompt can have, once counted; null when counting says no more than the bound
+ * does.
+ */
 async function countedPrompt({ request, prompt }: Ask): Promise<number | null> {
   const { promptBound, promptHasFiles, promptUnseen, mediaTokens } = request;
   if (promptUnseen) return null;
@@ -152,7 +157,9 @@ function widestModel({ stops }: Plan): Model {
   return widest;
 }
 
-/** Null when a limit is short; a promise, which the caller must await, when something has to be loaded first. */
+/**
+ * Null when a limit is short; a promise, which the caller must await, when something has to be loaded first.
+ */
 function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | Promise<Lane> | null {
   const at = desk.clock.now();
   const lane = desk.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
@@ -218,10 +225,10 @@ const refusal = (short: Shortfall, ask: Ask, sized: Sized, { clock }: Desk): Ref
 const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what !== "books";
 
 /**
- * The ceiling to impose on the host, per choice; null for none. An unstreamed answer cannot be stopped midway. If the
- * client named no ceiling and there is plenty of room, the model's own ceiling is held; otherwise the host is told the
- * ceiling that is already held. Checking for room without taking it is not enough: many requests at once would each
- * find the same room.
+ * The ceiling to impose on the host, per choice; null for none. An unstreamed answer cannot be stopped
+ * midway. If the client named no ceiling and there is plenty of room, the model's own ceiling is held;
+ * otherwise the host is told the ceiling that is already held. Checking for room without taking it is not
+ * enough: many requests at once would each find the same room.
  */
 export function imposedCeiling(
   request: GenerationRequest,
@@ -236,12 +243,15 @@ export function imposedCeiling(
   return plenty && ledger.extend(reservation, beyond) ? null : outputCeiling / request.choices;
 }
 
-/** An answer that may become long leaves room for this many of its kind, so that other requests are not refused. */
+/**
+ * An answer that may become long leaves room for this many of its kind, so that other requests are not
+ * refused.
+ */
 const PLENTY = 4;
 
 /**
- * Refuses a prompt whose text cannot fit, naming its exact count. Counts only when the text's bytes leave doubt; a
- * prompt that cannot be counted now is left to the host.
+ * Refuses a prompt whose text cannot fit, naming its exact count. Counts only when the text's bytes leave
+ * doubt; a prompt that cannot be counted now is left to the host.
  */
 export function checkContext(
   request: GenerationRequest,

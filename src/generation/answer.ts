@@ -1,6 +1,6 @@
 /**
- * What a generation request is answered with. The HTTP floor turns it into a response and adds nothing to it: every
- * header, the receipt's among them, is here.
+ * What a generation request is answered with. The HTTP floor turns it into a response and adds nothing to it:
+ * every header, the receipt's among them, is here.
  */
 export type Answer = WholeAnswer | StreamedAnswer;
 
@@ -21,7 +21,10 @@ export interface StreamedAnswer {
 
 /** The client's end of a stream. */
 export interface Sink {
-  /** Resolves when the client has taken the bytes, or at once while its buffer has room; false when it is gone. */
+  /**
+   * Resolves when the client has taken the bytes, or at once while its buffer has room; false when it is
+   * gone.
+   */
   write(bytes: Uint8Array): boolean | Promise<boolean>;
   close(): void;
 }

@@ -8,8 +8,8 @@ import type { House } from "./house.ts";
 import { type Finished, formatReceipt, type Receipt, type RequestTrace } from "./receipt.ts";
 
 /**
- * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then reports it
- * with `tell` or `takeBack`, and only then answers the client.
+ * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then
+ * reports it with `tell` or `takeBack`, and only then answers the client.
  */
 export class Bill {
   /** The hosts that were asked; set once they have been. */
@@ -45,7 +45,10 @@ export class Bill {
     this.house.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
   }
 
-  /** For an answer that is not given because its end could not be recorded: then it must not cost anything either. */
+  /**
+   * For an answer that is not given because its end could not be recorded: then it must not cost anything
+   * either.
+   */
   takeBack(ended: Ended): void {
     const { held } = ended.settlement;
     const receipt = this.receipt(FAULT, { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held });

@@ -1,9 +1,10 @@
 import { readTraceparent } from "../units/trace-context.ts";
 
 /**
- * The client's headers that reach the host. A list of what passes, not of what is held back: credentials, cookies and
- * addresses of the client must never be sent to a host because nobody thought of their name. `idempotency-key` does not
- * pass: all clients share one account at a host, and two of them may choose the same key.
+ * The client's headers that reach the host. A list of what passes, not of what is held back: credentials,
+ * cookies and addresses of the client must never be sent to a host because nobody thought of their name.
+ * `idempotency-key` does not pass: all clients share one account at a host, and two of them may choose the
+ * same key.
  */
 const PASSED = new Set([
   "user-agent",

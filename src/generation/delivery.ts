@@ -12,8 +12,8 @@ import { chargesForFree, deliveredTokens, Meter, usedTokens } from "./metering.t
 import { stoppedForCredit, upstreamError } from "./refusals.ts";
 
 /**
- * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no other
- * host can be asked; whatever happens, the stream ends with a charge for what was delivered.
+ * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no
+ * other host can be asked; whatever happens, the stream ends with a charge for what was delivered.
  */
 export class Delivery implements StreamedAnswer {
   readonly kind = "stream";
@@ -24,8 +24,8 @@ export class Delivery implements StreamedAnswer {
     readonly headers: Readonly<Record<string, string>>,
     private readonly parcel: Parcel,
   ) {
-    // A client may leave before the response is pulled. Then nobody runs the stream, but its hold must still be
-    // settled.
+    // A client may leave before the response is pulled. Then nobody runs the stream, but its hold must still
+    // be settled.
     const { signal } = parcel;
     if (signal.aborted) this.handleEvent();
     else signal.addEventListener("abort", this);
@@ -45,7 +45,9 @@ export class Delivery implements StreamedAnswer {
   }
 }
 
-/** What a delivery needs. It may take minutes, so nothing here keeps the prompt alive, which may be megabytes. */
+/**
+ * What a delivery needs. It may take minutes, so nothing here keeps the prompt alive, which may be megabytes.
+ */
 interface Parcel {
   readonly house: House;
   readonly settings: Settings;

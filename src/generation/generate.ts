@@ -32,8 +32,8 @@ import { crowded, noAnswer, noOverride, notAKey } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
 
 /**
- * A generation request from the bearer token to the last byte. Every decision about it is made here, in reading order;
- * the rooms that this calls hold the arithmetic and the I/O.
+ * A generation request from the bearer token to the last byte. Every decision about it is made here, in
+ * reading order; the rooms that this calls hold the arithmetic and the I/O.
  */
 export function generator(house: House): (surface: SurfaceName, call: Call) => Promise<Answer> {
   return (surface, call) => new Run(house, house.surfaces[surface], call).answer();
@@ -78,7 +78,8 @@ class Run {
       if (holder.balance.suspended !== null) return this.refusal(suspension(holder.balance.suspended));
       this.holder = holder;
 
-      // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as much.
+      // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as
+      // much.
       const tooOften = house.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
 
@@ -110,8 +111,8 @@ class Run {
       const bill = new Bill(house, admitted.reservation, this.startedMs, this.requestTrace());
       this.bill = bill;
 
-      // Written while the host works, because a stream's first byte waits for it. A whole answer waits only for its
-      // settlement.
+      // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
+      // for its settlement.
       if (request.stream) void house.journal.durable(admitted.reservation.sequence);
       const outcome = await this.attempt(request, admitted, holder);
       bill.tries = outcome.tries;

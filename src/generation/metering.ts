@@ -6,17 +6,18 @@ import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 
 /**
- * The hold grows by `STEP_TOKENS` at a time, `AHEAD_TOKENS` before they are needed. If the balance has no room for a
- * step, smaller steps use it up, because an answer should not stop while there is credit for more of it.
+ * The hold grows by `STEP_TOKENS` at a time, `AHEAD_TOKENS` before they are needed. If the balance has no
+ * room for a step, smaller steps use it up, because an answer should not stop while there is credit for more
+ * of it.
  */
 const STEP_TOKENS = 4_096;
 const LEAST_STEP_TOKENS = 64;
 const AHEAD_TOKENS = 512;
 
 /**
- * Follows a stream's delivered tokens. A request that named no ceiling holds a default one, `covered`; as its answer
- * approaches that, the hold grows in steps while the balance allows. `covers` turns false once the hold is used up and
- * cannot grow.
+ * Follows a stream's delivered tokens. A request that named no ceiling holds a default one, `covered`; as its
+ * answer approaches that, the hold grows in steps while the balance allows. `covers` turns false once the
+ * hold is used up and cannot grow.
  */
 export class Meter {
   private step = STEP_TOKENS;
@@ -49,8 +50,8 @@ export class Meter {
 }
 
 /**
- * What a finished answer used. The host's report is evidence, not truth: if it claims no output although text arrived,
- * the gateway's own count takes its place.
+ * What a finished answer used. The host's report is evidence, not truth: if it claims no output although text
+ * arrived, the gateway's own count takes its place.
  */
 export function usedTokens(
   usage: Usage | null,
@@ -64,9 +65,9 @@ export function usedTokens(
 }
 
 /**
- * What an unfinished answer delivered: the prompt, at the size that the host reported if it did, and the text so far.
- * Counted from the text, that may be more than the host was allowed to write; the client is charged for no more than
- * it allowed.
+ * What an unfinished answer delivered: the prompt, at the size that the host reported if it did, and the text
+ * so far. Counted from the text, that may be more than the host was allowed to write; the client is charged
+ * for no more than it allowed.
  */
 export function deliveredTokens(
   usage: Usage | null,
@@ -86,8 +87,8 @@ export const chargesForFree = ({ route }: Stop, usage: Usage | null): boolean =>
   route.free && usage?.costUsd !== undefined && usage.costUsd > 0;
 
 /**
- * Tokens whose kind a host does not report count as the dearer kind, if the request has that kind. Audio tokens are
- * believed only for requests that contain audio.
+ * Tokens whose kind a host does not report count as the dearer kind, if the request has that kind. Audio
+ * tokens are believed only for requests that contain audio.
  */
 function completed(usage: Tokens, request: GenerationRequest): Tokens {
   const { promptCachedFor1h, promptBesideAudio, answersInAudio } = request;

@@ -3,8 +3,8 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * The exact size of one request's prompt, for when its bound leaves doubt. Each part is counted at most once, and only
- * while the balance may have prompts counted.
+ * The exact size of one request's prompt, for when its bound leaves doubt. Each part is counted at most once,
+ * and only while the balance may have prompts counted.
  */
 export class PromptCount {
   /** The balance has had too many prompts counted in vain, so the bounds stand. */

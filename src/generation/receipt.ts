@@ -8,7 +8,10 @@ import type { KeyId, ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { type NanoPerMillion, type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 
-/** What became of one request, as its owner may read it. Contract, section 5. Prompts and answers are never in it. */
+/**
+ * What became of one request, as its owner may read it. Contract, section 5. Prompts and answers are never in
+ * it.
+ */
 export interface Receipt {
   readonly id: ReceiptId;
   readonly createdAt: EpochMs;

@@ -14,8 +14,8 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import { formatUsd } from "../units/usd.ts";
 
 /**
- * The sentences with which generation requests are refused, foremost why no host answered. Those about money and rates
- * are in ./shortfall.
+ * The sentences with which generation requests are refused, foremost why no host answered. Those about money
+ * and rates are in ./shortfall.
  */
 export function noAnswer(
   outcome: Exclude<Outcome, { kind: "opened" | "answered" }>,
@@ -130,7 +130,10 @@ export const stoppedForCredit = ({ charged }: Settled): Refusal =>
     `The answer was stopped: the balance, or a spend cap of the key, does not cover the rest of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
   );
 
-/** An owner's credential, where the limits of a key apply, is told from its form alone: whether it is good is not looked up. */
+/**
+ * An owner's credential, where the limits of a key apply, is told from its form alone: whether it is good is
+ * not looked up.
+ */
 export function notAKey(secret: string, dashboardUrl: string): Refusal {
   const what = isRecoverySecret(secret) ? "a recovery secret" : isSession(secret) ? "a session" : null;
   if (what === null) return invalidKey(dashboardUrl);

@@ -39,7 +39,8 @@ export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: 
         "budget_exhausted",
         `The ${name} caps spending at ${formatUsd(short.cap)}: ${used}. This request could cost ${formatUsd(short.amount)}.${alone} ${raise}${uncounted(ask)}`,
         {
-          // A window without an end has no such moment: then open requests that end make room, or a higher cap.
+          // A window without an end has no such moment: then open requests that end make room, or a higher
+          // cap.
           retryAfterS: short.resetsAt === null ? NOT_SOON.retryAfterS : secondsUntil(short.resetsAt, now),
           // Once the window has to end first, a client that repeats by itself only wastes its time.
           ...(short.spent + short.amount > short.cap ? { shouldRetry: false as const } : {}),

@@ -21,9 +21,9 @@ import {
 } from "./try.ts";
 
 /**
- * Walks the plan until a host answers. It returns only with the first token in hand (or with the whole answer, when it
- * is not streamed). That is the commit point: nothing after it can try another host, and everything before it may fail
- * freely, because the client has seen nothing.
+ * Walks the plan until a host answers. It returns only with the first token in hand (or with the whole
+ * answer, when it is not streamed). That is the commit point: nothing after it can try another host, and
+ * everything before it may fail freely, because the client has seen nothing.
  */
 export function attempt(
   request: GenerationRequest,
@@ -57,7 +57,10 @@ export interface AttemptLimits extends TryLimits {
   /** From the first try to the first token, over all hosts. */
   readonly firstTokenMs: number;
   readonly maxHosts: number;
-  /** After this long without a first token the next host is asked as well, and the faster one serves; null: never. */
+  /**
+   * After this long without a first token the next host is asked as well, and the faster one serves; null:
+   * never.
+   */
   readonly hedgeMs: number | null;
 }
 
@@ -66,17 +69,17 @@ export interface Try {
   readonly host: string;
   readonly model: string;
   /**
-   * `opened` and `answered` served; `rejected` is the host's verdict on the request itself; `refused` (an error status or
-   * event), `unreachable` and `silent` are the host's failures; `abandoned` means that the client left, `outrun` that
-   * another host, which was asked as well, was faster.
+   * `opened` and `answered` served; `rejected` is the host's verdict on the request itself; `refused` (an
+   * error status or event), `unreachable` and `silent` are the host's failures; `abandoned` means that the
+   * client left, `outrun` that another host, which was asked as well, was faster.
    */
   readonly outcome: TryOutcome["kind"];
   readonly ms: number;
   /** What the host said or did, for people; null when it served. */
   readonly detail: string | null;
   /**
-   * The error status that the host answered with, and what broke below HTTP. Neither quotes the host, so logs may
-   * contain them.
+   * The error status that the host answered with, and what broke below HTTP. Neither quotes the host, so logs
+   * may contain them.
    */
   readonly status?: number | undefined;
   readonly fault?: HostFaultKind | undefined;
@@ -149,7 +152,9 @@ class Walk {
     }
   }
 
-  /** Asks the next host; false when there is none left. Synchronous, unless the request has to wait in a line. */
+  /**
+   * Asks the next host; false when there is none left. Synchronous, unless the request has to wait in a line.
+   */
   private start(): boolean | Promise<boolean> {
     const { ways, request, plan, signal } = this;
     const { clock, limits, health, slots } = ways;
@@ -219,7 +224,10 @@ class Walk {
     this.running.push({ stop, limit, at: this.begun++, startedMs, ended, span });
   }
 
-  /** The remaining time is divided among the remaining hosts, but no host gets more than it is worth waiting for. */
+  /**
+   * The remaining time is divided among the remaining hosts, but no host gets more than it is worth waiting
+   * for.
+   */
   private limitOf(stop: Stop, nowMs: number): { readonly ms: number; readonly early: boolean } {
     const { limits, health } = this.ways;
     const left = Math.min(limits.maxHosts - this.begun, this.stops.length - this.next + 1);
@@ -371,7 +379,8 @@ function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: Bal
       return { kind: "served", firstTokenMs: ms, promptTokens, by };
     case "answered":
       return { kind: "served", firstTokenMs: null, promptTokens, by };
-    // A host's verdict on a request, a client that leaves, and a faster host say nothing about the host's health.
+    // A host's verdict on a request, a client that leaves, and a faster host say nothing about the host's
+    // health.
     case "rejected":
     case "abandoned":
     case "outrun":
@@ -390,7 +399,7 @@ function causeOf(outcome: TryOutcome): Pick<Try, "status" | "fault"> | null {
 
 const detailOf = (outcome: TryOutcome): string | null => {
   if (outcome.kind === "opened" || outcome.kind === "answered") return null;
-  // A host's sentence about a request may quote it, and receipts are stored. Only the client is told the whole
-  // sentence.
+  // A host's sentence about a request may quote it, and receipts are stored. Only the client is told the
+  // whole sentence.
   return outcome.kind === "rejected" ? `status ${outcome.status}: ${outcome.error.kept}` : outcome.message;
 };

@@ -40,9 +40,9 @@ function standingHeaders(host: Host, stream: boolean): Record<string, string> {
 }
 
 /**
- * A request's own headers: those of the client that the host should see, including its language's where the host
- * speaks that language. The client's version of Anthropic's language wins over the operator's, because it wrote its
- * body for it; betas of both are joined.
+ * A request's own headers: those of the client that the host should see, including its language's where the
+ * host speaks that language. The client's version of Anthropic's language wins over the operator's, because
+ * it wrote its body for it; betas of both are joined.
  */
 export function ownHeaders(
   { headers }: Host,
@@ -63,7 +63,10 @@ export function ownHeaders(
 
 const VERSION = "anthropic-version";
 const BETA = "anthropic-beta";
-/** The version of Messages that translated requests are written for (docs.anthropic.com, "Versions"); hosts insist on one. */
+/**
+ * The version of Messages that translated requests are written for (docs.anthropic.com, "Versions"); hosts
+ * insist on one.
+ */
 const ANTHROPIC_VERSION = "2023-06-01";
 
 const OF_A_LANGUAGE = /^(anthropic|openai|x-stainless)-/;

@@ -1,9 +1,10 @@
 import type { Connection, Tenant } from "./http1-connection.ts";
 
 /**
- * What sockets received within one turn of the event loop, handed on together at its end. Answers that arrive at the same
- * time then go through the gateway side by side, a stage at a time, and find each stage's code and data in the processor's
- * caches; handled one by one, each would fetch all of it anew (docs/performance.md, "Side by side").
+ * What sockets received within one turn of the event loop, handed on together at its end. Answers that arrive
+ * at the same time then go through the gateway side by side, a stage at a time, and find each stage's code
+ * and data in the processor's caches; handled one by one, each would fetch all of it anew
+ * (docs/performance.md, "Side by side").
  */
 export class Arrivals {
   private waiting: Arrival[] = [];

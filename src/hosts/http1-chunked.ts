@@ -1,7 +1,7 @@
 /**
- * The chunked transfer coding (RFC 9112 §7.1), incremental and strict: CR LF only, extensions and trailers dropped, each
- * within a bound. The payload of a whole socket read is moved together inside the read's own buffer, so that ten small
- * chunks cost the reader one answer and no allocation.
+ * The chunked transfer coding (RFC 9112 §7.1), incremental and strict: CR LF only, extensions and trailers
+ * dropped, each within a bound. The payload of a whole socket read is moved together inside the read's own
+ * buffer, so that ten small chunks cost the reader one answer and no allocation.
  */
 export class ChunkedBody {
   /** The last chunk and the trailers have been read. */
@@ -114,8 +114,8 @@ export class ChunkedBody {
 }
 
 /**
- * A part of a socket's read. Small arrays live inside JavaScriptCore's heap, and the first view on one moves it out of
- * there: below a kilobyte a copy costs a third of that (0.1 against 0.35 µs).
+ * A part of a socket's read. Small arrays live inside JavaScriptCore's heap, and the first view on one moves
+ * it out of there: below a kilobyte a copy costs a third of that (0.1 against 0.35 µs).
  */
 export function portion(bytes: Uint8Array, from: number, to: number): Uint8Array {
   if (from === 0 && to === bytes.length) return bytes;

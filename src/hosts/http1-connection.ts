@@ -6,8 +6,8 @@ import type { RequestBytes } from "./http1-request.ts";
 import { HostFault } from "./transport.ts";
 
 /**
- * One socket to a host, and whoever has it now. It dials, proves the host's certificate, writes requests as fast as the
- * peer takes them, and hands on what arrives; what the bytes mean is the tenant's business.
+ * One socket to a host, and whoever has it now. It dials, proves the host's certificate, writes requests as
+ * fast as the peer takes them, and hands on what arrives; what the bytes mean is the tenant's business.
  */
 export class Connection {
   /** It has carried an exchange before, so the host may have closed it unseen. */
@@ -63,7 +63,9 @@ export class Connection {
     this.socket?.resume();
   }
 
-  /** The tenant is done. `healthy`: the answer ended where it should and the host will take another request. */
+  /**
+   * The tenant is done. `healthy`: the answer ended where it should and the host will take another request.
+   */
   release(healthy: boolean, keepAliveS: number | null): void {
     this.tenant = null;
     if (!healthy || this.state !== "open" || this.unsent !== null) {
@@ -118,7 +120,10 @@ export class Connection {
     else this.arrivals.add(this, this.tenant, bytes);
   }
 
-  /** @internal Bytes that came while the tenant had the connection. Never throws: others' bytes come after them. */
+  /**
+   * @internal Bytes that came while the tenant had the connection. Never throws: others' bytes come after
+   * them.
+   */
   deliver(tenant: Tenant, bytes: Uint8Array): void {
     if (this.state !== "open") return;
     if (this.tenant === tenant) this.hand(tenant, bytes);
@@ -211,7 +216,10 @@ export class Connection {
     }
   }
 
-  /** The tenant threw, and nobody can tell what it made of the bytes: without an end it would wait out its time limit. */
+  /**
+   * The tenant threw, and nobody can tell what it made of the bytes: without an end it would wait out its
+   * time limit.
+   */
   private breakOff(tenant: Tenant, error: unknown): void {
     this.owner.forget(this);
     this.destroy();
@@ -232,7 +240,8 @@ export class Connection {
     this.tenant = null;
     this.unsent = this.unsentNext = null;
     this.socket = null;
-    // One that is still being dialled holds its socket until the dial ends: `connected` or `unreachable` reports it.
+    // One that is still being dialled holds its socket until the dial ends: `connected` or `unreachable`
+    // reports it.
     if (dialled) this.uncount();
   }
 
@@ -244,8 +253,8 @@ export class Connection {
 }
 
 /**
- * Who has a connection: one exchange at a time. After `failed` or `lost` the connection is no longer its own. One that
- * throws is told `failed`, and must take it.
+ * Who has a connection: one exchange at a time. After `failed` or `lost` the connection is no longer its own.
+ * One that throws is told `failed`, and must take it.
  */
 export interface Tenant {
   /** Once, when it can be sent. */
@@ -269,12 +278,16 @@ export interface ConnectionOwner {
   gone(): void;
 }
 
-/** Between keep-alive probes: finds a peer that vanished, and keeps address translators on the way from forgetting us. */
+/**
+ * Between keep-alive probes: finds a peer that vanished, and keeps address translators on the way from
+ * forgetting us.
+ */
 const PROBE_AFTER_MS = 30_000;
 
 /**
- * One set of handlers for all sockets; a socket's `data` is its Connection. Bun gives each `data` event memory of its own
- * (measured: never reused after the callback), so nothing is copied. A `close` follows every `end`: sockets are not half-open.
+ * One set of handlers for all sockets; a socket's `data` is its Connection. Bun gives each `data` event
+ * memory of its own (measured: never reused after the callback), so nothing is copied. A `close` follows
+ * every `end`: sockets are not half-open.
  */
 const HANDLERS: SocketHandler<Connection> = {
   // A plain array: a Buffer makes each of its slices a Buffer too, which costs more.
@@ -297,7 +310,10 @@ function dialFault(error: Error): HostFault {
   return new HostFault(kind, `No connection: ${reasonOf(error)}.`);
 }
 
-/** Receipts say it to customers, who need not know where the operator's hosts stand: a system's own words may hold the address. */
+/**
+ * Receipts say it to customers, who need not know where the operator's hosts stand: a system's own words may
+ * hold the address.
+ */
 function reasonOf(error: Error | null): string {
   if (error === null) return "it closed the connection";
   const { code } = error as NodeJS.ErrnoException;

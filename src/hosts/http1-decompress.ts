@@ -10,9 +10,10 @@ export interface CompressedBody extends HostReply {
 }
 
 /**
- * The reply with its content coding undone. Hosts are asked not to compress (see http1-request), so this is the path of the
- * few that do regardless: it may cost a trip through Node's zlib streams, but an event that has arrived whole comes out at
- * once, and a small body that swells to gigabytes is inflated only as fast as it is read.
+ * The reply with its content coding undone. Hosts are asked not to compress (see http1-request), so this is
+ * the path of the few that do regardless: it may cost a trip through Node's zlib streams, but an event that
+ * has arrived whole comes out at once, and a small body that swells to gigabytes is inflated only as fast as
+ * it is read.
  */
 export function decompressed(reply: CompressedBody): HostReply {
   const coding = reply.headers.get("content-encoding")?.toLowerCase();
@@ -46,7 +47,9 @@ class InflatedReply implements HostReply {
     return this;
   }
 
-  /** Each turn takes output if there is some, waits for the codec if it is busy, and else gives it more input. */
+  /**
+   * Each turn takes output if there is some, waits for the codec if it is busy, and else gives it more input.
+   */
   async read(): Promise<Read> {
     for (;;) {
       if (this.source.cancelled) {
@@ -121,7 +124,8 @@ function codecFor(coding: string, firstByte: number): Transform | null {
     case "x-gzip":
       return zlib.createGunzip(PROMPT);
     case "deflate":
-      // By the standard it has a zlib header; some servers send the bare stream. Method 8 is the only one there is.
+      // By the standard it has a zlib header; some servers send the bare stream. Method 8 is the only one
+      // there is.
       return (firstByte & 0x0f) === 8 ? zlib.createInflate(PROMPT) : zlib.createInflateRaw(PROMPT);
     case "br":
       return zlib.createBrotliDecompress();

@@ -9,8 +9,9 @@ import type { RequestBytes } from "./http1-request.ts";
 import { type Exchange, type HostBytes, HostFault, type HostReply, type Read } from "./transport.ts";
 
 /**
- * One POST and its answer. The socket pushes, the caller pulls: what has arrived and was not read waits here up to a
- * high-water mark, the rest in the socket. The socket is given back as soon as the answer has arrived whole, read or not.
+ * One POST and its answer. The socket pushes, the caller pulls: what has arrived and was not read waits here
+ * up to a high-water mark, the rest in the socket. The socket is given back as soon as the answer has arrived
+ * whole, read or not.
  */
 export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   readonly reply: Promise<HostReply | HostFault>;

@@ -1,6 +1,6 @@
 /**
- * The header fields of a response, as places in its text. Hosts send twenty fields and more, of which a handful is looked
- * at: a string for each name and value would be most of what an answer's head costs.
+ * The header fields of a response, as places in its text. Hosts send twenty fields and more, of which a
+ * handful is looked at: a string for each name and value would be most of what an answer's head costs.
  */
 export class HeaderFields {
   /** `places`, of each field in turn: where its name begins, and where its value begins and ends. */

@@ -8,7 +8,10 @@ export interface ResponseHead {
   readonly framing: Framing;
   /** The host will read another request on this socket. */
   readonly keepAlive: boolean;
-  /** How long the host says it keeps an idle socket (`Keep-Alive: timeout=`), seconds; null when it does not say. */
+  /**
+   * How long the host says it keeps an idle socket (`Keep-Alive: timeout=`), seconds; null when it does not
+   * say.
+   */
   readonly keepAliveS: number | null;
 }
 
@@ -16,8 +19,8 @@ export interface ResponseHead {
 type Framing = number | "chunked" | "close";
 
 /**
- * Some hosts say it unasked, of a socket that was idle. To a request that was just sent it looks like the answer, and the true
- * one would come to the next. RFC 9110, 15.5.9.
+ * Some hosts say it unasked, of a socket that was idle. To a request that was just sent it looks like the
+ * answer, and the true one would come to the next. RFC 9110, 15.5.9.
  */
 const REQUEST_TIMEOUT = 408;
 
@@ -25,8 +28,8 @@ export const HEAD_BYTES_MAX = 64 * 1024;
 const FIELDS_MAX = 256;
 
 /**
- * `text` is a head as latin-1, without the blank line that ends it. One walk over its characters, since hosts send twenty
- * fields and more: a regular expression and a split for each line cost twice as much.
+ * `text` is a head as latin-1, without the blank line that ends it. One walk over its characters, since hosts
+ * send twenty fields and more: a regular expression and a split for each line cost twice as much.
  */
 export function parseHead(text: string): ResponseHead | HostFault {
   if (!STATUS_LINE.test(text)) return malformed("not an HTTP/1.1 status line");
@@ -54,7 +57,8 @@ function parseFields(text: string): HeaderFields | HostFault {
   for (let fields = 0; at < text.length; fields++) {
     if (fields === FIELDS_MAX) return malformed(`more than ${FIELDS_MAX} header fields`);
     const nameFrom = at;
-    // A line that begins with a blank continues the last one (obsolete folding): parsers disagree on it, so nobody may use it.
+    // A line that begins with a blank continues the last one (obsolete folding): parsers disagree on it, so
+    // nobody may use it.
     while (IS_NAME[text.charCodeAt(at)] === 1) at++;
     if (at === nameFrom || text.charCodeAt(at) !== COLON)
       return malformed("a header field without a valid name");

@@ -11,7 +11,10 @@ export interface PoolLimits {
   readonly maxSockets: number;
 }
 
-/** The sockets to one origin. The one used last is reused first: the others grow old together and can be let go. */
+/**
+ * The sockets to one origin. The one used last is reused first: the others grow old together and can be let
+ * go.
+ */
 export class Pool implements ConnectionOwner {
   private readonly pooled: Connection[] = [];
   private sockets = 0;

@@ -3,9 +3,9 @@ import { HEAD_BYTES_MAX, malformed, parseHead, type ResponseHead } from "./http1
 import { HostFault } from "./transport.ts";
 
 /**
- * Reads one HTTP/1.1 response from the bytes of a socket, at any split of them. Pure: bytes in, a head and body bytes out.
- * It would rather refuse than guess, since a response that two readers frame differently hands one caller's answer to
- * another on a shared socket.
+ * Reads one HTTP/1.1 response from the bytes of a socket, at any split of them. Pure: bytes in, a head and
+ * body bytes out. It would rather refuse than guess, since a response that two readers frame differently
+ * hands one caller's answer to another on a shared socket.
  */
 export class ResponseReader {
   /** The final head, once it has arrived whole. */
@@ -15,7 +15,10 @@ export class ResponseReader {
   fault: HostFault | null = null;
   /** At least one byte of an answer has arrived. */
   started = false;
-  /** Bytes followed the response's end: nobody asked for them, so the socket cannot be trusted with another request. */
+  /**
+   * Bytes followed the response's end: nobody asked for them, so the socket cannot be trusted with another
+   * request.
+   */
   surplus = false;
 
   private held = NOTHING;
@@ -25,8 +28,8 @@ export class ResponseReader {
   private chunked: ChunkedBody | null = null;
 
   /**
-   * Takes over `bytes` (they may be overwritten) and returns the body's bytes among them, null when there are none. Look at
-   * `head`, `complete` and `fault` afterwards; body bytes that precede a fault are returned.
+   * Takes over `bytes` (they may be overwritten) and returns the body's bytes among them, null when there are
+   * none. Look at `head`, `complete` and `fault` afterwards; body bytes that precede a fault are returned.
    */
   push(bytes: Uint8Array): Uint8Array | null {
     if (bytes.length === 0 || this.fault !== null) return null;
@@ -98,7 +101,9 @@ export class ResponseReader {
     return end === 0 ? null : portion(bytes, 0, end);
   }
 
-  /** Refuses early what can never become a head, so that a peer speaking another protocol is not waited for. */
+  /**
+   * Refuses early what can never become a head, so that a peer speaking another protocol is not waited for.
+   */
   private waitForHead(rest: Uint8Array, fresh: number): null {
     if (rest.length >= HEAD_BYTES_MAX) return this.fail(`a head larger than ${HEAD_BYTES_MAX} bytes`);
     for (let at = 0; at < Math.min(rest.length, PROTOCOL.length); at++) {
@@ -115,7 +120,10 @@ export class ResponseReader {
     return null;
   }
 
-  /** Appends to the held bytes and returns them all; doubles its room, so that a head that drips in costs linear time. */
+  /**
+   * Appends to the held bytes and returns them all; doubles its room, so that a head that drips in costs
+   * linear time.
+   */
   private hold(bytes: Uint8Array): Uint8Array {
     const needed = this.heldBytes + bytes.length;
     if (needed > this.held.length) {
@@ -142,5 +150,8 @@ const CR = 0x0d;
 const LF = 0x0a;
 const HEAD_END = Uint8Array.of(CR, LF, CR, LF);
 
-/** Node's search and latin-1 decoding, which are native and take any bytes; a Buffer over them would cost more than either. */
+/**
+ * Node's search and latin-1 decoding, which are native and take any bytes; a Buffer over them would cost more
+ * than either.
+ */
 const { indexOf, toString: decode } = Buffer.prototype;

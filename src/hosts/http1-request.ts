@@ -36,8 +36,8 @@ export function encodeRequest({ to, headers, body }: HostCall, start: Uint8Array
 export function headStart({ method, path, headers }: Destination, endpoint: Endpoint): Uint8Array {
   const target = targetOf(endpoint, path);
   assert(TARGET.test(target), "request path holds a byte that HTTP does not allow there");
-  // Bodies are asked for uncompressed: inflating costs more CPU here than the bytes cost on the way, and a compressed
-  // event stream comes in lumps. A host that compresses regardless is understood all the same.
+  // Bodies are asked for uncompressed: inflating costs more CPU here than the bytes cost on the way, and a
+  // compressed event stream comes in lumps. A host that compresses regardless is understood all the same.
   const parts = [
     `${method} ${target} HTTP/1.1\r\nhost: ${endpoint.authority}\r\n`,
     "connection: keep-alive\r\naccept-encoding: identity\r\n",
@@ -59,7 +59,9 @@ const FIELD_NAME = /^[a-z0-9!#$%&'*+\-.^_`|~]+$/;
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const TARGET = /^\/[\x21-\x7e]*$/;
 
-/** Fields that speak of this connection or of the framing, not of the call; they are the transport's alone. */
+/**
+ * Fields that speak of this connection or of the framing, not of the call; they are the transport's alone.
+ */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",

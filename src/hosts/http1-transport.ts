@@ -8,9 +8,9 @@ import { encodeRequest, headStart } from "./http1-request.ts";
 import type { Destination, Exchange, HostCall, Transport } from "./transport.ts";
 
 /**
- * Our own HTTP/1.1 client on Bun's sockets. `fetch` keeps 64 idle connections per process, hides whether a broken socket
- * was a stale one, and costs more CPU for each streamed event (bench/transport). It neither follows redirects nor repeats a
- * request nor reads proxies from the environment.
+ * Our own HTTP/1.1 client on Bun's sockets. `fetch` keeps 64 idle connections per process, hides whether a
+ * broken socket was a stale one, and costs more CPU for each streamed event (bench/transport). It neither
+ * follows redirects nor repeats a request nor reads proxies from the environment.
  */
 export function http1Transport(options: Http1Options): Transport {
   return new Http1Transport(options);
@@ -23,8 +23,9 @@ export interface Http1Options {
   /** Name lookup, TCP and TLS together. */
   readonly connectTimeoutMs?: number;
   /**
-   * For a host that does not say how long it keeps an idle socket. The servers most often met close theirs after 5 s
-   * (Node.js, uvicorn) or later, and one let go too early costs a handshake where one kept too long costs a failed POST.
+   * For a host that does not say how long it keeps an idle socket. The servers most often met close theirs
+   * after 5 s (Node.js, uvicorn) or later, and one let go too early costs a handshake where one kept too long
+   * costs a failed POST.
    */
   readonly idleTimeoutMs?: number;
   readonly maxIdlePerOrigin?: number;

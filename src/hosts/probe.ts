@@ -6,8 +6,8 @@ import { type Destinations, ownHeaders } from "./destination.ts";
 import { HostFault, type HostReply, type Transport } from "./transport.ts";
 
 /**
- * Asks a free route for one token: it is verified when it answers and its host reports no charge. Nothing is served on
- * the Open Tier on the word of a configuration file alone.
+ * Asks a free route for one token: it is verified when it answers and its host reports no charge. Nothing is
+ * served on the Open Tier on the word of a configuration file alone.
  */
 export async function probeFree(route: Route, tools: ProbeTools): Promise<boolean> {
   const { transport, destinations, clock, surfaces, pairing } = tools;

@@ -6,8 +6,9 @@ import { type ProbeTools, readShort } from "./probe.ts";
 import { HostFault, type HostReply } from "./transport.ts";
 
 /**
- * Sends a route one short request in a language of its host's, as a client's would be sent, and reads the answer as a
- * client's would be read: what an operator wants to know before customers find it out. It costs a few tokens at the host.
+ * Sends a route one short request in a language of its host's, as a client's would be sent, and reads the
+ * answer as a client's would be read: what an operator wants to know before customers find it out. It costs a
+ * few tokens at the host.
  */
 export async function checkRoute(route: Route, spoken: SurfaceName, tools: ProbeTools): Promise<RouteCheck> {
   const { transport, destinations, clock, surfaces } = tools;

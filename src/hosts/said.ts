@@ -4,8 +4,8 @@ import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
 
 /**
- * The request in one of the host's languages: the one that the plan prefers, or another if that one cannot express it.
- * A refusal is the preferred language's.
+ * The request in one of the host's languages: the one that the plan prefers, or another if that one cannot
+ * express it. A refusal is the preferred language's.
  */
 export function sayTo(
   request: GenerationRequest,
@@ -51,8 +51,9 @@ const chatLast = (spoken: readonly SurfaceName[]): readonly SurfaceName[] =>
   spoken.includes(CHAT) ? [...spoken.filter(isNotChat), CHAT] : spoken;
 
 /**
- * A client may name more than the model writes, as agents do with one number for all models. Hosts refuse that (“max_tokens is
- * too large: 32000. This model supports at most 16384 completion tokens”), and no more than the model's is held.
+ * A client may name more than the model writes, as agents do with one number for all models. Hosts refuse
+ * that (“max_tokens is too large: 32000. This model supports at most 16384 completion tokens”), and no more
+ * than the model's is held.
  */
 function ceilingFor({ maxOutputTokens }: GenerationRequest, model: Model, wording: Wording): number | null {
   const isTooHigh = maxOutputTokens !== null && maxOutputTokens > model.maxOutputTokens;
@@ -60,8 +61,9 @@ function ceilingFor({ maxOutputTokens }: GenerationRequest, model: Model, wordin
 }
 
 /**
- * “Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use
- * /v1/responses or set reasoning_effort to 'none'”: so it answers without one too, as its models think by themselves.
+ * “Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use
+ * function tools, use /v1/responses or set reasoning_effort to 'none'”: so it answers without one too, as its
+ * models think by themselves.
  */
 function mayThinkWithTools({ json }: GenerationRequest): boolean {
   const { tools, reasoning_effort: effort } = json;
@@ -97,8 +99,9 @@ function sayIn(
 }
 
 /**
- * An unstreamed answer shows nothing before its end, so the wait for its first token would be the wait for all of it, and
- * a long one would never come. Where it may be long, the host is asked to stream, and the answer is put together here.
+ * An unstreamed answer shows nothing before its end, so the wait for its first token would be the wait for
+ * all of it, and a long one would never come. Where it may be long, the host is asked to stream, and the
+ * answer is put together here.
  */
 function takesLong(request: GenerationRequest, model: Model, quirks: Quirks, wording: Wording): boolean {
   const ceiling =

@@ -1,7 +1,7 @@
 /**
- * What the simulated host says, before it is put into a wire language: the caller's last words behind a greeting, or a call
- * of the tool that the caller forces. Its tokens are words, cut at `TOKEN_CHARACTERS`, and are counted the same way in
- * prompts and answers, so that the usage it reports is true.
+ * What the simulated host says, before it is put into a wire language: the caller's last words behind a
+ * greeting, or a call of the tool that the caller forces. Its tokens are words, cut at `TOKEN_CHARACTERS`,
+ * and are counted the same way in prompts and answers, so that the usage it reports is true.
  */
 export interface SimulatedAnswer {
   readonly model: string;

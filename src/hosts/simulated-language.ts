@@ -1,6 +1,8 @@
 import type { Asked, SimulatedAnswer } from "./simulated-answer.ts";
 
-/** A wire language as a host speaks it. The three of them are written from their providers' reference pages. */
+/**
+ * A wire language as a host speaks it. The three of them are written from their providers' reference pages.
+ */
 export interface SimulatedLanguage {
   readonly path: string;
   /** A text says what is wrong with the request. */

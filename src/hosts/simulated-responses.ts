@@ -9,7 +9,9 @@ import {
 } from "./simulated-answer.ts";
 import type { SimulatedEvent, SimulatedLanguage } from "./simulated-language.ts";
 
-/** OpenAI, "Responses" and "Streaming events" of it. Keeps nothing: every request brings its whole history. */
+/**
+ * OpenAI, "Responses" and "Streaming events" of it. Keeps nothing: every request brings its whole history.
+ */
 export const SIMULATED_RESPONSES: SimulatedLanguage = {
   path: "/v1/responses",
 

@@ -8,8 +8,9 @@ import { SIMULATED_MESSAGES } from "./simulated-messages.ts";
 import { SIMULATED_RESPONSES } from "./simulated-responses.ts";
 
 /**
- * A host that needs no provider: a real HTTP server on the loopback interface, spoken to through the same sockets as any
- * other, so that a first request works offline and shows the whole way. It serves one model, which echoes.
+ * A host that needs no provider: a real HTTP server on the loopback interface, spoken to through the same
+ * sockets as any other, so that a first request works offline and shows the whole way. It serves one model,
+ * which echoes.
  */
 export function startSimulatedHost({ clock, random, paceMs = PACE_MS }: SimulatedOptions): SimulatedHost {
   const server = Bun.serve({

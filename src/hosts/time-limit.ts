@@ -2,8 +2,8 @@ import type { Clock, Timer } from "../units/clock.ts";
 import type { Exchange } from "./transport.ts";
 
 /**
- * Cancels a try when its time is up, the client leaves, or another host was faster. Whichever comes first determines
- * the outcome.
+ * Cancels a try when its time is up, the client leaves, or another host was faster. Whichever comes first
+ * determines the outcome.
  */
 export class TimeLimit {
   private exchange: Exchange | null = null;

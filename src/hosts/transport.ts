@@ -1,8 +1,8 @@
 import type { Host } from "../catalog/catalog.ts";
 
 /**
- * The way to a host's socket. One interface, so that production, the simulator and the benches choose their own; see
- * hosts/http1-transport for the real one. An exchange is one POST: it is never repeated here.
+ * The way to a host's socket. One interface, so that production, the simulator and the benches choose their
+ * own; see hosts/http1-transport for the real one. An exchange is one POST: it is never repeated here.
  */
 export interface Transport {
   open(call: HostCall): Exchange;
@@ -20,26 +20,33 @@ export interface HostCall {
 }
 
 /**
- * Where requests go, and what all of them say there. One object for all of them, which is never changed: a transport keeps
- * what it makes of it.
+ * Where requests go, and what all of them say there. One object for all of them, which is never changed: a
+ * transport keeps what it makes of it.
  */
 export interface Destination {
   readonly host: Host;
   readonly method: "POST" | "GET";
   /** Appended to the host's base address: `/chat/completions`. */
   readonly path: string;
-  /** Lower-case names. Authentication is already among them; `host`, `content-length` and `connection` are the transport's. */
+  /**
+   * Lower-case names. Authentication is already among them; `host`, `content-length` and `connection` are the
+   * transport's.
+   */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface Exchange {
   /** Settles once, with the response head or with why there is none; never rejects. */
   readonly reply: Promise<HostReply | HostFault>;
-  /** Ends the exchange wherever it stands and frees its socket; safe at any time. `reply` and `read` then say `cancelled`. */
+  /**
+   * Ends the exchange wherever it stands and frees its socket; safe at any time. `reply` and `read` then say
+   * `cancelled`.
+   */
   cancel(): void;
   /**
-   * The answer has said that it is over, and nobody reads on. Its body may still have to end: hosts write the end of a
-   * stream apart from its last event. The socket is kept for that a moment, so that it can be used again.
+   * The answer has said that it is over, and nobody reads on. Its body may still have to end: hosts write the
+   * end of a stream apart from its last event. The socket is kept for that a moment, so that it can be used
+   * again.
    */
   done(): void;
 }
@@ -49,8 +56,9 @@ export interface HostReply {
   /** Lower-case names; repeated fields joined by ", ". */
   readonly headers: Pick<ReadonlyMap<string, string>, "get" | "has">;
   /**
-   * The next bytes of the body, unchunked and decompressed; null at its proper end; a fault when it ended otherwise.
-   * Answers at once when bytes are waiting. Call again only after the last answer. What is not read stays in the socket.
+   * The next bytes of the body, unchunked and decompressed; null at its proper end; a fault when it ended
+   * otherwise. Answers at once when bytes are waiting. Call again only after the last answer. What is not
+   * read stays in the socket.
    */
   read(): Read | Promise<Read>;
   /** What `read` reads, without the head: a stream goes on for minutes when nobody looks at that any more. */
@@ -84,8 +92,9 @@ export class HostFault {
     readonly kind: HostFaultKind,
     readonly message: string,
     /**
-     * The request went out on a pooled socket that broke before it gave a single byte. Most likely the host had closed it
-     * while it was idle and never saw the request, so the same host may be tried once more, with `fresh`.
+     * The request went out on a pooled socket that broke before it gave a single byte. Most likely the host
+     * had closed it while it was idle and never saw the request, so the same host may be tried once more,
+     * with `fresh`.
      */
     readonly stale = false,
   ) {}

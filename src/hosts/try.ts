@@ -41,16 +41,16 @@ export class Trial {
   ) {}
 
   /**
-   * Runs until the answer is here, the host fails, or time is up. The place at the host is then released, except for
-   * an opened stream, which keeps it to its end.
+   * Runs until the answer is here, the host fails, or time is up. The place at the host is then released,
+   * except for an opened stream, which keeps it to its end.
    */
   async run(): Promise<TryOutcome> {
     const { limit, slot } = this;
     let outcome: TryOutcome | null = null;
     try {
       let reply = await this.ask(false);
-      // A pooled connection that the host had closed in the meantime says nothing about the host: retry once, on a
-      // fresh one.
+      // A pooled connection that the host had closed in the meantime says nothing about the host: retry once,
+      // on a fresh one.
       if (isStale(reply, limit)) reply = await this.ask(true);
       try {
         const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
@@ -162,8 +162,8 @@ export class Trial {
   }
 
   /**
-   * Reads a stream to its end for a client that wants the answer whole. The client has seen nothing, so any failure
-   * moves on.
+   * Reads a stream to its end for a client that wants the answer whole. The client has seen nothing, so any
+   * failure moves on.
    */
   private async collect(source: HostReply, judge: WholeJudge): Promise<TryOutcome> {
     const { clock, limits } = this.tools;
@@ -264,7 +264,10 @@ interface HostFailure {
   readonly lateMs?: number;
 }
 
-/** A stream whose first token is here. It may last for minutes, so it keeps nothing of what it was opened with. */
+/**
+ * A stream whose first token is here. It may last for minutes, so it keeps nothing of what it was opened
+ * with.
+ */
 export class Opened {
   readonly kind = "opened";
   private slot: Slot | null = null;
@@ -322,8 +325,8 @@ const MAX_ERROR_BYTES = 64 * 1024;
 const MAX_PRELUDE_BYTES = 1024 * 1024;
 
 /**
- * Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's request. Groq's 498 is a
- * want of capacity, its 499 a request that it cancelled.
+ * Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's
+ * request. Groq's 498 is a want of capacity, its 499 a request that it cancelled.
  */
 const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429, 498, 499]);
 /** Statuses and faults that concern the whole host, whatever the model. */
@@ -371,7 +374,9 @@ const overloads = (outcome: TryOutcome): boolean =>
   (outcome.kind === "silent" && outcome.early !== true) ||
   (outcome.kind === "refused" && outcome.overloaded === true);
 
-/** Seconds or a date, as RFC 9110 has it, or OpenAI's and Azure's milliseconds; null when the host named none. */
+/**
+ * Seconds or a date, as RFC 9110 has it, or OpenAI's and Azure's milliseconds; null when the host named none.
+ */
 function retryAfterMs({ headers }: HostReply, clock: Clock): number | null {
   const exact = headers.get("retry-after-ms");
   if (exact !== undefined && NUMBER.test(exact)) return Math.ceil(Number(exact));

@@ -1,8 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
 
 /**
- * Describes an endpoint for the API's document (http/openapi). It is declared beside the handler, with the schemas
- * that the handler reads its body with, and the tests check every answer of the running server against it.
+ * Describes an endpoint for the API's document (http/openapi). It is declared beside the handler, with the
+ * schemas that the handler reads its body with, and the tests check every answer of the running server
+ * against it.
  */
 export interface About {
   /** One line that begins with a verb: "Creates a key". */
@@ -31,5 +32,8 @@ export type MediaType =
   | "text/javascript"
   | "text/plain";
 
-/** `none`: no header is needed, though one may do more. `key`: an API key. `owner`: the recovery secret, or a session. `admin`: the operator's token. */
+/**
+ * `none`: no header is needed, though one may do more. `key`: an API key. `owner`: the recovery secret, or a
+ * session. `admin`: the operator's token.
+ */
 export type Credential = "none" | "key" | "owner" | "session" | "admin";

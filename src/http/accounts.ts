@@ -32,7 +32,10 @@ import { againstGuessing, identify, keysOnly, networkOf, ownersOnly, sessionsOnl
 import { CONTROL_BODY_BYTES } from "./keys.ts";
 import { ok, Reply } from "./reply.ts";
 
-/** Accounts without passwords: contract §4. Signing in is open to everybody, so it is throttled by network address. */
+/**
+ * Accounts without passwords: contract §4. Signing in is open to everybody, so it is throttled by network
+ * address.
+ */
 export const accountEndpoints = (): Endpoint[] => [
   { method: "POST", path: "/v1/auth/email", about: ACCOUNTS.mail, handle: mailLink },
   { method: "POST", path: "/v1/auth/email/verify", about: ACCOUNTS.verifyLink, handle: useLink },
@@ -96,8 +99,8 @@ async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply |
 }
 
 /**
- * The session, once. A page of the gateway's own gets it as a cookie too; another page must not be able to put its own
- * session into somebody's browser.
+ * The session, once. A page of the gateway's own gets it as a cookie too; another page must not be able to
+ * put its own session into somebody's browser.
  */
 function signedIn(made: SignedIn | Refusal, { request }: Exchange, deps: HttpDeps): Reply | Refusal {
   if (refused(made)) return made;

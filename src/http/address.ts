@@ -5,9 +5,9 @@ import type { Clock } from "../units/clock.ts";
 import type { Networks } from "./networks.ts";
 
 /**
- * The network blocks that a request comes from, the narrowest first: an IPv4 address; or the /64 of an IPv6 one, because a
- * single subscriber has all of it, and the /48, because some have all of that. `address` is the other end of the
- * connection.
+ * The network blocks that a request comes from, the narrowest first: an IPv4 address; or the /64 of an IPv6
+ * one, because a single subscriber has all of it, and the /48, because some have all of that. `address` is
+ * the other end of the connection.
  */
 export function blocksOf(address: string | null, headers: Headers, proxies: Networks): Blocks {
   const client = clientOf(address, headers, proxies);
@@ -17,8 +17,9 @@ export function blocksOf(address: string | null, headers: Headers, proxies: Netw
 export type Blocks = readonly [narrowest: string, ...wider: string[]];
 
 /**
- * The address of the client itself. A trusted proxy is believed about the address it saw, which it put last into
- * `X-Forwarded-For`; what stands before the first address that is not a trusted proxy's was written by somebody unknown.
+ * The address of the client itself. A trusted proxy is believed about the address it saw, which it put last
+ * into `X-Forwarded-For`; what stands before the first address that is not a trusted proxy's was written by
+ * somebody unknown.
  */
 function clientOf(address: string | null, headers: Headers, proxies: Networks): string {
   let client = address === null ? "unknown" : plain(address);
@@ -59,8 +60,8 @@ function network(address: string, bits: 48 | 64): string {
 }
 
 /**
- * Limits how often a network block may do something in an hour. When several processes share a throttle, the count is
- * kept elsewhere.
+ * Limits how often a network block may do something in an hour. When several processes share a throttle, the
+ * count is kept elsewhere.
  */
 export interface Throttle {
   /** Takes one and returns null, or takes nothing and returns the whole seconds until one is free. */
@@ -78,7 +79,10 @@ export function throttlesOf<One extends Throttle>(make: (what: Throttled) => One
   return Object.fromEntries(THROTTLED.map((what) => [what, make(what)])) as Record<Throttled, One>;
 }
 
-/** Counts per block, within the block's own current hour. When there are too many blocks, the idlest are forgotten. */
+/**
+ * Counts per block, within the block's own current hour. When there are too many blocks, the idlest are
+ * forgotten.
+ */
 export class AddressThrottle implements Throttle {
   private readonly hours = new LRUCache<string, { startedMs: number; taken: number }>({ max: MAX_BLOCKS });
 

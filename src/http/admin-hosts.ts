@@ -7,7 +7,10 @@ import type { HostsNow, HttpDeps } from "./deps.ts";
 import type { Endpoint, Exchange } from "./endpoint.ts";
 import { ok, type Reply } from "./reply.ts";
 
-/** What the operator's configuration came to: hosts with their health, and the whole of it without its secrets. */
+/**
+ * What the operator's configuration came to: hosts with their health, and the whole of it without its
+ * secrets.
+ */
 export const adminHostEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/admin/hosts", about: ADMIN.hosts, handle: guarded(listHosts) },
   { method: "GET", path: "/admin/config", about: ADMIN.config, handle: guarded(showConfig) },
@@ -74,7 +77,10 @@ function stateOf(routes: readonly RouteView[]) {
 const isWell = ({ resting_workers, unproven_workers }: RouteView): boolean =>
   resting_workers === 0 && unproven_workers === 0;
 
-/** Times and rates are moving averages; null before the first stream. A route that a reload has just added is not known yet. */
+/**
+ * Times and rates are moving averages; null before the first stream. A route that a reload has just added is
+ * not known yet.
+ */
 function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined) {
   return {
     model: modelId,

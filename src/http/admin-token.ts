@@ -29,6 +29,9 @@ export function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | 
       );
 }
 
-/** Compares digests, which have one length, so that time tells neither where two secrets differ nor how long they are. */
+/**
+ * Compares digests, which have one length, so that time tells neither where two secrets differ nor how long
+ * they are.
+ */
 const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (secret: string): Uint8Array => new Bun.CryptoHasher("sha256").update(secret).digest();

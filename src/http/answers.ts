@@ -2,8 +2,8 @@ import { type TObject, type TProperties, type TSchema, Type } from "@sinclair/ty
 import { ERROR_CODES } from "../errors/codes.ts";
 
 /**
- * Pieces of the answers' schemas. Answers are closed: a member that no schema has fails the tests, so none goes out
- * undocumented.
+ * Pieces of the answers' schemas. Answers are closed: a member that no schema has fails the tests, so none
+ * goes out undocumented.
  */
 export const answerOf = <T extends TProperties>(members: T, $id?: string): TObject<T> =>
   Type.Object(members, { additionalProperties: false, ...($id === undefined ? {} : { $id }) });

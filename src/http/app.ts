@@ -27,9 +27,9 @@ import { unknownPath } from "./unknown-path.ts";
 import { usageEndpoints } from "./usage.ts";
 
 /**
- * The gateway's HTTP interface. Elysia finds the endpoint for a path, and that is all it does here: bodies are read by
- * http/body, and responses are built whole, because touching `set.headers` beside a streamed response makes Elysia
- * re-encode the stream and break characters that are split across chunks.
+ * The gateway's HTTP interface. Elysia finds the endpoint for a path, and that is all it does here: bodies
+ * are read by http/body, and responses are built whole, because touching `set.headers` beside a streamed
+ * response makes Elysia re-encode the stream and break characters that are split across chunks.
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const patience = new Patience(silenceSeconds, deps.desk.clock);
@@ -89,8 +89,9 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
 }
 
 /**
- * For a failure outside an endpoint, or while another failure is being answered. Elysia would answer with its message, and
- * Bun with a page that shows our source; so nothing may get that far, and nothing that could fail is used here.
+ * For a failure outside an endpoint, or while another failure is being answered. Elysia would answer with its
+ * message, and Bun with a page that shows our source; so nothing may get that far, and nothing that could
+ * fail is used here.
  */
 function lastResort(failure: unknown, deps: HttpDeps): Response {
   const receipt = newReceiptId(deps.desk.clock.now(), deps.desk.random);
@@ -99,9 +100,9 @@ function lastResort(failure: unknown, deps: HttpDeps): Response {
 }
 
 /**
- * How long a client may be silent while it sends its request, or leave bytes of an answer untaken. A stream that nobody reads holds
- * credit, a host's connection and memory. Any progress starts the time anew, but Bun notices what is taken only by the third
- * of a socket buffer, which a slow line takes many seconds for.
+ * How long a client may be silent while it sends its request, or leave bytes of an answer untaken. A stream
+ * that nobody reads holds credit, a host's connection and memory. Any progress starts the time anew, but Bun
+ * notices what is taken only by the third of a socket buffer, which a slow line takes many seconds for.
  */
 const SILENCE_SECONDS = 60;
 
@@ -110,9 +111,9 @@ const withAlias = (endpoint: Endpoint): Endpoint[] =>
   endpoint.path.startsWith("/v1/") ? [endpoint, { ...endpoint, path: `/v1${endpoint.path}` }] : [endpoint];
 
 /**
- * Opens the port; 0 picks a free one. Bun would answer a large body with an empty 413 before any code of ours runs, so its
- * limit is set out of reach and http/body enforces ours. Workers of one supervisor share a port; without one, that would let a
- * second gateway share it unseen.
+ * Opens the port; 0 picks a free one. Bun would answer a large body with an empty 413 before any code of ours
+ * runs, so its limit is set out of reach and http/body enforces ours. Workers of one supervisor share a port;
+ * without one, that would let a second gateway share it unseen.
  */
 export function listen(
   app: ReturnType<typeof httpApp>,

@@ -1,8 +1,9 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 
 /**
- * The request's body, at most `limit` bytes of it. The handler runs once the head has arrived: a length that is declared
- * too large is refused without reading anything, and a body of unknown length when it has grown too large.
+ * The request's body, at most `limit` bytes of it. The handler runs once the head has arrived: a length that
+ * is declared too large is refused without reading anything, and a body of unknown length when it has grown
+ * too large.
  */
 export function readBody(
   request: Request,
@@ -23,8 +24,9 @@ export function readBody(
 export type Arrived = (bytes: number) => boolean;
 
 /**
- * Null where it is not declared, as of a chunked body. The server lets equal lengths pass (RFC 9112 §6.3 allows both that and a
- * refusal) and joins them by a comma; what that spells is no number, and no bound holds against it.
+ * Null where it is not declared, as of a chunked body. The server lets equal lengths pass (RFC 9112 §6.3
+ * allows both that and a refusal) and joins them by a comma; what that spells is no number, and no bound
+ * holds against it.
  */
 export function declaredLength({ headers }: Request): number | null | Refusal {
   const declared = headers.get("content-length");

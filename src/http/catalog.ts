@@ -7,7 +7,10 @@ import type { Endpoint, Exchange } from "./endpoint.ts";
 import { bearerOrApiKeyOf, identify } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 
-/** What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it. Contract §4. */
+/**
+ * What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it.
+ * Contract §4.
+ */
 export const catalogEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/v1/catalog", anyOrigin: true, about: CATALOG.catalog, handle: catalog },
   { method: "GET", path: "/v1/models", anyOrigin: true, about: CATALOG.models, handle: models },
@@ -56,7 +59,10 @@ async function strangerTo(exchange: Exchange, deps: HttpDeps): Promise<Refusal |
   return refused(who) ? who : null;
 }
 
-/** Members of both clients' model, side by side. When a model was made is not known: both allow the epoch for that. */
+/**
+ * Members of both clients' model, side by side. When a model was made is not known: both allow the epoch for
+ * that.
+ */
 const modelView = (entry: CatalogEntry) => ({
   id: entry.id,
   object: "model" as const,

@@ -1,8 +1,8 @@
 import type { HttpSettings } from "./deps.ts";
 
 /**
- * The session as browsers hold it. `__Host-` makes a browser refuse the cookie unless it is Secure, for this host alone and
- * for all paths; localhost counts as secure, any other plain http address does not.
+ * The session as browsers hold it. `__Host-` makes a browser refuse the cookie unless it is Secure, for this
+ * host alone and for all paths; localhost counts as secure, any other plain http address does not.
  */
 const NAME = "__Host-session";
 
@@ -19,9 +19,9 @@ export function cookieSession({ headers }: Request): string | null {
 const COOKIE = new RegExp(`(?:^|; ?)${NAME}=([^;]*)`);
 
 /**
- * Whether a page of this gateway's own sent the request. Browsers put `Origin` on every request that could change
- * something and that a page caused, and no page can set it. Judged by the configured addresses: `Host` is whatever the
- * client says.
+ * Whether a page of this gateway's own sent the request. Browsers put `Origin` on every request that could
+ * change something and that a page caused, and no page can set it. Judged by the configured addresses: `Host`
+ * is whatever the client says.
  */
 export function fromOwnPage(
   { headers }: Request,

@@ -4,8 +4,8 @@ import type { HttpDeps } from "./deps.ts";
 import { STATUS_STRETCH_MS, STATUS_STRETCHES } from "./status-page.ts";
 
 /**
- * Sums of the last day's receipts, for the public status page. Anybody may load that page as often as they like, so
- * the receipts are read at most once a minute, however many ask.
+ * Sums of the last day's receipts, for the public status page. Anybody may load that page as often as they
+ * like, so the receipts are read at most once a minute, however many ask.
  */
 export class DailyFigures {
   private latest: UsageSums | null = null;

@@ -102,8 +102,8 @@ export interface LedgerDesk {
     at: EpochMs,
   ): Promise<{ readonly limit: number; readonly used: number }>;
   /**
-   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now or before;
-   * null when the balance would have been credited with more in all than is counted exactly.
+   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now
+   * or before; null when the balance would have been credited with more in all than is counted exactly.
    */
   credit(credit: Credit): Promise<Credit | null>;
   /** Newest first. */

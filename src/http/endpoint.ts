@@ -53,7 +53,10 @@ export class Exchange implements Connection {
     this.patience.begin(this);
   }
 
-  /** The client has to take bytes or send its next request. Whoever calls `gatewaysTurn` must call this when done. */
+  /**
+   * The client has to take bytes or send its next request. Whoever calls `gatewaysTurn` must call this when
+   * done.
+   */
   clientsTurn(): void {
     this.patience.end(this);
   }
@@ -110,8 +113,8 @@ export function refusal(
 const MESSAGES = /^(\/v1){1,2}\/messages(\/|$)/;
 
 /**
- * Two Host headers arrive joined by a comma, which no host has. Whoever sends two may be telling a proxy on the way one
- * thing and the gateway another.
+ * Two Host headers arrive joined by a comma, which no host has. Whoever sends two may be telling a proxy on
+ * the way one thing and the gateway another.
  */
 function severalHosts(request: Request): Refusal | null {
   return request.headers.get("host")?.includes(",") === true
@@ -124,7 +127,7 @@ export const pathOf = ({ url }: Request): string => PARTS.exec(url)![1]!;
 export const queryOf = ({ url }: Request): URLSearchParams => new URLSearchParams(PARTS.exec(url)![2]);
 
 /**
- * Path and query. Not read with `URL`, which throws where the host is no host: clients may send any, or none at all, and
- * then the URL is a path.
+ * Path and query. Not read with `URL`, which throws where the host is no host: clients may send any, or none
+ * at all, and then the URL is a path.
  */
 const PARTS = /^(?:https?:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/;

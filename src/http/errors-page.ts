@@ -1,7 +1,10 @@
 import { ERROR_CODES, ERRORS, type ErrorCode } from "../errors/codes.ts";
 import { escapeHtml, makePage, type Page } from "./page.ts";
 
-/** The errors reference: every message's link lands on the anchor of its code here. Made from the table itself. */
+/**
+ * The errors reference: every message's link lands on the anchor of its code here. Made from the table
+ * itself.
+ */
 export const errorsPage = (): Page =>
   makePage(
     "Errors reference",

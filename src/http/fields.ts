@@ -5,8 +5,8 @@ import type { EpochMs } from "../units/clock.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 
 /**
- * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …", which is what a
- * caller who got it wrong is told.
+ * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …",
+ * which is what a caller who got it wrong is told.
  */
 export function readFields<T extends TObject>(schema: T, body: unknown): Static<T> | Refusal {
   const error = Value.Errors(schema, body).First();

@@ -4,8 +4,8 @@ import type { About } from "./about.ts";
 import { answerOf, count } from "./answers.ts";
 
 /**
- * Requests in the clients' languages, which their authors document and `surfaces/` reads: only what every request must
- * have, or what the gateway itself acts on, is named. Other members go to the host.
+ * Requests in the clients' languages, which their authors document and `surfaces/` reads: only what every
+ * request must have, or what the gateway itself acts on, is named. Other members go to the host.
  */
 const model = Type.String({
   description: "`<author>/<name>`, `gateway/auto:<variant>` or `<author>/<name>:free`",

@@ -12,7 +12,10 @@ import { answerResponse } from "./streaming.ts";
 import { Turn } from "./turn.ts";
 import { readWanted } from "./wanted-body.ts";
 
-/** The three surfaces. Everything that is decided about a generation request is decided in generation/generate. */
+/**
+ * The three surfaces. Everything that is decided about a generation request is decided in
+ * generation/generate.
+ */
 export function generationEndpoints(deps: HttpDeps): Endpoint[] {
   const turn = new Turn();
   return [

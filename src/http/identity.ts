@@ -59,8 +59,8 @@ export const bearerOrApiKeyOf = (request: Request): string | null =>
   bearerOf(request) ?? request.headers.get("x-api-key");
 
 /**
- * Who sends a request: by its bearer token, or else by a session in a cookie, where that is safe. Unknown, revoked and
- * expired credentials have one answer.
+ * Who sends a request: by its bearer token, or else by a session in a cookie, where that is safe. Unknown,
+ * revoked and expired credentials have one answer.
  */
 export async function identify(
   exchange: Exchange,
@@ -80,8 +80,8 @@ export async function identify(
 const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /**
- * Nothing at all that says who somebody is. Who names a balance means one of their own: their session has ended, and a key on a
- * new balance, which they would never find again, is not what they ask for.
+ * Nothing at all that says who somebody is. Who names a balance means one of their own: their session has
+ * ended, and a key on a new balance, which they would never find again, is not what they ask for.
  */
 export const isAnonymous = (request: Request): boolean =>
   !request.headers.has("x-gateway-balance") &&
@@ -109,8 +109,8 @@ async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): P
 }
 
 /**
- * Tries a secret that opens an account. Guessing is hopeless, but each wrong guess reads the disk, so a network
- * address that keeps guessing is turned away.
+ * Tries a secret that opens an account. Guessing is hopeless, but each wrong guess reads the disk, so a
+ * network address that keeps guessing is turned away.
  */
 export async function againstGuessing<Opened>(
   exchange: Exchange,
@@ -119,8 +119,8 @@ export async function againstGuessing<Opened>(
 ): Promise<Opened | Refusal> {
   const { wrong_secrets: wrongSecrets } = deps.throttles;
   const block = networkOf(exchange, deps);
-  // Each attempt counts as wrong until it proves right, so that sending many at once does not allow more than sending
-  // them one by one.
+  // Each attempt counts as wrong until it proves right, so that sending many at once does not allow more than
+  // sending them one by one.
   const wait = await wrongSecrets.take(block, MOST_WRONG_SECRETS);
   if (wait !== null) return tooManyWrong(wait);
   let wrong = false;

@@ -86,8 +86,9 @@ const budgetsOf = (budget: string | string[] | null): string[] =>
   budget === null ? [] : typeof budget === "string" ? [budget] : [...new Set(budget)];
 
 /**
- * Specification: the only model ids that the key may call, of which Auto picks too. Models may be listed before they are
- * published; a list that could never serve anybody is a mistake, and is told here rather than to the key's every request.
+ * Specification: the only model ids that the key may call, of which Auto picks too. Models may be listed
+ * before they are published; a list that could never serve anybody is a mistake, and is told here rather than
+ * to the key's every request.
  */
 function allowedModelsOf(names: string[] | null | undefined): string[] | null | undefined | Refusal {
   if (names === undefined || names === null) return names;

@@ -45,7 +45,9 @@ async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps
   return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };
 }
 
-/** With the balances and the waiting claims only for a session: a key need not know what else its owner has. */
+/**
+ * With the balances and the waiting claims only for a session: a key need not know what else its owner has.
+ */
 async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
   if (who.kind === "owner" && who.by === "session") {
     const { account, balances, claims } = who.holdings;

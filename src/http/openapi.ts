@@ -4,8 +4,8 @@ import { ErrorAnswer } from "./answers.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /**
- * The table of endpoints as an OpenAPI 3.1 document. Nothing is written here by hand that an endpoint could say: what
- * each takes and answers is its `about`.
+ * The table of endpoints as an OpenAPI 3.1 document. Nothing is written here by hand that an endpoint could
+ * say: what each takes and answers is its `about`.
  */
 export function apiDocument(endpoints: readonly Endpoint[], baseUrl: string): ApiDocument {
   const schemas: Record<string, unknown> = {};

@@ -1,8 +1,8 @@
 import look from "./look.css" with { type: "text" };
 
 /**
- * A page that needs nothing from anywhere: one style, no script, no request. The policy allows that one style by its
- * hash, and nothing else.
+ * A page that needs nothing from anywhere: one style, no script, no request. The policy allows that one style
+ * by its hash, and nothing else.
  */
 export interface Page {
   readonly html: string;
@@ -10,8 +10,8 @@ export interface Page {
 }
 
 /**
- * Links are relative, because the gateway may be mounted beneath a path: `root` is the way from the page to the top, which is
- * `../` for a page one level down.
+ * Links are relative, because the gateway may be mounted beneath a path: `root` is the way from the page to
+ * the top, which is `../` for a page one level down.
  */
 export const makePage = (title: string, style: string, body: string, root = ""): Page =>
   pageOf(title, READING_STYLE + style, "", `${bar(root)}<main class="reading">${body}</main>`, []);
@@ -23,7 +23,9 @@ const bar = (root: string): string => `<header class="bar">
 
 const MARK = `<svg viewBox="0 0 32 32" width="30" height="30" aria-hidden="true"><rect width="32" height="32" rx="9"/><path d="M8 11h9M8 16h16M8 21h6"/></svg>`;
 
-/** A page that a script fills. `script` and `style` are addresses beneath this gateway, relative to the page. */
+/**
+ * A page that a script fills. `script` and `style` are addresses beneath this gateway, relative to the page.
+ */
 export const makeAppPage = (title: string, { script, style }: AppFiles): Page =>
   pageOf(
     title,
@@ -74,7 +76,10 @@ ${body}
 
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="#0b6556"/><path d="M8 11h9M8 16h16M8 21h6" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>`;
 
-/** For what has no page around it to name an icon, as JSON that is opened in a browser: then the browser asks for this. */
+/**
+ * For what has no page around it to name an icon, as JSON that is opened in a browser: then the browser asks
+ * for this.
+ */
 export const icon = (): Response =>
   new Response(ICON, {
     headers: {

@@ -6,7 +6,10 @@ import { PriceAnswer } from "./catalog-schemas.ts";
 
 const ms = Type.Number({ minimum: 0, description: "milliseconds" });
 
-/** Those that are written down; the receipt of a request that was refused is kept in memory, and listed nowhere. */
+/**
+ * Those that are written down; the receipt of a request that was refused is kept in memory, and listed
+ * nowhere.
+ */
 export const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
 
 /** Contract §5; `generation/receipt` writes it. */

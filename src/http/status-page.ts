@@ -6,8 +6,8 @@ import { type EpochMs, isoTime } from "../units/clock.ts";
 import { escapeHtml, makePage, type Page } from "./page.ts";
 
 /**
- * For the public: which models are served right now, whether their hosts answer, and how both did over the last day. Shares
- * only, no numbers of requests: how much a gateway is used is its operator's business.
+ * For the public: which models are served right now, whether their hosts answer, and how both did over the
+ * last day. Shares only, no numbers of requests: how much a gateway is used is its operator's business.
  */
 export function statusPage(catalog: Catalog, roads: StatusRoads, day: DayReport): Page {
   const { sums, now } = day;

@@ -1,9 +1,10 @@
 import type { Answer, Sink, StreamedAnswer } from "../generation/answer.ts";
 
 /**
- * An answer as a response. Streams are Bun's direct ones: each write goes to the socket at once, and while the client does
- * not read, `write` returns a promise that settles when it has, or when it is gone. Measured against pull streams and
- * TransformStream: the cheapest for each event, and the only one whose writes say that the client left.
+ * An answer as a response. Streams are Bun's direct ones: each write goes to the socket at once, and while
+ * the client does not read, `write` returns a promise that settles when it has, or when it is gone. Measured
+ * against pull streams and TransformStream: the cheapest for each event, and the only one whose writes say
+ * that the client left.
  */
 export function answerResponse(answer: Answer, turns: Turns): Response {
   const { status, headers } = answer;

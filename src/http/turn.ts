@@ -1,7 +1,7 @@
 /**
- * The end of the event loop's current turn. Requests that arrive in one turn wait for it, then go through the gateway
- * side by side, a stage at a time, and find each stage's code and data in the processor's caches (docs/performance.md,
- * "Side by side"). A request on its own waits only for one poll of the sockets.
+ * The end of the event loop's current turn. Requests that arrive in one turn wait for it, then go through the
+ * gateway side by side, a stage at a time, and find each stage's code and data in the processor's caches
+ * (docs/performance.md, "Side by side"). A request on its own waits only for one poll of the sockets.
  */
 export class Turn {
   private ending: Promise<void> | null = null;

@@ -36,8 +36,8 @@ const methodsAt = (path: string, endpoints: readonly Endpoint[]): string[] => [
 ];
 
 /**
- * The endpoint that a path ends in. Base URLs come with a slash at their end, with the endpoint in them, or with what other
- * services have before `/v1`.
+ * The endpoint that a path ends in. Base URLs come with a slash at their end, with the endpoint in them, or
+ * with what other services have before `/v1`.
  */
 function endOf(path: string, method: string, endpoints: readonly Endpoint[]): string | null {
   const plain = path.replace(/\/{2,}/g, "/").replace(/\/$/, "");

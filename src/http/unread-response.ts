@@ -5,9 +5,9 @@ import { type ErrorForm, refusalBody, refusalResponse } from "./reply.ts";
 import { directStream } from "./streaming.ts";
 
 /**
- * Refuses a client that is still sending its body. Closing a socket with unread bytes resets it, and a client that
- * notices the reset before it has read the answer loses the answer (Node's fetch does). So the answer is sent whole,
- * and the connection stays open and unread for a moment, until the client has seen it.
+ * Refuses a client that is still sending its body. Closing a socket with unread bytes resets it, and a client
+ * that notices the reset before it has read the answer loses the answer (Node's fetch does). So the answer is
+ * sent whole, and the connection stays open and unread for a moment, until the client has seen it.
  */
 export function unreadResponse(
   refusal: Refusal,

@@ -13,8 +13,8 @@ import { identify } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
 
 /**
- * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A key sees its
- * own, an owner the whole balance or one of its keys.
+ * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A
+ * key sees its own, an owner the whole balance or one of its keys.
  */
 export const usageEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/v1/usage", about: USAGE, handle: usage },

@@ -5,10 +5,10 @@ import type { Exchange } from "./endpoint.ts";
 import { type Identity, identify } from "./identity.ts";
 
 /**
- * Reads the body of a request with a prompt. A small one is read at once. A large one is worth memory only if its key
- * is valid and below its rate, and only while there is room; until then it stays in the client's socket. `sender` is a
- * secret that has not been looked up yet, or whoever it turned out to be. The exchange keeps the room until its answer
- * has begun.
+ * Reads the body of a request with a prompt. A small one is read at once. A large one is worth memory only if
+ * its key is valid and below its rate, and only while there is room; until then it stays in the client's
+ * socket. `sender` is a secret that has not been looked up yet, or whoever it turned out to be. The exchange
+ * keeps the room until its answer has begun.
  */
 export function readWanted(
   exchange: Exchange,
@@ -68,8 +68,8 @@ async function readInTime(
 }
 
 /**
- * Part by part, which costs 40 µs for a body of 100 kB: what hardly comes is given up while others wait for its room.
- * Otherwise thirty connections that send next to nothing would keep all large bodies out.
+ * Part by part, which costs 40 µs for a body of 100 kB: what hardly comes is given up while others wait for
+ * its room. Otherwise thirty connections that send next to nothing would keep all large bodies out.
  */
 async function readAtPace(
   request: Request,

@@ -6,9 +6,10 @@ import type { SecretHash } from "../units/secret-hash.ts";
 import type { Balance, Budget, Key } from "./key.ts";
 
 /**
- * Persists keys. A change is decided by a function that gets the current state and returns what to write; the store
- * runs it and writes its result in one atomic step, durable when the promise resolves, so two changes of one key never
- * decide on the same state. `decide` may be run more than once and must have no side effects.
+ * Persists keys. A change is decided by a function that gets the current state and returns what to write; the
+ * store runs it and writes its result in one atomic step, durable when the promise resolves, so two changes
+ * of one key never decide on the same state. `decide` may be run more than once and must have no side
+ * effects.
  */
 export interface KeyStore {
   keyByHash(hash: SecretHash): Promise<Key | null>;
@@ -18,7 +19,10 @@ export interface KeyStore {
   /** Of these balances, newest first; `before` is the id that the last page ended with. */
   keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]>;
 
-  /** The active key that a rotated one was replaced by, however often since; null for any other key, and where it has ended. */
+  /**
+   * The active key that a rotated one was replaced by, however often since; null for any other key, and where
+   * it has ended.
+   */
   activeSuccessor(id: KeyId): Promise<Key | null>;
 
   /** Newest first; `before` is the id that the last page ended with. `liveKeys` as in `addKey`. */
@@ -41,8 +45,8 @@ export interface KeyStore {
     decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
   ): Promise<BudgetChange | Refusal>;
   /**
-   * A balance, or an account with all its balances, now and in future; returns the balances, or null where nothing has the
-   * id. The record is kept for good.
+   * A balance, or an account with all its balances, now and in future; returns the balances, or null where
+   * nothing has the id. The record is kept for good.
    */
   suspend(suspension: SuspensionRecord): Promise<BalanceId[] | null>;
   /** Newest first, at most `limit`. */

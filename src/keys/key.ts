@@ -25,8 +25,8 @@ export interface Key extends KeyLimits {
   readonly name: string | null;
   readonly balanceId: BalanceId;
   /**
-   * Id of the first key of a chain of rotations. Rates and spend caps are counted under it, so that rotating a key
-   * never resets them.
+   * Id of the first key of a chain of rotations. Rates and spend caps are counted under it, so that rotating
+   * a key never resets them.
    */
   readonly lineage: KeyId;
   readonly state: "active" | "rotated" | "revoked";

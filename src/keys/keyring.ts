@@ -9,13 +9,13 @@ import type { Estate, KeyStore } from "./key-store.ts";
 import { isApiKey } from "./secret.ts";
 
 /**
- * Bearer token → SHA-256 → key at this moment, without leaving memory in the common case. Unknown, revoked and expired
- * keys all come out as null. Unknown ones are remembered too, apart from the others, so that a flood of them reaches the
- * store once each and pushes no good key out.
+ * Bearer token → SHA-256 → key at this moment, without leaving memory in the common case. Unknown, revoked
+ * and expired keys all come out as null. Unknown ones are remembered too, apart from the others, so that a
+ * flood of them reaches the store once each and pushes no good key out.
  *
- * Whoever changes a key or an estate calls `forgetKey` or `forgetEstate` once the change is durable and before it is
- * answered: the next request then reads it anew. Forgetting is safe in any order, where putting the new state in would
- * need the changes' order.
+ * Whoever changes a key or an estate calls `forgetKey` or `forgetEstate` once the change is durable and
+ * before it is answered: the next request then reads it anew. Forgetting is safe in any order, where putting
+ * the new state in would need the changes' order.
  */
 export class Keyring {
   private readonly keys: LRUCache<SecretHash, Entry>;
@@ -87,8 +87,8 @@ export class Keyring {
   }
 
   /**
-   * What was read while it was changing may be the old state, so it is read again. Changes of other keys do not count:
-   * when many nodes share a store, such changes may come faster than one read takes.
+   * What was read while it was changing may be the old state, so it is read again. Changes of other keys do
+   * not count: when many nodes share a store, such changes may come faster than one read takes.
    */
   private async read(hash: SecretHash, reading: Reading): Promise<Entry | null> {
     for (let round = 0; round < MAX_READS; round++) {

@@ -10,11 +10,11 @@ import { newApiKey, shownPrefix } from "./secret.ts";
 import { granted, type KeyWish, loosens } from "./wish.ts";
 
 /**
- * Replaces a key with one of the same lineage: limits, counters and expiry carry over; the secret and the id do not.
- * With the recovery secret, the old key ends at once, because it may be in the wrong hands, and so do older keys in
- * their grace: a thief who rotated a stolen key must not keep its grace. The owner need not know which key the thief has
- * now: naming a key that was rotated replaces the one that took its place. Otherwise the old key has its grace.
- * Specification, "States and transitions".
+ * Replaces a key with one of the same lineage: limits, counters and expiry carry over; the secret and the id
+ * do not. With the recovery secret, the old key ends at once, because it may be in the wrong hands, and so do
+ * older keys in their grace: a thief who rotated a stolen key must not keep its grace. The owner need not
+ * know which key the thief has now: naming a key that was rotated replaces the one that took its place.
+ * Otherwise the old key has its grace. Specification, "States and transitions".
  */
 export async function rotate(desk: KeyDesk, named: KeyId, by: Actor): Promise<Rotated | Refusal> {
   let id = named;
@@ -61,7 +61,10 @@ export interface Rotated extends Minted {
 /** Who asks: the key itself, the owner by one of the two owner credentials, or the operator. */
 export type Actor = "key" | "recovery" | "session" | "operator";
 
-/** Each rotation leaves a key that works for a day: a bound keeps a runaway loop from filling the store with them. */
+/**
+ * Each rotation leaves a key that works for a day: a bound keeps a runaway loop from filling the store with
+ * them.
+ */
 const MAX_GRACE_KEYS = 16;
 
 function inGrace(key: Key, now: EpochMs, graceMs: number): Key {

@@ -2,8 +2,8 @@ import { BASE58_CLASS, randomBase58 } from "../units/base58.ts";
 import type { RandomBytes } from "../units/random.ts";
 
 /**
- * Bearer secrets. Both kinds carry more than 180 random bits, so a plain SHA-256 is enough to store them by: there is
- * nothing to guess, and a slow hash would only slow every request down.
+ * Bearer secrets. Both kinds carry more than 180 random bits, so a plain SHA-256 is enough to store them by:
+ * there is nothing to guess, and a slow hash would only slow every request down.
  */
 const KEY_PREFIX = "or-live-";
 const RECOVERY_PREFIX = "or-rec-";

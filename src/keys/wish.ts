@@ -4,7 +4,9 @@ import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Key, KeyLimits } from "./key.ts";
 import type { Estate } from "./key-store.ts";
 
-/** What a creator or an editor of a key asks for, already judged for form; absent members stay as they are. */
+/**
+ * What a creator or an editor of a key asks for, already judged for form; absent members stay as they are.
+ */
 export interface KeyWish {
   readonly name?: string | null;
   readonly rpmLimit?: number | null;
@@ -32,8 +34,8 @@ export const missingBudget = (name: string): Refusal =>
   );
 
 /**
- * Why a key may not make this change to itself; null where the change only tightens it. An agent that holds a key can
- * bind itself, and can neither lift what binds it nor draw on what others were given.
+ * Why a key may not make this change to itself; null where the change only tightens it. An agent that holds a
+ * key can bind itself, and can neither lift what binds it nor draw on what others were given.
  */
 export function loosens(key: Key, wish: KeyWish): Refusal | null {
   for (const [field, limit] of RAISABLE) {

@@ -3,16 +3,19 @@ import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { CounterId } from "./counter.ts";
 
 /**
- * Who may spend how much of what. A ledger never spends from the store directly: it is granted an amount of a counter's
- * limit and spends the grant in memory. `spent + grants outstanding ≤ limit` holds for every counter at every moment, so
- * however many ledgers there are, and whichever of them is cut off, paused or slow, no limit is crossed. Nothing here
- * depends on a clock: what a lost ledger was granted stays granted until its journal has been read.
+ * Who may spend how much of what. A ledger never spends from the store directly: it is granted an amount of a
+ * counter's limit and spends the grant in memory. `spent + grants outstanding ≤ limit` holds for every
+ * counter at every moment, so however many ledgers there are, and whichever of them is cut off, paused or
+ * slow, no limit is crossed. Nothing here depends on a clock: what a lost ledger was granted stays granted
+ * until its journal has been read.
  *
- * Amounts are cumulative within a ledger's epoch (one life of its process), so a message that arrives twice, late or not
- * at all does no harm: it says where things stand, not what to add.
+ * Amounts are cumulative within a ledger's epoch (one life of its process), so a message that arrives twice,
+ * late or not at all does no harm: it says where things stand, not what to add.
  */
 export interface Authority {
-  /** Where the counter stands for this ledger, and what it would like; answers with what it may use in all. */
+  /**
+   * Where the counter stands for this ledger, and what it would like; answers with what it may use in all.
+   */
   settle(statement: Statement): Grant | Promise<Grant>;
 }
 
@@ -45,8 +48,9 @@ export interface Grant {
 }
 
 /**
- * The rule. Less than before is always granted as it is wanted: the ledger has lowered its own bound before it said so.
- * More is granted as far as it is free, and a limit that was lowered meanwhile takes nothing back by force.
+ * The rule. Less than before is always granted as it is wanted: the ledger has lowered its own bound before
+ * it said so. More is granted as far as it is free, and a limit that was lowered meanwhile takes nothing back
+ * by force.
  */
 export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
   const { number, used, wanted, counter, ledger } = statement;

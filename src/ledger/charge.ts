@@ -2,8 +2,9 @@ import type { Price } from "../catalog/catalog.ts";
 import { lineFemto, type NanoUsd, sumLines } from "../units/usd.ts";
 
 /**
- * Tokens by kind, as priced: disjoint but for `audioInput` and `audioOutput`, the parts of `input` and `output` that are sound,
- * `cacheWrite1h`, the part of `cacheWrite` that is kept for an hour, and `reasoning`, which is a part of `output`.
+ * Tokens by kind, as priced: disjoint but for `audioInput` and `audioOutput`, the parts of `input` and
+ * `output` that are sound, `cacheWrite1h`, the part of `cacheWrite` that is kept for an hour, and
+ * `reasoning`, which is a part of `output`.
  */
 export interface Tokens {
   readonly input: number;
@@ -33,7 +34,8 @@ export function costOf(tokens: Tokens, price: Price): NanoUsd {
 }
 
 /**
- * What the price of a prompt depends on: a bound on its tokens, and whether some may be cached for an hour or be audio.
+ * What the price of a prompt depends on: a bound on its tokens, and whether some may be cached for an hour or
+ * be audio.
  */
 export interface PromptSize {
   readonly bound: number;
@@ -48,7 +50,9 @@ export function worstCase(prompt: PromptSize, outputCeiling: number, price: Pric
   return sumLines(promptFemto(prompt, price), lineFemto(outputCeiling, price.output));
 }
 
-/** A price that bounds all of these, kind by kind. Holds are taken before it is known which host will serve. */
+/**
+ * A price that bounds all of these, kind by kind. Holds are taken before it is known which host will serve.
+ */
 export function dearest(prices: readonly Price[]): Price {
   return prices.reduce((bound, price) => ({
     input: max(bound.input, price.input),

@@ -4,9 +4,9 @@ import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type WindowKind, windowAt } from "../units/window.ts";
 
 /**
- * What is counted against a limit: a balance's spending against its credit, a key's against its daily cap, a budget's
- * against its window. A window's start is part of the id, so a new window begins at zero with a counter of its own, and
- * what was admitted before midnight settles on the day it was admitted.
+ * What is counted against a limit: a balance's spending against its credit, a key's against its daily cap, a
+ * budget's against its window. A window's start is part of the id, so a new window begins at zero with a
+ * counter of its own, and what was admitted before midnight settles on the day it was admitted.
  */
 export type CounterId = string & { readonly __unit: "CounterId" };
 
@@ -27,7 +27,9 @@ export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
 /** Requests, tokens, and requests of the Open Tier, which has a rate of its own. */
 export type RateKind = "rpm" | "tpm" | "free_rpm";
 
-/** What a chain of keys took within the last minute; where ledgers share its limits, each has a part of them. */
+/**
+ * What a chain of keys took within the last minute; where ledgers share its limits, each has a part of them.
+ */
 export const rateCounter = (kind: RateKind, lineage: KeyId): CounterId => `${kind}:${lineage}` as CounterId;
 
 /** Whether a counter of a day can no longer be used, by any clock that is roughly right. */
@@ -39,9 +41,9 @@ export function isOver(id: CounterId, now: EpochMs): boolean {
 const OVER_AFTER_MS = 3 * 86_400_000;
 
 /**
- * In memory, and only ever touched between two turns of the event loop: whoever checks `room` may `hold` without anybody
- * coming between. `granted` is what the Authority lets this ledger use (see ledger/authority); a ledger that is alone is
- * granted everything, and the limit alone decides.
+ * In memory, and only ever touched between two turns of the event loop: whoever checks `room` may `hold`
+ * without anybody coming between. `granted` is what the Authority lets this ledger use (see
+ * ledger/authority); a ledger that is alone is granted everything, and the limit alone decides.
  */
 export class Counter {
   spent: NanoUsd = ZERO_USD;
@@ -51,7 +53,9 @@ export class Counter {
   elsewhere: NanoUsd = ZERO_USD;
   /** See ledger/grants: a refill is small against what is left, so that a node that dies freezes little. */
   readonly aheadShare = 32;
-  /** Last journal record that changed `spent`: until it is applied, the store's sum is older than this one. */
+  /**
+   * Last journal record that changed `spent`: until it is applied, the store's sum is older than this one.
+   */
   changedBy = 0;
   /** Monotonic time of last use. */
   usedAt = 0;

@@ -4,12 +4,14 @@ import type { Grant, Statement } from "./authority.ts";
 import type { CounterId } from "./counter.ts";
 
 /**
- * A ledger's side of the grants that it shares limits by: what it states to the Authority, and what it makes of the answers.
- * The rule that keeps limits strict is that `granted` here is never above what the Authority has on its books: it is
- * lowered before less is asked for, and raised only by answers to statements that nothing smaller has followed.
+ * A ledger's side of the grants that it shares limits by: what it states to the Authority, and what it makes
+ * of the answers. The rule that keeps limits strict is that `granted` here is never above what the Authority
+ * has on its books: it is lowered before less is asked for, and raised only by answers to statements that
+ * nothing smaller has followed.
  *
- * More is asked for than one request needs, and again before it runs out, so that requests do not wait for the network.
- * Where a limit is nearly reached, only what is needed is asked for, and what is not in use flows back.
+ * More is asked for than one request needs, and again before it runs out, so that requests do not wait for
+ * the network. Where a limit is nearly reached, only what is needed is asked for, and what is not in use
+ * flows back.
  */
 export class Grants {
   private readonly desks = new Map<CounterId, Desk>();
@@ -68,7 +70,10 @@ export class Grants {
     if (counter.used() < counter.granted) this.returnSlack(this.desk(counter, limit));
   }
 
-  /** Gives back what is not in use of counters whose ids begin with one of these; true once the Authority knows. */
+  /**
+   * Gives back what is not in use of counters whose ids begin with one of these; true once the Authority
+   * knows.
+   */
   async release(prefixes: readonly string[]): Promise<boolean> {
     const desks = [...this.desks.values()].filter(({ counter }) =>
       prefixes.some((prefix) => counter.id.startsWith(prefix)),
@@ -109,7 +114,10 @@ export class Grants {
     for (const go of [...desk.waiting]) go(true);
   }
 
-  /** Called a few times a second: repeats statements that were not answered, and returns what is unused of scarce counters. */
+  /**
+   * Called a few times a second: repeats statements that were not answered, and returns what is unused of
+   * scarce counters.
+   */
   tend(): void {
     const nowMs = this.clock.elapsedMs();
     for (const desk of this.watched) {
@@ -127,7 +135,8 @@ export class Grants {
     for (const desk of this.desks.values()) {
       if (desk.statedMs < sinceMs && desk.usedAtLastLook === desk.counter.used()) this.returnSlack(desk);
       desk.usedAtLastLook = desk.counter.used();
-      // A rate that nobody uses is given back whole, and need not be remembered; what was spent of money must be.
+      // A rate that nobody uses is given back whole, and need not be remembered; what was spent of money must
+      // be.
       if (desk.counter.granted === 0 && desk.lastStated === desk.lastHeard && desk.asked === 0) {
         this.watched.delete(desk);
         this.desks.delete(desk.counter.id);
@@ -239,9 +248,9 @@ export class Grants {
 }
 
 /**
- * Sends a statement once everything that it counts is durable. It counts what was settled at what that cost; were the end
- * lost with the process, the hold would be ended at its last checkpoint instead, which may cost more than is still granted.
- * A statement that is dropped is made again.
+ * Sends a statement once everything that it counts is durable. It counts what was settled at what that cost;
+ * were the end lost with the process, the hold would be ended at its last checkpoint instead, which may cost
+ * more than is still granted. A statement that is dropped is made again.
  */
 export const onceDurable =
   (journal: { flushed(): Promise<boolean> }, send: (statement: Statement) => void) =>
@@ -266,7 +275,9 @@ export interface Shared {
 
 export interface GrantFigures {
   readonly counters: number;
-  /** Granted of balances in this epoch, and the part of that which is neither spent nor held, in nano-dollars. */
+  /**
+   * Granted of balances in this epoch, and the part of that which is neither spent nor held, in nano-dollars.
+   */
   readonly granted: number;
   readonly stranded: number;
   readonly statements: number;
@@ -305,7 +316,10 @@ class Desk {
   }
 }
 
-/** Room for this many more requests of the same size is asked for ahead, and again when room for this few is left. */
+/**
+ * Room for this many more requests of the same size is asked for ahead, and again when room for this few is
+ * left.
+ */
 const AHEAD_REQUESTS = 8;
 const LOW_REQUESTS = 4;
 /** The longest that a request waits for credit that others may be holding. */

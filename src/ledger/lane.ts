@@ -60,7 +60,10 @@ export class Lane {
   }
 }
 
-/** This ledger's part of a key's rate: what it took within the last minute is in use, and flows back as that passes. */
+/**
+ * This ledger's part of a key's rate: what it took within the last minute is in use, and flows back as that
+ * passes.
+ */
 export class RateShare implements Shared {
   readonly window = new RateWindow();
   elsewhere: NanoUsd = ZERO_USD;

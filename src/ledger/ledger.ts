@@ -41,10 +41,10 @@ import {
 } from "./shortfall.ts";
 
 /**
- * The ledger of one process. Balances, caps and rates live in memory; `admit` checks all of them and takes from all of
- * them without suspending, so in one event loop it is atomic: a thousand concurrent requests see each other's holds. What
- * it did goes to the journal as one record, and whoever acknowledges something to a client first waits until the journal
- * says that the record is durable.
+ * The ledger of one process. Balances, caps and rates live in memory; `admit` checks all of them and takes
+ * from all of them without suspending, so in one event loop it is atomic: a thousand concurrent requests see
+ * each other's holds. What it did goes to the journal as one record, and whoever acknowledges something to a
+ * client first waits until the journal says that the record is durable.
  */
 export class Ledger {
   private readonly lanes = new Map<KeyId, Lane>();
@@ -64,8 +64,8 @@ export class Ledger {
   ) {}
 
   /**
-   * Everything that admission looks at, in memory. At once in the common case; a promise on a key's first request of the
-   * day or after a start. Call `admit` in the same turn in which the lane was received.
+   * Everything that admission looks at, in memory. At once in the common case; a promise on a key's first
+   * request of the day or after a start. Call `admit` in the same turn in which the lane was received.
    */
   lane(
     key: Key,
@@ -79,8 +79,8 @@ export class Ledger {
   }
 
   /**
-   * Whether the key has reached its requests per minute; takes nothing. Used to refuse a request before anything of it
-   * is read or parsed.
+   * Whether the key has reached its requests per minute; takes nothing. Used to refuse a request before
+   * anything of it is read or parsed.
    */
   overRate({ lineage, rpmLimit }: Pick<Key, "lineage" | "rpmLimit">): RateShortfall | null {
     const lane = rpmLimit === null ? undefined : this.lanes.get(lineage);
@@ -92,8 +92,8 @@ export class Ledger {
   }
 
   /**
-   * Takes all that the request wants, or says what is short and takes nothing: the allowance, the request rate, the token
-   * rate, the balance, or of the day, the month and the budgets the one that makes room last.
+   * Takes all that the request wants, or says what is short and takes nothing: the allowance, the request
+   * rate, the token rate, the balance, or of the day, the month and the budgets the one that makes room last.
    */
   admit(lane: Lane, want: Want): Reservation | Shortfall {
     assert(lane.covers(want.at), "admission with counters of another day");
@@ -119,8 +119,8 @@ export class Ledger {
   }
 
   /**
-   * When other ledgers share the limits: asks for what this one lacks for the request. "room" says that another
-   * `admit` is worth it; null, that nobody can be asked.
+   * When other ledgers share the limits: asks for what this one lacks for the request. "room" says that
+   * another `admit` is worth it; null, that nobody can be asked.
    */
   replenish(lane: Lane, want: Want): Promise<Answer> | null {
     const { grants } = this;
@@ -135,7 +135,8 @@ export class Ledger {
   }
 
   /**
-   * Holds `amount` more on everything that the reservation holds on, if there is room on all of it; otherwise false.
+   * Holds `amount` more on everything that the reservation holds on, if there is room on all of it; otherwise
+   * false.
    */
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
@@ -167,7 +168,9 @@ export class Ledger {
     this.moved.set(reservation.want.receipt, outputTokens);
   }
 
-  /** Journals how far every stream that moved has got, so that a crash bills what was delivered and no more. */
+  /**
+   * Journals how far every stream that moved has got, so that a crash bills what was delivered and no more.
+   */
   checkpoint(): void {
     if (this.moved.size === 0) return;
     this.journal.append({ kind: "delivered", tokens: [...this.moved] });
@@ -175,8 +178,9 @@ export class Ledger {
   }
 
   /**
-   * Ends a reservation, once: charges `cost` as far as the hold goes (grown first, up to the most it may come to, where
-   * there is room), gives the rest back, and journals the end together with the receipt that `body` writes about it.
+   * Ends a reservation, once: charges `cost` as far as the hold goes (grown first, up to the most it may come
+   * to, where there is room), gives the rest back, and journals the end together with the receipt that `body`
+   * writes about it.
    */
   settle(reservation: Reservation, end: Ending, body: (settled: Settled) => string): Settlement {
     const { want } = reservation;
@@ -200,8 +204,8 @@ export class Ledger {
   }
 
   /**
-   * Takes back a charge whose record the disk refused, so that an answer that could not be given for that reason costs
-   * nothing. False when the record is on its way to the disk after all; then the charge stands.
+   * Takes back a charge whose record the disk refused, so that an answer that could not be given for that
+   * reason costs nothing. False when the record is on its way to the disk after all; then the charge stands.
    */
   takeBack(reservation: Reservation, { charged, lost, sequence }: Settlement, body: string): boolean {
     if (!this.journal.withdraw(sequence)) return false;
@@ -268,7 +272,8 @@ export class Ledger {
     for (const [lineage, lane] of this.lanes) {
       if (nowMs - lane.usedAt > idleMs && lane.requests.idle(nowMs) && lane.openHolds === 0)
         this.lanes.delete(lineage);
-      // A lane that stays keeps its counters: were one forgotten and loaded anew, two would count the same thing.
+      // A lane that stays keeps its counters: were one forgotten and loaded anew, two would count the same
+      // thing.
       else for (const counter of lane.purse.counters.all) counter.usedAt = nowMs;
     }
     for (const [id, counter] of this.counters) {
@@ -286,7 +291,8 @@ export class Ledger {
 
   private shortfall(lane: Lane, want: Want, nowMs: number): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
-    // Before the rates: whoever is told to wait a minute must not learn after it that the day's allowance is spent.
+    // Before the rates: whoever is told to wait a minute must not learn after it that the day's allowance is
+    // spent.
     for (const allowance of want.allowances) {
       const counter = this.counters.get(allowanceCounter(allowance.owner, want.at))!;
       if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, want.at);
@@ -315,7 +321,8 @@ export class Ledger {
     const { key, at } = want;
     const { credited, counter } = balance;
     if (counter.room(credited) < amount) return { what: "balance", available: counter.room(credited) };
-    // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it counted.
+    // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it
+    // counted.
     let last: CapShortfall | null = null;
     const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
     if (day.room(dailyLimit) < amount) {

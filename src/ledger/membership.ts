@@ -3,11 +3,13 @@ import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 
 /**
- * This process as the others see it: a name that outlives it, an epoch for its one life, and a lease. While the lease runs
- * the node may use the keys that it remembers and the grants that it holds, because every change of keys waits for it. A
- * lease is renewed only for a node that has taken notice of every change there is, in one step with looking for them.
+ * This process as the others see it: a name that outlives it, an epoch for its one life, and a lease. While
+ * the lease runs the node may use the keys that it remembers and the grants that it holds, because every
+ * change of keys waits for it. A lease is renewed only for a node that has taken notice of every change there
+ * is, in one step with looking for them.
  *
- * A lease compares no two clocks: the registry counts ten seconds from when it granted, the node from before it asked.
+ * A lease compares no two clocks: the registry counts ten seconds from when it granted, the node from before
+ * it asked.
  */
 export class Membership {
   private usableUntilMs = Number.NEGATIVE_INFINITY;

@@ -5,8 +5,9 @@ import type { NanoUsd } from "../units/usd.ts";
 import type { CounterId } from "./counter.ts";
 
 /**
- * What the ledger writes down, in the order in which it happened. A hold is open until a terminal record names the same
- * receipt; replaying the records in order therefore yields the open holds, whatever moment the process died at.
+ * What the ledger writes down, in the order in which it happened. A hold is open until a terminal record
+ * names the same receipt; replaying the records in order therefore yields the open holds, whatever moment the
+ * process died at.
  */
 export type LedgerRecord = HoldRecord | ExtendRecord | DeliveredRecord | TerminalRecord;
 
@@ -46,7 +47,9 @@ export interface DeliveredRecord {
   readonly tokens: readonly (readonly [ReceiptId, number])[];
 }
 
-/** How a receipt ended; there is exactly one for each. `refused` never appears here: a refusal opens no hold. */
+/**
+ * How a receipt ended; there is exactly one for each. `refused` never appears here: a refusal opens no hold.
+ */
 export type TerminalState = "settled" | "written_off" | "failed" | "cancelled" | "recovered";
 
 export interface TerminalRecord {
@@ -82,7 +85,9 @@ function parseTerminal(text: string): TerminalRecord | null {
   };
 }
 
-/** The receipt is JSON already and goes in as it is: quoting it again would cost as much as writing it did. */
+/**
+ * The receipt is JSON already and goes in as it is: quoting it again would cost as much as writing it did.
+ */
 export function formatRecord(record: LedgerRecord): string {
   if (record.kind !== "terminal") return JSON.stringify(record);
   const { kind, receipt, state, at, balance, key } = record;

@@ -12,8 +12,8 @@ export interface OrphanHold {
 }
 
 /**
- * Finds the open holds in a journal's records, in order. A repeated hold replaces the earlier one: a new journal file
- * begins with the holds that were open when it was begun.
+ * Finds the open holds in a journal's records, in order. A repeated hold replaces the earlier one: a new
+ * journal file begins with the holds that were open when it was begun.
  */
 export class Replay {
   readonly orphans = new Map<ReceiptId, OrphanHold>();
@@ -46,8 +46,8 @@ export class Replay {
 }
 
 /**
- * The end of a request whose process died: billed as far as the last checkpoint says that it was delivered, never beyond
- * its hold, and written off below `writeOffTokens`. `body` writes the receipt.
+ * The end of a request whose process died: billed as far as the last checkpoint says that it was delivered,
+ * never beyond its hold, and written off below `writeOffTokens`. `body` writes the receipt.
  */
 export function recoveredEnd(
   orphan: OrphanHold,

@@ -75,7 +75,10 @@ export const capShortfall = (
   resetsAt: EpochMs | null,
 ): CapShortfall => ({ what, cap, spent: (spent + elsewhere) as NanoUsd, held, amount, resetsAt });
 
-/** The one that makes room last, so that whoever waits for it need not wait again; the first of two that make room together. */
+/**
+ * The one that makes room last, so that whoever waits for it need not wait again; the first of two that make
+ * room together.
+ */
 export const laterOf = (one: CapShortfall | null, other: CapShortfall): CapShortfall =>
   one === null || roomAt(other) > roomAt(one) ? other : one;
 

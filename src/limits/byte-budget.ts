@@ -3,8 +3,8 @@ import type { Clock } from "../units/clock.ts";
 import { FairLine } from "./fair-line.ts";
 
 /**
- * Memory for large request bodies, taken before a body is read and released once its answer has begun. Bodies for
- * which there is no room wait unread in their clients' sockets.
+ * Memory for large request bodies, taken before a body is read and released once its answer has begun. Bodies
+ * for which there is no room wait unread in their clients' sockets.
  */
 export class ByteBudget {
   taken = 0;

@@ -4,10 +4,10 @@ import type { BalanceId } from "../units/id.ts";
 import { RateWindow } from "./rate-window.ts";
 
 /**
- * How many bytes of prompts a balance may have counted in vain within a minute. A refused request takes nothing of
- * its key's rate, and counting costs far more than refusing (ten megabytes keep a processor busy for a second), so a
- * balance without credit could have prompts counted without end. The allowance is per balance because keys are free
- * to make.
+ * How many bytes of prompts a balance may have counted in vain within a minute. A refused request takes
+ * nothing of its key's rate, and counting costs far more than refusing (ten megabytes keep a processor busy
+ * for a second), so a balance without credit could have prompts counted without end. The allowance is per
+ * balance because keys are free to make.
  */
 export class CountAllowance {
   private readonly minutes = new LRUCache<BalanceId, RateWindow>({ max: MAX_BALANCES });
@@ -15,8 +15,8 @@ export class CountAllowance {
   constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
 
   /**
-   * Allows one count of `bytes`; null when the balance has used its allowance. The first count of a minute is allowed
-   * whatever its size.
+   * Allows one count of `bytes`; null when the balance has used its allowance. The first count of a minute is
+   * allowed whatever its size.
    */
   take(balance: BalanceId, bytes: number): CountTaken | null {
     const { clock } = this;
@@ -48,7 +48,9 @@ export class CountTaken {
 
 /** Some three seconds of the counting thread: three of the largest bodies, or forty long conversations. */
 export const BYTES_A_MINUTE = 32 * 1024 * 1024;
-/** The cost of a short prompt's trip to the thread and back, in bytes: allows two thousand of them a minute. */
+/**
+ * The cost of a short prompt's trip to the thread and back, in bytes: allows two thousand of them a minute.
+ */
 const LEAST_BYTES = 16 * 1024;
 /** Beyond this many balances, the idlest are forgotten first. */
 const MAX_BALANCES = 10_000;

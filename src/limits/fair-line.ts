@@ -1,9 +1,9 @@
 import type { Clock } from "../units/clock.ts";
 
 /**
- * Requests that wait for something scarce: a bounded number, each for a bounded time. Keys take turns, so that a key
- * with a thousand requests in line does not keep the others waiting. When the line is full, the newest request of the
- * key with the most makes room for a key with fewer.
+ * Requests that wait for something scarce: a bounded number, each for a bounded time. Keys take turns, so
+ * that a key with a thousand requests in line does not keep the others waiting. When the line is full, the
+ * newest request of the key with the most makes room for a key with fewer.
  */
 export class FairLine<Place> {
   waiting = 0;
@@ -19,7 +19,10 @@ export class FairLine<Place> {
     return this.waiting >= this.most;
   }
 
-  /** A place for something of this size within `ms`; null when the line is full, time is up, or the client has left. */
+  /**
+   * A place for something of this size within `ms`; null when the line is full, time is up, or the client has
+   * left.
+   */
   wait(key: string, size: number, ms: number, signal: AbortSignal): Promise<Place | null> {
     if (signal.aborted || !this.admits(key)) return Promise.resolve(null);
     return new Promise((resolve) => {

@@ -4,8 +4,9 @@ import { FairLine } from "./fair-line.ts";
 import { PlaceShare, type ShareTeller } from "./place-share.ts";
 
 /**
- * Places at the hosts. A request takes one for as long as the host works on it; while none is free, a bounded number of
- * requests wait for a bounded time. Whoever gets none is told to come back later; streams in flight go on.
+ * Places at the hosts. A request takes one for as long as the host works on it; while none is free, a bounded
+ * number of requests wait for a bounded time. Whoever gets none is told to come back later; streams in flight
+ * go on.
  */
 export class HostSlots {
   private readonly hosts = new Map<string, HostLine>();

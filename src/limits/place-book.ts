@@ -1,8 +1,9 @@
 /**
- * Who has the places of one host, where several workers share its limit. Each place is either with one worker or in the
- * book. Messages carry differences and arrive in order, so the workers together never have more places than there are,
- * whatever is still under way. Workers that run short take turns at what is free. When nothing is free, those with more
- * are asked to give back what they do not use, and what they use as soon as they are done with it.
+ * Who has the places of one host, where several workers share its limit. Each place is either with one worker
+ * or in the book. Messages carry differences and arrive in order, so the workers together never have more
+ * places than there are, whatever is still under way. Workers that run short take turns at what is free. When
+ * nothing is free, those with more are asked to give back what they do not use, and what they use as soon as
+ * they are done with it.
  */
 export class PlaceBook {
   private readonly tallies = new Map<number, Tally>();
@@ -76,7 +77,10 @@ export class PlaceBook {
     }
   }
 
-  /** Among workers that all lack places, the one with more gives to the one with fewer; an odd place goes round. */
+  /**
+   * Among workers that all lack places, the one with more gives to the one with fewer; an odd place goes
+   * round.
+   */
   private due(worker: number, { has, lacks }: Tally): number {
     let wanted = 0;
     let fewest = Number.POSITIVE_INFINITY;

@@ -1,4 +1,7 @@
-/** A worker's part of the places at one host, which it shares with other workers. `PlaceBook` is the other side. */
+/**
+ * A worker's part of the places at one host, which it shares with other workers. `PlaceBook` is the other
+ * side.
+ */
 export class PlaceShare {
   /** Places that are this worker's now. */
   held = 0;

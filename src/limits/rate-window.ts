@@ -1,7 +1,7 @@
 /**
- * Counts what was taken in the last minute, in slots of a second, so that a limit holds in *every* span of 60 seconds. A
- * token bucket costs less memory but lets twice the limit pass within a minute (a full bucket, then its refill), and a
- * fixed window lets it pass around the turn of the minute.
+ * Counts what was taken in the last minute, in slots of a second, so that a limit holds in *every* span of 60
+ * seconds. A token bucket costs less memory but lets twice the limit pass within a minute (a full bucket,
+ * then its refill), and a fixed window lets it pass around the turn of the minute.
  *
  * Times are monotonic milliseconds: a wall clock that jumps must not lift a limit.
  */
@@ -13,7 +13,8 @@ const SLOTS = 61;
 export class RateWindow {
   private readonly slots = new Float64Array(SLOTS);
   /**
-   * When each slot was last taken from. A minute after that, the whole slot expires, so that nobody has to wait longer.
+   * When each slot was last taken from. A minute after that, the whole slot expires, so that nobody has to
+   * wait longer.
    */
   private readonly lastMs = new Float64Array(SLOTS);
   private oldest = Number.POSITIVE_INFINITY;
@@ -38,7 +39,10 @@ export class RateWindow {
     return slot;
   }
 
-  /** Corrects an amount taken earlier, once its true size is known; without effect when its slot has left the minute. */
+  /**
+   * Corrects an amount taken earlier, once its true size is known; without effect when its slot has left the
+   * minute.
+   */
   adjust(slot: number, by: number, atMs: number): void {
     this.leave(atMs);
     if (slot < this.oldest) return;

@@ -4,8 +4,8 @@ import type { Conversation } from "./conversation.ts";
 import type { Stop } from "./stop.ts";
 
 /**
- * Which host each conversation was last served by. That host holds the conversation's prompt cache, which makes the next
- * turn cheaper and faster, and it alone can read the reasoning signatures that it gave out.
+ * Which host each conversation was last served by. That host holds the conversation's prompt cache, which
+ * makes the next turn cheaper and faster, and it alone can read the reasoning signatures that it gave out.
  */
 export class Affinity {
   private readonly homes = new LRUCache<Conversation, Home>({ max: MAX_CONVERSATIONS });

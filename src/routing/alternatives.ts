@@ -3,8 +3,9 @@ import { allows } from "./naming.ts";
 import { paidStops, type Roads, type Wish } from "./stop.ts";
 
 /**
- * Models that a request could be sent to instead: allowed, priced, and on a host that does not rest. Those whose last request was
- * served come first, and those whose last one failed are only named for want of others.
+ * Models that a request could be sent to instead: allowed, priced, and on a host that does not rest. Those
+ * whose last request was served come first, and those whose last one failed are only named for want of
+ * others.
  */
 export function workingAlternatives(
   except: string,

@@ -1,13 +1,13 @@
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * A circuit breaker. Closed: requests pass. After a few failures in a row, or when the host says so, it opens and
- * rests, longer each time it opens again; after the rest it is half open, and one request at a time is let through to
- * see.
+ * A circuit breaker. Closed: requests pass. After a few failures in a row, or when the host says so, it opens
+ * and rests, longer each time it opens again; after the rest it is half open, and one request at a time is
+ * let through to see.
  *
- * A request can make a healthy host fail, with a field that it answers with 404 or a prompt that it never finishes
- * reading. So that nobody can take a host away from others, failures of that kind that hit only one balance's requests
- * do not open the circuit while somebody else is being served.
+ * A request can make a healthy host fail, with a field that it answers with 404 or a prompt that it never
+ * finishes reading. So that nobody can take a host away from others, failures of that kind that hit only one
+ * balance's requests do not open the circuit while somebody else is being served.
  */
 export class Circuit {
   private readonly failures = new Row();
@@ -37,7 +37,10 @@ export class Circuit {
     return this.openings > 0 || this.failures.length > 0 || this.deaths.length > 0;
   }
 
-  /** Takes the one place of a half-open circuit. Each `enter` is followed by one of `served`, `failed` and `left`. */
+  /**
+   * Takes the one place of a half-open circuit. Each `enter` is followed by one of `served`, `failed` and
+   * `left`.
+   */
   enter(nowMs: number): void {
     if (this.openings > 0) this.probeUntilMs = nowMs + LONGEST_PROBE_MS;
   }
@@ -69,7 +72,9 @@ export class Circuit {
     this.probeUntilMs = 0;
   }
 
-  /** A stream broke after it had begun. `served` came before that, so such failures are counted separately. */
+  /**
+   * A stream broke after it had begun. `served` came before that, so such failures are counted separately.
+   */
   died(nowMs: number, by: BalanceId): Rest | null {
     const { deaths } = this;
     deaths.add(by, true);

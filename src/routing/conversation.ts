@@ -5,9 +5,10 @@ import type { BalanceId } from "../units/id.ts";
 export type Conversation = number & { readonly __unit: "Conversation" };
 
 /**
- * The conversation that a request is a turn of, by the first of: a session id among its headers, its `prompt_cache_key`, or
- * its opening, which every later turn repeats: instructions and the first message of the user. `turned` is false when it
- * is only known by its opening and holds no answer yet, so that it may be anybody's first turn.
+ * The conversation that a request is a turn of, by the first of: a session id among its headers, its
+ * `prompt_cache_key`, or its opening, which every later turn repeats: instructions and the first message of
+ * the user. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
+ * anybody's first turn.
  */
 export function conversationOf(
   { json, surface }: Pick<GenerationRequest, "json" | "surface">,

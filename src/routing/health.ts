@@ -6,10 +6,10 @@ import { RetryBudget } from "./retry-budget.ts";
 import { Speed, type StreamEnd } from "./speed.ts";
 
 /**
- * What past attempts say about hosts, shared by all requests. A host has a circuit of its own, for failures that concern
- * all of it (it cannot be reached, it does not accept the gateway's key), and one for each of its models, because a model
- * that is overloaded or missing says nothing about the others. Requests that a host rejects, and clients that leave, say
- * nothing at all.
+ * What past attempts say about hosts, shared by all requests. A host has a circuit of its own, for failures
+ * that concern all of it (it cannot be reached, it does not accept the gateway's key), and one for each of
+ * its models, because a model that is overloaded or missing says nothing about the others. Requests that a
+ * host rejects, and clients that leave, say nothing at all.
  */
 export class Health {
   private readonly hosts = new Map<string, HostHealth>();
@@ -66,7 +66,10 @@ export class Health {
     this.retries.earn();
   }
 
-  /** Before each further attempt. False when half of the model's hosts are down and the others must not be overrun. */
+  /**
+   * Before each further attempt. False when half of the model's hosts are down and the others must not be
+   * overrun.
+   */
   mayRetry({ routes }: Model): boolean {
     let down = 0;
     for (const route of routes) if (!this.usable(route)) down += 1;
@@ -74,9 +77,9 @@ export class Health {
   }
 
   /**
-   * How long a first token is worth waiting for while another host is ready, in milliseconds: 1.5 times what is slow
-   * for this route with a prompt of this size, or for the other route. A route that is not known well counts as
-   * somewhat slower than the model's other routes. Null while nothing is known.
+   * How long a first token is worth waiting for while another host is ready, in milliseconds: 1.5 times what
+   * is slow for this route with a prompt of this size, or for the other route. A route that is not known well
+   * counts as somewhat slower than the model's other routes. Null while nothing is known.
    */
   patienceMs(route: Route, other: Route, { routes }: Model, promptTokens: number): number | null {
     const slowMs = this.slowMs(route, promptTokens);

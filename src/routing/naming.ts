@@ -4,8 +4,8 @@ import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/r
 import type { Wish } from "./stop.ts";
 
 /**
- * What the name in a request's `model` stands for, and whether the key may name it: decided by the catalog and the key alone,
- * whatever becomes of the hosts.
+ * What the name in a request's `model` stands for, and whether the key may name it: decided by the catalog
+ * and the key alone, whatever becomes of the hosts.
  */
 export type Naming = Pick<Wish, "model" | "allowedModels">;
 type Allowed = Pick<Wish, "allowedModels">;
@@ -55,7 +55,10 @@ export function isRouted(name: string, { models, auto }: Catalog): boolean {
   return variant === null ? models.has(name) : auto.has(variant);
 }
 
-/** The models that a name of the Open Tier asks for, and that the key may call by their own ids or by that name. */
+/**
+ * The models that a name of the Open Tier asks for, and that the key may call by their own ids or by that
+ * name.
+ */
 export function freeModels(naming: Naming, catalog: Catalog): readonly Model[] | Refusal {
   const { model } = naming;
   const ids = model === FREE_AUTO_MODEL ? freeCandidates(catalog) : [withoutFree(model)];

@@ -9,8 +9,9 @@ import {
 } from "./provider-wishes.ts";
 
 /**
- * A client's wishes about routing, with OpenRouter's meaning: `models` and `fallbacks` are tried in order after `model`;
- * `provider` filters and orders the hosts. A wish that cannot be understood is refused, never ignored.
+ * A client's wishes about routing, with OpenRouter's meaning: `models` and `fallbacks` are tried in order
+ * after `model`; `provider` filters and orders the hosts. A wish that cannot be understood is refused, never
+ * ignored.
  */
 export interface Overrides {
   /** Models after the first, in order. */
@@ -48,7 +49,8 @@ function readModels(raw: Raw, surface: string): readonly string[] | Refusal {
   // Anthropic's word for whatever the server has set up, and where nothing is, for the model alone.
   if (raw.fallbacks === "default") return [];
   if (!Array.isArray(raw.fallbacks)) return invalid("fallbacks", "must be an array of {model} objects");
-  // Anthropic's form: one object a model. Other members would change the request, which no host could be told.
+  // Anthropic's form: one object a model. Other members would change the request, which no host could be
+  // told.
   const plain = raw.fallbacks.every((entry) => isObject(entry) && Object.keys(entry).join() === "model");
   if (!plain) return invalid("fallbacks", "must hold {model} objects without any other member");
   return readNames(

@@ -19,28 +19,29 @@ import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.t
 import { everyModelOnce, healthyFirst, homeFirst, soonestMs } from "./stop-order.ts";
 
 /**
- * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is the cost
- * of its dearest route. Attempts then walk the plan and never leave it.
+ * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is
+ * the cost of its dearest route. Attempts then walk the plan and never leave it.
  */
 export interface Plan {
   readonly tier: "paid" | "open";
   /** At least one. */
   readonly stops: readonly Stop[];
   /**
-   * Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`, which also says which
-   * candidates were skipped, and why. Null otherwise.
+   * Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`, which also says
+   * which candidates were skipped, and why. Null otherwise.
    */
   readonly auto: { readonly skipped: readonly string[] } | null;
   /**
-   * What follows a host's verdict on the request itself. With `models`, every failure moves on to the next model; Auto
-   * moves on when the prompt turns out not to fit the model; otherwise the client is told the verdict.
+   * What follows a host's verdict on the request itself. With `models`, every failure moves on to the next
+   * model; Auto moves on when the prompt turns out not to fit the model; otherwise the client is told the
+   * verdict.
    */
   readonly movesOn: "always" | "too_long" | "never";
 }
 
 /**
- * The hosts that a request may be tried on, in order, or why there are none. Only reads what is known of them right
- * now.
+ * The hosts that a request may be tried on, in order, or why there are none. Only reads what is known of them
+ * right now.
  */
 export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
   const more = othersOf(wish);
@@ -133,7 +134,8 @@ function autoStops(name: string, wish: Wish, catalog: Catalog, roads: Roads): Fo
     }
   }
   if (stops.length > 0) return { stops, skipped };
-  // Estimates err. If the prompt really is too long, its count will show it, and `context_too_long` names that count.
+  // Estimates err. If the prompt really is too long, its count will show it, and `context_too_long` names
+  // that count.
   if (tooSmall.length > 0 && restMs === Infinity) return { stops: tooSmall, skipped };
   if (filtered.length === candidates.length) return filtered[0]!;
   return unresolvable(name, skipped, restMs);

@@ -5,8 +5,8 @@ import { NO_WISHES } from "./provider-wishes.ts";
 import type { Roads, Stop, Wish } from "./stop.ts";
 
 /**
- * One model's stops as `provider` wants them: filtered, then in its order. Where a filter leaves none, the refusal names
- * that filter.
+ * One model's stops as `provider` wants them: filtered, then in its order. Where a filter leaves none, the
+ * refusal names that filter.
  */
 export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] | Refusal {
   const wishes = wish.overrides.provider;
@@ -34,7 +34,10 @@ function obeying(
   return wishes.allowFallbacks ? left : left.slice(0, 1);
 }
 
-/** Wishes that compare the stops of all models with each other: sorting without partition, and preferred speeds. */
+/**
+ * Wishes that compare the stops of all models with each other: sorting without partition, and preferred
+ * speeds.
+ */
 export function acrossModels(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] {
   const { sort, minThroughput, maxLatency } = wish.overrides.provider;
   const all = sort?.acrossModels ? sorted(stops, sort, roads) : stops;
@@ -139,8 +142,9 @@ function rank(order: readonly string[], { route }: Stop): number {
 }
 
 /**
- * Cheapest first, except that the first place is drawn among the working hosts, weighted by the inverse square of the
- * price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the price gets a quarter.
+ * Cheapest first, except that the first place is drawn among the working hosts, weighted by the inverse
+ * square of the price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the
+ * price gets a quarter.
  */
 function drawn(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   if (stops.length === 1) return stops;

@@ -3,9 +3,9 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 
 /**
- * The `provider` object of a request, with OpenRouter's meaning; a provider is a host of this gateway, named by its id.
- * https://openrouter.ai/docs/guides/routing/provider-selection. A member that cannot be understood is refused, never
- * ignored; null is as good as absent.
+ * The `provider` object of a request, with OpenRouter's meaning; a provider is a host of this gateway, named
+ * by its id. https://openrouter.ai/docs/guides/routing/provider-selection. A member that cannot be understood
+ * is refused, never ignored; null is as good as absent.
  */
 export interface ProviderWishes {
   /** Host ids in lower case; these come first, in this order. */

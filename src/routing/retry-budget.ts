@@ -1,6 +1,6 @@
 /**
- * Keeps retries from multiplying the load while much is down. Each request adds half a retry to the budget, so over
- * time there are at most 1.5 attempts per request, plus a reserve for the first moments.
+ * Keeps retries from multiplying the load while much is down. Each request adds half a retry to the budget,
+ * so over time there are at most 1.5 attempts per request, plus a reserve for the first moments.
  */
 export class RetryBudget {
   private left = RESERVE;

@@ -1,8 +1,9 @@
 import type { BalanceId } from "../units/id.ts";
 
 /**
- * How fast a route was lately: first-token times and throughputs of its last streams. Averages move with every stream;
- * percentiles are of the last `SAMPLES` and are worked out again after a few streams, because each costs a sort.
+ * How fast a route was lately: first-token times and throughputs of its last streams. Averages move with
+ * every stream; percentiles are of the last `SAMPLES` and are worked out again after a few streams, because
+ * each costs a sort.
  */
 export class Speed {
   private readonly firstTokens = new Samples();
@@ -32,7 +33,9 @@ export class Speed {
     return this.rates.average;
   }
 
-  /** The time within which this share of streams gave their first token; null before `LEAST_SAMPLES` of them. */
+  /**
+   * The time within which this share of streams gave their first token; null before `LEAST_SAMPLES` of them.
+   */
   firstTokenMsWithin(share: number): number | null {
     return this.firstTokens.below(share);
   }

@@ -2,8 +2,9 @@ import type { Home } from "./affinity.ts";
 import type { Roads, Stop, Wish } from "./stop.ts";
 
 /**
- * Leaves out hosts that rest because they fail, but never more than half of a model's hosts: if most seem to fail,
- * what is known may be wrong, and the rest would get all of the load. Resting hosts that stay are tried last.
+ * Leaves out hosts that rest because they fail, but never more than half of a model's hosts: if most seem to
+ * fail, what is known may be wrong, and the rest would get all of the load. Resting hosts that stay are tried
+ * last.
  */
 export function healthyFirst(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   for (const { route } of stops) if (roads.restMs(route) > 0) return restingLast(stops, roads);
@@ -23,7 +24,10 @@ function restingLast(stops: readonly Stop[], roads: Roads): readonly Stop[] {
   return [...judged.filter(({ restMs }) => restMs === 0).map(({ stop }) => stop), ...kept];
 }
 
-/** A conversation stays with its last host, as long as that host works and the client names no order of its own. */
+/**
+ * A conversation stays with its last host, as long as that host works and the client names no order of its
+ * own.
+ */
 export function homeFirst(stops: readonly Stop[], { home, overrides }: Wish, roads: Roads): readonly Stop[] {
   const { order, sort } = overrides.provider;
   if (home === null || order.length > 0 || sort !== null) return stops;

@@ -31,8 +31,8 @@ export interface Wish {
 }
 
 /**
- * `listed`: as the operator listed them. `price`: cheapest first, except that the first is drawn so that each host
- * gets a share of the requests.
+ * `listed`: as the operator listed them. `price`: cheapest first, except that the first is drawn so that each
+ * host gets a share of the requests.
  */
 export type HostOrder = "listed" | "price";
 
@@ -82,7 +82,10 @@ function speakTo({ host }: Route, client: SurfaceName, roads: Roads): SurfaceNam
   return null;
 }
 
-/** The languages of hosts, by how much of the client's they can say: thoughts come back sealed best on the first others. */
+/**
+ * The languages of hosts, by how much of the client's they can say: thoughts come back sealed best on the
+ * first others.
+ */
 const PREFERRED: Readonly<Record<SurfaceName, readonly SurfaceName[]>> = {
   "chat.completions": ["chat.completions", "responses", "messages"],
   responses: ["responses", "messages", "chat.completions"],

@@ -18,8 +18,9 @@ import type { AccountId, BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 
 /**
- * Accounts, sessions, sign-in links and claims in SQLite. A change is one immediate transaction, synced at commit. What has
- * expired is deleted whenever something of its kind is added, so that nothing a stranger may cause stays for good.
+ * Accounts, sessions, sign-in links and claims in SQLite. A change is one immediate transaction, synced at
+ * commit. What has expired is deleted whenever something of its kind is added, so that nothing a stranger may
+ * cause stays for good.
  */
 export class SqliteAccountStore implements AccountStore {
   private readonly statements;

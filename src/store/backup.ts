@@ -11,13 +11,13 @@ export class BackupError extends Error {
 }
 
 /**
- * Copies the data folder `from` to `to` as of one moment, whether or not a gateway is running on it: everything
- * acknowledged before this call is in the copy. A gateway started on the copy ends what was under way at that moment,
- * as after a crash.
+ * Copies the data folder `from` to `to` as of one moment, whether or not a gateway is running on it:
+ * everything acknowledged before this call is in the copy. A gateway started on the copy ends what was under
+ * way at that moment, as after a crash.
  *
- * The database is copied first, then the journal. Until both are copied, an open read transaction on the database
- * prevents the removal of journal files whose records the copied database may lack. What is in both is booked only
- * once.
+ * The database is copied first, then the journal. Until both are copied, an open read transaction on the
+ * database prevents the removal of journal files whose records the copied database may lack. What is in both
+ * is booked only once.
  */
 export function backUp(from: string, to: string): void {
   const database = join(from, DATABASE);
@@ -53,8 +53,8 @@ function copyDatabase(from: string, to: string): void {
 }
 
 /**
- * Copies the operator's token too, because nobody could get in without it. A node's name is not copied, because it must
- * be unique.
+ * Copies the operator's token too, because nobody could get in without it. A node's name is not copied,
+ * because it must be unique.
  */
 function copyFiles(from: string, to: string): void {
   const names = readdirSync(from).filter((name) => name === "admin-token" || isJournal(name));

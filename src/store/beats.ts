@@ -1,6 +1,8 @@
 import type { Clock, Timer } from "../units/clock.ts";
 
-/** Runs what books do periodically. Whatever fails, for instance on a full disk, is tried again the next time. */
+/**
+ * Runs what books do periodically. Whatever fails, for instance on a full disk, is tried again the next time.
+ */
 export class Beats {
   private readonly timers = new Set<Timer>();
 

@@ -22,8 +22,8 @@ export class DataFolderError extends Error {
 }
 
 /**
- * Creates the folder if it does not exist, and locks it: two gateways on one folder would each count as if they were
- * alone. The operating system holds the lock, so it ends with the process, however that dies.
+ * Creates the folder if it does not exist, and locks it: two gateways on one folder would each count as if
+ * they were alone. The operating system holds the lock, so it ends with the process, however that dies.
  */
 export function openDataFolder(path: string, envToken: string | undefined, random: RandomBytes): DataFolder {
   try {
@@ -83,7 +83,8 @@ function lockFolder(path: string): Database {
 }
 
 /**
- * Whether a gateway holds the folder right now. False if the folder does not exist or no gateway ever started in it.
+ * Whether a gateway holds the folder right now. False if the folder does not exist or no gateway ever started
+ * in it.
  */
 export function folderInUse(path: string): boolean {
   if (!existsSync(join(path, "lock"))) return false;
@@ -123,8 +124,8 @@ function nodeName(folder: string, random: RandomBytes): string {
 }
 
 /**
- * The content of a file, which is created if there is none. If a start was killed while creating it, the file is empty,
- * and is written again.
+ * The content of a file, which is created if there is none. If a start was killed while creating it, the file
+ * is empty, and is written again.
  */
 function kept(path: string, make: () => string): string {
   const text = existsSync(path) ? readFileSync(path, "utf8").trim() : "";

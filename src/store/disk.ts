@@ -27,8 +27,8 @@ export interface Disk {
   /** The rename is durable on return, or when the promise resolves. */
   rename(name: string, to: string): void | Promise<void>;
   /**
-   * The removal is durable on return, or when the promise resolves; only then may what was known of the file be
-   * forgotten.
+   * The removal is durable on return, or when the promise resolves; only then may what was known of the file
+   * be forgotten.
    */
   remove(name: string): void | Promise<void>;
 }
@@ -37,7 +37,8 @@ export interface DiskFile {
   /** Writes all of it, or throws. */
   write(bytes: Uint8Array, at: number): void;
   /**
-   * What was written is durable when this returns, or when its promise resolves; `lines` of the journal wait for it.
+   * What was written is durable when this returns, or when its promise resolves; `lines` of the journal wait
+   * for it.
    */
   sync(lines: number): void | Promise<void>;
   truncate(size: number): void;
@@ -78,8 +79,8 @@ const PROBE_ROUNDS = 20;
 const ON_THE_LOOP = { onLoop: () => true, took() {} };
 
 /**
- * Measures the folder's `fdatasync` with small appends: the third-slowest of several rounds, and where syncs of a disk
- * that slow are done at first.
+ * Measures the folder's `fdatasync` with small appends: the third-slowest of several rounds, and where syncs
+ * of a disk that slow are done at first.
  */
 export function probeSync(folder: string): { slowMs: number; syncing: "inline" | "off-loop" } {
   const path = join(folder, `probe-${process.pid}`);
@@ -102,13 +103,15 @@ export function probeSync(folder: string): { slowMs: number; syncing: "inline" |
 }
 
 /**
- * Keeps the file longer than what is written by padding it with zeros, which no reader takes for a line. A sync within
- * a file that does not grow spares the file system's own journal; on ext4 that halves its time and CPU.
+ * Keeps the file longer than what is written by padding it with zeros, which no reader takes for a line. A
+ * sync within a file that does not grow spares the file system's own journal; on ext4 that halves its time
+ * and CPU.
  */
 function openFile(path: string, place: Pick<SyncPlace, "onLoop" | "took">): DiskFile {
   const fd = openSync(path, "a+", 0o600);
   closeSync(fd);
-  // Not in append mode: Linux would then ignore the position of each write, and a torn tail could not be overwritten.
+  // Not in append mode: Linux would then ignore the position of each write, and a torn tail could not be
+  // overwritten.
   const file = openSync(path, "r+", 0o600);
   let size = fstatSync(file).size;
   return {

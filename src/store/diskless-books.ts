@@ -6,7 +6,10 @@ import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts
 import type { PostgresHolds } from "./postgres-holds.ts";
 import { PostgresJournal } from "./postgres-journal.ts";
 
-/** What a node keeps that has no disk: nothing. Its journal is in PostgreSQL, and what it left open is ended by others. */
+/**
+ * What a node keeps that has no disk: nothing. Its journal is in PostgreSQL, and what it left open is ended
+ * by others.
+ */
 export class DisklessBooks {
   readonly journal: PostgresJournal;
   private readonly beats: Beats;

@@ -1,6 +1,6 @@
 /**
- * The callers that wait for journal records to be durable. Records become durable in batches, so all who wait for a
- * batch share one promise.
+ * The callers that wait for journal records to be durable. Records become durable in batches, so all who wait
+ * for a batch share one promise.
  */
 export class DurableWaiters {
   /** In the order of the records. */
@@ -28,8 +28,9 @@ export class DurableWaiters {
   }
 
   /**
-   * The last record, of those up to `through`, that a batch may end with. Ending a batch between two records whose
-   * waiters share a promise would make what is durable wait for what is not, for as long as more keep coming.
+   * The last record, of those up to `through`, that a batch may end with. Ending a batch between two records
+   * whose waiters share a promise would make what is durable wait for what is not, for as long as more keep
+   * coming.
    */
   batchEnd(through: number): number {
     for (const waiters of this.waiting) {

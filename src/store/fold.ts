@@ -2,8 +2,8 @@ import type { EpochMs } from "../units/clock.ts";
 import { windowAt } from "../units/window.ts";
 
 /**
- * What is kept of ends whose receipts are deleted: as much as it takes to recompute every sum, in the transaction that
- * deletes them. By month, because the books are read by month.
+ * What is kept of ends whose receipts are deleted: as much as it takes to recompute every sum, in the
+ * transaction that deletes them. By month, because the books are read by month.
  */
 export interface Fold {
   readonly months: readonly FoldedMonth[];

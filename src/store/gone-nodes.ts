@@ -2,8 +2,9 @@ import type { Clock } from "../units/clock.ts";
 import type { PostgresRegistry } from "./postgres-registry.ts";
 
 /**
- * Closes nodes that had no journal and are gone for good; returns what ends it. Only a node does so that has had its own lease for
- * a while: when PostgreSQL comes back everybody's has run out, and everybody is about to renew it.
+ * Closes nodes that had no journal and are gone for good; returns what ends it. Only a node does so that has
+ * had its own lease for a while: when PostgreSQL comes back everybody's has run out, and everybody is about
+ * to renew it.
  */
 export function closeGoneNodes({ registry, usable, clock, log }: Watch): () => void {
   let timer = clock.after(LOOK_MS, look);

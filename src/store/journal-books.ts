@@ -16,8 +16,9 @@ import {
 } from "./journal.ts";
 
 /**
- * Journal and database together: a start replays the one into the other, and from then on the database follows the journal in
- * batches, which nobody waits for. How a batch gets into the database is each database's own.
+ * Journal and database together: a start replays the one into the other, and from then on the database
+ * follows the journal in batches, which nobody waits for. How a batch gets into the database is each
+ * database's own.
  */
 export abstract class JournalBooks<Options extends JournalBooksOptions> {
   readonly journal: DurableJournal;
@@ -54,11 +55,15 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   }
 
   /**
-   * Books the batch in the database, all or nothing; rejects when it refuses. Booking something again changes nothing.
+   * Books the batch in the database, all or nothing; rejects when it refuses. Booking something again changes
+   * nothing.
    */
   protected abstract bring(batch: readonly Unapplied[]): Promise<void>;
 
-  /** Removes the files before this one, all of which are booked; false while the database might still lose that. */
+  /**
+   * Removes the files before this one, all of which are booked; false while the database might still lose
+   * that.
+   */
   protected abstract retire(before: number): Promise<boolean>;
 
   /** The journal's sequence number up to which the database's sums are complete. */
@@ -78,7 +83,9 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     return this.journal.unappliedEnd(receipt);
   }
 
-  /** Tries to book the rest; what stays in the journal is booked by the next start. True when nothing stayed. */
+  /**
+   * Tries to book the rest; what stays in the journal is booked by the next start. True when nothing stayed.
+   */
   async close(): Promise<boolean> {
     this.beats.stop();
     await this.retiring;
@@ -94,7 +101,9 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
     }
   }
 
-  /** Books what the previous run had not booked, and ends every hold that it left open at its last checkpoint. */
+  /**
+   * Books what the previous run had not booked, and ends every hold that it left open at its last checkpoint.
+   */
   protected async recover({ replay, unapplied, damages }: ReadBack): Promise<void> {
     const { writeOffTokens, recoveredBody, onRecovered, onDamaged } = this.options;
     for (const damage of damages) onDamaged?.(damage);
@@ -159,8 +168,8 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
   }
 
   /**
-   * Begins the next file when this one is full, however long the older ones have to stay (for instance while a backup
-   * reads the database).
+   * Begins the next file when this one is full, however long the older ones have to stay (for instance while
+   * a backup reads the database).
    */
   private turnPage(): void {
     const { journal, ledger } = this;
@@ -220,8 +229,8 @@ export interface ReadBack {
 }
 
 /**
- * `reached` is how far each file had been booked, in bytes. A file's number is never used again, even if the files
- * were lost: new records would be taken for booked ones, and a reused file's old lines for new ones.
+ * `reached` is how far each file had been booked, in bytes. A file's number is never used again, even if the
+ * files were lost: new records would be taken for booked ones, and a reused file's old lines for new ones.
  */
 export function readBack(disk: Disk, reached: ReadonlyMap<number, number>): ReadBack {
   const replay = new Replay();

@@ -1,8 +1,9 @@
 import { formatRecord, type LedgerRecord } from "../ledger/record.ts";
 
 /**
- * Journal records as lines, `check json`: the check is the CRC-32 of the JSON's bytes, salted with the number of the file, in
- * eight hexadecimal digits. A file that is used again still holds the lines of its former number, and none of them passes.
+ * Journal records as lines, `check json`: the check is the CRC-32 of the JSON's bytes, salted with the number
+ * of the file, in eight hexadecimal digits. A file that is used again still holds the lines of its former
+ * number, and none of them passes.
  */
 export class JournalLines {
   /** Used again for every batch: what is written is on its way to the disk before the next. */
@@ -53,8 +54,8 @@ function writeHex(value: number, into: Uint8Array, at: number): void {
 }
 
 /**
- * The records, as JSON, in the bytes of the file with this number, in order, with the place where each ends; stops at the first
- * line that was torn, or belongs to a former number.
+ * The records, as JSON, in the bytes of the file with this number, in order, with the place where each ends;
+ * stops at the first line that was torn, or belongs to a former number.
  */
 export function* readLines(bytes: Uint8Array, file: number): Generator<{ text: string; end: number }> {
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -68,8 +69,8 @@ export function* readLines(bytes: Uint8Array, file: number): Generator<{ text: s
 }
 
 /**
- * How many lines of this file are whole behind `from`, where reading stopped. They are not read: they may be of a write that
- * was taken back.
+ * How many lines of this file are whole behind `from`, where reading stopped. They are not read: they may be
+ * of a write that was taken back.
  */
 export function linesBehind(bytes: Uint8Array, from: number, file: number): number {
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -82,7 +83,10 @@ export function linesBehind(bytes: Uint8Array, from: number, file: number): numb
   return lines;
 }
 
-/** Lines had no salt while files were never used again, and a folder may be of that time. Null: the line is not whole. */
+/**
+ * Lines had no salt while files were never used again, and a folder may be of that time. Null: the line is
+ * not whole.
+ */
 function saltOfLine(content: Buffer, start: number, end: number, file: number): "own" | "none" | null {
   const crc = Bun.hash.crc32(content.subarray(start + CRC_LENGTH + 1, end));
   const check = content.toString("latin1", start, start + CRC_LENGTH);
@@ -90,7 +94,9 @@ function saltOfLine(content: Buffer, start: number, end: number, file: number): 
   return check === hex(crc) ? "none" : null;
 }
 
-/** Different for every file, and never 0: multiplication by an odd number takes no two numbers to the same. */
+/**
+ * Different for every file, and never 0: multiplication by an odd number takes no two numbers to the same.
+ */
 const saltOf = (file: number): number => Math.imul(file, 0x9e3779b1);
 
 const CRC_LENGTH = 8;

@@ -6,17 +6,20 @@ import { DurableWaiters } from "./durable-waiters.ts";
 import { JournalLines, linesBehind, readLines } from "./journal-lines.ts";
 
 /**
- * The ledger's write-ahead journal: lines of `check json`, appended to numbered files. It exists because a request must
- * be durable twice (its hold, its end) and SQLite would pay for each with index pages and a blocking fsync on the event
- * loop. Here everything of one turn of the loop shares a write and a sync, which leaves the loop where the disk is slow.
- * The database (SQLite, or the PostgreSQL that nodes share) follows at leisure: `unapplied` are the ends that are durable, each with
- * the place up to which the database then knows the journal, stored in the same transaction.
+ * The ledger's write-ahead journal: lines of `check json`, appended to numbered files. It exists because a
+ * request must be durable twice (its hold, its end) and SQLite would pay for each with index pages and a
+ * blocking fsync on the event loop. Here everything of one turn of the loop shares a write and a sync, which
+ * leaves the loop where the disk is slow. The database (SQLite, or the PostgreSQL that nodes share) follows
+ * at leisure: `unapplied` are the ends that are durable, each with the place up to which the database then
+ * knows the journal, stored in the same transaction.
  *
- * A relaxed journal acknowledges once a record is written, which survives the death of the process, and syncs once a second,
- * which survives a power cut. Everything else that depends on a record still waits for the sync.
+ * A relaxed journal acknowledges once a record is written, which survives the death of the process, and syncs
+ * once a second, which survives a power cut. Everything else that depends on a record still waits for the
+ * sync.
  *
- * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters hear `false`, `healthy` turns false so
- * that no new hold is taken, the lines stay in memory, and the journal tries again until the disk accepts them.
+ * When the disk refuses (full, read-only, broken), nothing is acknowledged: waiters hear `false`, `healthy`
+ * turns false so that no new hold is taken, the lines stay in memory, and the journal tries again until the
+ * disk accepts them.
  */
 export class DurableJournal implements Journal {
   private file: DiskFile;
@@ -24,7 +27,10 @@ export class DurableJournal implements Journal {
   /** Written of the file; synced. */
   private bytes = 0;
   private syncedBytes = 0;
-  /** Acknowledged, so that the file keeps it whatever the disk refuses: it may be all that a killed process leaves. */
+  /**
+   * Acknowledged, so that the file keeps it whatever the disk refuses: it may be all that a killed process
+   * leaves.
+   */
   private keptBytes = 0;
   private headWaits = false;
   private rotating: (() => readonly LedgerRecord[]) | null = null;
@@ -70,7 +76,10 @@ export class DurableJournal implements Journal {
     return true;
   }
 
-  /** Paid work may start: the disk accepts, and memory for what waits for it, or for the database, is not running out. */
+  /**
+   * Paid work may start: the disk accepts, and memory for what waits for it, or for the database, is not
+   * running out.
+   */
   get healthy(): boolean {
     const waiting = this.pending.length + this.unsynced.length;
     return this.failure === null && waiting < MAX_PENDING && this.queue.length < MAX_UNAPPLIED;
@@ -123,8 +132,8 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * The open holds that the current file begins with are on the disk, and so are the ends that were waiting when it
-   * was begun. Earlier files are no longer needed for the holds in them.
+   * The open holds that the current file begins with are on the disk, and so are the ends that were waiting
+   * when it was begun. Earlier files are no longer needed for the holds in them.
    */
   get headWritten(): boolean {
     return !this.headWaits;
@@ -141,8 +150,8 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * Continues in a new file that begins with the open holds: now, or once the write under way is done. If the file is
-   * still full later, call this again.
+   * Continues in a new file that begins with the open holds: now, or once the write under way is done. If the
+   * file is still full later, call this again.
    */
   rotate(openHolds: () => readonly LedgerRecord[]): void {
     if (this.state === "writing" || this.unsynced.length > 0) {
@@ -163,8 +172,9 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * Drops the files before this one, oldest first: the database has all of them durably. One is kept for reuse under
-   * another number, because a file that already has its length needs no padding and spares the file system's journal.
+   * Drops the files before this one, oldest first: the database has all of them durably. One is kept for
+   * reuse under another number, because a file that already has its length needs no padding and spares the
+   * file system's journal.
    */
   async forgetBefore(number: number): Promise<void> {
     for (const file of journalFiles(this.options.disk)) if (file < number) await this.forget(file);
@@ -284,8 +294,8 @@ export class DurableJournal implements Journal {
   }
 
   /**
-   * Everything unsynced goes first in the next attempt, where it was: so what was acknowledged is overwritten with itself.
-   * The rest is cut off.
+   * Everything unsynced goes first in the next attempt, where it was: so what was acknowledged is overwritten
+   * with itself. The rest is cut off.
    */
   private refuse(error: unknown): void {
     this.failure = error instanceof Error ? error.message : String(error);
@@ -367,8 +377,8 @@ const RETRY_MS = 250;
 const RELAXED_SYNC_MS = 1_000;
 
 /**
- * Every record in the journal's files, in order, with the place where it ends; stops at the first torn line of a file, and tells
- * of whole ones behind it.
+ * Every record in the journal's files, in order, with the place where it ends; stops at the first torn line
+ * of a file, and tells of whole ones behind it.
  */
 export function* readJournal(
   disk: Disk,
@@ -387,8 +397,8 @@ export function* readJournal(
 }
 
 /**
- * A line that is torn although lines behind it are whole. Power that goes in the middle of a write can leave that, before
- * anything of the write is acknowledged; otherwise the disk has changed what it had confirmed.
+ * A line that is torn although lines behind it are whole. Power that goes in the middle of a write can leave
+ * that, before anything of the write is acknowledged; otherwise the disk has changed what it had confirmed.
  */
 export interface Damage {
   readonly file: string;

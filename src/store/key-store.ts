@@ -18,8 +18,8 @@ import type { WindowKind } from "../units/window.ts";
 import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "./key-rows.ts";
 
 /**
- * Keys, balances and budgets in SQLite. Every change is one immediate transaction, so `decide` sees what it changes; the
- * database syncs at commit, so what a promise resolves with is on disk.
+ * Keys, balances and budgets in SQLite. Every change is one immediate transaction, so `decide` sees what it
+ * changes; the database syncs at commit, so what a promise resolves with is on disk.
  */
 export class SqliteKeyStore implements KeyStore {
   private readonly statements;

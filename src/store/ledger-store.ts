@@ -9,8 +9,8 @@ import { foldEnds, type SummedEnd, words } from "./fold.ts";
 import { places, type Unapplied } from "./journal.ts";
 
 /**
- * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends of
- * requests arrive from the journal in batches; credits are written directly, and durably.
+ * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends
+ * of requests arrive from the journal in batches; credits are written directly, and durably.
  */
 export class LedgerStore implements Sums {
   private readonly statements;
@@ -20,8 +20,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Books a batch of ends, together with the position up to which the journal is now booked, in one transaction.
-   * Booking an end again changes nothing, so replaying a journal is safe.
+   * Books a batch of ends, together with the position up to which the journal is now booked, in one
+   * transaction. Booking an end again changes nothing, so replaying a journal is safe.
    */
   apply(batch: readonly Unapplied[]): void {
     if (batch.length === 0) return;
@@ -46,8 +46,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Makes everything committed so far durable in the database itself. False when another reader, such as a backup,
-   * prevents that; then not even the log need have been synced. Writers do not wait for it.
+   * Makes everything committed so far durable in the database itself. False when another reader, such as a
+   * backup, prevents that; then not even the log need have been synced. Writers do not wait for it.
    */
   checkpoint(): boolean {
     const { busy, log, checkpointed } = this.statements.checkpoint.get()!;
@@ -63,8 +63,9 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Credits a balance, once for each idempotency key. Durable on return. `repeated` returns what was credited under that
-   * key before. Null, and nothing is credited, where it would come to more in all than is counted exactly.
+   * Credits a balance, once for each idempotency key. Durable on return. `repeated` returns what was credited
+   * under that key before. Null, and nothing is credited, where it would come to more in all than is counted
+   * exactly.
    */
   credit(credit: Credit): { repeated: Credit | null } | null {
     return this.db
@@ -85,8 +86,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Newest first, from below `before`. A filter may match little, and only a bounded number of receipts is scanned, so
-   * a page may be short, even empty, and still say where the next one begins.
+   * Newest first, from below `before`. A filter may match little, and only a bounded number of receipts is
+   * scanned, so a page may be short, even empty, and still say where the next one begins.
    */
   receipts(
     balanceId: BalanceId,
@@ -94,7 +95,8 @@ export class LedgerStore implements Sums {
     limit: number,
     before: ReceiptId | null,
   ): ReceiptPage {
-    // Read in one transaction: if ends were booked between the statements, the next page would begin too high.
+    // Read in one transaction: if ends were booked between the statements, the next page would begin too
+    // high.
     return this.db.transaction(() => this.readPage(balanceId, filter, limit, before))();
   }
 
@@ -119,8 +121,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Deletes some of the receipts of requests admitted before `before`, and keeps their sums. Returns how many were
-   * deleted; 0 when there are no more. Running sums stay as they are, because they cover everything.
+   * Deletes some of the receipts of requests admitted before `before`, and keeps their sums. Returns how many
+   * were deleted; 0 when there are no more. Running sums stay as they are, because they cover everything.
    */
   fold(before: EpochMs): number {
     return this.db
@@ -138,8 +140,8 @@ export class LedgerStore implements Sums {
   }
 
   /**
-   * Recomputes every sum from the credits and ends, and what is kept of ends that were deleted. `drifts` are the accounts
-   * whose running sum is not what those say; none, when the books are right.
+   * Recomputes every sum from the credits and ends, and what is kept of ends that were deleted. `drifts` are
+   * the accounts whose running sum is not what those say; none, when the books are right.
    */
   audit(): StoreAudit {
     // All of it as it was at one moment: others write meanwhile.
@@ -292,8 +294,8 @@ interface TotalRow {
 /** At some 11 µs each, who changes a key waits for three milliseconds at most. */
 const FOLD_SLICE = 256;
 /**
- * Ends are booked nearly in the order of their admission: among so many of the first, those that are old are found. Only
- * receipts of a clock that was ahead can be in the way, and only more of them than this.
+ * Ends are booked nearly in the order of their admission: among so many of the first, those that are old are
+ * found. Only receipts of a clock that was ahead can be in the way, and only more of them than this.
  */
 const FOLD_SCANNED = 1_024;
 

@@ -1,4 +1,7 @@
-/** Each entry brings the schema one version up. Entries are only ever added. Times are ms since 1970, money nano-dollars. */
+/**
+ * Each entry brings the schema one version up. Entries are only ever added. Times are ms since 1970, money
+ * nano-dollars.
+ */
 export const MIGRATIONS: readonly string[] = [
   // 1: balances, keys, recovery secrets, budgets
   `

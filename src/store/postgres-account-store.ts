@@ -20,8 +20,9 @@ import type { Postgres } from "./postgres.ts";
 import { noteChanges } from "./postgres-registry.ts";
 
 /**
- * Accounts, sessions, sign-in links and claims in PostgreSQL. A change is one serializable transaction: what it was decided
- * on is what it changes, or it is decided again. A balance that changes hands resolves once every node has taken notice.
+ * Accounts, sessions, sign-in links and claims in PostgreSQL. A change is one serializable transaction: what
+ * it was decided on is what it changes, or it is decided again. A balance that changes hands resolves once
+ * every node has taken notice.
  */
 export class PostgresAccountStore implements AccountStore {
   constructor(

@@ -6,9 +6,10 @@ import { MAX_NANO_USD, type NanoUsd } from "../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
- * The Authority on PostgreSQL. Statements that come together are settled in one transaction: it locks their counters in the
- * order of their ids, decides by the same rule as the simulator's authority, and writes what changed. One batch is under way
- * at a time, so a node's statements arrive in the order in which they were made.
+ * The Authority on PostgreSQL. Statements that come together are settled in one transaction: it locks their
+ * counters in the order of their ids, decides by the same rule as the simulator's authority, and writes what
+ * changed. One batch is under way at a time, so a node's statements arrive in the order in which they were
+ * made.
  */
 export class PostgresAuthority implements Authority {
   /** One per counter: a later statement replaces one that was not sent yet, because it supersedes it. */
@@ -92,8 +93,8 @@ async function settleAll(
 }
 
 /**
- * Closing an epoch takes the row for itself, so none is closed while statements of it are settled. Renewing the lease does
- * not wait for this.
+ * Closing an epoch takes the row for itself, so none is closed while statements of it are settled. Renewing
+ * the lease does not wait for this.
  */
 async function holdEpoch(sql: TransactionSQL, node: string, epoch: number): Promise<void> {
   const [row] = await sql<{ epoch: string; open: boolean }[]>`
@@ -151,8 +152,8 @@ async function lockBooks(
 }
 
 /**
- * What owners last set, of keys and budgets. A node may state what it knew before: a request that it admits may have waited
- * since, and what was granted to that would be spent by others, above the limit.
+ * What owners last set, of keys and budgets. A node may state what it knew before: a request that it admits
+ * may have waited since, and what was granted to that would be spent by others, above the limit.
  */
 async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Map<string, number>> {
   const list = JSON.stringify(ids);
@@ -206,7 +207,9 @@ async function write(sql: TransactionSQL, node: string, books: readonly Book[]):
     FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, reserved BIGINT) WHERE counters.id = row.id`;
 }
 
-/** Asks the others for what they last said they do not use; marks the answers of those who may hope for it. */
+/**
+ * Asks the others for what they last said they do not use; marks the answers of those who may hope for it.
+ */
 async function recall(
   postgres: Postgres,
   sql: TransactionSQL,

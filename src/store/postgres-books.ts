@@ -5,8 +5,9 @@ import { JournalBooks, type JournalBooksOptions, readBack } from "./journal-book
 import type { PostgresLedgerStore } from "./postgres-ledger-store.ts";
 
 /**
- * A node's journal and PostgreSQL. The journal acknowledges, on the node's own disk, and what it says is shipped; a start ships
- * what the last life did not. While PostgreSQL is out of reach the journal keeps what it has.
+ * A node's journal and PostgreSQL. The journal acknowledges, on the node's own disk, and what it says is
+ * shipped; a start ships what the last life did not. While PostgreSQL is out of reach the journal keeps what
+ * it has.
  */
 export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
   /** Ends that were shipped since start, and the batches they went in. */
@@ -14,8 +15,8 @@ export class PostgresBooks extends JournalBooks<PostgresBooksOptions> {
   batches = 0;
 
   /**
-   * Ships what the journal says of the life before, its open holds ended at their last checkpoint. When it resolves, the
-   * epoch of that life can be closed. Fails while PostgreSQL is out of reach.
+   * Ships what the journal says of the life before, its open holds ended at their last checkpoint. When it
+   * resolves, the epoch of that life can be closed. Fails while PostgreSQL is out of reach.
    */
   static async open(options: PostgresBooksOptions): Promise<PostgresBooks> {
     const { disk, store, node } = options;
@@ -54,7 +55,7 @@ export interface PostgresBooksOptions extends JournalBooksOptions {
 }
 
 /**
- * At some 100 µs an end in PostgreSQL, a transaction stays near 50 ms. Each costs the node about as much as ten requests; a disk
- * that is lost takes with it what waits.
+ * At some 100 µs an end in PostgreSQL, a transaction stays near 50 ms. Each costs the node about as much as
+ * ten requests; a disk that is lost takes with it what waits.
  */
 const PACE = { batch: 500, afterMs: 200, behindMs: 0 };

@@ -12,8 +12,8 @@ export class PostgresHolds {
   constructor(private readonly postgres: Postgres) {}
 
   /**
-   * Commits a batch in the node's epoch, all or nothing. A closed node finds its epoch over, so whatever its clock
-   * says, nothing of it is booked after what it left open was ended.
+   * Commits a batch in the node's epoch, all or nothing. A closed node finds its epoch over, so whatever its
+   * clock says, nothing of it is booked after what it left open was ended.
    */
   async commit(node: string, epoch: number, batch: CommitBatch): Promise<void> {
     let asked = false;
@@ -34,8 +34,8 @@ export class PostgresHolds {
   }
 
   /**
-   * Ends some of the streams that a node left open, `end` says how; false when there are no more. Only for a node whose epoch is
-   * over.
+   * Ends some of the streams that a node left open, `end` says how; false when there are no more. Only for a
+   * node whose epoch is over.
    */
   async endSome(node: string, end: (orphan: OrphanHold) => TerminalRecord): Promise<boolean> {
     return this.postgres.transaction(async (sql) => {
@@ -48,7 +48,8 @@ export class PostgresHolds {
         held: Number(held) as NanoUsd,
         delivered: Number(delivered),
       }));
-      // An end that is there already stands: the commit that brought it did not see the hold, which came late.
+      // An end that is there already stands: the commit that brought it did not see the hold, which came
+      // late.
       await spend(
         sql,
         node,
@@ -70,8 +71,8 @@ export class PostgresHolds {
 const END_AT_ONCE = 500;
 
 async function book(sql: TransactionSQL, node: string, epoch: number, batch: CommitBatch): Promise<void> {
-  // In one go: each waits for the network once. The lock is the fence; and by it this commit waits for a synchronous replica
-  // even where everything else is there already, by a commit that was not answered.
+  // In one go: each waits for the network once. The lock is the fence; and by it this commit waits for a
+  // synchronous replica even where everything else is there already, by a commit that was not answered.
   const [life, fresh] = await Promise.all([
     sql<{ epoch: string; open: boolean }[]>`SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`,
     insertEnds(

@@ -7,13 +7,15 @@ import type { NanoUsd } from "../units/usd.ts";
 import { DurableWaiters } from "./durable-waiters.ts";
 
 /**
- * The journal of a node that keeps nothing on disk: records are durable once PostgreSQL has committed them. One
- * transaction is under way at a time and carries everything that arrived during the previous one. What begins and
- * ends within one transaction is written as its end alone. The hold of an unstreamed request is not written at all:
- * its client sees nothing before its end, so there is nothing to bill if the process dies.
+ * The journal of a node that keeps nothing on disk: records are durable once PostgreSQL has committed them.
+ * One transaction is under way at a time and carries everything that arrived during the previous one. What
+ * begins and ends within one transaction is written as its end alone. The hold of an unstreamed request is
+ * not written at all: its client sees nothing before its end, so there is nothing to bill if the process
+ * dies.
  *
- * A failed commit is retried together with everything that has arrived since. Callers are told `false` only once
- * PostgreSQL has been away for as long as a lease lasts; then `healthy` is false until a commit succeeds.
+ * A failed commit is retried together with everything that has arrived since. Callers are told `false` only
+ * once PostgreSQL has been away for as long as a lease lasts; then `healthy` is false until a commit
+ * succeeds.
  */
 export class PostgresJournal implements Journal {
   private appended = 0;
@@ -41,7 +43,10 @@ export class PostgresJournal implements Journal {
     return this.appended;
   }
 
-  /** True once the record is committed; false when PostgreSQL has been away for too long, or this node is closed. */
+  /**
+   * True once the record is committed; false when PostgreSQL has been away for too long, or this node is
+   * closed.
+   */
   durable(sequence: number): true | Promise<boolean> {
     if (sequence <= this.durableThrough) return true;
     this.schedule();
@@ -147,7 +152,8 @@ export class PostgresJournal implements Journal {
     if (error instanceof CommitUnknown) this.doubtfulThrough = last;
     this.sentThrough = this.doubtfulThrough;
     this.options.onFault(error);
-    // Nobody must be told to take back what the retry sends: so the waiting are answered while nothing is under way.
+    // Nobody must be told to take back what the retry sends: so the waiting are answered while nothing is
+    // under way.
     if (error instanceof EpochOver) return this.close();
     if (this.state === "closed") return;
     if (this.givenUp) this.waiters.answer(false, Number.POSITIVE_INFINITY);
@@ -162,8 +168,9 @@ export class PostgresJournal implements Journal {
 
 export interface PostgresJournalOptions {
   /**
-   * Commits the batch in the node's epoch; committing it again, or a later one that repeats it, changes nothing. Rejects with
-   * `EpochOver` once the node was closed, and with `CommitUnknown` when it may have been committed all the same.
+   * Commits the batch in the node's epoch; committing it again, or a later one that repeats it, changes
+   * nothing. Rejects with `EpochOver` once the node was closed, and with `CommitUnknown` when it may have
+   * been committed all the same.
    */
   commit(batch: CommitBatch): Promise<void>;
   readonly clock: Pick<Clock, "after" | "elapsedMs">;
@@ -244,8 +251,8 @@ function batchOf(lines: readonly Line[], placed: ReadonlySet<ReceiptId>): Commit
   const closed: ReceiptId[] = [];
   for (const [receipt, { hold, held, delivered, end }] of fates) {
     const isPlaced = placed.has(receipt);
-    // Placed, and to be placed again: the transaction that was not answered may still be under way, and only who inserts the
-    // same waits for it. Who only deletes would not see it, and it would stay behind.
+    // Placed, and to be placed again: the transaction that was not answered may still be under way, and only
+    // who inserts the same waits for it. Who only deletes would not see it, and it would stay behind.
     if (hold !== null && (end === null || isPlaced)) {
       holds.push({ receipt, text: formatRecord(hold), held: held ?? hold.amount, delivered: delivered ?? 0 });
     }

@@ -22,9 +22,9 @@ import type { Postgres } from "./postgres.ts";
 import { noteChanges } from "./postgres-registry.ts";
 
 /**
- * Keys, balances and budgets in PostgreSQL. A change locks its balance, so `decide` sees what it changes and two changes of
- * one balance follow each other. A change that other nodes may have remembered otherwise resolves once all of them have
- * taken notice (ledger/membership).
+ * Keys, balances and budgets in PostgreSQL. A change locks its balance, so `decide` sees what it changes and
+ * two changes of one balance follow each other. A change that other nodes may have remembered otherwise
+ * resolves once all of them have taken notice (ledger/membership).
  */
 export class PostgresKeyStore implements KeyStore {
   constructor(
@@ -180,7 +180,10 @@ export class PostgresKeyStore implements KeyStore {
     }));
   }
 
-  /** Writes the change and its notice in one transaction, and resolves when no node acts on what was before it. */
+  /**
+   * Writes the change and its notice in one transaction, and resolves when no node acts on what was before
+   * it.
+   */
   private async change<Result>(
     write: (sql: TransactionSQL) => Promise<{ result: Result; changes: Noted[] }>,
   ): Promise<Result> {

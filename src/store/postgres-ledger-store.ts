@@ -10,15 +10,18 @@ import { places, type Unapplied } from "./journal.ts";
 import type { Credit, Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./ledger-store.ts";
 import type { Postgres } from "./postgres.ts";
 
-/** The books in PostgreSQL: what nodes ship of their journals, credits, receipts, and the audit over all of it. */
+/**
+ * The books in PostgreSQL: what nodes ship of their journals, credits, receipts, and the audit over all of
+ * it.
+ */
 export class PostgresLedgerStore {
   constructor(private readonly postgres: Postgres) {}
 
   /**
-   * Books a batch of a node's ends and the place up to which its journal is now known, in one transaction. An end that is
-   * booked already changes nothing, so shipping a journal again is safe: its receipt is there, or, where that is deleted
-   * by now, its place in the journal is known. Charges leave what is granted and enter what is spent, so no counter's sum
-   * moves.
+   * Books a batch of a node's ends and the place up to which its journal is now known, in one transaction. An
+   * end that is booked already changes nothing, so shipping a journal again is safe: its receipt is there,
+   * or, where that is deleted by now, its place in the journal is known. Charges leave what is granted and
+   * enter what is spent, so no counter's sum moves.
    */
   async ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void> {
     if (batch.length === 0) return;
@@ -61,8 +64,9 @@ export class PostgresLedgerStore {
   }
 
   /**
-   * Credits a balance, once for each idempotency key. Durable when it resolves, with what was credited under that key, now
-   * or before. Null, and nothing is credited, where it would come to more in all than is counted exactly.
+   * Credits a balance, once for each idempotency key. Durable when it resolves, with what was credited under
+   * that key, now or before. Null, and nothing is credited, where it would come to more in all than is
+   * counted exactly.
    */
   async credit(credit: Credit): Promise<Credit | null> {
     const { at, idempotencyKey, balanceId, amount, note } = credit;
@@ -102,8 +106,8 @@ export class PostgresLedgerStore {
   }
 
   /**
-   * Newest first, from below `before`. A filter may match little, so only so many are looked at: a page can be short, even
-   * empty, and still say where the next one begins.
+   * Newest first, from below `before`. A filter may match little, so only so many are looked at: a page can
+   * be short, even empty, and still say where the next one begins.
    */
   async receipts(
     balance: BalanceId,
@@ -127,9 +131,9 @@ export class PostgresLedgerStore {
   }
 
   /**
-   * Deletes some of the receipts of requests that were admitted before `before`, and keeps what they come to. Returns how
-   * many; none, when there are no more, or others are at them. An end whose hold is still there stays: when its node is
-   * closed, nothing else says that the hold was ended.
+   * Deletes some of the receipts of requests that were admitted before `before`, and keeps what they come to.
+   * Returns how many; none, when there are no more, or others are at them. An end whose hold is still there
+   * stays: when its node is closed, nothing else says that the hold was ended.
    */
   async fold(before: EpochMs): Promise<number> {
     return this.postgres.transaction(async (sql) => {
@@ -145,7 +149,10 @@ export class PostgresLedgerStore {
     });
   }
 
-  /** Recomputes every sum from credits, ends, what is kept of ends that were deleted, and grants, at one moment. */
+  /**
+   * Recomputes every sum from credits, ends, what is kept of ends that were deleted, and grants, at one
+   * moment.
+   */
   async audit(): Promise<StoreAudit> {
     return this.postgres.transaction(
       async (sql) => {
@@ -197,8 +204,9 @@ export class PostgresLedgerStore {
 /** Some 20 ms of PostgreSQL. */
 const FOLD_SLICE = 500;
 /**
- * Ends a SELECT whose rows are acted upon as if they could not be lost. A commit that still waits for the replica becomes
- * visible when PostgreSQL restarts, and a transaction that only reads it waits for nothing; one that locks it does.
+ * Ends a SELECT whose rows are acted upon as if they could not be lost. A commit that still waits for the
+ * replica becomes visible when PostgreSQL restarts, and a transaction that only reads it waits for nothing;
+ * one that locks it does.
  */
 const andReplicated = (sql: TransactionSQL) => sql`FOR UPDATE`;
 

@@ -1,6 +1,6 @@
 /**
- * Each entry brings the schema one version up. Entries are only ever added. Times are ms since 1970, money nano-dollars;
- * leases alone are the database's own time, because they are compared with nothing else.
+ * Each entry brings the schema one version up. Entries are only ever added. Times are ms since 1970, money
+ * nano-dollars; leases alone are the database's own time, because they are compared with nothing else.
  */
 export const POSTGRES_MIGRATIONS: readonly string[] = [
   // 1: nodes, counters and what was granted of them

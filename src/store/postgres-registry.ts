@@ -22,8 +22,9 @@ export class PostgresRegistry implements Registry {
   }
 
   /**
-   * Begins a new epoch of the node and releases what the previous one was granted, so everything that it spent must
-   * have been shipped. A node with its journal in PostgreSQL has a single epoch; its next start has another name.
+   * Begins a new epoch of the node and releases what the previous one was granted, so everything that it
+   * spent must have been shipped. A node with its journal in PostgreSQL has a single epoch; its next start
+   * has another name.
    */
   async join(name: string, journal: "disk" | "postgres" = "disk"): Promise<{ epoch: number; seen: number }> {
     return this.postgres.transaction(async (sql) => {
@@ -50,8 +51,8 @@ export class PostgresRegistry implements Registry {
 
   async renew(name: string, epoch: number, seen: number): Promise<readonly Change[]> {
     return this.postgres.transaction(async (sql) => {
-      // A change holds this row until it is committed. So either it comes first and is found here, or it comes later,
-      // and whoever answers it finds the renewed lease.
+      // A change holds this row until it is committed. So either it comes first and is found here, or it
+      // comes later, and whoever answers it finds the renewed lease.
       const [latest] = await sql<{ version: string }[]>`
         SELECT version FROM latest_change WHERE one = 1 FOR SHARE`;
       if (Number(latest!.version) > seen) {
@@ -97,8 +98,8 @@ export class PostgresRegistry implements Registry {
   }
 
   /**
-   * Ends the epoch of a node whose lease has run out, and releases its grants. If the node has no journal, first ends
-   * the streams that it left open.
+   * Ends the epoch of a node whose lease has run out, and releases its grants. If the node has no journal,
+   * first ends the streams that it left open.
    */
   async close(name: string): Promise<"closed" | "alive" | "unknown"> {
     const found = await this.postgres.transaction(async (sql) => {
@@ -135,7 +136,10 @@ export class PostgresRegistry implements Registry {
     if (found === "fenced") await this.bury(name);
   }
 
-  /** Of a node that can commit nothing any more. Two may be at it at once, and one may go on where another died. */
+  /**
+   * Of a node that can commit nothing any more. Two may be at it at once, and one may go on where another
+   * died.
+   */
   private async bury(name: string): Promise<"closed"> {
     while (await this.holds.endSome(name, this.recovered));
     await this.postgres.transaction(async (sql) => {
@@ -149,7 +153,9 @@ export class PostgresRegistry implements Registry {
 /** The channel on which nodes hear that there are changes. */
 export const CHANGES = "gateway_changes";
 
-/** Writes down that something changed, in the transaction that changes it. Returns the version to wait for. */
+/**
+ * Writes down that something changed, in the transaction that changes it. Returns the version to wait for.
+ */
 export async function noteChanges(
   postgres: Postgres,
   sql: TransactionSQL,

@@ -4,9 +4,9 @@ import { type Clock, pause, type Timer } from "../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-migrations.ts";
 
 /**
- * A node's pool of connections. All work runs in transactions with a deadline: on a network that swallows packets, a
- * query hangs for minutes, and its connection with it, so the whole client is replaced when a deadline passes.
- * Transactions that lose against others (serialization, deadlock) are retried.
+ * A node's pool of connections. All work runs in transactions with a deadline: on a network that swallows
+ * packets, a query hangs for minutes, and its connection with it, so the whole client is replaced when a
+ * deadline passes. Transactions that lose against others (serialization, deadlock) are retried.
  */
 export class Postgres {
   private client: SQL;
@@ -23,8 +23,8 @@ export class Postgres {
   }
 
   /**
-   * Runs `work` in one transaction, once it is won; `work` may be run more than once. At `read committed`, whatever the
-   * database's own default is, who waited for a lock sees what was committed meanwhile.
+   * Runs `work` in one transaction, once it is won; `work` may be run more than once. At `read committed`,
+   * whatever the database's own default is, who waited for a lock sees what was committed meanwhile.
    */
   transaction<Result>(
     work: (sql: TransactionSQL) => Promise<Result>,
@@ -38,7 +38,9 @@ export class Postgres {
     return this.untilWon(ask, this.options.deadlineMs);
   }
 
-  /** Finds out whether the database delivers notifications; not every database that speaks this protocol does. */
+  /**
+   * Finds out whether the database delivers notifications; not every database that speaks this protocol does.
+   */
   async tryToSay(): Promise<void> {
     try {
       await this.query((sql) => sql`SELECT pg_notify(${NOTHING_SAID}, '')`);
@@ -49,8 +51,8 @@ export class Postgres {
   }
 
   /**
-   * Sends a notification on a channel when the transaction commits. Does nothing if the database does not support
-   * that, which would fail the transaction: listeners also poll.
+   * Sends a notification on a channel when the transaction commits. Does nothing if the database does not
+   * support that, which would fail the transaction: listeners also poll.
    */
   async say(sql: TransactionSQL, channel: string, words: readonly string[]): Promise<void> {
     if (this.isMute || words.length === 0) return;
@@ -59,8 +61,8 @@ export class Postgres {
   }
 
   /**
-   * Listens on channels over a connection of its own, which reconnects by itself. Notifications sent while it is gone
-   * are missed, so listeners also poll.
+   * Listens on channels over a connection of its own, which reconnects by itself. Notifications sent while it
+   * is gone are missed, so listeners also poll.
    */
   listen(channels: Channels): void {
     if (this.isMute) return;
@@ -153,8 +155,8 @@ export class Postgres {
       max,
       connectionTimeout: CONNECT_S,
       idleTimeout: 0,
-      // A node that is cut off within a transaction must not keep rows locked. `statement_timeout` would also end the
-      // wait for a replica, and call the commit a success.
+      // A node that is cut off within a transaction must not keep rows locked. `statement_timeout` would also
+      // end the wait for a replica, and call the commit a success.
       connection: { idle_in_transaction_session_timeout: this.options.deadlineMs },
     });
   }
@@ -181,9 +183,10 @@ const LONGEST_PAUSE_MS = 100;
 /** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
 const LOST_TO_OTHERS = new Set(["40001", "40P01", "23505"]);
 /**
- * Connection lost, a commit of which nobody knows whether it happened, resources exhausted, operator intervention (a limit on
- * how long statements take is one), a lock that was not waited for any longer, the system beneath, a server that follows
- * another, a transaction that was idle for too long: nothing that the statement did.
+ * Connection lost, a commit of which nobody knows whether it happened, resources exhausted, operator
+ * intervention (a limit on how long statements take is one), a lock that was not waited for any longer, the
+ * system beneath, a server that follows another, a transaction that was idle for too long: nothing that the
+ * statement did.
  */
 const GOING_DOWN = /^(08|40003|53|55P03|57|58|25006|25P03)/;
 const READ_ONLY = "25006";
@@ -194,7 +197,9 @@ function sqlState(error: unknown): string | null {
   return typeof errno === "string" && errno.length === 5 ? errno : null;
 }
 
-/** A row that is there already may be an order that nobody can ever carry out; the others were only unlucky. */
+/**
+ * A row that is there already may be an order that nobody can ever carry out; the others were only unlucky.
+ */
 function crowdedOut(error: unknown): unknown {
   const state = sqlState(error);
   if (state === "23505") return error;
@@ -218,10 +223,12 @@ const ANSWER_MS = 5_000;
 const NOTHING_SAID = "gateway_nothing";
 
 /**
- * Brings the schema up to date and finds out what the database supports; nodes that start together wait for each other.
+ * Brings the schema up to date and finds out what the database supports; nodes that start together wait for
+ * each other.
  */
 export async function migratePostgres(postgres: Postgres): Promise<void> {
-  // Of nodes that create the table at once, some lose in the catalogue; if it is not there, the next statement says so.
+  // Of nodes that create the table at once, some lose in the catalogue; if it is not there, the next
+  // statement says so.
   await postgres
     .query(
       (sql) => sql`CREATE TABLE IF NOT EXISTS gateway_schema (one INT PRIMARY KEY, version BIGINT NOT NULL)`,

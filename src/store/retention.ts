@@ -1,8 +1,9 @@
 import type { Clock, EpochMs, Timer } from "../units/clock.ts";
 
 /**
- * Deletes receipts that are older than the operator wants them kept: once an hour, a slice at a time with pauses between,
- * because a slice holds SQLite's one write lock. If the process ends midway, the next start goes on.
+ * Deletes receipts that are older than the operator wants them kept: once an hour, a slice at a time with
+ * pauses between, because a slice holds SQLite's one write lock. If the process ends midway, the next start
+ * goes on.
  */
 export class Retention {
   private timer: Timer;

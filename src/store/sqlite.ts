@@ -2,10 +2,10 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
- * Opens the gateway's database and brings its tables up to date. Money is read as integers: every amount is below 2^53
- * nano-dollars (units/usd), so plain numbers hold it exactly. With `FULL`, writes are durable when their transaction
- * returns; with `NORMAL`, when they are checkpointed, which is enough for what the journal can replay. `waitMs` is how long a
- * statement waits while somebody else writes, and the thread with it.
+ * Opens the gateway's database and brings its tables up to date. Money is read as integers: every amount is
+ * below 2^53 nano-dollars (units/usd), so plain numbers hold it exactly. With `FULL`, writes are durable when
+ * their transaction returns; with `NORMAL`, when they are checkpointed, which is enough for what the journal
+ * can replay. `waitMs` is how long a statement waits while somebody else writes, and the thread with it.
  */
 export function openDatabase(
   path: string,
@@ -27,7 +27,10 @@ export function openDatabase(
   return db;
 }
 
-/** The disk is full, read-only or broken, or others hold the file: the statement may well be carried out later. */
+/**
+ * The disk is full, read-only or broken, or others hold the file: the statement may well be carried out
+ * later.
+ */
 export const diskRefused = (error: unknown): boolean =>
   error instanceof SQLiteError && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY)/.test(error.code ?? "");
 
@@ -35,9 +38,9 @@ export const sqliteVersion = (db: Database): string =>
   db.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()!.version;
 
 /**
- * Whether one connection may copy the log into the database while another one writes. Before 3.51.3 a write that begins the log
- * anew at the wrong moment could make later commits be taken for copied, and lose them (sqlite.org/wal.html, "The WAL-Reset
- * Bug"). Bun brings a newer SQLite, but on macOS it takes the system's.
+ * Whether one connection may copy the log into the database while another one writes. Before 3.51.3 a write
+ * that begins the log anew at the wrong moment could make later commits be taken for copied, and lose them
+ * (sqlite.org/wal.html, "The WAL-Reset Bug"). Bun brings a newer SQLite, but on macOS it takes the system's.
  */
 export function mendsWalReset(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
@@ -45,15 +48,15 @@ export function mendsWalReset(version: string): boolean {
 }
 
 /**
- * SQLite writes whole pages, with two calls into its log and one into the database. With its usual 4 KiB pages, a busy
- * gateway wrote twice as many pages for each request, and no fewer bytes.
+ * SQLite writes whole pages, with two calls into its log and one into the database. With its usual 4 KiB
+ * pages, a busy gateway wrote twice as many pages for each request, and no fewer bytes.
  */
 const PAGE_BYTES = 8_192;
 /** While the database is being opened, nobody is served yet. */
 const START_WAIT_MS = 5_000;
 /**
- * The thread of upkeep.ts writes for 3 ms at a time. If something else writes for longer, such as an operator's tool,
- * waiting would hold up every stream; instead, one change is refused and can be sent again.
+ * The thread of upkeep.ts writes for 3 ms at a time. If something else writes for longer, such as an
+ * operator's tool, waiting would hold up every stream; instead, one change is refused and can be sent again.
  */
 const LOOP_WAIT_MS = 1_000;
 /** If the log grew beyond this during a long read, the excess is returned to the file system. */

@@ -1,7 +1,7 @@
 /**
- * Decides where to sync. On the event loop, a sync takes half the CPU and is done soonest, but everything else stands
- * still: right for a fast disk with few waiting. Otherwise it goes to a thread of Bun's pool. A disk may become slow,
- * and fast again, while the gateway runs, so every sync on the loop is measured.
+ * Decides where to sync. On the event loop, a sync takes half the CPU and is done soonest, but everything
+ * else stands still: right for a fast disk with few waiting. Otherwise it goes to a thread of Bun's pool. A
+ * disk may become slow, and fast again, while the gateway runs, so every sync on the loop is measured.
  */
 export class SyncPlace {
   private meanMs: number;

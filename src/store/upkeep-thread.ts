@@ -32,8 +32,8 @@ function done({ database, task }: UpkeepQuestion): unknown {
 
 function checkpointed(store: LedgerStore): boolean {
   let through = false;
-  // More is written while a checkpoint runs. The log can start over only after a checkpoint during which nothing was
-  // written, and the shorter the checkpoint, the likelier that is.
+  // More is written while a checkpoint runs. The log can start over only after a checkpoint during which
+  // nothing was written, and the shorter the checkpoint, the likelier that is.
   for (let round = 0; round < ROUNDS; round++) through = store.checkpoint() || through;
   return through;
 }

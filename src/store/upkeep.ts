@@ -1,8 +1,8 @@
 import type { Clock, EpochMs, Timer } from "../units/clock.ts";
 
 /**
- * Maintains the database in a thread of its own. By itself, SQLite would copy its log into the database inside some
- * commit, with two syncs: 5 ms and more in which every stream stands still.
+ * Maintains the database in a thread of its own. By itself, SQLite would copy its log into the database
+ * inside some commit, with two syncs: 5 ms and more in which every stream stands still.
  */
 export class Upkeep {
   private thread: Worker | null = null;
@@ -21,8 +21,8 @@ export class Upkeep {
   }
 
   /**
-   * True once everything committed before this call survives a power cut; false when that could not be achieved
-   * because somebody is still reading an older state.
+   * True once everything committed before this call survives a power cut; false when that could not be
+   * achieved because somebody is still reading an older state.
    */
   async checkpoint(): Promise<boolean> {
     return (await this.ask({ kind: "checkpoint" })) === true;

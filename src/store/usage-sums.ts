@@ -1,6 +1,6 @@
 /**
- * What receipts add up to: by stretch of time and model, by model, and by model and host. Made in a thread of its own
- * (usage-thread), and structured so that it can be handed from there as it is.
+ * What receipts add up to: by stretch of time and model, by model, and by model and host. Made in a thread of
+ * its own (usage-thread), and structured so that it can be handed from there as it is.
  */
 export interface UsageSums {
   /** In order of time; a stretch without requests is left out. */

@@ -47,7 +47,8 @@ async function answerFromPostgres(
 }
 
 function answerFromSqlite(books: Database, { balanceId, keyId, since, stretchMs }: UsageQuestion) {
-  // The newest only, through an index that ends in the sequence: how long this takes does not grow with the books.
+  // The newest only, through an index that ends in the sequence: how long this takes does not grow with the
+  // books.
   const newest =
     balanceId === null
       ? "SELECT * FROM ends WHERE ?1 IS NULL ORDER BY seq DESC"

@@ -4,8 +4,8 @@ import type { BalanceId, KeyId } from "../units/id.ts";
 import type { UsageSums } from "./usage-sums.ts";
 
 /**
- * Sums over receipts, for charts. Tens of thousands of receipts take longer to read than any stream should wait, so a thread
- * with its own connection reads them; it starts with the first question.
+ * Sums over receipts, for charts. Tens of thousands of receipts take longer to read than any stream should
+ * wait, so a thread with its own connection reads them; it starts with the first question.
  */
 export class UsageReader {
   private thread: Worker | null = null;

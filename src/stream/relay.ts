@@ -3,8 +3,9 @@ import type { Clock } from "../units/clock.ts";
 import type { OpenStream, OpenStreams } from "./open-streams.ts";
 
 /**
- * Relays a stream from host to client, beginning with the bytes that held the first token: read, judge, write. Returns
- * the one reason for which it ended. It does not send the end mark, which has to wait for the settlement.
+ * Relays a stream from host to client, beginning with the bytes that held the first token: read, judge,
+ * write. Returns the one reason for which it ended. It does not send the end mark, which has to wait for the
+ * settlement.
  */
 export async function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
   const { source, judge, sink, meter } = line;
@@ -44,7 +45,10 @@ export interface Line {
   readonly onDisconnect: "cancel" | "drain";
   readonly limits: RelayLimits;
   readonly clock: Clock;
-  /** Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover more. */
+  /**
+   * Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover
+   * more.
+   */
   readonly meter: { covers(deliveredTokens: number): boolean };
   readonly host: { cancel(): void };
   readonly open: OpenStreams;
@@ -82,8 +86,8 @@ function ending(judge: StreamJudge, watch: Watch): RelayEnd | null {
 }
 
 /**
- * Notices the host's silence, the deadline, and a client that leaves while the host is silent. It uses one timer per
- * stream, not one per chunk.
+ * Notices the host's silence, the deadline, and a client that leaves while the host is silent. It uses one
+ * timer per stream, not one per chunk.
  */
 class Watch implements OpenStream {
   left = false;
@@ -107,7 +111,9 @@ class Watch implements OpenStream {
     this.touchedMs = this.line.clock.elapsedMs();
   }
 
-  /** Waits for a slow client. That time does not count as the host's silence, but the deadline still ends it. */
+  /**
+   * Waits for a slow client. That time does not count as the host's silence, but the deadline still ends it.
+   */
   async whileTaking(taken: Promise<boolean>): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.endTaking = resolve;

@@ -1,10 +1,11 @@
 /**
- * Whom a host's error blames. Statuses tell less than they should: providers say 400 to a key that is wrong or has no credit, to a
- * model that they have given up, and to an answer that their model spoilt. None of that is a word about the client's request:
- * told as one, it would be the client's to mend, and no other host would be asked.
+ * Whom a host's error blames. Statuses tell less than they should: providers say 400 to a key that is wrong
+ * or has no credit, to a model that they have given up, and to an answer that their model spoilt. None of
+ * that is a word about the client's request: told as one, it would be the client's to mend, and no other host
+ * would be asked.
  *
- * Sentences count from their beginning only. Hosts repeat in them what a client sent (“Invalid value: '…'”), and nobody may
- * speak for a host.
+ * Sentences count from their beginning only. Hosts repeat in them what a client sent (“Invalid value: '…'”),
+ * and nobody may speak for a host.
  */
 export function blameOf(codes: readonly string[], message: string): Blame {
   if (codes.some((code) => ACCOUNT_CODES.has(code)) || begins(message, ACCOUNT_SENTENCES)) return "account";
@@ -25,7 +26,9 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "API_KEY_INVALID",
 ]);
 
-/** Of statuses that would mean the request: Anthropic, Google and xAI answer 400, and xAI also 403 and 429. */
+/**
+ * Of statuses that would mean the request: Anthropic, Google and xAI answer 400, and xAI also 403 and 429.
+ */
 const ACCOUNT_SENTENCES: readonly RegExp[] = [
   /^your credit balance is too low/i,
   /^you have reached your specified (workspace )?api usage limits/i,
@@ -36,8 +39,9 @@ const ACCOUNT_SENTENCES: readonly RegExp[] = [
 ];
 
 /**
- * Groq: 413 for what exceeds the account's tokens a minute, 498 for want of capacity, 400 for calls and JSON that the model spoilt
- * and for models that are gone. Mistral and others: 400 for a model that they do not know, whose name is the route's, not the client's.
+ * Groq: 413 for what exceeds the account's tokens a minute, 498 for want of capacity, 400 for calls and JSON
+ * that the model spoilt and for models that are gone. Mistral and others: 400 for a model that they do not
+ * know, whose name is the route's, not the client's.
  */
 const HOST_CODES: ReadonlySet<string> = new Set([
   "rate_limit_exceeded",

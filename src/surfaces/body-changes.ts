@@ -14,7 +14,9 @@ export class BodyChanges {
     this.values.push(value);
   }
 
-  /** The object with all of it done, once. It must be well-formed, and may have each of these members once. */
+  /**
+   * The object with all of it done, once. It must be well-formed, and may have each of these members once.
+   */
   applyTo(body: Uint8Array): Uint8Array {
     const cursor = new JsonCursor();
     const edits = new Edits();
@@ -26,7 +28,10 @@ export class BodyChanges {
     return edits.applyTo(body);
   }
 
-  /** The members that are there. Afterwards the values are those that are left to be added. True when no member stays. */
+  /**
+   * The members that are there. Afterwards the values are those that are left to be added. True when no
+   * member stays.
+   */
   private change(cursor: JsonCursor, edits: Edits): boolean {
     const { values } = this;
     let isEmpty = true;

@@ -1,6 +1,7 @@
 /**
- * Node's methods of `Buffer` on bytes as a socket gives them. Small arrays live inside JavaScriptCore's heap; to make a
- * `Buffer` of one, or a view on a part of it, moves it out of there, which costs three times as much as to copy it.
+ * Node's methods of `Buffer` on bytes as a socket gives them. Small arrays live inside JavaScriptCore's heap;
+ * to make a `Buffer` of one, or a view on a part of it, moves it out of there, which costs three times as
+ * much as to copy it.
  */
 export const textOf = (bytes: Uint8Array, from: number, to: number): string =>
   Buffer.prototype.toString.call(bytes, "utf8", from, to);

@@ -1,8 +1,8 @@
 import { copyInto, NO_BYTES } from "./bytes.ts";
 
 /**
- * Changes in bytes that are passed on: spans that are replaced or left out. All changes together cost one copy, and no
- * change costs none. The lists are reused, because there is one use per token.
+ * Changes in bytes that are passed on: spans that are replaced or left out. All changes together cost one
+ * copy, and no change costs none. The lists are reused, because there is one use per token.
  */
 export class Edits {
   /** Start and end of each span. */

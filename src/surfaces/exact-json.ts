@@ -2,15 +2,18 @@ import { asObject } from "./json.ts";
 
 declare global {
   interface JSON {
-    /** Of ECMAScript, not yet of TypeScript's library. Throws for what is no number, text, truth value or null. */
+    /**
+     * Of ECMAScript, not yet of TypeScript's library. Throws for what is no number, text, truth value or
+     * null.
+     */
     rawJSON(text: string): unknown;
   }
 }
 
 /**
- * The object that a text of JSON spells, with its long whole numbers as they are spelt; null for what is no JSON, or something
- * else. `JSON.parse` makes 175928847299117060 of 175928847299117063, and tools are called with ids of that length. Such a
- * number becomes a `JSON.rawJSON`, which `JSON.stringify` writes as it came.
+ * The object that a text of JSON spells, with its long whole numbers as they are spelt; null for what is no
+ * JSON, or something else. `JSON.parse` makes 175928847299117060 of 175928847299117063, and tools are called
+ * with ids of that length. Such a number becomes a `JSON.rawJSON`, which `JSON.stringify` writes as it came.
  */
 export function parseExactObject(text: string): Record<string, unknown> | null {
   try {

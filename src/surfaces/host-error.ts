@@ -3,10 +3,11 @@ import { asObject, asText } from "./json.ts";
 import type { HostError } from "./surface.ts";
 
 /**
- * What a host said of a failure, in whichever of the known shapes: OpenAI and most others `{error: {message, code, param}}`,
- * Anthropic `{type: "error", error: {type, message}}`, Gemini `[{error: {message, status, details}}]`, xAI `{code, error: "…"}`,
- * FastAPI hosts (vLLM) `{detail}` or `{message}`, Mistral `{message: {detail: [{loc, msg}]}}`, llama.cpp
- * `{error: {message, type}}`, Ollama `{error: "…"}`, proxies a page of HTML.
+ * What a host said of a failure, in whichever of the known shapes: OpenAI and most others `{error: {message,
+ * code, param}}`, Anthropic `{type: "error", error: {type, message}}`, Gemini `[{error: {message, status,
+ * details}}]`, xAI `{code, error: "…"}`, FastAPI hosts (vLLM) `{detail}` or `{message}`, Mistral `{message:
+ * {detail: [{loc, msg}]}}`, llama.cpp `{error: {message, type}}`, Ollama `{error: "…"}`, proxies a page of
+ * HTML.
  */
 export function readHostError(status: number, body: Uint8Array): HostError {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
@@ -40,7 +41,9 @@ export function errorOf(value: unknown, fallback: string): HostError {
   };
 }
 
-/** What pydantic finds wrong with a body (Mistral, vLLM): its places and sentences, without what stands there. */
+/**
+ * What pydantic finds wrong with a body (Mistral, vLLM): its places and sentences, without what stands there.
+ */
 function wrongFields(error: Json | null): { readonly name: string; readonly why: string }[] {
   const list = error?.detail ?? asObject(error?.message)?.detail ?? error?.message;
   return asObjects(list)
@@ -62,8 +65,9 @@ function restOf(details: readonly Json[]): number | null {
 }
 
 /**
- * What an event without a type says, in a language whose events have one: servers that speak chat first (vLLM, LiteLLM) end
- * streams of every language with chat's `{error: …}`. Null where it says nothing of a failure.
+ * What an event without a type says, in a language whose events have one: servers that speak chat first
+ * (vLLM, LiteLLM) end streams of every language with chat's `{error: …}`. Null where it says nothing of a
+ * failure.
  */
 export const untypedError = (data: Readonly<Record<string, unknown>>): HostError | null =>
   data.error === undefined || data.error === null ? null : errorOf(data, "an error without a message");
@@ -123,8 +127,8 @@ function sentence(value: unknown): string | null {
 }
 
 /**
- * The words of a page, as far as a message may need them. Found step by step: a host may repeat what a client sent, and on
- * sixty kilobytes of `<` a pattern for tags took a second.
+ * The words of a page, as far as a message may need them. Found step by step: a host may repeat what a client
+ * sent, and on sixty kilobytes of `<` a pattern for tags took a second.
  */
 function withoutTags(page: string): string {
   let words = "";

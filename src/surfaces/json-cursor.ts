@@ -16,11 +16,11 @@ import {
 } from "./json-scan.ts";
 
 /**
- * Reads JSON in place, value after value, without creating objects. The gateway changes two or three members of a
- * request and one of each event; everything else must reach the other side as it came, so it is copied and never
- * printed anew. An event of a stream carries one word, and what `JSON.parse` makes of all the rest costs more than
- * everything else that is done for it. A caller that meets anything unexpected gives up and reads the whole with
- * `JSON.parse`; nothing that it read before then may have taken effect.
+ * Reads JSON in place, value after value, without creating objects. The gateway changes two or three members
+ * of a request and one of each event; everything else must reach the other side as it came, so it is copied
+ * and never printed anew. An event of a stream carries one word, and what `JSON.parse` makes of all the rest
+ * costs more than everything else that is done for it. A caller that meets anything unexpected gives up and
+ * reads the whole with `JSON.parse`; nothing that it read before then may have taken effect.
  */
 export class JsonCursor {
   /** Where the value begins that is to be read or skipped next. */
@@ -88,8 +88,8 @@ export class JsonCursor {
   }
 
   /**
-   * Steps over the members of the object that begins here, up to and with the one of that name: its value is then from
-   * `valueStart` to `at`. False when it has none, or cannot be read.
+   * Steps over the members of the object that begins here, up to and with the one of that name: its value is
+   * then from `valueStart` to `at`. False when it has none, or cannot be read.
    */
   passMember(name: string): boolean {
     this.enterObject();
@@ -113,7 +113,9 @@ export class JsonCursor {
     return isSpelt(this.bytes, name, this.memberStart + 1, this.nameEnd - 1);
   }
 
-  /** The name, if it is written with an escape, which another parser may not recognise; null for a plain one. */
+  /**
+   * The name, if it is written with an escape, which another parser may not recognise; null for a plain one.
+   */
   get escapedName(): string | null {
     for (let at = this.memberStart + 1; at < this.nameEnd - 1; at++)
       if (this.bytes[at] === BACKSLASH) return this.decodedName();
@@ -145,8 +147,8 @@ export class JsonCursor {
   }
 
   /**
-   * Skips a member that means nothing here. One whose name is written with an escape might mean anything, so the cursor
-   * gives up.
+   * Skips a member that means nothing here. One whose name is written with an escape might mean anything, so
+   * the cursor gives up.
    */
   skipOther(): void {
     if (this.escapedName !== null) this.givenUp = true;

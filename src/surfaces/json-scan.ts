@@ -1,5 +1,6 @@
 /**
- * Steps over the values of JSON in its bytes, for the cursor. That the bytes are JSON at all is `JSON.parse`'s to say.
+ * Steps over the values of JSON in its bytes, for the cursor. That the bytes are JSON at all is
+ * `JSON.parse`'s to say.
  */
 
 /** Deeper nesting than any client sends; a recursive parser elsewhere might not survive more. */

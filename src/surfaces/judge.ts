@@ -10,8 +10,9 @@ import { CurrentEvent, EventCutter, eventEnd } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
 /**
- * What the judges of the three languages share when the host speaks the client's own: they cut the stream into events,
- * pass unchanged ones on without a copy, and hold the end mark back. Each language says what an event means.
+ * What the judges of the three languages share when the host speaks the client's own: they cut the stream
+ * into events, pass unchanged ones on without a copy, and hold the end mark back. Each language says what an
+ * event means.
  */
 export abstract class PassingJudge implements WholeJudge {
   tokenSeen = false;
@@ -71,14 +72,15 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   /**
-   * Interprets an event: sets the fields, and adds to `edits` whatever the client must not get as it came. The event
-   * that ends the stream is withheld whole.
+   * Interprets an event: sets the fields, and adds to `edits` whatever the client must not get as it came.
+   * The event that ends the stream is withheld whole.
    */
   protected abstract judge(event: CurrentEvent): void;
 
   /**
-   * The same of an event with text, as nearly all are, which is read where it stands; false when it is another. What it means is
-   * in its bytes alone: the next that differs from it in one text that counts is not read any more.
+   * The same of an event with text, as nearly all are, which is read where it stands; false when it is
+   * another. What it means is in its bytes alone: the next that differs from it in one text that counts is
+   * not read any more.
    */
   protected abstract judgeText(event: CurrentEvent): boolean;
 
@@ -126,7 +128,10 @@ export abstract class PassingJudge implements WholeJudge {
   /** Corrects what this host does differently from its language, before anything else sees the event. */
   protected mend(_data: Record<string, unknown>): void {}
 
-  /** Passes the model's name in the event's member `outer`, which is the answer or its beginning; false where it has none. */
+  /**
+   * Passes the model's name in the event's member `outer`, which is the answer or its beginning; false where
+   * it has none.
+   */
   protected passModel(outer: string, { bytes, dataStart, dataEnd }: CurrentEvent): boolean {
     const { cursor } = this;
     cursor.begin(bytes, dataStart, dataEnd);

@@ -5,9 +5,9 @@ import { BACKSLASH, QUOTE } from "./json-scan.ts";
 import type { CurrentEvent } from "./sse.ts";
 
 /**
- * Most events of a stream differ from the previous one only in a word. Once an event was read and a text in it
- * counted, the next event with the same bytes on both sides of its text means the same: two comparisons show that, and
- * only the word has to be read.
+ * Most events of a stream differ from the previous one only in a word. Once an event was read and a text in
+ * it counted, the next event with the same bytes on both sides of its text means the same: two comparisons
+ * show that, and only the word has to be read.
  */
 export class Likeness {
   /** Tokens of the text of the event that was passed. */
@@ -20,7 +20,10 @@ export class Likeness {
   private readonly texts: Uint8Array[] = [];
   private misses = 0;
 
-  /** Just behind the event that begins at `start`, whose changes are then made; -1 when it is another, or not all of it is there. */
+  /**
+   * Just behind the event that begins at `start`, whose changes are then made; -1 when it is another, or not
+   * all of it is there.
+   */
   pass(bytes: Uint8Array, start: number, edits: Edits): number {
     const { around, textAt } = this;
     if (around.length === 0) return -1;
@@ -40,7 +43,10 @@ export class Likeness {
     return start + around.length + shift;
   }
 
-  /** The event was read, and of all its texts the one between `textStart` and `textEnd` counted; its changes are those from `first` on. */
+  /**
+   * The event was read, and of all its texts the one between `textStart` and `textEnd` counted; its changes
+   * are those from `first` on.
+   */
   learn(
     { bytes, start, end }: CurrentEvent,
     textStart: number,

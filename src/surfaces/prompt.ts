@@ -4,9 +4,9 @@ import { containsOne } from "./bytes.ts";
 import { asObject } from "./json.ts";
 
 /**
- * Sizes a prompt without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens than
- * UTF-8 bytes, and the JSON around it only adds. Images and audio are not text: each counts at a bound of its own.
- * Embedded files have no bound until they are read.
+ * Sizes a prompt without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens
+ * than UTF-8 bytes, and the JSON around it only adds. Images and audio are not text: each counts at a bound
+ * of its own. Embedded files have no bound until they are read.
  */
 export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unknown>>): PromptSize {
   const unseen = isServedMore(json);
@@ -64,7 +64,10 @@ const MEDIA_MARKS = ["image", '"document"', '"file"', "input_file", "input_audio
   Buffer.from(mark),
 );
 
-/** Searches, files, templates, summaries and agents of the host's own are read beside the prompt and billed as that. */
+/**
+ * Searches, files, templates, summaries and agents of the host's own are read beside the prompt and billed as
+ * that.
+ */
 function isServedMore(json: Readonly<Record<string, unknown>>): boolean {
   for (const name of SERVED_MEMBERS) if (json[name] !== undefined && json[name] !== null) return true;
   const edits = asObject(json.context_management)?.edits;

@@ -10,9 +10,9 @@ import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
 
 /**
- * Reads a request body of any of the three languages: one scan for its members, one parse. Members that decide about
- * money and routing must mean the same here and at the host, so they may appear only once, and without escapes in
- * their names.
+ * Reads a request body of any of the three languages: one scan for its members, one parse. Members that
+ * decide about money and routing must mean the same here and at the host, so they may appear only once, and
+ * without escapes in their names.
  */
 export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal {
   const body = withoutMark(sent);
@@ -33,7 +33,10 @@ export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal
   return { surface, body, json, model, stream };
 }
 
-/** Editors and shells of Windows put a byte order mark before UTF-8; hosts refuse it (RFC 8259, section 8.1, allows either). */
+/**
+ * Editors and shells of Windows put a byte order mark before UTF-8; hosts refuse it (RFC 8259, section 8.1,
+ * allows either).
+ */
 const withoutMark = (body: Uint8Array): Uint8Array =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
@@ -114,7 +117,9 @@ export function checkMessages(json: Readonly<Record<string, unknown>>): Refusal 
   return null;
 }
 
-/** Three million empty messages fit into 10 MB, and reading them for a host of another language took seconds. */
+/**
+ * Three million empty messages fit into 10 MB, and reading them for a host of another language took seconds.
+ */
 export const checkCount = (name: "messages" | "input", { length }: readonly unknown[]): Refusal | null =>
   length > MAX_MESSAGES ? invalid(name, `has ${length} entries; at most ${MAX_MESSAGES} are allowed`) : null;
 
@@ -133,8 +138,8 @@ export function larger(one: Ceiling, other: Ceiling): Ceiling {
 const OVERRIDES = ["models", "provider", "route", "fallbacks"];
 
 /**
- * The changes in a body that is passed on: overrides are removed; the host's name for the model, and whether to stream,
- * are put in.
+ * The changes in a body that is passed on: overrides are removed; the host's name for the model, and whether
+ * to stream, are put in.
  */
 export function passedChanges({ json, stream }: GenerationRequest, target: HostTarget): BodyChanges {
   const changes = new BodyChanges();
@@ -145,8 +150,8 @@ export function passedChanges({ json, stream }: GenerationRequest, target: HostT
 }
 
 /**
- * Services that hosts charge above their prices for: holds and charges know one price of a model (OpenAI "Priority
- * processing", Anthropic "Fast mode" and "Data residency").
+ * Services that hosts charge above their prices for: holds and charges know one price of a model (OpenAI
+ * "Priority processing", Anthropic "Fast mode" and "Data residency").
  */
 const DEARER: readonly { readonly name: string; readonly values: readonly unknown[] }[] = [
   { name: "service_tier", values: ["priority", "fast"] },
@@ -193,7 +198,10 @@ const MAX_CHOICES = 128;
 /** A body with more members is no request of any client. */
 const MAX_MEMBERS = 256;
 
-/** Parsing takes as long as there are values, not bytes: nearly a second for 10 MB of members, a tenth of that for so many. */
+/**
+ * Parsing takes as long as there are values, not bytes: nearly a second for 10 MB of members, a tenth of that
+ * for so many.
+ */
 const MAX_VALUES = 250_000;
 /** Smaller bodies cannot have many more. */
 const LARGE_BYTES = 1024 * 1024;

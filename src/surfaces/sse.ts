@@ -1,9 +1,9 @@
 import { copyInto, NO_BYTES, textOf } from "./bytes.ts";
 
 /**
- * Cuts a byte stream into server-sent events (WHATWG HTML, "Server-sent events"), whole ones only. Lines end in LF or
- * CRLF; a line that ends in a lone CR is legal and sent by no host, and is not recognised. Where a chunk holds whole
- * events, nothing is copied.
+ * Cuts a byte stream into server-sent events (WHATWG HTML, "Server-sent events"), whole ones only. Lines end
+ * in LF or CRLF; a line that ends in a lone CR is legal and sent by no host, and is not recognised. Where a
+ * chunk holds whole events, nothing is copied.
  */
 export class EventCutter {
   /** The unfinished event, in memory that is reused. */
@@ -11,7 +11,10 @@ export class EventCutter {
   private length = 0;
   private released = false;
 
-  /** Bytes in which events end, to be read with `eventEnd`; what follows the last whole event is kept for the next call. */
+  /**
+   * Bytes in which events end, to be read with `eventEnd`; what follows the last whole event is kept for the
+   * next call.
+   */
   push(chunk: Uint8Array): Uint8Array {
     if (this.length === 0) {
       const end = lastEventEnd(chunk, chunk.length, 0);
@@ -61,7 +64,10 @@ export class EventCutter {
   }
 }
 
-/** Just behind the blank line that ends the event which begins at `from`; -1 when it does not end in these bytes. */
+/**
+ * Just behind the blank line that ends the event which begins at `from`; -1 when it does not end in these
+ * bytes.
+ */
 export function eventEnd(bytes: Uint8Array, from: number): number {
   let at = from;
   for (;;) {

@@ -3,9 +3,9 @@ import type { ErrorObject, Refusal } from "../errors/refusal.ts";
 import type { Blame } from "./blame.ts";
 
 /**
- * A surface is a wire language. Clients speak one to the gateway, hosts speak one to it, and a `Pairing` joins the two:
- * where both are the same, the host's bytes pass through beside a meter; where they differ, one surface's reader meets
- * the other's writer. Everything here is pure: bytes in, bytes and facts out.
+ * A surface is a wire language. Clients speak one to the gateway, hosts speak one to it, and a `Pairing`
+ * joins the two: where both are the same, the host's bytes pass through beside a meter; where they differ,
+ * one surface's reader meets the other's writer. Everything here is pure: bytes in, bytes and facts out.
  */
 export interface Surface {
   readonly name: SurfaceName;
@@ -31,8 +31,8 @@ export interface GenerationRequest {
   /** Number of answers asked for (`n`), at least 1. Each may reach the ceiling. */
   readonly choices: number;
   /**
-   * An upper bound on the prompt's tokens in any byte-level BPE vocabulary. Images count at a fixed bound; embedded
-   * files are left out.
+   * An upper bound on the prompt's tokens in any byte-level BPE vocabulary. Images count at a fixed bound;
+   * embedded files are left out.
    */
   readonly promptBound: number;
   /** An estimate of the prompt's tokens, for rate limits. */
@@ -59,8 +59,8 @@ export interface GenerationRequest {
 }
 
 /**
- * Tokens as the receipt shows them. `input`, `cacheRead` and `cacheWrite` are disjoint and sum to the prompt; `reasoning`
- * is a part of `output`.
+ * Tokens as the receipt shows them. `input`, `cacheRead` and `cacheWrite` are disjoint and sum to the prompt;
+ * `reasoning` is a part of `output`.
  */
 export interface Usage {
   readonly input: number;
@@ -94,7 +94,9 @@ export interface HostError {
 
 /** A client of one language on a host of another, or of the same. */
 export interface Pairing {
-  /** What to send; a refusal says which field the host's language cannot express. Usage is always asked for. */
+  /**
+   * What to send; a refusal says which field the host's language cannot express. Usage is always asked for.
+   */
   hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
   /** Reads a whole, unstreamed 2xx answer. */
   readReply(body: Uint8Array, request: GenerationRequest, asked: Asked): Reply;
@@ -125,7 +127,10 @@ export interface HostTarget {
   /** The model's id in the catalog. */
   readonly publicModel: string;
   readonly quirks: Quirks;
-  /** If set, the host must stop at this many output tokens although the client named no ceiling, or a higher one. */
+  /**
+   * If set, the host must stop at this many output tokens although the client named no ceiling, or a higher
+   * one.
+   */
   readonly maxOutputTokens: number | null;
   /** For languages in which a ceiling must be named. */
   readonly defaultMaxOutputTokens: number;
@@ -143,8 +148,9 @@ export type Reply =
   | { readonly kind: "fault"; readonly error: HostError };
 
 /**
- * Turns a host's stream into the client's, whole events only: a half-arrived event never leaves, so a stream that breaks
- * can still be ended properly in the client's language. Fed at any split of the bytes it yields the same bytes.
+ * Turns a host's stream into the client's, whole events only: a half-arrived event never leaves, so a stream
+ * that breaks can still be ended properly in the client's language. Fed at any split of the bytes it yields
+ * the same bytes.
  */
 export interface StreamJudge {
   /** Bytes for the client, possibly none. The end mark is not among them: see `terminal`. */

@@ -5,8 +5,8 @@ import type { Usage } from "./surface.ts";
 const MAX_TOKENS = 1_000_000_000;
 
 /**
- * OpenAI's two spellings (chat: `prompt_tokens`, responses: `input_tokens`), whose prompt includes what was read from the
- * cache. Null where the report cannot be true.
+ * OpenAI's two spellings (chat: `prompt_tokens`, responses: `input_tokens`), whose prompt includes what was
+ * read from the cache. Null where the report cannot be true.
  */
 export function readOpenAiUsage(value: unknown): Usage | null {
   const usage = asObject(value);
@@ -41,9 +41,9 @@ export function readOpenAiUsage(value: unknown): Usage | null {
 }
 
 /**
- * The answer's tokens. Grok's and Gemini's thoughts are no part of `completion_tokens`, and are billed like the rest of the
- * answer: what the total has beyond prompt and answer is theirs (Google Cloud, "Reasoning for Grok models"; Gemini's
- * `thoughtsTokenCount` beside `candidatesTokenCount`).
+ * The answer's tokens. Grok's and Gemini's thoughts are no part of `completion_tokens`, and are billed like
+ * the rest of the answer: what the total has beyond prompt and answer is theirs (Google Cloud, "Reasoning for
+ * Grok models"; Gemini's `thoughtsTokenCount` beside `candidatesTokenCount`).
  */
 function readAnswer(
   usage: Readonly<Record<string, unknown>>,
@@ -61,7 +61,9 @@ function readAnswer(
   return { output, reasoning: Math.min(Math.max(reasoning, beside), output) };
 }
 
-/** Anthropic's, whose `input_tokens` exclude the cache. `before` is what an earlier event of the stream said. */
+/**
+ * Anthropic's, whose `input_tokens` exclude the cache. `before` is what an earlier event of the stream said.
+ */
 export function readAnthropicUsage(value: unknown, before: Usage | null): Usage | null {
   const usage = asObject(value);
   if (usage === null) return before;
@@ -86,15 +88,18 @@ export function readAnthropicUsage(value: unknown, before: Usage | null): Usage 
 }
 
 /**
- * Usage as reported at the beginning of a stream. Nothing has been written by then, so whatever it says about the
- * answer is ignored.
+ * Usage as reported at the beginning of a stream. Nothing has been written by then, so whatever it says about
+ * the answer is ignored.
  */
 export function readAnthropicBeginning(value: unknown): Usage | null {
   const usage = readAnthropicUsage(value, null);
   return usage === null ? null : { ...usage, output: 0, reasoning: 0 };
 }
 
-/** Summaries of a long conversation, which Anthropic bills beside the answer and leaves out of its sums ("Compaction"). */
+/**
+ * Summaries of a long conversation, which Anthropic bills beside the answer and leaves out of its sums
+ * ("Compaction").
+ */
 function withCompactions(used: Usage, iterations: unknown): Usage | null {
   if (!Array.isArray(iterations)) return used;
   let sum = used;

@@ -1,4 +1,6 @@
-/** A metric as it stood at one moment: what Prometheus reads, and what one process tells another of itself. */
+/**
+ * A metric as it stood at one moment: what Prometheus reads, and what one process tells another of itself.
+ */
 export interface Metric {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";
@@ -51,9 +53,9 @@ export function togetherOf(reports: readonly Report[]): Metric[] {
 }
 
 /**
- * The metrics to keep of a process that has ended or is silent: counters. If they were left out, sums would fall, and
- * their return would look like that many new requests. Metrics that are shown apart start over with the process, as
- * after any restart.
+ * The metrics to keep of a process that has ended or is silent: counters. If they were left out, sums would
+ * fall, and their return would look like that many new requests. Metrics that are shown apart start over with
+ * the process, as after any restart.
  */
 export const lasting = (metrics: readonly Metric[]): Metric[] =>
   metrics.filter(({ type, together }) => type !== "gauge" && together === "sum");

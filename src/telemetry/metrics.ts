@@ -7,8 +7,8 @@ import type { Metric, Together } from "./metric.ts";
 import { Count, counters, Distribution, distributions, labels, looked, MAX_SERIES } from "./series.ts";
 
 /**
- * What happened in this process since start. It names no key, balance or prompt, and no label comes from what a client
- * wrote: a model that is not in the catalog is "unknown".
+ * What happened in this process since start. It names no key, balance or prompt, and no label comes from what
+ * a client wrote: a model that is not in the catalog is "unknown".
  */
 export class Metrics {
   private readonly families = {

@@ -4,9 +4,9 @@ import { type Clock, isoTime, type Timer } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 
 /**
- * Writes one line of JSON for each generation request, in batches, off the requests' path. It never contains prompts,
- * answers, keys or their hashes, addresses, hosts' sentences (which may quote a prompt), or names of models that are
- * not in the catalog, because a client may have put anything there.
+ * Writes one line of JSON for each generation request, in batches, off the requests' path. It never contains
+ * prompts, answers, keys or their hashes, addresses, hosts' sentences (which may quote a prompt), or names of
+ * models that are not in the catalog, because a client may have put anything there.
  */
 export class RequestLog {
   /** Lines that the reader was too slow for. */

@@ -1,9 +1,9 @@
 import type { Metric, Sample, Together } from "./metric.ts";
 
 /**
- * Counters and histograms. A series is looked up by its labels once and then kept by whoever
- * counts with it, so that counting is an addition; and their number has a bound, because what labels are made of may be
- * sent by clients. prom-client was measured and turned down: docs/decisions/0006-metrics.md.
+ * Counters and histograms. A series is looked up by its labels once and then kept by whoever counts with it,
+ * so that counting is an addition; and their number has a bound, because what labels are made of may be sent
+ * by clients. prom-client was measured and turned down: docs/decisions/0006-metrics.md.
  */
 class Family<Series extends { samples(labels: string): Sample[] }> {
   private readonly series = new Map<string, Series>();
@@ -15,7 +15,9 @@ class Family<Series extends { samples(labels: string): Sample[] }> {
     private readonly make: () => Series,
   ) {}
 
-  /** The series with these labels, as written by `labels`; beyond the bound, one shared series for all others. */
+  /**
+   * The series with these labels, as written by `labels`; beyond the bound, one shared series for all others.
+   */
   of(written: string): Series {
     const known = this.series.get(written);
     if (known !== undefined) return known;

@@ -5,9 +5,9 @@ import { usdFromNano } from "../units/usd.ts";
 import { statusOf } from "./request-log.ts";
 
 /**
- * The spans of one request in OTLP's JSON form: one of the gateway's own, and beneath it one for each host that was asked,
- * named by OpenTelemetry's conventions for generative AI ("Semantic conventions for generative client AI spans"). They
- * carry what the request log carries, and nothing that it leaves out.
+ * The spans of one request in OTLP's JSON form: one of the gateway's own, and beneath it one for each host
+ * that was asked, named by OpenTelemetry's conventions for generative AI ("Semantic conventions for
+ * generative client AI spans"). They carry what the request log carries, and nothing that it leaves out.
  */
 export function spansOf(done: Finished, trace: RequestTrace, known: Known): Span[] {
   const { modelRequested, errorCode, totalMs } = done;

@@ -6,9 +6,9 @@ import { type Known, type Span, spansOf } from "./spans.ts";
 import { isSampled, type TracingSettings } from "./tracing-settings.ts";
 
 /**
- * Sends the traces of requests to a collector, as OTLP over HTTP in JSON, in batches, off the requests' path. A slow
- * or missing collector costs spans, which are counted, never a request. OpenTelemetry's own SDK was measured and
- * turned down: docs/decisions/0007-tracing.md.
+ * Sends the traces of requests to a collector, as OTLP over HTTP in JSON, in batches, off the requests' path.
+ * A slow or missing collector costs spans, which are counted, never a request. OpenTelemetry's own SDK was
+ * measured and turned down: docs/decisions/0007-tracing.md.
  */
 export class TraceExporter {
   /** Number of requests whose spans were not sent. */

@@ -1,8 +1,8 @@
 import type { TraceContext } from "../units/trace-context.ts";
 
 /**
- * OpenTelemetry's environment variables, as far as they mean something here ("OpenTelemetry Protocol Exporter" and
- * "General SDK Configuration"). Null: nobody asked for traces.
+ * OpenTelemetry's environment variables, as far as they mean something here ("OpenTelemetry Protocol
+ * Exporter" and "General SDK Configuration"). Null: nobody asked for traces.
  */
 export function tracingSettings(env: Environment): TracingSettings | null {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none") return null;
@@ -37,7 +37,10 @@ export interface TracingSettings {
   readonly delayMs: number;
 }
 
-/** Services that see the same trace and have the same ratio decide alike, because the decision is the trace id's. */
+/**
+ * Services that see the same trace and have the same ratio decide alike, because the decision is the trace
+ * id's.
+ */
 export function isSampled(
   { asksParent, ratio }: TracingSettings,
   parent: TraceContext | null,

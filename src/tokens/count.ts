@@ -2,9 +2,9 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { walkPrompt } from "./media.ts";
 
 /**
- * Tokens of a prompt by OpenAI's o200k vocabulary: exact for its models up to a few tokens of framing a message, and near
- * for others; images and files are not counted. It takes about a second for ten million characters, so it runs in a thread
- * of its own and only where the byte bound leaves a doubt.
+ * Tokens of a prompt by OpenAI's o200k vocabulary: exact for its models up to a few tokens of framing a
+ * message, and near for others; images and files are not counted. It takes about a second for ten million
+ * characters, so it runs in a thread of its own and only where the byte bound leaves a doubt.
  */
 export function countPromptTokens(json: Readonly<Record<string, unknown>>): number {
   let tokens = FRAMING_PER_PROMPT;
@@ -27,8 +27,9 @@ const FRAMING_PER_PROMPT = 3;
 const FRAMING_PER_MESSAGE = 4;
 
 /**
- * The text, cut where a run of letters, of spaces or of other signs is longer than any word. The time that a run takes grows
- * with the square of its length: twenty seconds for eighty kilobytes of one letter. A cut adds a token at most.
+ * The text, cut where a run of letters, of spaces or of other signs is longer than any word. The time that a
+ * run takes grows with the square of its length: twenty seconds for eighty kilobytes of one letter. A cut
+ * adds a token at most.
  */
 function* pieces(text: string): Generator<string> {
   let start = 0;

@@ -1,7 +1,8 @@
 /**
- * A count of tokens that is cheap enough to run beside every delta: about four letters to a token, and somewhat less than
- * one character to a token outside ASCII. Against o200k it is within about 15% on English prose and code, and errs upwards
- * on Chinese and Japanese. It bills only where a host reports no usage, and bounds nothing: see `bound`.
+ * A count of tokens that is cheap enough to run beside every delta: about four letters to a token, and
+ * somewhat less than one character to a token outside ASCII. Against o200k it is within about 15% on English
+ * prose and code, and errs upwards on Chinese and Japanese. It bills only where a host reports no usage, and
+ * bounds nothing: see `bound`.
  */
 export function estimateTokens(text: string): number {
   let quarters = 0;

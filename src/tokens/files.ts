@@ -2,8 +2,8 @@ import { IMAGE_TOKENS, walkPrompt } from "./media.ts";
 import { pdfTokenBound } from "./pdf.ts";
 
 /**
- * The most tokens that the files embedded in a prompt come to; null when one of them can be of any size. Reading a large one
- * takes tens of milliseconds.
+ * The most tokens that the files embedded in a prompt come to; null when one of them can be of any size.
+ * Reading a large one takes tens of milliseconds.
  */
 export function boundFiles(json: Readonly<Record<string, unknown>>): number | null {
   let sum: number | null = 0;
@@ -20,8 +20,8 @@ export function boundFiles(json: Readonly<Record<string, unknown>>): number | nu
 }
 
 /**
- * Base64, or a data URL. A host may believe what its sender says that it is, or look for itself: what may be read in two ways
- * comes to the larger.
+ * Base64, or a data URL. A host may believe what its sender says that it is, or look for itself: what may be
+ * read in two ways comes to the larger.
  */
 function boundFile(embedded: string): number | null {
   const [name] = NAME.exec(embedded) ?? [""];

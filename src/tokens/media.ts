@@ -1,6 +1,7 @@
 /**
- * Tells text in a prompt from everything else. The same walk serves the bound that is held for a prompt and the exact
- * count of its text, so nothing falls between the two: whatever is not certainly an image or a file is text.
+ * Tells text in a prompt from everything else. The same walk serves the bound that is held for a prompt and
+ * the exact count of its text, so nothing falls between the two: whatever is not certainly an image or a file
+ * is text.
  */
 export function walkPrompt(json: Readonly<Record<string, unknown>>, visitor: PromptVisitor): void {
   for (const name of TURNS) walk(json[name], { shows: true, carries: false, depth: 0 }, visitor);
@@ -17,7 +18,10 @@ export interface Media {
   readonly characters: number;
   /** An upper bound; for a file, an estimate. */
   readonly tokens: number;
-  /** Files embedded as base64 or data URLs; only reading them tells how many tokens they have (see tokens/files). */
+  /**
+   * Files embedded as base64 or data URLs; only reading them tells how many tokens they have (see
+   * tokens/files).
+   */
   readonly files: readonly string[];
   /** A file that the host fetches itself, whose size is not known here. */
   readonly unseen: boolean;
@@ -29,7 +33,10 @@ export interface Media {
 const TURNS = ["messages", "input", "instructions", "system"];
 
 interface Place {
-  /** A host looks for media here, and not for instance in the arguments of a call, which it shows to the model as text. */
+  /**
+   * A host looks for media here, and not for instance in the arguments of a call, which it shows to the model
+   * as text.
+   */
   readonly shows: boolean;
   /** Inside a part that is media: here its base64 may be. */
   readonly carries: boolean;
@@ -82,7 +89,10 @@ function mediaOf(part: Record<string, unknown>, kind: "image" | "file"): Media {
   return { characters, tokens, files, unseen, audio };
 }
 
-/** WAV and MP3, as they begin in base64: a quarter of a token a character is far above what hosts count for their seconds. */
+/**
+ * WAV and MP3, as they begin in base64: a quarter of a token a character is far above what hosts count for
+ * their seconds.
+ */
 const AUDIO = /^(data:[^,]*,)?(UklGR|SUQz|\/[/+])/;
 
 const CALLED_AUDIO = /^data:audio\//i;
@@ -90,7 +100,9 @@ const CALLED_AUDIO = /^data:audio\//i;
 const EMBEDDING = ["data", "file_data", "url", "image_url"];
 const REFERRING = ["url", "file_url", "file_id", "file_data"];
 
-/** Base64, or a data URL. A plain-text document of Anthropic's language is text, whatever its field is called. */
+/**
+ * Base64, or a data URL. A plain-text document of Anthropic's language is text, whatever its field is called.
+ */
 function isEmbedded(part: Record<string, unknown>, name: string): boolean {
   const value = part[name];
   if (typeof value !== "string") return false;
@@ -104,13 +116,13 @@ const isReference = (part: Record<string, unknown>, name: string): boolean =>
   typeof part[name] === "string" && part[name] !== "" && !isEmbedded(part, name);
 
 /**
- * Tokens that one image may cost at most: the highest figure that the providers document for a single image at full
- * detail, rounded up.
+ * Tokens that one image may cost at most: the highest figure that the providers document for a single image
+ * at full detail, rounded up.
  */
 export const IMAGE_TOKENS = 5_000;
 
 /**
- * Files and audio embedded as base64: so many characters to a token, for rate limits and where a host reports no usage. A
- * page of a PDF is some 3,000 tokens and seldom below 20 kB; a dense one exceeds this many times.
+ * Files and audio embedded as base64: so many characters to a token, for rate limits and where a host reports
+ * no usage. A page of a PDF is some 3,000 tokens and seldom below 20 kB; a dense one exceeds this many times.
  */
 const EMBEDDED_CHARACTERS_PER_TOKEN = 4;

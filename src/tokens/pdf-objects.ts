@@ -1,10 +1,10 @@
 import { inflateSync } from "node:zlib";
 
 /**
- * The objects of a PDF, found by their own marks and not by its table of them, which may point anywhere. Whoever hides
- * something must make a reader see another file than this one sees, so whatever is not written plainly makes the whole
- * unreadable: an object that is there twice, encryption, names with escapes, filters other than Flate where text may be.
- * ISO 32000-1, 7.2 to 7.5.
+ * The objects of a PDF, found by their own marks and not by its table of them, which may point anywhere.
+ * Whoever hides something must make a reader see another file than this one sees, so whatever is not written
+ * plainly makes the whole unreadable: an object that is there twice, encryption, names with escapes, filters
+ * other than Flate where text may be. ISO 32000-1, 7.2 to 7.5.
  */
 export class PdfObjects {
   private readonly objects = new Map<number, PdfObject>();
@@ -162,7 +162,9 @@ const MAX_INFLATED = 32 * 1024 * 1024;
 /** Text is packed to a tenth at best; what swells a thousand times is there to keep its readers busy. */
 const MOST_SWELLING = 32;
 const INFLATED_AT_ONCE = 1024 * 1024;
-/** Characters, each counted as often as somebody looks at it; an honest file has hardly any looked at twice. */
+/**
+ * Characters, each counted as often as somebody looks at it; an honest file has hardly any looked at twice.
+ */
 const MAX_LOOKED = 2 * MAX_INFLATED;
 
 function placeOf(word: string, text: string, from: number): number {

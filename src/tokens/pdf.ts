@@ -1,11 +1,12 @@
 import { PdfObjects, Unreadable } from "./pdf-objects.ts";
 
 /**
- * The most tokens that a PDF can come to at a host. Hosts show each page to the model as an image, and beside it the text
- * that the page shows (Anthropic "PDF support", OpenAI "File inputs", Gemini "Document understanding"). An image is bounded
- * by what one costs at most. Text is bounded by the strings that the pages' contents show, each as often as it is shown:
- * a file of one kilobyte can show a megabyte, by a content that many pages share, forms within forms, or a letter that stands
- * for a whole sentence. Null where this cannot be told surely.
+ * The most tokens that a PDF can come to at a host. Hosts show each page to the model as an image, and beside
+ * it the text that the page shows (Anthropic "PDF support", OpenAI "File inputs", Gemini "Document
+ * understanding"). An image is bounded by what one costs at most. Text is bounded by the strings that the
+ * pages' contents show, each as often as it is shown: a file of one kilobyte can show a megabyte, by a
+ * content that many pages share, forms within forms, or a letter that stands for a whole sentence. Null where
+ * this cannot be told surely.
  */
 export function pdfTokenBound(file: Buffer, tokensOfImage: number): number | null {
   const objects = PdfObjects.read(file);
@@ -156,7 +157,10 @@ function countOf(pattern: RegExp, text: string): number {
   return count;
 }
 
-/** Bytes within strings, their escapes counted as they are written, and what is not within strings. ISO 32000-1, 7.3.4. */
+/**
+ * Bytes within strings, their escapes counted as they are written, and what is not within strings. ISO
+ * 32000-1, 7.3.4.
+ */
 function withoutStrings(content: string): { bytes: number; rest: string } {
   let bytes = 0;
   let depth = 0;
@@ -193,7 +197,8 @@ const HEX = /<([0-9A-Fa-f\s]*)>/y;
 
 /** The most bytes of UTF-8 that one byte of a string can stand for, in any of the fonts. */
 function bytesOfCharacter(texts: readonly string[], objects: PdfObjects): number {
-  // Two bytes a letter, and no letter above three; elsewhere one byte may be a sign of three, or a ligature of three letters.
+  // Two bytes a letter, and no letter above three; elsewhere one byte may be a sign of three, or a ligature
+  // of three letters.
   let most = texts.some(isNarrowFont) ? 3 : 1.5;
   for (const text of texts) {
     if (/\/Differences\b/.test(text) && (LONG_NAME.test(text) || /\/Differences\s*[^\s[]/.test(text))) {

@@ -2,7 +2,10 @@ import type { RandomBytes } from "./random.ts";
 
 /** Bitcoin's alphabet: no 0, O, I or l. */
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-/** 58 × 4 = 232: bytes at or above it are thrown away, because folding them in would favour the first 24 letters. */
+/**
+ * 58 × 4 = 232: bytes at or above it are thrown away, because folding them in would favour the first 24
+ * letters.
+ */
 const UNBIASED_BELOW = 232;
 
 export const BASE58_CLASS = `[${ALPHABET}]`;

@@ -9,8 +9,8 @@ export interface Timer {
 }
 
 /**
- * Time, handed in. `now` is the wall clock and may jump; `elapsedMs` never runs backwards and is what deadlines and
- * durations are measured with. The simulator supplies a virtual one.
+ * Time, handed in. `now` is the wall clock and may jump; `elapsedMs` never runs backwards and is what
+ * deadlines and durations are measured with. The simulator supplies a virtual one.
  */
 export interface Clock {
   now(): EpochMs;

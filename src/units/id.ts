@@ -23,8 +23,9 @@ export function newId<P extends keyof IdByPrefix>(prefix: P, random: RandomBytes
 }
 
 /**
- * A receipt's: its first characters tell the millisecond, and the rest is random. Rows that are written one after another
- * then stand beside each other in their index; wholly random ids dirtied a page of it for almost every request.
+ * A receipt's: its first characters tell the millisecond, and the rest is random. Rows that are written one
+ * after another then stand beside each other in their index; wholly random ids dirtied a page of it for
+ * almost every request.
  */
 export function newReceiptId(at: EpochMs, random: RandomBytes): ReceiptId {
   return `rcpt_${base58(at, TIME_CHARACTERS)}${randomBase58(ID_CHARACTERS - TIME_CHARACTERS, random)}`;

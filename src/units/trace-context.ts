@@ -1,8 +1,8 @@
 import type { RandomBytes } from "./random.ts";
 
 /**
- * Where a request stands in a trace that spans several services, as the header `traceparent` tells it (W3C Trace Context,
- * level 2, section 3).
+ * Where a request stands in a trace that spans several services, as the header `traceparent` tells it (W3C
+ * Trace Context, level 2, section 3).
  */
 export interface TraceContext {
   /** 32 lower-case hex digits, not all zero. */
@@ -31,7 +31,10 @@ export interface Trace extends TraceContext {
   readonly parentSpanId: string | null;
 }
 
-/** The next span of the trace that the client is in, or the first of a new one. `sampled` decides for a new one. */
+/**
+ * The next span of the trace that the client is in, or the first of a new one. `sampled` decides for a new
+ * one.
+ */
 export function openTrace(
   parent: TraceContext | null,
   sampled: (parent: TraceContext | null, traceId: string) => boolean,

@@ -1,9 +1,9 @@
 import { assert } from "./assert.ts";
 
 /**
- * Money is an integer count of nano-dollars (1 USD = 1,000,000,000). A JavaScript number holds integers exactly up to
- * 2^53, which is $9,007,199: every balance, cap and charge is kept below `MAX_NANO_USD`. Sums over many balances use
- * bigint instead.
+ * Money is an integer count of nano-dollars (1 USD = 1,000,000,000). A JavaScript number holds integers
+ * exactly up to 2^53, which is $9,007,199: every balance, cap and charge is kept below `MAX_NANO_USD`. Sums
+ * over many balances use bigint instead.
  */
 export type NanoUsd = number & { readonly __unit: "NanoUsd" };
 
@@ -54,8 +54,8 @@ export function pricePerMillion(usd: number): NanoPerMillion | null {
 }
 
 /**
- * tokens × price, in femto-dollars (1e-15 USD), unrounded, so that one rounding at the end serves a whole charge.
- * Returned as a number while the product is exact in one, which it is below $9 a line.
+ * tokens × price, in femto-dollars (1e-15 USD), unrounded, so that one rounding at the end serves a whole
+ * charge. Returned as a number while the product is exact in one, which it is below $9 a line.
  */
 export function lineFemto(tokens: number, price: NanoPerMillion): number | bigint {
   const product = tokens * price;
@@ -63,8 +63,9 @@ export function lineFemto(tokens: number, price: NanoPerMillion): number | bigin
 }
 
 /**
- * Adds lines exactly and rounds once, up: a started nano-dollar is a nano-dollar. Never more than `MAX_NANO_USD`, which
- * no balance has either: the dearest prices and the largest reports must not end a request in an assertion.
+ * Adds lines exactly and rounds once, up: a started nano-dollar is a nano-dollar. Never more than
+ * `MAX_NANO_USD`, which no balance has either: the dearest prices and the largest reports must not end a
+ * request in an assertion.
  */
 export function sumLines(...lines: (number | bigint)[]): NanoUsd {
   let total = 0;

@@ -67,7 +67,9 @@ export class Colleagues {
     }
   }
 
-  /** Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong. */
+  /**
+   * Fails when the supervisor does not answer: one worker's view in place of all of theirs would be wrong.
+   */
   private async ask<Q extends Question>(question: Q): Promise<Answers[Q["about"]]> {
     if (this.open.size >= MAX_OPEN) throw new Error("the supervisor is being asked too much");
     const id = ++this.asked;

@@ -1,6 +1,9 @@
 import type { Line, ToWorker } from "./messages.ts";
 
-/** This process's line to the supervisor that began it. Without one at its end, nothing is said: the worker soon ends too. */
+/**
+ * This process's line to the supervisor that began it. Without one at its end, nothing is said: the worker
+ * soon ends too.
+ */
 export function lineToSupervisor(): Line {
   return {
     send(message) {

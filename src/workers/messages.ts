@@ -5,7 +5,10 @@ import type { StoredReceipt } from "../store/ledger-store.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { ReceiptId } from "../units/id.ts";
 
-/** What a worker tells its supervisor. Both are of one build, so that nothing here is ever read by another version. */
+/**
+ * What a worker tells its supervisor. Both are of one build, so that nothing here is ever read by another
+ * version.
+ */
 export type FromWorker =
   | { readonly kind: "question"; readonly id: number; readonly ask: Question }
   | { readonly kind: "given_back"; readonly throttled: Throttled; readonly block: string }

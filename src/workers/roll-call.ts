@@ -7,10 +7,10 @@ import type { Clock } from "../units/clock.ts";
 import type { WorkerState } from "./messages.ts";
 
 /**
- * Combines what all workers say about themselves into one answer, whichever of them was asked. Each is asked every
- * time, with a deadline that a scraper hardly notices; a silent one is left out. Counters, however, stay as they were
- * last heard, even those of a worker that has ended: a sum that fell and came back would look like that many new
- * requests.
+ * Combines what all workers say about themselves into one answer, whichever of them was asked. Each is asked
+ * every time, with a deadline that a scraper hardly notices; a silent one is left out. Counters, however,
+ * stay as they were last heard, even those of a worker that has ended: a sum that fell and came back would
+ * look like that many new requests.
  */
 export class RollCall {
   private rounds = 0;

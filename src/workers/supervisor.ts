@@ -8,9 +8,10 @@ import { RollCall } from "./roll-call.ts";
 import { Search } from "./search.ts";
 
 /**
- * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own. The kernel
- * spreads connections over them. A worker that dies is restarted and recovers like any node. A worker that notices
- * that this process is gone ends itself (main.ts), so that the next supervisor finds folders and port free.
+ * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own. The
+ * kernel spreads connections over them. A worker that dies is restarted and recovers like any node. A worker
+ * that notices that this process is gone ends itself (main.ts), so that the next supervisor finds folders and
+ * port free.
  */
 export class Supervisor {
   private readonly workers: Worker[];
@@ -43,7 +44,10 @@ export class Supervisor {
     );
   }
 
-  /** Starts the first worker, then the others; resolves with the first one's announcement when all are serving. */
+  /**
+   * Starts the first worker, then the others; resolves with the first one's announcement when all are
+   * serving.
+   */
   static async start(options: SupervisorOptions): Promise<{ supervisor: Supervisor; announcement: string }> {
     const supervisor = new Supervisor(options, claimPort(options.hostname, options.port));
     const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
@@ -192,8 +196,8 @@ const FIRST_RESTART_MS = 50;
 const LAST_RESTART_MS = 5_000;
 
 /**
- * Workers share the port with each other, and would share it with a stranger too. So this process first takes it
- * exclusively.
+ * Workers share the port with each other, and would share it with a stranger too. So this process first takes
+ * it exclusively.
  */
 function claimPort(hostname: string, port: number): number {
   const listener = Bun.listen({ hostname, port, socket: { data() {} } });

@@ -5,13 +5,13 @@ import { Folder, GatewayProcess } from "../process/gateway.ts";
 import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from "./scripted-host.ts";
 
 /**
- * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages, Anthropic's
- * Claude Code on one that speaks Chat Completions. Opt-in, because it downloads both:
+ * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages,
+ * Anthropic's Claude Code on one that speaks Chat Completions. Opt-in, because it downloads both:
  *
  *     bun run agents
  *
- * They run with a home folder of their own and, where the machine allows it (Linux, as root), without any network but
- * loopback. Versions are pinned: what these programs send changes from week to week.
+ * They run with a home folder of their own and, where the machine allows it (Linux, as root), without any
+ * network but loopback. Versions are pinned: what these programs send changes from week to week.
  */
 const AGENTS = { "@openai/codex": "0.169.0", "@anthropic-ai/claude-code": "2.1.329" } as const;
 const TASK = "Write the note that you were told about, then read it back.";

@@ -3,9 +3,9 @@ import { type FakeHost, type FakeRequest, startFakeHost } from "../fakes/host.ts
 import type { SseEvent } from "../fakes/transcripts.ts";
 
 /**
- * A host that does a task of two steps in its own language: it writes a note with the agent's shell, reads it back, and
- * ends when it has seen the note's text in a result. It answers streamed and in the exact form of its language, and keeps
- * what it was sent, so that the script can look into it.
+ * A host that does a task of two steps in its own language: it writes a note with the agent's shell, reads it
+ * back, and ends when it has seen the note's text in a result. It answers streamed and in the exact form of
+ * its language, and keeps what it was sent, so that the script can look into it.
  */
 export interface ScriptedHost {
   readonly host: FakeHost;

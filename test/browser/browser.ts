@@ -6,7 +6,10 @@ const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/goog
 const executable = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place)) ?? null;
 const demanded = process.env.CI !== undefined;
 
-/** True where there is no browser and nobody demands one; then it is said, because a skipped walk has shown nothing. */
+/**
+ * True where there is no browser and nobody demands one; then it is said, because a skipped walk has shown
+ * nothing.
+ */
 export const browserMissing = executable === null && !demanded;
 if (browserMissing) {
   console.warn(
@@ -23,7 +26,10 @@ export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: executable, chromiumSandbox: process.getuid?.() !== 0 });
 }
 
-/** A visitor with a browser of their own, whose every complaint is collected: errors, refused policies, strange requests. */
+/**
+ * A visitor with a browser of their own, whose every complaint is collected: errors, refused policies,
+ * strange requests.
+ */
 export class Visitor {
   readonly complaints: string[] = [];
   private constructor(

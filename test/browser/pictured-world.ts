@@ -5,8 +5,8 @@ import { Folder } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 
 /**
- * A gateway with a week behind it, for pictures: four models on three hosts, of which one is slow and one fails now and
- * then. Everything in it happened through the API, on a clock that was wound back.
+ * A gateway with a week behind it, for pictures: four models on three hosts, of which one is slow and one
+ * fails now and then. Everything in it happened through the API, on a clock that was wound back.
  */
 export class PicturedWorld {
   private constructor(

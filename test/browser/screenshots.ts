@@ -5,7 +5,10 @@ import { ADMIN } from "../process/gateway.ts";
 import { type Look, launch, Visitor } from "./browser.ts";
 import { PicturedWorld } from "./pictured-world.ts";
 
-/** Pictures of every page in light, dark and on a phone, for people to look at: `bun run test/browser/screenshots.ts`. */
+/**
+ * Pictures of every page in light, dark and on a phone, for people to look at: `bun run
+ * test/browser/screenshots.ts`.
+ */
 const FOLDER = join(import.meta.dir, "../../docs/screenshots");
 
 const LOOKS: Record<string, Look> = {
@@ -29,7 +32,9 @@ await world.close();
 shrink();
 process.exit(0);
 
-/** They lie in the repository, so they had better be small; where there is no pngquant they are only larger. */
+/**
+ * They lie in the repository, so they had better be small; where there is no pngquant they are only larger.
+ */
 function shrink(): void {
   if (Bun.which("pngquant") === null) return;
   const files = readdirSync(FOLDER).map((file) => join(FOLDER, file));
@@ -86,7 +91,8 @@ async function pictureOwner(owner: Visitor, shoot: (what: string) => Promise<voi
   await owner.field("Model").selectOption("basalt/code-2");
   await owner.page.getByText("basalt/code-2").nth(1).waitFor();
   await shoot("receipts");
-  // One that another host had to take over: how far back it lies depends on the hour at which the pictures are taken.
+  // One that another host had to take over: how far back it lies depends on the hour at which the pictures
+  // are taken.
   const takenOver = owner.page.locator("tr", { hasText: "harbour" }).first();
   while (!(await takenOver.isVisible())) await owner.button("Show older").click();
   await takenOver.getByRole("link").click();

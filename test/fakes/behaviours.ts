@@ -1,6 +1,6 @@
 /**
- * What a fake host can do with a request (see host.ts). Each returns a Behaviour; those that end well leave the connection
- * open for the next request, as a host with keep-alive does.
+ * What a fake host can do with a request (see host.ts). Each returns a Behaviour; those that end well leave
+ * the connection open for the next request, as a host with keep-alive does.
  */
 import zlib from "node:zlib";
 import type { Behaviour } from "./host.ts";

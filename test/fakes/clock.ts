@@ -1,6 +1,9 @@
 import type { Clock, EpochMs, Timer } from "../../src/units/clock.ts";
 
-/** A clock that stands still until it is moved. Timers fire in the order of their times, those set meanwhile included. */
+/**
+ * A clock that stands still until it is moved. Timers fire in the order of their times, those set meanwhile
+ * included.
+ */
 export class ManualClock implements Clock {
   #nowMs: number;
   #elapsedMs = 0;

@@ -1,6 +1,7 @@
 /**
- * A host that fails the way real ones do: raw sockets on loopback, so that a test decides over every byte, reset and
- * silence. No sleeps: a behaviour waits on gates that the test opens, and the test waits on what the host has seen.
+ * A host that fails the way real ones do: raw sockets on loopback, so that a test decides over every byte,
+ * reset and silence. No sleeps: a behaviour waits on gates that the test opens, and the test waits on what
+ * the host has seen.
  *
  *     const host = await startFakeHost((request, n) => (n === 0 ? status(503) : sse(chatText(["Hel", "lo"]).events)));
  *     const row = hostRow(host, { speaks: ["chat.completions"] });
@@ -8,8 +9,8 @@
  *     expect(host.requests[0]!.json()).toEqual({ … });
  *     await host.close();
  *
- * `n` counts the host's requests from 0. The behaviours are in behaviours.ts, canonical bodies in transcripts.ts. To see a
- * cancelled call arrive: `await (await host.arrived(0)).gone`.
+ * `n` counts the host's requests from 0. The behaviours are in behaviours.ts, canonical bodies in
+ * transcripts.ts. To see a cancelled call arrive: `await (await host.arrived(0)).gone`.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -18,7 +19,10 @@ import { type Gate, gate } from "./gate.ts";
 import type { Wire } from "./wire.ts";
 import { socketWire } from "./wire.ts";
 
-/** What the host does with a request, once it has arrived whole. The connection takes the next one when this resolves. */
+/**
+ * What the host does with a request, once it has arrived whole. The connection takes the next one when this
+ * resolves.
+ */
 export type Behaviour = (wire: Wire, request: FakeRequest) => void | Promise<void>;
 export type Script = (request: FakeRequest, n: number) => Behaviour;
 
@@ -81,8 +85,8 @@ export function hostRow(host: { readonly url: string }, row: Partial<Host> = {})
 }
 
 /**
- * A port on which nobody listens: tcpmux, which no machine serves. One that was free a moment ago may be given to the host
- * of another test by then.
+ * A port on which nobody listens: tcpmux, which no machine serves. One that was free a moment ago may be
+ * given to the host of another test by then.
  */
 export const REFUSED_PORT = 1;
 

@@ -1,4 +1,7 @@
-/** The configuration of a gateway with one host and one model, `test/model`, whose output alone costs; keys have no limits. */
+/**
+ * The configuration of a gateway with one host and one model, `test/model`, whose output alone costs; keys
+ * have no limits.
+ */
 export const oneHost = (hostUrl: string): string => `
 hosts:
   - { id: h, base_url: "${hostUrl}/v1", speaks: [chat.completions] }

@@ -2,8 +2,9 @@ import { json, sse } from "./behaviours.ts";
 import type { Behaviour, FakeRequest } from "./host.ts";
 
 /**
- * Hosts that speak chat and look closely at what they are sent, as their providers do: what they do not know, they refuse in the
- * provider's own words. A good request is answered with a call of its first tool, and one that holds a result with text.
+ * Hosts that speak chat and look closely at what they are sent, as their providers do: what they do not know,
+ * they refuse in the provider's own words. A good request is answered with a call of its first tool, and one
+ * that holds a result with text.
  */
 export interface StrictChat {
   /** Top-level fields that it knows; null where it passes over others. */
@@ -80,7 +81,8 @@ export const STRICT_CHAT = {
         400,
       ),
   },
-  // docs.mistral.ai, “Chat Completion”; Gitlawb/openclaude#739, charmbracelet/crush#1590, nearai/ironclaw#1241
+  // docs.mistral.ai, “Chat Completion”; Gitlawb/openclaude#739, charmbracelet/crush#1590,
+  // nearai/ironclaw#1241
   mistral: {
     fields: words(`${COMMON} random_seed safe_prompt prompt_mode prediction metadata`),
     members: PLAIN,

@@ -1,7 +1,8 @@
 /**
- * What hosts say, in the providers' documented wire form: OpenAI's "Streaming" of chat completions and of responses, and
- * Anthropic's "Streaming Messages". Each answer comes as `events`, for a stream, and as `whole`, for a request without one;
- * both tell the same story. Made to be cut, reordered and spoilt: `sseText(answer.events)` gives the bytes.
+ * What hosts say, in the providers' documented wire form: OpenAI's "Streaming" of chat completions and of
+ * responses, and Anthropic's "Streaming Messages". Each answer comes as `events`, for a stream, and as
+ * `whole`, for a request without one; both tell the same story. Made to be cut, reordered and spoilt:
+ * `sseText(answer.events)` gives the bytes.
  *
  *     chatText(["Hel", "lo"]), chatToolCall(), chatReasoning()
  *     responsesText(…), responsesToolCall(), responsesReasoning()
@@ -23,7 +24,9 @@ export interface AnswerOptions {
   /** Prompt tokens, all of them; of these `cached` were read from the host's cache. */
   readonly input?: number;
   readonly cached?: number;
-  /** Written to the cache; Anthropic reports it beside its `input_tokens`, OpenAI among the prompt's details. */
+  /**
+   * Written to the cache; Anthropic reports it beside its `input_tokens`, OpenAI among the prompt's details.
+   */
   readonly cacheWrite?: number;
   /** Output tokens, reasoning among them. */
   readonly output?: number;
@@ -69,7 +72,9 @@ export function chatToolCall(options: AnswerOptions = {}): HostAnswer {
   return chatAnswer(deltas, message, "tool_calls", { output: 14, ...options });
 }
 
-/** Reasoning as DeepSeek, vLLM and others put it on the chat language: `reasoning_content` before the content. */
+/**
+ * Reasoning as DeepSeek, vLLM and others put it on the chat language: `reasoning_content` before the content.
+ */
 export function chatReasoning(
   thoughts: readonly string[] = ["Let me", " see."],
   words: readonly string[] = ["42"],
@@ -209,7 +214,10 @@ export function responsesError(
 }
 
 interface OutputItem {
-  /** Between `output_item.added` and `output_item.done`; `output_index` and `sequence_number` are put in later. */
+  /**
+   * Between `output_item.added` and `output_item.done`; `output_index` and `sequence_number` are put in
+   * later.
+   */
   readonly steps: readonly ResponsesStep[];
   readonly opened: object;
   readonly done: object;

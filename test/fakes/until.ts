@@ -1,4 +1,7 @@
-/** Waits until `what` is true, for at most 45 s; an error counts as false. For what happens in other processes, which nothing announces. */
+/**
+ * Waits until `what` is true, for at most 45 s; an error counts as false. For what happens in other
+ * processes, which nothing announces.
+ */
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     try {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Made, type OpenGateway, open } from "./open.ts";
 
-/** A host that hears 1,000 tokens of prompt, and tells in OpenAI's words how many of them were sound, or does not. */
+/**
+ * A host that hears 1,000 tokens of prompt, and tells in OpenAI's words how many of them were sound, or does
+ * not.
+ */
 let gateway: OpenGateway;
 let mine: Made;
 let details: object = {};

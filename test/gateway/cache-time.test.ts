@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Made, type OpenGateway, open } from "./open.ts";
 
-/** A host that keeps 1,000 tokens of a prompt, 600 of them for an hour, and says so in Anthropic's words or without the split. */
+/**
+ * A host that keeps 1,000 tokens of a prompt, 600 of them for an hour, and says so in Anthropic's words or
+ * without the split.
+ */
 let gateway: OpenGateway;
 let mine: Made;
 let isSplit = true;

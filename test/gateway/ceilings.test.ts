@@ -7,7 +7,10 @@ import { OPENAI_CHAT } from "../fakes/hosts/openai-chat.ts";
 import { OPENAI_RESPONSES } from "../fakes/hosts/openai-responses.ts";
 import { open } from "./open.ts";
 
-/** Agents name one ceiling for all models. A host refuses more than its model writes, and no more than that is held. */
+/**
+ * Agents name one ceiling for all models. A host refuses more than its model writes, and no more than that is
+ * held.
+ */
 const SAYS = {
   "chat.completions": Object.values(OPENAI_CHAT)[0]!.whole,
   responses: Object.values(OPENAI_RESPONSES)[0]!.whole,

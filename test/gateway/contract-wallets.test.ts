@@ -8,7 +8,9 @@ const SIGNATURE = `0x${"cd".repeat(90)}`;
 const word = (hex: string) => `0x${hex.padEnd(64, "0")}`;
 const REVERTED = { code: 3, message: "execution reverted", data: "0x" };
 
-/** A node of a chain, as far as signatures go: it says that `SIGNATURE` is the contract's for every message. */
+/**
+ * A node of a chain, as far as signatures go: it says that `SIGNATURE` is the contract's for every message.
+ */
 class FakeNode {
   chainId = 8453;
   answer: "valid" | "no" | "no contract" | "reverts" | "fails" = "valid";

@@ -9,7 +9,10 @@ import { OPENAI_RESPONSES } from "../fakes/hosts/openai-responses.ts";
 import type { Transcript } from "../fakes/hosts/transcript.ts";
 import { open } from "./open.ts";
 
-/** Every row of docs/hosts.md, copied as it stands but for the address, asked by a client of its own and of another language. */
+/**
+ * Every row of docs/hosts.md, copied as it stands but for the address, asked by a client of its own and of
+ * another language.
+ */
 const document = await Bun.file(new URL("../../docs/hosts.md", import.meta.url)).text();
 const SECTIONS = [...document.matchAll(/^## (.+)$[^#]*?```yaml\n([\s\S]*?)```/gm)].map(([, name, yaml]) => ({
   name: name!,

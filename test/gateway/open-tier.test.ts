@@ -4,7 +4,10 @@ import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type OpenGateway, open } from "./open.ts";
 
-/** The Open Tier on real sockets: one model with a free route and a paid one, and a host that can change its mind. */
+/**
+ * The Open Tier on real sockets: one model with a free route and a paid one, and a host that can change its
+ * mind.
+ */
 let free: FakeHost;
 let paid: FakeHost;
 let gateway: OpenGateway;

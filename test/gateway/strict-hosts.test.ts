@@ -9,8 +9,9 @@ import { answerOf, STRICT_CHAT, type StrictChat } from "../fakes/strict-chat.ts"
 import { type OpenGateway, open } from "./open.ts";
 
 /**
- * Clients send what OpenAI and Anthropic know, and send back what they were answered, by whichever host. Each host here refuses what
- * its provider refuses: with the quirks of its preset, a task with a tool comes to its end all the same.
+ * Clients send what OpenAI and Anthropic know, and send back what they were answered, by whichever host. Each
+ * host here refuses what its provider refuses: with the quirks of its preset, a task with a tool comes to its
+ * end all the same.
  */
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into.
 type Loose = Record<string, any>;

@@ -18,8 +18,8 @@ import {
 import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
 
 /**
- * Unstreamed answers that may be long: the host is asked to stream, so that its first token shows, and the client gets what
- * the host would have answered whole.
+ * Unstreamed answers that may be long: the host is asked to stream, so that its first token shows, and the
+ * client gets what the host would have answered whole.
  */
 const LONG: HouseOptions = { settings: { defaultMaxOutputTokens: 4_000 } };
 

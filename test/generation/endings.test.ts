@@ -246,7 +246,8 @@ describe("money", () => {
   test.each([
     { stream: true, named: 100, most: 100 },
     { stream: false, named: 100, most: 100 },
-    // What no ceiling bounds, the longest answer of the model does: hidden thoughts are billed, a million tokens are not.
+    // What no ceiling bounds, the longest answer of the model does: hidden thoughts are billed, a million
+    // tokens are not.
     { stream: true, named: null, most: 4_000 },
     { stream: false, named: null, most: 4_000 },
   ])(
@@ -270,7 +271,8 @@ describe("money", () => {
   );
 
   test("unstreamed answers without a ceiling are together no longer than the balance covers", async () => {
-    // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three; there is plenty for one, not for two.
+    // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three; there is plenty for one,
+    // not for two.
     const { host, house } = await serving("chat.completions", json(chatText(words(10)).whole), {
       creditUsd: 0.145,
     });

@@ -4,7 +4,10 @@ import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/
 import { chatError, chatText } from "../fakes/transcripts.ts";
 import { ask, openHouse, read, type TestHouse } from "./house.ts";
 
-/** A host's sentence may repeat the prompt. The client is told it; a receipt, which is stored, keeps the host's code only. */
+/**
+ * A host's sentence may repeat the prompt. The client is told it; a receipt, which is stored, keeps the
+ * host's code only.
+ */
 const PROMPT = "the canary in the prompt";
 const hosts: FakeHost[] = [];
 const houses: TestHouse[] = [];

@@ -26,7 +26,10 @@ import { BLIND_HEALTH } from "../fakes/blind-health.ts";
 import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
-/** The conductor and everything beneath it, without the HTTP floor: real sockets to hosts, a disk that can be broken. */
+/**
+ * The conductor and everything beneath it, without the HTTP floor: real sockets to hosts, a disk that can be
+ * broken.
+ */
 export async function openHouse(hosts: readonly Host[], options: HouseOptions = {}): Promise<TestHouse> {
   const clock = systemClock;
   const disk = new SimulatedDisk();
@@ -159,7 +162,10 @@ export interface HouseOptions {
   readonly blind?: boolean;
   /** Beside `test/model`. */
   readonly models?: readonly Model[];
-  /** What prompts and the files in them come to when they are counted: their bounds and nobody knows, unless given. */
+  /**
+   * What prompts and the files in them come to when they are counted: their bounds and nobody knows, unless
+   * given.
+   */
   readonly promptTokens?: number;
   readonly fileTokens?: number;
   /** Of the minutes within which prompts may be counted for nothing. */

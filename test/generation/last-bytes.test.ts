@@ -7,8 +7,9 @@ import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes
 import { ask, openHouse, read, type TestHouse } from "./house.ts";
 
 /**
- * Hosts write the end of a stream's body apart from its last event, often in a packet of its own. The client has its whole
- * answer before that, and the connection is kept: a new one would cost each request a handshake.
+ * Hosts write the end of a stream's body apart from its last event, often in a packet of its own. The client
+ * has its whole answer before that, and the connection is kept: a new one would cost each request a
+ * handshake.
  */
 const ANSWERS: Record<SurfaceName, HostAnswer> = {
   "chat.completions": chatText(),
@@ -43,7 +44,8 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
 
     await answered();
     end.open();
-    // It may come after the next request; of one more at a time than there were before, one has the first connection then.
+    // It may come after the next request; of one more at a time than there were before, one has the first
+    // connection then.
     const isUsedAgain = () => host.requests.slice(1).some(({ connection }) => connection === 0);
     for (let atOnce = 1; atOnce <= 10 && !isUsedAgain(); atOnce++)
       await Promise.all(Array.from({ length: atOnce }, answered));

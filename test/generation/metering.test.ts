@@ -12,7 +12,8 @@ const asked = (maxOutputTokens: number | null, choices = 1) =>
     answersInAudio: false,
   }) as GenerationRequest;
 
-// Of a stream that its client left nobody tells the usage, and tokens that are counted by their text may be too many.
+// Of a stream that its client left nobody tells the usage, and tokens that are counted by their text may be
+// too many.
 test.each([
   ["fewer than were asked for count as they are", 90, asked(100), 90],
   ["no more are counted than the client allowed", 135, asked(100), 100],

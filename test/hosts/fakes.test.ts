@@ -19,7 +19,9 @@ import {
   responsesToolCall,
 } from "../fakes/transcripts.ts";
 
-/** The fakes are worth what the providers' own clients make of them: a stream must add up to the whole answer. */
+/**
+ * The fakes are worth what the providers' own clients make of them: a stream must add up to the whole answer.
+ */
 let host: FakeHost;
 afterEach(() => host.close());
 

@@ -3,9 +3,9 @@ import { Conformity } from "./conformity.ts";
 import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
 
 /**
- * Every endpoint for every identity, each cell in a world of its own: `mine` is a balance that an account claimed, whose
- * key and receipt the paths name, and beside which a claim waits; `theirs` is an accountless balance, and `otherSession` a
- * stranger's. Cells are the status and, for errors, the code.
+ * Every endpoint for every identity, each cell in a world of its own: `mine` is a balance that an account
+ * claimed, whose key and receipt the paths name, and beside which a claim waits; `theirs` is an accountless
+ * balance, and `otherSession` a stranger's. Cells are the status and, for errors, the code.
  */
 let house: TestHouse;
 beforeAll(() => {

@@ -3,8 +3,8 @@ import addFormats from "ajv-formats";
 import type { ApiDocument, Operation } from "../../src/http/openapi.ts";
 
 /**
- * Holds answers of a running server against the document that it serves of itself. The test houses ask it about every
- * answer they get, so each test of an endpoint is a test of its description too.
+ * Holds answers of a running server against the document that it serves of itself. The test houses ask it
+ * about every answer they get, so each test of an endpoint is a test of its description too.
  */
 export class Conformity {
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true });

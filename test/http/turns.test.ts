@@ -5,8 +5,9 @@ import { TestHouse } from "./house.ts";
 import { RawClient } from "./raw-client.ts";
 
 /**
- * Who is waited for. While the gateway works, a client may be silent for as long as that takes; when it is the client's
- * turn, to take bytes or to send its next request, it has a limit, here the shortest that Bun's clock knows.
+ * Who is waited for. While the gateway works, a client may be silent for as long as that takes; when it is
+ * the client's turn, to take bytes or to send its next request, it has a limit, here the shortest that Bun's
+ * clock knows.
  */
 let house: TestHouse;
 let key: string;

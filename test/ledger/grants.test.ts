@@ -58,7 +58,8 @@ test("what others have used up is not waited for, though they last said that the
   world.use("other", 500);
   expect(await world.ask("one", 300)).toBe("room");
   world.use("one", 300);
-  // It is scarce by now, so no more is asked for than is needed: 200 are granted, and none of them is said to be used.
+  // It is scarce by now, so no more is asked for than is needed: 200 are granted, and none of them is said to
+  // be used.
   expect(await world.ask("other", 200)).toBe("room");
   world.use("other", 200);
   expect(await world.ask("one", 100)).toBe("short");

@@ -8,7 +8,10 @@ const HOST = { id: "h", maxConcurrent: 0 };
 const STAYS = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Workers and the book between them. What one says to another arrives later, in its order, when `deliver` takes it. */
+/**
+ * Workers and the book between them. What one says to another arrives later, in its order, when `deliver`
+ * takes it.
+ */
 class Fleet {
   readonly clock = new ManualClock();
   readonly lines: (() => void)[][];

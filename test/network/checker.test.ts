@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { judge } from "./checker.ts";
 import type { Audit, Credit, History, LimitSet, Outcome, Receipt, Request, Revoke } from "./history.ts";
 
-/** A history in which everything is as it was promised: two answers, a refusal, and a request that nobody answered. */
+/**
+ * A history in which everything is as it was promised: two answers, a refusal, and a request that nobody
+ * answered.
+ */
 const GOOD: History = {
   worstCaseNano: 100,
   keys: new Map([

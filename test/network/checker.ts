@@ -1,8 +1,9 @@
 import type { Credit, History, KeyFacts, LimitSet, Receipt, Request } from "./history.ts";
 
 /**
- * Judges a history by what every client is promised, whatever failed meanwhile. Returns what was not kept, a sentence each.
- * It believes the clients: of the gateways it takes receipts and books at the end, and holds them against what was seen.
+ * Judges a history by what every client is promised, whatever failed meanwhile. Returns what was not kept, a
+ * sentence each. It believes the clients: of the gateways it takes receipts and books at the end, and holds
+ * them against what was seen.
  */
 export function judge(history: History): string[] {
   return [
@@ -35,7 +36,10 @@ function* answersHaveReceipts({ requests, end }: History): Generator<string> {
   }
 }
 
-/** What was charged beyond the answers must have been asked for, by a request whose fate its client does not know. */
+/**
+ * What was charged beyond the answers must have been asked for, by a request whose fate its client does not
+ * know.
+ */
 function* receiptsHaveRequests({ requests, end, worstCaseNano }: History): Generator<string> {
   const byReceipt = new Map(requests.map((request) => [request.receipt, request]));
   const unknown = Map.groupBy(requests.filter(isUnknown), ({ key }) => key);
@@ -98,8 +102,8 @@ function capBy(
   if (credited.length > 0) return credited.reduce((sum, { nano }) => sum + nano, 0);
   const set = limits.filter((one) => one.limit === counter && one.askedMs <= endedMs);
   if (over === "ever") return Math.max(0, ...set.map(({ nano }) => nano));
-  // Limits are set one after the other, so the last that was answered has taken the place of all that were answered before.
-  // What nobody answered may come into force at any time.
+  // Limits are set one after the other, so the last that was answered has taken the place of all that were
+  // answered before. What nobody answered may come into force at any time.
   const before = set.filter(({ answeredMs }) => answeredMs !== null && answeredMs <= askedMs);
   const last = before.reduce<LimitSet | null>((a, b) => (a !== null && a.askedMs > b.askedMs ? a : b), null);
   const possible = set.filter((one) => one === last || !before.includes(one));

@@ -9,7 +9,10 @@ export class Clients {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Asks for so many tokens, and resolves with what became of it: an answer to its end, or the client gives up. */
+  /**
+   * Asks for so many tokens, and resolves with what became of it: an answer to its end, or the client gives
+   * up.
+   */
   async ask(gateway: string, key: Secret, tokens: number, stream: boolean): Promise<Request> {
     const askedMs = this.nowMs();
     const heard = await this.send(gateway, key, tokens, stream);
@@ -35,7 +38,8 @@ export class Clients {
       const whole = stream ? text.endsWith("data: [DONE]\n\n") : isJson(text);
       return { ...heard, costNano: whole ? costOf(text) : null };
     } catch {
-      // The connection broke, or there was nobody, or nobody said anything: what became of it, the books will say.
+      // The connection broke, or there was nobody, or nobody said anything: what became of it, the books will
+      // say.
       return heard.status === 200 ? heard : NOTHING;
     }
   }

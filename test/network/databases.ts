@@ -4,8 +4,8 @@ import { giveToPostgres, PostgresServer } from "../postgres/server.ts";
 import type { Network } from "./network.ts";
 
 /**
- * PostgreSQL and its synchronous replica, on a machine each, and the address that belongs to whichever of them leads. A
- * commit is answered once both have it, except between a failover and the end of `rebuild`.
+ * PostgreSQL and its synchronous replica, on a machine each, and the address that belongs to whichever of
+ * them leads. A commit is answered once both have it, except between a failover and the end of `rebuild`.
  */
 export class Databases {
   private servers: { readonly [machine: string]: PostgresServer };
@@ -50,8 +50,8 @@ export class Databases {
   }
 
   /**
-   * The one that follows takes the place and the address of the one that leads, which may be gone, or still there and cut
-   * off. Commits that only the old one has were answered to nobody.
+   * The one that follows takes the place and the address of the one that leads, which may be gone, or still
+   * there and cut off. Commits that only the old one has were answered to nobody.
    */
   async failOver(): Promise<void> {
     // Nobody may reach the old one any more before the next one leads.

@@ -3,7 +3,10 @@ import type { Databases } from "./databases.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Network } from "./network.ts";
 
-/** What a storm breaks, and heals again: in each round something of a gateway and, at the same time, of PostgreSQL. */
+/**
+ * What a storm breaks, and heals again: in each round something of a gateway and, at the same time, of
+ * PostgreSQL.
+ */
 export interface World {
   readonly network: Network;
   readonly fleet: Fleet;

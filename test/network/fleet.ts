@@ -1,7 +1,9 @@
 import { Folder, GatewayProcess } from "../process/gateway.ts";
 import type { Network } from "./network.ts";
 
-/** A gateway on each of some machines, as an operator's supervisor runs them: one that ends is begun again. */
+/**
+ * A gateway on each of some machines, as an operator's supervisor runs them: one that ends is begun again.
+ */
 export class Fleet {
   private readonly running = new Map<string, GatewayProcess>();
   private readonly folders: ReadonlyMap<string, Folder>;

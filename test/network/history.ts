@@ -1,6 +1,6 @@
 /**
- * What happened in a storm, as those saw it who asked: nothing of it is taken from the gateways' own word but the answers
- * themselves. Times are of one clock, in milliseconds; amounts are in nano-dollars.
+ * What happened in a storm, as those saw it who asked: nothing of it is taken from the gateways' own word but
+ * the answers themselves. Times are of one clock, in milliseconds; amounts are in nano-dollars.
  */
 export interface History {
   /** A request holds so much at most. */
@@ -12,7 +12,10 @@ export interface History {
   readonly credits: readonly Credit[];
   /** Every attempt to set a limit. */
   readonly limits: readonly LimitSet[];
-  /** From then on everything was healed, every gateway had said that it is ready, and no connection that was cut off is waited for. */
+  /**
+   * From then on everything was healed, every gateway had said that it is ready, and no connection that was
+   * cut off is waited for.
+   */
   readonly calmMs: number;
   /** What gateways said when they ended without being told to. */
   readonly unexpectedEnds: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * The host of a storm, on a machine of its own: answers with as many tokens as the prompt asks for, whole or as a stream of
- * one token every few milliseconds.
+ * The host of a storm, on a machine of its own: answers with as many tokens as the prompt asks for, whole or
+ * as a stream of one token every few milliseconds.
  *
  *     bun test/network/host.ts 9000
  */

@@ -2,14 +2,14 @@ import { readdirSync } from "node:fs";
 import { run } from "../postgres/server.ts";
 
 /**
- * A network of the tests' own: a namespace for each machine and one for the bridge that joins them, so that the machine
- * it runs on has no address, route or rule more than before. What a machine is to lose is dropped where it would arrive
- * (nftables), so a cut is silent, and can be of one direction only. It needs root.
+ * A network of the tests' own: a namespace for each machine and one for the bridge that joins them, so that
+ * the machine it runs on has no address, route or rule more than before. What a machine is to lose is dropped
+ * where it would arrive (nftables), so a cut is silent, and can be of one direction only. It needs root.
  */
 export class Network {
   /**
-   * The address that machines can hand to each other. It is on an interface with a hardware address of its own, which only
-   * one of them has up: nobody on the network has to learn anything.
+   * The address that machines can hand to each other. It is on an interface with a hardware address of its
+   * own, which only one of them has up: nobody on the network has to learn anything.
    */
   readonly sharedAddress = `${SUBNET}.100`;
 

@@ -4,12 +4,13 @@ import type { Secret } from "./clients.ts";
 import type { Attempt, Audit, Credit, KeyFacts, LimitSet, Outcome, Receipt, Revoke } from "./history.ts";
 
 /**
- * Whoever owns the keys, and the operator: credits, changes limits, makes keys and revokes them, each at any gateway and again
- * until one has answered, and writes down every attempt.
+ * Whoever owns the keys, and the operator: credits, changes limits, makes keys and revokes them, each at any
+ * gateway and again until one has answered, and writes down every attempt.
  *
- * `purse` is a balance that is kept nearly empty; `capped` a key whose limit of the day or month is kept nearly used; `team` a budget
- * that two keys draw on, kept nearly used as well. `leaked` are keys that are revoked and replaced all the time; there is plenty
- * of credit for them, so that a gateway which is cut off could go on serving them.
+ * `purse` is a balance that is kept nearly empty; `capped` a key whose limit of the day or month is kept
+ * nearly used; `team` a budget that two keys draw on, kept nearly used as well. `leaked` are keys that are
+ * revoked and replaced all the time; there is plenty of credit for them, so that a gateway which is cut off
+ * could go on serving them.
  */
 export class Operator {
   readonly keys = new Map<string, KeyFacts>();
@@ -59,7 +60,10 @@ export class Operator {
     await this.setLimit(limit, this.caps[limit] + change);
   }
 
-  /** Revokes the oldest key that leaked, which every gateway remembers, and makes another one, which clients use as well. */
+  /**
+   * Revokes the oldest key that leaked, which every gateway remembers, and makes another one, which clients
+   * use as well.
+   */
   async replaceLeaked(): Promise<void> {
     const { team } = this.owners;
     const { id } = this.leaked.shift()!;
@@ -80,7 +84,8 @@ export class Operator {
 
   /** Asks every gateway for the books, and one for what it knows of each key. */
   async look(): Promise<Outcome> {
-    // Each gateway ships what it has when it is asked, so only the second time all of them have shipped everything.
+    // Each gateway ships what it has when it is asked, so only the second time all of them have shipped
+    // everything.
     await this.audits();
     const audits = await this.audits();
     const { purse, capped, team } = this.owners;

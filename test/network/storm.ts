@@ -15,8 +15,9 @@ import { Network, networkMissing } from "./network.ts";
 import { Operator } from "./operator.ts";
 
 /**
- * Three gateways, PostgreSQL and its synchronous replica, a host and clients, each on a machine of a network of its own; all
- * of them are cut off, slowed down, paused, killed, restarted and failed over under load. What clients saw is judged.
+ * Three gateways, PostgreSQL and its synchronous replica, a host and clients, each on a machine of a network
+ * of its own; all of them are cut off, slowed down, paused, killed, restarted and failed over under load.
+ * What clients saw is judged.
  *
  *     bun run storm --seed 1 --seeds 20 --rounds 11 [--diskless 1]
  */
@@ -200,7 +201,10 @@ class Load {
   }
 }
 
-/** Spends what is left: many at once while there is much, and then one by one, until no worst case fits any more. */
+/**
+ * Spends what is left: many at once while there is much, and then one by one, until no worst case fits any
+ * more.
+ */
 async function spend(clients: Clients, operator: Operator, random: Random): Promise<void> {
   for (const key of operator.spenders) {
     const untilRefused = async () => {

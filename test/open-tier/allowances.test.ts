@@ -7,7 +7,9 @@ import { ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { keyOf } from "../fakes/key.ts";
 
-/** The real ledger; the day has just begun, and nothing is settled, so that every request in flight counts. */
+/**
+ * The real ledger; the day has just begun, and nothing is settled, so that every request in flight counts.
+ */
 class World {
   readonly clock = new ManualClock();
   private readonly pseudonym = pseudonyms("a secret of the operator");

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { cpuUsOf, freePort } from "../../bench/processes.ts";
 import { giveToPostgres, PostgresServer, toolFolder } from "./server.ts";
 
-/** A PostgreSQL of the tests' own: made with initdb in a folder that ends with them, on a free port of this machine. */
+/**
+ * A PostgreSQL of the tests' own: made with initdb in a folder that ends with them, on a free port of this
+ * machine.
+ */
 export class Cluster {
   readonly port = freePort();
   private readonly folder = join(tmpdir(), `postgres-${crypto.randomUUID()}`);

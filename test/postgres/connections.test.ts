@@ -5,7 +5,9 @@ import { systemClock } from "../../src/units/clock.ts";
 import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
-/** A network that swallows packets tells nobody that a connection is gone: neither the node nor PostgreSQL. */
+/**
+ * A network that swallows packets tells nobody that a connection is gone: neither the node nor PostgreSQL.
+ */
 describeOnPostgres("a connection that is gone without a word", (cluster) => {
   let wire: PostgresWire;
   let cutOff: Postgres;

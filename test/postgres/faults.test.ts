@@ -10,9 +10,9 @@ import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /**
- * Three gateways, each a process of its own, and a PostgreSQL, all of which are ended, paused and begun again under load.
- * What clients saw is judged afterwards: against the receipts, the caps and the books. A request holds $0.001 and costs
- * $0.0006.
+ * Three gateways, each a process of its own, and a PostgreSQL, all of which are ended, paused and begun again
+ * under load. What clients saw is judged afterwards: against the receipts, the caps and the books. A request
+ * holds $0.001 and costs $0.0006.
  */
 describeOnPostgres("three gateways and a PostgreSQL that fail under load", (cluster) => {
   let host: FakeHost;

@@ -9,7 +9,10 @@ import { chatText } from "../fakes/transcripts.ts";
 import { type OpenGateway, open } from "../gateway/open.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
-/** Three gateways on one PostgreSQL: the promises of one, kept by all of them together. Each request holds exactly $0.001. */
+/**
+ * Three gateways on one PostgreSQL: the promises of one, kept by all of them together. Each request holds
+ * exactly $0.001.
+ */
 describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
   let host: FakeHost;
   let gateways: OpenGateway[];

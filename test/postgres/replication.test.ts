@@ -9,8 +9,8 @@ import { describeOnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /**
- * What one of two servers knows alone may be lost with it. A commit that waited for the replica is visible after a restart,
- * although the replica does not have it: nothing may be answered because of it.
+ * What one of two servers knows alone may be lost with it. A commit that waited for the replica is visible
+ * after a restart, although the replica does not have it: nothing may be answered because of it.
  */
 describeOnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
   beforeAll(async () => {

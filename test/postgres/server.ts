@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 /**
- * One PostgreSQL server: a folder of data, and the programs that make, run and end it. PostgreSQL refuses to run as root,
- * so there it runs as Debian's `postgres`, which has to own the folder above.
+ * One PostgreSQL server: a folder of data, and the programs that make, run and end it. PostgreSQL refuses to
+ * run as root, so there it runs as Debian's `postgres`, which has to own the folder above.
  */
 export class PostgresServer {
   constructor(
@@ -89,7 +89,9 @@ export async function run(command: readonly string[], stdin = ""): Promise<void>
     throw new Error(`${command.join(" ")}: ${await new Response(child.stderr).text()}`);
 }
 
-/** Debian keeps the server's programs out of the PATH; elsewhere they are on it. Null where there are none. */
+/**
+ * Debian keeps the server's programs out of the PATH; elsewhere they are on it. Null where there are none.
+ */
 export function toolFolder(): string | null {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = versions.map((version) => join(DEBIAN, version, "bin"));

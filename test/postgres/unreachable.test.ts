@@ -3,7 +3,10 @@ import { type Made, type OpenGateway, open, type SendOptions } from "../gateway/
 import { ADMIN, simpleConfig } from "../process/gateway.ts";
 import { describeOnPostgres } from "./fixture.ts";
 
-/** Whoever asks something that only PostgreSQL knows, while that is away, is told to ask again, and nobody is alarmed. */
+/**
+ * Whoever asks something that only PostgreSQL knows, while that is away, is told to ask again, and nobody is
+ * alarmed.
+ */
 describeOnPostgres("while PostgreSQL is away", (cluster) => {
   let gateway: OpenGateway;
   let key: Made;

@@ -1,8 +1,8 @@
 import net from "node:net";
 
 /**
- * The wire between one node and PostgreSQL, which can be cut as a network is: what was sent into it is swallowed, nothing is
- * said to either end, and connections neither open nor close.
+ * The wire between one node and PostgreSQL, which can be cut as a network is: what was sent into it is
+ * swallowed, nothing is said to either end, and connections neither open nor close.
  */
 export class PostgresWire {
   private isCut = false;

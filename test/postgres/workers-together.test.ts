@@ -57,7 +57,10 @@ describeOnPostgres("what several workers show as one", (cluster) => {
       .split("\n")
       .map(Number);
 
-  /** On a connection of its own, so that the kernel picks a worker anew; again where that worker is stopped or gone. */
+  /**
+   * On a connection of its own, so that the kernel picks a worker anew; again where that worker is stopped or
+   * gone.
+   */
   async function ask(path: string, init: RequestInit = {}, patienceMs = 20_000): Promise<Response> {
     for (let attempt = 0; attempt < 200; attempt++) {
       try {

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The gateway as its operator runs it: a process of its own, on a data folder of its own, spoken to over its socket. */
+/**
+ * The gateway as its operator runs it: a process of its own, on a data folder of its own, spoken to over its
+ * socket.
+ */
 export class GatewayProcess {
   private constructor(
     private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,

@@ -273,7 +273,8 @@ describe("a disk that refuses", () => {
       };
       expect((await chat()).status).toBe(200);
       fill(data);
-      // The journal's file is longer than what is written: a few hundred more records have their place already.
+      // The journal's file is longer than what is written: a few hundred more records have their place
+      // already.
       let refused = await chat();
       for (let tries = 0; tries < 2_000 && refused.status === 200; tries++) refused = await chat();
       expect(refused.status).toBe(500);

@@ -11,8 +11,8 @@ import type { NanoUsd } from "../../src/units/usd.ts";
 import { Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 
 /**
- * How long a start takes after the worst stop: a journal of so many receipts that the database does not know yet, and so
- * many open holds.
+ * How long a start takes after the worst stop: a journal of so many receipts that the database does not know
+ * yet, and so many open holds.
  *
  *     bun run test/process/recovery.ts [--receipts 100000] [--holds 10000]
  */
@@ -29,7 +29,8 @@ export async function recovery(receipts: number, holds: number): Promise<Recover
     const me = await gateway.get("/v1/me", key);
     const audit = await gateway.audit();
     await gateway.stop();
-    // Each receipt cost 10 nano-dollars; a hold with 100 delivered tokens is billed for them, one with 10 is written off.
+    // Each receipt cost 10 nano-dollars; a hold with 100 delivered tokens is billed for them, one with 10 is
+    // written off.
     const expectedNano = receipts * 10 + Math.floor(holds / 2) * 1_010;
     return {
       receipts,

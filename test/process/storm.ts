@@ -2,8 +2,9 @@ import { start } from "../../bench/processes.ts";
 import { Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 
 /**
- * Kills the real process again and again while it streams, and holds what clients were told against what the books say:
- * every acknowledged answer has its one settled receipt at the price that the host's usage gives, and nothing drifts.
+ * Kills the real process again and again while it streams, and holds what clients were told against what the
+ * books say: every acknowledged answer has its one settled receipt at the price that the host's usage gives,
+ * and nothing drifts.
  *
  *     bun run test/process/storm.ts --kills 300
  */
@@ -27,7 +28,8 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
       const clients = Array.from({ length: STREAMS }, () =>
         streamUntilDead(gateway, key, acknowledged, report),
       );
-      // On a machine that is busy, no answer may come to its end in any of the lives: the first lasts until one has.
+      // On a machine that is busy, no answer may come to its end in any of the lives: the first lasts until
+      // one has.
       while (kill === 0 && acknowledged.size === 0) await Bun.sleep(10);
       await Bun.sleep(100 + ((kill * 37) % 400));
       await gateway.kill();

@@ -3,7 +3,10 @@ import { Speed } from "../../src/routing/speed.ts";
 
 const PROMPT = 100;
 
-/** A route whose streams took 1, 2, 3, … `count` ms to their first token, and then gave as many tokens a second. */
+/**
+ * A route whose streams took 1, 2, 3, … `count` ms to their first token, and then gave as many tokens a
+ * second.
+ */
 function measured(count: number): Speed {
   const speed = new Speed();
   for (let sample = 1; sample <= count; sample++) {

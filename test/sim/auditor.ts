@@ -3,8 +3,8 @@ import type { BalanceId } from "../../src/units/id.ts";
 import type { Served } from "./hosts.ts";
 
 /**
- * Keeps books of its own, from what clients saw and hosts did, and from nothing that the gateway says of itself. Whatever
- * it finds wrong is thrown, with the request it concerns.
+ * Keeps books of its own, from what clients saw and hosts did, and from nothing that the gateway says of
+ * itself. Whatever it finds wrong is thrown, with the request it concerns.
  */
 export class Auditor {
   readonly credits = new Map<BalanceId, number>();
@@ -77,7 +77,8 @@ export class Auditor {
       }
       case "left":
       case "unknown":
-        // A stream is only answered once its hold is on the disk, so whatever happens then, it ends in a receipt.
+        // A stream is only answered once its hold is on the disk, so whatever happens then, it ends in a
+        // receipt.
         check(
           receipt !== undefined || ask.receipt === null || (ask.outcome === "left" && ask.words === 0),
           `a stream that had begun has no receipt: ${about}`,

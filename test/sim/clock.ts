@@ -2,8 +2,9 @@ import type { Clock, EpochMs, Timer } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
 
 /**
- * Time that passes only when told to. Timers fire in order of their time, then of their making. Each life of a process has
- * timers of its own, which end with it; the wall clock may be set forward or back, the monotonic one only runs.
+ * Time that passes only when told to. Timers fire in order of their time, then of their making. Each life of
+ * a process has timers of its own, which end with it; the wall clock may be set forward or back, the
+ * monotonic one only runs.
  */
 export class VirtualClock {
   private elapsed = 0;
@@ -44,7 +45,10 @@ export class VirtualClock {
     };
   }
 
-  /** Fires the next timer, moving time to it, if it is due by `untilMs`; otherwise moves time there and says false. */
+  /**
+   * Fires the next timer, moving time to it, if it is due by `untilMs`; otherwise moves time there and says
+   * false.
+   */
   step(untilMs: number): boolean {
     for (;;) {
       const next = this.timers[0];

@@ -6,9 +6,9 @@ import type { Clock } from "../../src/units/clock.ts";
 import type { Random } from "./random.ts";
 
 /**
- * The production store on SQLite in memory. The database's own durability is taken as it is documented: what is
- * checkpointed, or committed durably, survives a power cut; later commits may be gone. A savepoint stands where the surely
- * durable part ends.
+ * The production store on SQLite in memory. The database's own durability is taken as it is documented: what
+ * is checkpointed, or committed durably, survives a power cut; later commits may be gone. A savepoint stands
+ * where the surely durable part ends.
  */
 export class SimulatedDatabase {
   private static empty: Uint8Array | null = null;
@@ -33,8 +33,8 @@ export class SimulatedDatabase {
   }
 
   /**
-   * What one life of the process asks of it: done in the order in which it was asked, after a while, and answered after another,
-   * unless the life ends before. `refuses` says whether its disk is full.
+   * What one life of the process asks of it: done in the order in which it was asked, after a while, and
+   * answered after another, unless the life ends before. `refuses` says whether its disk is full.
    */
   asked(clock: Clock, random: Random, refuses: () => boolean): EndStore {
     const { store } = this;

@@ -2,9 +2,9 @@ import type { Disk, DiskFile } from "../../src/store/disk.ts";
 import type { Random } from "./random.ts";
 
 /**
- * A disk with a page cache. What was written but not synced is at the disk's mercy when the machine stops: it may be
- * there, not be there, or be there up to some byte, later writes without earlier ones included. Files whose creation was
- * not synced with their folder are kept, because `open` promises that.
+ * A disk with a page cache. What was written but not synced is at the disk's mercy when the machine stops: it
+ * may be there, not be there, or be there up to some byte, later writes without earlier ones included. Files
+ * whose creation was not synced with their folder are kept, because `open` promises that.
  */
 export class SimulatedDisk implements Disk {
   private readonly files = new Map<string, SimulatedFile>();
@@ -40,7 +40,10 @@ export class SimulatedDisk implements Disk {
     this.files.delete(name);
   }
 
-  /** The machine stops, and unsynced writes may be lost. A process that is killed leaves them in the page cache. */
+  /**
+   * The machine stops, and unsynced writes may be lost. A process that is killed leaves them in the page
+   * cache.
+   */
   crash(random: Random, kind: "process" | "power"): void {
     if (kind === "power") for (const file of this.files.values()) file.crash(random);
   }
@@ -107,7 +110,10 @@ class SimulatedFile implements DiskFile {
 /** The journal writes from one buffer again and again, and a slice of a Buffer is a view of it. */
 const copied = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
 
-/** What of an unsynced write reached the disk: its beginning, or all of it but for some sectors, which stay as they were. */
+/**
+ * What of an unsynced write reached the disk: its beginning, or all of it but for some sectors, which stay as
+ * they were.
+ */
 function survived(bytes: Uint8Array, random: Random): { bytes: Uint8Array; at: number }[] {
   const to = random.below(bytes.length + 1);
   const beginning = { bytes: bytes.slice(0, to), at: 0 };

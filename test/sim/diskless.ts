@@ -9,9 +9,10 @@ import { check } from "./auditor.ts";
 import type { Random } from "./random.ts";
 
 /**
- * What PostgreSQL keeps of nodes that have no journal: streams under way, ends, and which lives may still commit. A
- * commit whose answer is given up may be under way for long: it comes about, or does not, before another one that inserts
- * the same may, and before its life is closed. That is what PostgreSQL's locks come to.
+ * What PostgreSQL keeps of nodes that have no journal: streams under way, ends, and which lives may still
+ * commit. A commit whose answer is given up may be under way for long: it comes about, or does not, before
+ * another one that inserts the same may, and before its life is closed. That is what PostgreSQL's locks come
+ * to.
  */
 export class SimulatedPostgres {
   readonly ends = new Map<ReceiptId, TerminalRecord>();
@@ -41,7 +42,9 @@ export class SimulatedPostgres {
     return this.closed.has(life);
   }
 
-  /** From now on the life can commit nothing; what it left open is ended. Returns what it has spent in all. */
+  /**
+   * From now on the life can commit nothing; what it left open is ended. Returns what it has spent in all.
+   */
   close(life: string): ReadonlyMap<CounterId, NanoUsd> {
     this.resolve((one) => one.life === life);
     this.closed.add(life);
@@ -100,8 +103,8 @@ export class SimulatedPostgres {
 }
 
 /**
- * A way to it that loses what goes there and what comes back, for as long as `cut` says, and now and then besides; and now and
- * then PostgreSQL takes its time.
+ * A way to it that loses what goes there and what comes back, for as long as `cut` says, and now and then
+ * besides; and now and then PostgreSQL takes its time.
  */
 export function commitsOver(
   network: { push(message: () => void): unknown },

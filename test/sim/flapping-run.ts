@@ -1,7 +1,10 @@
 import { below, flap, type Minute } from "./flapping.ts";
 import { plotFlapping } from "./flapping-plot.ts";
 
-/** `bun run test/sim/flapping-run.ts [--seed N] [--minutes M] [--plot FILE]`: half of the hosts flapping, with and without health. */
+/**
+ * `bun run test/sim/flapping-run.ts [--seed N] [--minutes M] [--plot FILE]`: half of the hosts flapping, with
+ * and without health.
+ */
 const seed = Number(option("seed") ?? 1);
 const minutes = Number(option("minutes") ?? 60);
 const plot = option("plot");

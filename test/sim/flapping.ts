@@ -17,9 +17,10 @@ import { VirtualClock } from "./clock.ts";
 import { Random } from "./random.ts";
 
 /**
- * Half of a model's hosts go up and down, each in its own way of failing, while requests come at random. Plan, health and
- * attempt are the production ones; clock, chance and hosts are simulated. The hosts that flap are the ones that the
- * operator prefers, so that every request would go to them first. `blind` is the same without any knowledge of health.
+ * Half of a model's hosts go up and down, each in its own way of failing, while requests come at random.
+ * Plan, health and attempt are the production ones; clock, chance and hosts are simulated. The hosts that
+ * flap are the ones that the operator prefers, so that every request would go to them first. `blind` is the
+ * same without any knowledge of health.
  */
 export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapping> {
   const random = new Random(seed);

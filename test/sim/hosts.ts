@@ -9,8 +9,8 @@ import type { Clock } from "../../src/units/clock.ts";
 import type { Random } from "./random.ts";
 
 /**
- * Hosts that speak chat completions and fail as real ones do, at any point. What each exchange did is kept, so that the
- * auditor can work out what the answer was worth without asking the gateway.
+ * Hosts that speak chat completions and fail as real ones do, at any point. What each exchange did is kept,
+ * so that the auditor can work out what the answer was worth without asking the gateway.
  */
 export class SimulatedHosts implements Transport {
   constructor(

@@ -13,9 +13,10 @@ import { VirtualClock } from "./clock.ts";
 import { Random } from "./random.ts";
 
 /**
- * Three to five nodes remember keys under leases, over a network that loses, delays and reorders, with partitions, pauses
- * and crashes, while keys are revoked through any of them. Once a revoke was answered, no request that comes may be accepted
- * by any node; and a revoke is answered soon after the longest lease, whoever is gone.
+ * Three to five nodes remember keys under leases, over a network that loses, delays and reorders, with
+ * partitions, pauses and crashes, while keys are revoked through any of them. Once a revoke was answered, no
+ * request that comes may be accepted by any node; and a revoke is answered soon after the longest lease,
+ * whoever is gone.
  */
 export async function simulateLeases(seed: number, steps: number): Promise<LeasesSummary> {
   const fleet = new Fleet(seed);

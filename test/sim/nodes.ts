@@ -19,12 +19,13 @@ import { MemoryAuthority } from "./memory-authority.ts";
 import { Random } from "./random.ts";
 
 /**
- * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with partitions, pauses and
- * crashes. Some keep a journal that outlives them, and come back; others keep nothing, commit to a PostgreSQL beyond that
- * network, and are closed by somebody else, sooner or later, dead or not. The auditor adds up what every life of every ledger has really spent and holds, and after every step none of the
- * limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them. When the network has
- * healed, what is left of the credit can be spent from anywhere, down to less than one request's worst case, and what clients were
- * told by ledgers without a journal is in the books.
+ * Three to five ledgers share one Authority over a network that loses, delays, doubles and reorders, with
+ * partitions, pauses and crashes. Some keep a journal that outlives them, and come back; others keep nothing,
+ * commit to a PostgreSQL beyond that network, and are closed by somebody else, sooner or later, dead or not.
+ * The auditor adds up what every life of every ledger has really spent and holds, and after every step none
+ * of the limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them.
+ * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
+ * request's worst case, and what clients were told by ledgers without a journal is in the books.
  */
 export async function simulateNodes(seed: number, steps: number): Promise<NodesSummary> {
   const fleet = new Fleet(seed);

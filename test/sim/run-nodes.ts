@@ -1,7 +1,10 @@
 import { simulateLeases } from "./leases.ts";
 import { simulateNodes } from "./nodes.ts";
 
-/** `bun run sim:nodes --seed N --seeds K`: so many runs of ledgers that share limits, and of nodes that remember keys. */
+/**
+ * `bun run sim:nodes --seed N --seeds K`: so many runs of ledgers that share limits, and of nodes that
+ * remember keys.
+ */
 const seed = option("seed", 1);
 const seeds = option("seeds", 1_000);
 const steps = option("steps", 400);

@@ -28,9 +28,10 @@ import { type Served, SimulatedHosts, WORD } from "./hosts.ts";
 import { Random } from "./random.ts";
 
 /**
- * The production conductor, ledger, router, failover, relay, journal and store, on simulated hosts, clients, disk, clock
- * and chance. One seed is one run; whatever goes wrong in it can be replayed. The process is killed and the power is cut
- * at any moment between two turns of the event loop, and in the middle of a write.
+ * The production conductor, ledger, router, failover, relay, journal and store, on simulated hosts, clients,
+ * disk, clock and chance. One seed is one run; whatever goes wrong in it can be replayed. The process is
+ * killed and the power is cut at any moment between two turns of the event loop, and in the middle of a
+ * write.
  */
 export async function simulate(seed: number, steps: number): Promise<Summary> {
   const world = new World(seed);

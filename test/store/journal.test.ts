@@ -40,7 +40,10 @@ function journalOn(disk: SimulatedDisk, firstFile = 1, fileBytes = 1_000_000, re
   return { journal, turn, retry, written };
 }
 
-/** Appends the end of each, until the power goes before the last lines are synced; returns the receipts that were acknowledged. */
+/**
+ * Appends the end of each, until the power goes before the last lines are synced; returns the receipts that
+ * were acknowledged.
+ */
 async function writeUntilPowerCut(
   { journal, turn }: ReturnType<typeof journalOn>,
   names: readonly string[],

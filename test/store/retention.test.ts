@@ -18,7 +18,10 @@ const KEY = "key_a" as KeyId;
 const BALANCES = ["bal_a", "bal_b"] as BalanceId[];
 const ANY = { keyId: null, model: null, state: null };
 
-/** One request an hour: so many days of them, of two balances in turn; every seventh is written off, every fifth free. */
+/**
+ * One request an hour: so many days of them, of two balances in turn; every seventh is written off, every
+ * fifth free.
+ */
 function ends(days: number): TerminalRecord[] {
   return Array.from({ length: days * 24 }, (_, index): TerminalRecord => {
     const at = (START + index * 3_600_000) as EpochMs;

@@ -5,7 +5,10 @@ import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 
-/** A host and a client that are both played by the test: each read, and each write, ends when the test says so. */
+/**
+ * A host and a client that are both played by the test: each read, and each write, ends when the test says
+ * so.
+ */
 class Played {
   readonly clock = new ManualClock();
   readonly open = new OpenStreams();

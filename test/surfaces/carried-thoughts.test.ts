@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import type { GenerationRequest, HostBody } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 
-/** What a host of Responses is sent of earlier thoughts, and asked for about new ones, by a client of Responses. */
+/**
+ * What a host of Responses is sent of earlier thoughts, and asked for about new ones, by a client of
+ * Responses.
+ */
 const TARGET = {
   model: "host-model",
   publicModel: "test/model",

@@ -1,9 +1,9 @@
 import type { Asked, Frame, Loose, OrderMachine } from "./event-order.ts";
 
 /**
- * Chunks of a chat completion (platform.openai.com, "Chat completion chunk object"): each choice says its role first and its
- * reason to finish last, once; a tool call says its id and name first; usage comes in a chunk of its own, if it was asked
- * for; `[DONE]` ends it.
+ * Chunks of a chat completion (platform.openai.com, "Chat completion chunk object"): each choice says its
+ * role first and its reason to finish last, once; a tool call says its id and name first; usage comes in a
+ * chunk of its own, if it was asked for; `[DONE]` ends it.
  */
 export class ChatOrder implements OrderMachine {
   readonly broken: string[] = [];

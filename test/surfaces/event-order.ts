@@ -5,8 +5,9 @@ import { ResponsesOrder } from "./responses-order.ts";
 import { violations, type WireName } from "./wire-schema.ts";
 
 /**
- * The rules by which each language orders the events of a stream, as machines that share no code with the gateway. A
- * machine says what is broken; nothing means that a client of the language can rely on everything it was told.
+ * The rules by which each language orders the events of a stream, as machines that share no code with the
+ * gateway. A machine says what is broken; nothing means that a client of the language can rely on everything
+ * it was told.
  */
 export interface OrderMachine {
   readonly broken: string[];

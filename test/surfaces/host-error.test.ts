@@ -23,7 +23,10 @@ test("an error whose code is no text is an error all the same", () => {
   expect(errorOf({ error: { message: "No.", code: { toString: 1 } } }, "")).toMatchObject({ message: "No." });
 });
 
-/** What providers were seen to answer. Each is the client's to mend (`request`), or none of the client's business. */
+/**
+ * What providers were seen to answer. Each is the client's to mend (`request`), or none of the client's
+ * business.
+ */
 const ERRORS: [string, unknown, Partial<HostError>][] = [
   [
     "OpenAI, of a field",

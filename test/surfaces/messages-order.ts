@@ -1,9 +1,9 @@
 import type { Frame, Loose, OrderMachine } from "./event-order.ts";
 
 /**
- * Events of a message (docs.anthropic.com, "Streaming Messages", event flow): `message_start`; blocks one after another, each
- * a start, deltas of its own kind and a stop; `message_delta`; `message_stop`. Pings anywhere. A thinking block's last delta is
- * its signature.
+ * Events of a message (docs.anthropic.com, "Streaming Messages", event flow): `message_start`; blocks one
+ * after another, each a start, deltas of its own kind and a stop; `message_delta`; `message_stop`. Pings
+ * anywhere. A thinking block's last delta is its signature.
  */
 export class MessagesOrder implements OrderMachine {
   readonly broken: string[] = [];

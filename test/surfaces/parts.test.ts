@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { omitted } from "./harness.ts";
 
-/** Members inside messages, items and parts that the gateway does not know: left out of a translation, and named. */
+/**
+ * Members inside messages, items and parts that the gateway does not know: left out of a translation, and
+ * named.
+ */
 type Json = Record<string, unknown>;
 
 const PIXEL = "data:image/png;base64,iVBORw0KGgo=";

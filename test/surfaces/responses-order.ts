@@ -1,9 +1,9 @@
 import type { Frame, Loose, OrderMachine } from "./event-order.ts";
 
 /**
- * Events of a response (platform.openai.com, "Streaming events"): numbered from 0 without a gap; `created`, `in_progress`;
- * items, of which each is added empty, told in parts and deltas, and repeated whole when it is done; last the response with
- * all its items.
+ * Events of a response (platform.openai.com, "Streaming events"): numbered from 0 without a gap; `created`,
+ * `in_progress`; items, of which each is added empty, told in parts and deltas, and repeated whole when it is
+ * done; last the response with all its items.
  */
 export class ResponsesOrder implements OrderMachine {
   readonly broken: string[] = [];

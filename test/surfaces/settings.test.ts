@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { omitted } from "./harness.ts";
 
-/** Members of settings (how to think, choose, format) that the gateway does not know: left out of a translation, and named. */
+/**
+ * Members of settings (how to think, choose, format) that the gateway does not know: left out of a
+ * translation, and named.
+ */
 type Json = Record<string, unknown>;
 
 const TOOLS: Record<SurfaceName, Json> = {

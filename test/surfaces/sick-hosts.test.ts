@@ -7,7 +7,10 @@ import { brokenRules, wrongEvents } from "./event-order.ts";
 import { ASKED, decode, encode, given, givenSoFar, inPieces, openRequest } from "./harness.ts";
 import { tellable, toldByStream } from "./told.ts";
 
-/** Hosts that break the rules of their language, and clients of the others, for whom every rule of theirs holds. */
+/**
+ * Hosts that break the rules of their language, and clients of the others, for whom every rule of theirs
+ * holds.
+ */
 const ERROR: ErrorObject = { message: "It broke.", type: "api_error", code: "upstream_error", param: null };
 
 describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {

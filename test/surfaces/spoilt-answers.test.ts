@@ -9,8 +9,9 @@ import { brokenRules } from "./event-order.ts";
 import { ASKED, decode, encode, givenSoFar, inPieces, openRequest } from "./harness.ts";
 
 /**
- * Answers as no host gives them: events that are left out, repeated, swapped or of another language, values of other types.
- * Nothing is known of what they mean; but each ends, in an end mark or a fault, and no client is told half a block.
+ * Answers as no host gives them: events that are left out, repeated, swapped or of another language, values
+ * of other types. Nothing is known of what they mean; but each ends, in an end mark or a fault, and no client
+ * is told half a block.
  */
 const TRANSCRIPTS: readonly { readonly host: SurfaceName; readonly stream: string; readonly whole?: Json }[] =
   [...OFFICIAL, ...ACCENTED, ...SICK].map(([, one]) => one);

@@ -5,7 +5,10 @@ import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
 import { Random } from "../sim/random.ts";
 
-/** Events that carry text are read where they stand. Whatever their shape, they say what `JSON.parse` finds in them. */
+/**
+ * Events that carry text are read where they stand. Whatever their shape, they say what `JSON.parse` finds in
+ * them.
+ */
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 

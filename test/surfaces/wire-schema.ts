@@ -10,16 +10,18 @@ import type { AnthropicWire, OpenAiWire } from "./wire-types.ts";
 export type WireName = keyof OpenAiWire | keyof AnthropicWire;
 
 /**
- * Checks values against the types that the official SDK packages publish. Members that a type does not name are fine;
- * missing and wrongly typed ones are not. Each violation is a sentence with the place in it; none means valid.
+ * Checks values against the types that the official SDK packages publish. Members that a type does not name
+ * are fine; missing and wrongly typed ones are not. Each violation is a sentence with the place in it; none
+ * means valid.
  *
  *     violations("chatChunk", JSON.parse(data))   // ["/choices/0/delta/role must be equal to one of the allowed values"]
  *
- * What hosts wrote is held to a little less: the packages ask for many members that may be null, and the providers' own
- * documented answers leave those out (`container`, `citations`), or put null where the type has none (`user`).
+ * What hosts wrote is held to a little less: the packages ask for many members that may be null, and the
+ * providers' own documented answers leave those out (`container`, `citations`), or put null where the type
+ * has none (`user`).
  *
- * The schemas are made from the packages' own .d.ts files, which takes two seconds, so they are kept in the temporary
- * folder under a name that changes with the packages.
+ * The schemas are made from the packages' own .d.ts files, which takes two seconds, so they are kept in the
+ * temporary folder under a name that changes with the packages.
  */
 export function violations(name: WireName, value: unknown, by: "gateway" | "host" = "gateway"): string[] {
   const validate = (validators[by] ??= compile(by === "host"))[name];
@@ -63,7 +65,9 @@ function nodes(schema: Definition): Definition[] {
   return [schema, ...parts.flatMap(nodes)];
 }
 
-/** Members that the SDK computes, or that hosts leave out, though their types say that they are always there. */
+/**
+ * Members that the SDK computes, or that hosts leave out, though their types say that they are always there.
+ */
 const ABSENT: Record<string, readonly string[]> = { Response: ["output_text"], TextBlock: ["citations"] };
 
 function exempt(definitions: Record<string, Definition>): void {
@@ -75,8 +79,8 @@ function exempt(definitions: Record<string, Definition>): void {
 }
 
 /**
- * Where an answer breaks, the gateway uses words of its own that the types do not list: its stable error codes, and
- * `finish_reason: "error"`, which OpenRouter's clients know. No SDK checks them.
+ * Where an answer breaks, the gateway uses words of its own that the types do not list: its stable error
+ * codes, and `finish_reason: "error"`, which OpenRouter's clients know. No SDK checks them.
  */
 function widen(definitions: Record<string, Definition>): void {
   const code = definitions.ResponseError?.properties?.code;
@@ -104,8 +108,8 @@ function nullable({ type, $ref, anyOf }: Definition, definitions: Record<string,
 }
 
 /**
- * A union whose branches differ in `type` is checked by that branch alone: a violation then names the one place that is
- * wrong instead of everything that the value is not.
+ * A union whose branches differ in `type` is checked by that branch alone: a violation then names the one
+ * place that is wrong instead of everything that the value is not.
  */
 function discriminate(union: Definition, definitions: Record<string, Definition>): void {
   if (union.anyOf === undefined) return;

@@ -3,8 +3,8 @@ import type * as Chat from "openai/resources/chat/completions/completions";
 import type * as Responses from "openai/resources/responses/responses";
 
 /**
- * What the official SDK packages publish as the wire; schemas.ts makes a JSON Schema of every member. One interface a
- * package: the two give one name to different things.
+ * What the official SDK packages publish as the wire; schemas.ts makes a JSON Schema of every member. One
+ * interface a package: the two give one name to different things.
  */
 export interface OpenAiWire {
   chatRequest: Chat.ChatCompletionCreateParams;

@@ -38,7 +38,10 @@ export interface HostRow {
   readonly routes: readonly RouteRow[];
 }
 
-/** How many requests a host is given at once; null where that is only what a process can carry, set by nobody and never cut. */
+/**
+ * How many requests a host is given at once; null where that is only what a process can carry, set by nobody
+ * and never cut.
+ */
 export const limitInForce = ({ limit, max_concurrent, cut_workers }: HostRow): number | null =>
   max_concurrent !== null || cut_workers > 0 ? limit : null;
 

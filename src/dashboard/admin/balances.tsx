@@ -90,7 +90,10 @@ function Find() {
   );
 }
 
-/** The pages that something stands for that a user writes to the operator: an id, a mail address, a wallet, or a key that leaked. */
+/**
+ * The pages that something stands for that a user writes to the operator: an id, a mail address, a wallet, or
+ * a key that leaked.
+ */
 async function placesOf(text: string, api: Api): Promise<readonly string[]> {
   const id = encodeURIComponent(text);
   // A whole key, as somebody who found it reports it; it tells of itself alone.

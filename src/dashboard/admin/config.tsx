@@ -4,7 +4,9 @@ import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { useOperator } from "./operator.ts";
 
-/** The configuration in force, every default applied and no secret in it; and the way to read the file again. */
+/**
+ * The configuration in force, every default applied and no secret in it; and the way to read the file again.
+ */
 export function ConfigPage() {
   const api = useOperator();
   const config = useResource(() => api.get<Record<string, unknown>>("admin/config"), [api]);

@@ -80,7 +80,9 @@ function Host({ of: host }: { of: HostRow }) {
   );
 }
 
-/** What it has to do now, and how much of it at once; a host that was overloaded is given less for a while. */
+/**
+ * What it has to do now, and how much of it at once; a host that was overloaded is given less for a while.
+ */
 function Load({ of: host }: { of: HostRow }) {
   const { in_flight, waiting, max_concurrent, cut_workers } = host;
   const isCut = cut_workers > 0;

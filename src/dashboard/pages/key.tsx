@@ -157,8 +157,8 @@ const Facts = ({ of }: { of: KeyAnswer }) => (
 );
 
 /**
- * The recovery secret replaces a key at once; 24 hours of grace are given to whoever still has the key itself, or is
- * signed in.
+ * The recovery secret replaces a key at once; 24 hours of grace are given to whoever still has the key
+ * itself, or is signed in.
  */
 function Rotate({ of, onClose, onRotated }: RotateProps) {
   const { api, by, secrets } = useOwner();

@@ -4,8 +4,8 @@ import { Mark } from "../parts/frame.tsx";
 import { Secret } from "../parts/secret.tsx";
 
 /**
- * Both secrets of a new balance, this once. Nothing else can be reached, and nothing about payment is shown, before both
- * are confirmed as saved: without them the balance could never be reached again.
+ * Both secrets of a new balance, this once. Nothing else can be reached, and nothing about payment is shown,
+ * before both are confirmed as saved: without them the balance could never be reached again.
  */
 export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () => void }) {
   const [keySaved, setKeySaved] = useState(false);

@@ -52,8 +52,8 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
 }
 
 /**
- * Where a mailed link leads. The link is used up by the button alone, because mail scanners open links, and some of them
- * run the page's script as well.
+ * Where a mailed link leads. The link is used up by the button alone, because mail scanners open links, and
+ * some of them run the page's script as well.
  */
 export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
   const use = useAction(async () => {

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 
 /**
- * Stacked bars over time. Made of elements, not drawn: they take their colours from the style sheet, and each bar can be
- * reached with the keyboard and read aloud.
+ * Stacked bars over time. Made of elements, not drawn: they take their colours from the style sheet, and each
+ * bar can be reached with the keyboard and read aloud.
  */
 export function BarChart({ title, bars, series, format }: BarChartProps) {
   const [shown, setShown] = useState<Bar | null>(null);

@@ -5,7 +5,8 @@ import { useState } from "preact/hooks";
 export function CopyButton({ label, value, shown }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
-    // Browsers give pages the clipboard on https and on this machine only; elsewhere the text is marked, to be copied by hand.
+    // Browsers give pages the clipboard on https and on this machine only; elsewhere the text is marked, to
+    // be copied by hand.
     if (navigator.clipboard === undefined) getSelection()?.selectAllChildren(shown.current!);
     else {
       await navigator.clipboard.writeText(value);

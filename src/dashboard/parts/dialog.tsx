@@ -2,8 +2,8 @@ import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 /**
- * A modal dialog of the browser's own, which keeps the focus inside and gives it back when it is closed, not when it is only taken
- * away; Escape closes it.
+ * A modal dialog of the browser's own, which keeps the focus inside and gives it back when it is closed, not
+ * when it is only taken away; Escape closes it.
  */
 export function Dialog({ title, onClose, closable = true, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -6,7 +6,10 @@ import { useResource } from "../resource.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Choice } from "./field.tsx";
 
-/** What to write into a program, for whoever has a key and has sent nothing with it yet. The key itself is never in it. */
+/**
+ * What to write into a program, for whoever has a key and has sent nothing with it yet. The key itself is
+ * never in it.
+ */
 export function FirstCall() {
   const { api } = useOwner();
   const catalog = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);

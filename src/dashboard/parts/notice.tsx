@@ -32,7 +32,10 @@ export const Note = ({
   </div>
 );
 
-/** The content of a page once its data is there; a quiet placeholder before, and the problem instead when there is one. */
+/**
+ * The content of a page once its data is there; a quiet placeholder before, and the problem instead when
+ * there is one.
+ */
 export function Loaded<T>({ of, children }: { of: Resource<T>; children: (data: T) => ComponentChildren }) {
   if (of.data === null && of.error === null) return <Waiting />;
   if (of.data !== null) {

@@ -5,7 +5,10 @@ import { Head } from "./frame.tsx";
 import { Outcome } from "./receipt-table.tsx";
 import { Headings } from "./table.tsx";
 
-/** One request: its way through the hosts, its tokens, its price and its cost. `children` are further facts, as `dt` and `dd`. */
+/**
+ * One request: its way through the hosts, its tokens, its price and its cost. `children` are further facts,
+ * as `dt` and `dd`.
+ */
 export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: ComponentChildren }) => (
   <>
     <Head title={of.model ?? of.model_requested} lead={moment(of.created_at)} />

@@ -94,7 +94,10 @@ function Bars({ title, of, series, measure, format }: BarsProps) {
   return <BarChart title={title} bars={bars} series={series} format={format} />;
 }
 
-/** The models that cost or were used most, and the others as one: the same for each chart, so that colours keep meaning. */
+/**
+ * The models that cost or were used most, and the others as one: the same for each chart, so that colours
+ * keep meaning.
+ */
 function mainModels({ stretches }: UsageAnswer): string[] {
   const totals = new Map<string, { cost: number; requests: number }>();
   for (const { model, cost_usd, requests } of stretches) {
@@ -114,7 +117,10 @@ const labelOf = (start: number, stretchMs: number): string =>
 
 const shortCount = (value: number): string => (Number.isInteger(value) ? count(value) : value.toFixed(1));
 
-/** By model and host, the slowest on top: the bar is the median, the thin rest up to what 19 of 20 stay within. */
+/**
+ * By model and host, the slowest on top: the bar is the median, the thin rest up to what 19 of 20 stay
+ * within.
+ */
 function FirstTokens({ of: { routes } }: { of: UsageAnswer }) {
   const timed = routes
     .filter(({ first_token_ms }) => first_token_ms.p50 !== null)

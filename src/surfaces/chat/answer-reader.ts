@@ -11,8 +11,8 @@ import { errorIn } from "./chunk-error.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * A chat host's chunks, read (platform.openai.com, "Chat completion chunk"; DeepSeek, vLLM and OpenRouter for thoughts,
- * Mistral for content in parts, Gemini for calls without an index).
+ * A chat host's chunks, read (platform.openai.com, "Chat completion chunk"; DeepSeek, vLLM and OpenRouter for
+ * thoughts, Mistral for content in parts, Gemini for calls without an index).
  */
 export class ChatReader implements AnswerReader {
   private readonly queue: BlockQueue;
@@ -122,7 +122,10 @@ export class ChatReader implements AnswerReader {
     this.queue.delta(key, text);
   }
 
-  /** The call that this is more of; null for a new one. Hosts leave the index out, or give every call the same one. */
+  /**
+   * The call that this is more of; null for a new one. Hosts leave the index out, or give every call the same
+   * one.
+   */
   private keyOf(call: Json): string | null {
     const index = typeof call.index === "number" ? call.index : null;
     const id = typeof call.id === "string" && call.id !== "" ? call.id : null;

@@ -3,8 +3,9 @@ import { asObject } from "../json.ts";
 type Json = Record<string, unknown>;
 
 /**
- * Gemini's chat streams calls without the index that OpenAI's clients put them together by, and ends them with `stop`, which
- * agents take for the end of their work (googleapis/python-genai issue 2868). Such streams get both; others nothing.
+ * Gemini's chat streams calls without the index that OpenAI's clients put them together by, and ends them
+ * with `stop`, which agents take for the end of their work (googleapis/python-genai issue 2868). Such streams
+ * get both; others nothing.
  */
 export class CallIndexes {
   /** Of each choice: the ids of the calls that had no index, in their order. */

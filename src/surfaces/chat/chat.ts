@@ -80,8 +80,9 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
 }
 
 /**
- * Where a host knows one name of the ceiling only, it gets that one. OpenAI's reasoning models refuse `max_tokens`; Mistral refuses
- * `max_completion_tokens`, and Ollama, which does not know it either, would write on without a ceiling (ollama/ollama#7125).
+ * Where a host knows one name of the ceiling only, it gets that one. OpenAI's reasoning models refuse
+ * `max_tokens`; Mistral refuses `max_completion_tokens`, and Ollama, which does not know it either, would
+ * write on without a ceiling (ollama/ollama#7125).
  */
 function nameCeiling({ json }: GenerationRequest, target: HostTarget, changes: BodyChanges): void {
   const { quirks, maxOutputTokens } = target;
@@ -119,8 +120,8 @@ function leaveOutOpenAi({ json }: GenerationRequest, changes: BodyChanges): void
 }
 
 /**
- * Refused by name as fields that nobody knows: by Gemini (“Unknown name "store": Cannot find field”), Mistral (“Extra inputs are not
- * permitted”), Groq and Cerebras (“property 'store' is unsupported”).
+ * Refused by name as fields that nobody knows: by Gemini (“Unknown name "store": Cannot find field”), Mistral
+ * (“Extra inputs are not permitted”), Groq and Cerebras (“property 'store' is unsupported”).
  */
 const OPENAI_ONLY = [
   "store",

@@ -3,8 +3,9 @@ import { asObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 
 /**
- * What a chunk says of a failure, beside OpenAI's `error`: hosts made with FastAPI tell it as the chunk itself (vLLM and SGLang,
- * `object: "error"`), Groq as the reason for which it stopped early (`x_groq.error`). Null where it is none.
+ * What a chunk says of a failure, beside OpenAI's `error`: hosts made with FastAPI tell it as the chunk
+ * itself (vLLM and SGLang, `object: "error"`), Groq as the reason for which it stopped early
+ * (`x_groq.error`). Null where it is none.
  */
 export function errorIn(chunk: Readonly<Record<string, unknown>>): HostError | null {
   const { error, object } = chunk;

@@ -5,9 +5,9 @@ import type { Collector } from "../judge.ts";
 type Json = Record<string, unknown>;
 
 /**
- * Whole answers from streamed ones of the same language, with every member that the host sent: what the official clients'
- * own accumulators do (openai `ChatCompletionStream`, @anthropic-ai/sdk `MessageStream`), for members that they know and
- * members that they do not.
+ * Whole answers from streamed ones of the same language, with every member that the host sent: what the
+ * official clients' own accumulators do (openai `ChatCompletionStream`, @anthropic-ai/sdk `MessageStream`),
+ * for members that they know and members that they do not.
  */
 export class ChatCollector implements Collector {
   private readonly top: Json = {};
@@ -54,7 +54,9 @@ function growMessage(message: Json, delta: Json): void {
   grow(message, rest);
 }
 
-/** Content in parts, as Mistral has it, where strings may come between: neighbours of one type are one part. */
+/**
+ * Content in parts, as Mistral has it, where strings may come between: neighbours of one type are one part.
+ */
 function growParts(before: unknown, more: unknown): Json[] {
   const parts: Json[] = [];
   for (const part of [...partsOf(before), ...partsOf(more)]) {

@@ -4,9 +4,10 @@ import { asObject } from "../json.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Messages as a host takes them whose chat is stricter than OpenAI's. A client answers with what it was given, by whichever host
- * served it then: the thoughts, roles and ids of one host are refused by another (Mistral: `extra_forbidden`, Groq and Cerebras:
- * “property 'reasoning_content' is unsupported”, DeepSeek: “unknown variant `developer`”).
+ * Messages as a host takes them whose chat is stricter than OpenAI's. A client answers with what it was
+ * given, by whichever host served it then: the thoughts, roles and ids of one host are refused by another
+ * (Mistral: `extra_forbidden`, Groq and Cerebras: “property 'reasoning_content' is unsupported”, DeepSeek:
+ * “unknown variant `developer`”).
  */
 export function fitMessages(messages: readonly Json[], quirks: Quirks): Fitted {
   const fitting = new Fitting(quirks);
@@ -62,7 +63,10 @@ class Fitting {
     }
   }
 
-  /** What only answers have: it says nothing, or is of no use to another host. A refusal is what the model said. */
+  /**
+   * What only answers have: it says nothing, or is of no use to another host. A refusal is what the model
+   * said.
+   */
   private plain(message: Json): Json {
     if (!ANSWERED.some((name) => name in message)) return message;
     const plain = { ...message };
@@ -103,7 +107,10 @@ class Fitting {
     return { ...message, tool_call_id: short, ...(name === undefined ? {} : { name }) };
   }
 
-  /** Numbered in their order, so that the beginning of a conversation stays what it was and is found in the host's cache. */
+  /**
+   * Numbered in their order, so that the beginning of a conversation stays what it was and is found in the
+   * host's cache.
+   */
   private idOf(id: unknown): unknown {
     if (this.quirks.shortCallIds !== true || typeof id !== "string" || SHORT_ID.test(id)) return id;
     const known = this.shortIds.get(id);
@@ -117,7 +124,10 @@ class Fitting {
 const THOUGHTS = ["reasoning_content", "reasoning", "reasoning_details"];
 const ANSWERED = [...THOUGHTS, "refusal", "annotations", "audio", "function_call"];
 
-/** Gemini refuses a turn whose first call is not signed. This is what it documents for those of another model ("Thought signatures"). */
+/**
+ * Gemini refuses a turn whose first call is not signed. This is what it documents for those of another model
+ * ("Thought signatures").
+ */
 const UNSIGNED = { google: { thought_signature: "skip_thought_signature_validator" } };
 
 /** Mistral's: “must be a-z, A-Z, 0-9, with a length of 9”. */

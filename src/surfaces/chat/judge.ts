@@ -53,8 +53,8 @@ export class ChatJudge extends PassingJudge {
   }
 
   /**
-   * A chunk of text or arguments and nothing else, which is the way of nearly all, is read where it stands. False when it says more than
-   * that. The first token's is read whole, for the words of `fail`.
+   * A chunk of text or arguments and nothing else, which is the way of nearly all, is read where it stands.
+   * False when it says more than that. The first token's is read whole, for the words of `fail`.
    */
   protected judgeText(event: CurrentEvent): boolean {
     if (!this.tokenSeen) return false;

@@ -3,8 +3,9 @@ import { asObject } from "../json.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 
 /**
- * Words of OpenRouter's, which clients made for it send to any model. `usage` is from when usage was not always reported, and
- * refused by other hosts; OpenAI's refuse its `reasoning` and `include_reasoning` too, and name efforts instead.
+ * Words of OpenRouter's, which clients made for it send to any model. `usage` is from when usage was not
+ * always reported, and refused by other hosts; OpenAI's refuse its `reasoning` and `include_reasoning` too,
+ * and name efforts instead.
  */
 export function putOpenRouterWords(
   { json }: GenerationRequest,

@@ -55,8 +55,8 @@ export function writeChatRequest(
 }
 
 /**
- * A tool's message holds text only. What else the tools gave follows as the user's, behind the last of their results: a
- * host wants those together.
+ * A tool's message holds text only. What else the tools gave follows as the user's, behind the last of their
+ * results: a host wants those together.
  */
 function writeTurns(turns: readonly Turn[], target: HostTarget, saying: Saying): Json[] {
   const messages: Json[] = [];

@@ -2,7 +2,10 @@ import { tokensOf } from "../../tokens/estimate.ts";
 import { asObject } from "../json.ts";
 import { forEachPart } from "./answer-reader.ts";
 
-/** Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals, tool calls. */
+/**
+ * Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals,
+ * tool calls.
+ */
 export function tokensWritten(said: Record<string, unknown> | null): number {
   if (said === null) return 0;
   let tokens =

@@ -9,7 +9,10 @@ import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A messages host's events, read (docs.anthropic.com, "Streaming Messages"). Its blocks come one after another. */
+/**
+ * A messages host's events, read (docs.anthropic.com, "Streaming Messages"). Its blocks come one after
+ * another.
+ */
 export class MessagesReader implements AnswerReader {
   private used: Usage | null = null;
   private open = false;
@@ -134,7 +137,10 @@ export class MessagesReader implements AnswerReader {
   }
 }
 
-/** Clients run the tools that they are told to wait for; some hosts end their turn with a call as with any other block. */
+/**
+ * Clients run the tools that they are told to wait for; some hosts end their turn with a call as with any
+ * other block.
+ */
 function reasonOf(said: unknown, called: boolean): StopReason {
   const reason = REASONS.get(said) ?? "end";
   return reason === "end" && called ? "tools" : reason;

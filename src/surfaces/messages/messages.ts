@@ -41,9 +41,9 @@ function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
 }
 
 /**
- * A conversation that one host keeps cannot go on at another, is open to all who share the gateway's account there, and is
- * billed for a prompt that nobody here has seen. By the hint, Anthropic's tool runner, which asks for one unless it is told
- * not to, goes on without.
+ * A conversation that one host keeps cannot go on at another, is open to all who share the gateway's account
+ * there, and is billed for a prompt that nobody here has seen. By the hint, Anthropic's tool runner, which
+ * asks for one unless it is told not to, goes on without.
  */
 function checkThread({ thread }: Readonly<Record<string, unknown>>): Refusal | null {
   if (thread === undefined || thread === null) return null;

@@ -200,10 +200,16 @@ function writeToolUse({ id, name, custom, input, cache }: ToolCallPart): Record<
   });
 }
 
-/** Anthropic allows letters, digits, `_` and `-`; ids of other hosts may hold more, and must match their results. */
+/**
+ * Anthropic allows letters, digits, `_` and `-`; ids of other hosts may hold more, and must match their
+ * results.
+ */
 export const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_");
 
-/** The object that a call's arguments spell. What is none is kept in the form that Anthropic documents for broken JSON. */
+/**
+ * The object that a call's arguments spell. What is none is kept in the form that Anthropic documents for
+ * broken JSON.
+ */
 export const inputObject = (input: string): Json =>
   input.trim() === "" ? {} : (parseExactObject(input) ?? { INVALID_JSON: input });
 
@@ -281,8 +287,9 @@ function writeThinking(
 }
 
 /**
- * Anthropic refuses to think on after a tool's result unless the thoughts before the call come back. A client that did not
- * keep them, or that had them of another family, gets an answer without thoughts instead of an error.
+ * Anthropic refuses to think on after a tool's result unless the thoughts before the call come back. A client
+ * that did not keep them, or that had them of another family, gets an answer without thoughts instead of an
+ * error.
  */
 function thoughtsKept(turns: readonly Turn[], { publicModel }: HostTarget): boolean {
   const family = familyOf("messages", publicModel);
@@ -292,7 +299,10 @@ function thoughtsKept(turns: readonly Turn[], { publicModel }: HostTarget): bool
   return turn.parts.some((part) => part.kind === "reasoning" && part.seal?.family === family);
 }
 
-/** “`temperature` and `top_p` cannot both be specified for this model”: from Opus 4.1 on, the second gives way. */
+/**
+ * “`temperature` and `top_p` cannot both be specified for this model”: from Opus 4.1 on, the second gives
+ * way.
+ */
 function writeSampling(
   conversation: Conversation,
   thinking: boolean,

@@ -3,10 +3,10 @@ import { asObject } from "../json.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * A JSON Schema as Anthropic's models can be held to (docs.anthropic.com, "Structured outputs", "JSON Schema limitations").
- * OpenAI's clients write bounds of numbers, strings and lists, which Anthropic refuses together with the whole request, and
- * leave `additionalProperties` out, which it insists on. What it cannot enforce is told to the model in the description, as
- * Anthropic's own clients do.
+ * A JSON Schema as Anthropic's models can be held to (docs.anthropic.com, "Structured outputs", "JSON Schema
+ * limitations"). OpenAI's clients write bounds of numbers, strings and lists, which Anthropic refuses
+ * together with the whole request, and leave `additionalProperties` out, which it insists on. What it cannot
+ * enforce is told to the model in the description, as Anthropic's own clients do.
  */
 export function withinLimits(schema: Json): LimitedSchema {
   const limiter = new Limiter();

@@ -11,8 +11,8 @@ import { readReasoningItem } from "./request-reader.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * A responses host's events, read (platform.openai.com, "Streaming events"). Items may be told side by side; what a host
- * tells only in an item's last event is told then.
+ * A responses host's events, read (platform.openai.com, "Streaming events"). Items may be told side by side;
+ * what a host tells only in an item's last event is told then.
  */
 export class ResponsesReader implements AnswerReader {
   private readonly queue: BlockQueue;

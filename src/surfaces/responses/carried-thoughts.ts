@@ -5,10 +5,11 @@ import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { ENCRYPTED } from "./request-reader.ts";
 
 /**
- * A client that leaves `store` at OpenAI's default believes that its host remembers thoughts by their ids, as OpenAI's
- * Agents SDK does: it asks for no encrypted ones, and sends bare ids back. The host keeps nothing, and refuses a whole
- * conversation for one id that it does not find ("Items are not persisted when `store` is set to false"). So thoughts
- * travel with the client: encrypted ones are asked for in its stead, and those that no host could read stay out.
+ * A client that leaves `store` at OpenAI's default believes that its host remembers thoughts by their ids, as
+ * OpenAI's Agents SDK does: it asks for no encrypted ones, and sends bare ids back. The host keeps nothing,
+ * and refuses a whole conversation for one id that it does not find ("Items are not persisted when `store` is
+ * set to false"). So thoughts travel with the client: encrypted ones are asked for in its stead, and those
+ * that no host could read stay out.
  */
 export function carryThoughts({ body, json }: GenerationRequest, changes: BodyChanges): void {
   askForEncrypted(json, changes);
@@ -21,7 +22,10 @@ export function carryThoughts({ body, json }: GenerationRequest, changes: BodyCh
   changes.omitted.push("reasoning");
 }
 
-/** Only where the client speaks of reasoning: models that have none refuse to be asked ("Encrypted content is not supported"). */
+/**
+ * Only where the client speaks of reasoning: models that have none refuse to be asked ("Encrypted content is
+ * not supported").
+ */
 function askForEncrypted({ store, reasoning, include }: Json, changes: BodyChanges): void {
   if (store === false || !thinks(reasoning)) return;
   const included = Array.isArray(include) ? include : [];
@@ -34,7 +38,10 @@ function thinks(reasoning: unknown): boolean {
   return (typeof effort === "string" && effort !== "none") || typeof summary === "string";
 }
 
-/** Thoughts of which there is nothing but the name, and perhaps a summary, which is not read back. Open models' have `content`. */
+/**
+ * Thoughts of which there is nothing but the name, and perhaps a summary, which is not read back. Open
+ * models' have `content`.
+ */
 function isBareId(value: unknown): boolean {
   const item = asObject(value);
   if (item?.type !== "reasoning") return false;

@@ -101,7 +101,9 @@ export class ResponsesJudge extends PassingJudge {
   }
 }
 
-/** Events whose `delta` the model wrote. Audio and code of built-in tools are billed by the host's own report. */
+/**
+ * Events whose `delta` the model wrote. Audio and code of built-in tools are billed by the host's own report.
+ */
 const WRITTEN: readonly string[] = [
   "response.output_text.delta",
   "response.reasoning_text.delta",

@@ -71,8 +71,8 @@ export const LOGPROBS = "message.output_text.logprobs";
 const INCLUDABLE = new Set([ENCRYPTED, LOGPROBS]);
 
 /**
- * Whether the client sends thoughts back: it says so, or leaves `store` at OpenAI's default, and then believes that the host
- * keeps what it sends back by its id.
+ * Whether the client sends thoughts back: it says so, or leaves `store` at OpenAI's default, and then
+ * believes that the host keeps what it sends back by its id.
  */
 export const wantsEncrypted = ({ store, include }: Json): boolean =>
   store !== false || (Array.isArray(include) && include.includes(ENCRYPTED));

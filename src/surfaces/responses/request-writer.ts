@@ -37,7 +37,8 @@ export function writeResponsesRequest(
     model: target.model,
     input: writeInput(conversation.turns, target, saying),
     stream: target.stream ? true : undefined,
-    // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
+    // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account
+    // there.
     store: false,
     max_output_tokens: target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined,
     temperature: temperature ?? undefined,

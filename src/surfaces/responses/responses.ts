@@ -49,8 +49,8 @@ function checkInput({ input, prompt }: Json): Refusal | null {
 }
 
 /**
- * What needs a memory of earlier requests at one host. A gateway that may send the next request elsewhere cannot promise
- * it, so it says so instead of failing later.
+ * What needs a memory of earlier requests at one host. A gateway that may send the next request elsewhere
+ * cannot promise it, so it says so instead of failing later.
  */
 function checkMemory(json: Json): Refusal | null {
   for (const [name, why] of Object.entries(REMEMBERED)) {
@@ -80,7 +80,8 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   const changes = passedChanges(request, target);
   const fee = leaveOutOwnTools(request, target, changes);
   if (fee !== null) return fee;
-  // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account there.
+  // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account
+  // there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
   carryThoughts(request, changes);

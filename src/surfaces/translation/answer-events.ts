@@ -2,10 +2,10 @@ import type { Usage } from "../surface.ts";
 import type { Seal } from "./conversation.ts";
 
 /**
- * A model's answer in no particular language: the answer half of the vocabulary. A host's reader calls these in order,
- * a client's writer turns them into its own frames: `start`, then blocks one after another (`open`, `delta`s,
- * `close`), then `stop`; `usage` whenever the host reports it. Calls instead of objects, because there is one for
- * every token.
+ * A model's answer in no particular language: the answer half of the vocabulary. A host's reader calls these
+ * in order, a client's writer turns them into its own frames: `start`, then blocks one after another (`open`,
+ * `delta`s, `close`), then `stop`; `usage` whenever the host reports it. Calls instead of objects, because
+ * there is one for every token.
  */
 export interface AnswerEvents {
   /** `id` is the host's for the answer; usage is what it knew at the start. */
@@ -24,8 +24,8 @@ export type OpenBlock =
   | { readonly kind: "tool_call"; readonly id: string; readonly name: string; readonly custom: boolean };
 
 /**
- * `end`: the model had said what it wanted; `tools`: it waits for results; `length`: the ceiling; `sequence`: a stop sequence
- * of the request; `filter`: the host's or the model's refusal to go on.
+ * `end`: the model had said what it wanted; `tools`: it waits for results; `length`: the ceiling; `sequence`:
+ * a stop sequence of the request; `filter`: the host's or the model's refusal to go on.
  */
 export type StopReason = "end" | "tools" | "length" | "sequence" | "filter";
 

@@ -4,7 +4,10 @@ import type { AnswerEvents } from "./answer-events.ts";
 
 /** Reads one host's streamed answer and tells it as events. */
 export interface AnswerReader {
-  /** An event's data, null where it has none. `end` once the host's own end mark was read; `ping` for a sign of life without content. */
+  /**
+   * An event's data, null where it has none. `end` once the host's own end mark was read; `ping` for a sign
+   * of life without content.
+   */
   read(data: string | null): "more" | "ping" | "end" | HostError;
   /** The host's body is over without an end mark: still complete, or why not. */
   close(): "end" | HostError;

@@ -2,8 +2,8 @@ import type { AnswerEvents, OpenBlock } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
 /**
- * Blocks that a host tells side by side (parallel tool calls may), told one after another: the first goes straight on,
- * the others wait until it is closed.
+ * Blocks that a host tells side by side (parallel tool calls may), told one after another: the first goes
+ * straight on, the others wait until it is closed.
  */
 export class BlockQueue {
   private readonly waiting: Waiting[] = [];

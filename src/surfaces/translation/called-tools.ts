@@ -5,8 +5,8 @@ import { unwrappedInput } from "./custom-tool.ts";
 import { longNames, namedTools } from "./tool-names.ts";
 
 /**
- * What a host answers, with its calls as the client offered the tools: freeform ones, which such a host knows as functions
- * (Anthropic's `custom` is a function), and ones with names that were too long for it.
+ * What a host answers, with its calls as the client offered the tools: freeform ones, which such a host knows
+ * as functions (Anthropic's `custom` is a function), and ones with names that were too long for it.
  */
 export function asOffered(
   next: AnswerEvents,

@@ -1,7 +1,7 @@
 /**
- * A client's request in no particular language: the request half of the vocabulary that joins two surfaces when client
- * and host speak different ones. It holds what at least two of the three languages can express; what only one can
- * express never gets here, but is refused or left out by name (see ./fields).
+ * A client's request in no particular language: the request half of the vocabulary that joins two surfaces
+ * when client and host speak different ones. It holds what at least two of the three languages can express;
+ * what only one can express never gets here, but is refused or left out by name (see ./fields).
  */
 export interface Conversation {
   /** In the order in which they were said. */
@@ -97,11 +97,14 @@ export interface ReasoningPart {
 }
 
 /**
- * What a host adds to its thoughts so that it recognises them: a signature, or the thoughts themselves encrypted. Only the
- * family that made it can read it; any other would refuse the whole request.
+ * What a host adds to its thoughts so that it recognises them: a signature, or the thoughts themselves
+ * encrypted. Only the family that made it can read it; any other would refuse the whole request.
  */
 export interface Seal {
-  /** Who made it, as seal/`familyOf` names it; null for one in the client's own language: no host of another reads it. */
+  /**
+   * Who made it, as seal/`familyOf` names it; null for one in the client's own language: no host of another
+   * reads it.
+   */
   readonly family: string | null;
   /** `call`: Gemini signs not its thoughts but the call that they led to, which comes next. */
   readonly kind: "signature" | "redacted" | "encrypted" | "call";

@@ -1,10 +1,10 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 
 /**
- * What becomes of each field of a request whose host speaks another language: it is translated; it is left out,
- * because the answer means the same without it; or the request is refused, because it would not. Requests are checked
- * against these tables, and docs/surfaces.md is generated from them. A field that is null counts as absent; a field
- * that is not listed is refused.
+ * What becomes of each field of a request whose host speaks another language: it is translated; it is left
+ * out, because the answer means the same without it; or the request is refused, because it would not.
+ * Requests are checked against these tables, and docs/surfaces.md is generated from them. A field that is
+ * null counts as absent; a field that is not listed is refused.
  */
 export type Verdict =
   | { readonly kind: "said" }

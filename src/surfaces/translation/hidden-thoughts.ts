@@ -4,9 +4,10 @@ import { type AnswerEvents, type OpenBlock, PassingEvents } from "./answer-event
 import type { Seal } from "./conversation.ts";
 
 /**
- * What a host answers, with its thoughts only where the client wants to see them: OpenRouter's `reasoning.exclude`, and
- * `include_reasoning` before it, on chat completions (openrouter.ai, "Reasoning Tokens"). The host thinks all the same, so
- * whoever counts tokens stands before this. `onSilence` is called now and then while nothing else is told.
+ * What a host answers, with its thoughts only where the client wants to see them: OpenRouter's
+ * `reasoning.exclude`, and `include_reasoning` before it, on chat completions (openrouter.ai, "Reasoning
+ * Tokens"). The host thinks all the same, so whoever counts tokens stands before this. `onSilence` is called
+ * now and then while nothing else is told.
  */
 export function asShown(
   next: AnswerEvents,
@@ -20,7 +21,9 @@ export function asShown(
 const hidesThoughts = (json: GenerationRequest["json"]): boolean =>
   json.include_reasoning === false || asObject(json.reasoning)?.exclude === true;
 
-/** Seals go with the thoughts: a signature without the text that it signs is refused by the host that made it. */
+/**
+ * Seals go with the thoughts: a signature without the text that it signs is refused by the host that made it.
+ */
 class ThoughtHider extends PassingEvents {
   private hiding = false;
   private unheard = 0;
@@ -47,5 +50,7 @@ class ThoughtHider extends PassingEvents {
   }
 }
 
-/** Seconds of a slow model's thoughts, far below the minute after which proxies give a silent connection up. */
+/**
+ * Seconds of a slow model's thoughts, far below the minute after which proxies give a silent connection up.
+ */
 const DELTAS_PER_SIGN = 16;

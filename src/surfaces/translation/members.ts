@@ -4,7 +4,10 @@ import type { Saying } from "./saying.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Members of a client's body, each of its one type; absent and null are the same. A wrong type is told by its path. */
+/**
+ * Members of a client's body, each of its one type; absent and null are the same. A wrong type is told by its
+ * path.
+ */
 export function readNumber(json: Json, name: string, saying: Saying, path = name): number | null {
   const value = json[name] ?? null;
   if (value === null || typeof value === "number") return value;

@@ -3,8 +3,8 @@ import { EFFORTS, type Effort, type ReasoningWish } from "./conversation.ts";
 import type { Saying } from "./saying.ts";
 
 /**
- * How hard to think, between two ways of saying it: OpenAI's languages name efforts, Anthropic's older models take a budget
- * of tokens. The shares are those that OpenRouter documents for the same purpose.
+ * How hard to think, between two ways of saying it: OpenAI's languages name efforts, Anthropic's older models
+ * take a budget of tokens. The shares are those that OpenRouter documents for the same purpose.
  */
 const SHARES: Readonly<Record<Effort, number>> = {
   minimal: 0.1,
@@ -15,11 +15,16 @@ const SHARES: Readonly<Record<Effort, number>> = {
   max: 0.95,
 };
 
-/** Anthropic's least budget, and the most that is asked for without being named (docs.anthropic.com, "Extended thinking"). */
+/**
+ * Anthropic's least budget, and the most that is asked for without being named (docs.anthropic.com, "Extended
+ * thinking").
+ */
 const LEAST_BUDGET = 1_024;
 const MOST_BUDGET = 32_000;
 
-/** Budgets that efforts are told by where the ceiling says nothing: Claude Code's own steps are of this size. */
+/**
+ * Budgets that efforts are told by where the ceiling says nothing: Claude Code's own steps are of this size.
+ */
 const BUDGET_STEPS: readonly [number, Effort][] = [
   [4_096, "low"],
   [16_384, "medium"],
@@ -32,7 +37,10 @@ function effortOf({ effort, budgetTokens }: ReasoningWish, saying: Saying): Effo
   return BUDGET_STEPS.find(([most]) => budgetTokens <= most)?.[1] ?? "high";
 }
 
-/** The same where the model may not be asked, or where only the three middle efforts are known, as outside of OpenAI. */
+/**
+ * The same where the model may not be asked, or where only the three middle efforts are known, as outside of
+ * OpenAI.
+ */
 export function effortFor(wish: ReasoningWish, quirks: Quirks, saying: Saying): Effort | "none" | null {
   if (quirks.noReasoningEffort === true) {
     if (wish.off || wish.effort !== null || wish.budgetTokens !== null) saying.omit("reasoning.effort");

@@ -8,9 +8,9 @@ import { SETTINGS } from "./settings.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Collects, for one request on its way into another language, what is left out, and the first thing that cannot be
- * expressed. Readers and writers continue after that, so that none of them has to pass it up; the request is refused
- * in the end.
+ * Collects, for one request on its way into another language, what is left out, and the first thing that
+ * cannot be expressed. Readers and writers continue after that, so that none of them has to pass it up; the
+ * request is refused in the end.
  */
 export class Saying {
   refusal: Refusal | null = null;
@@ -39,7 +39,10 @@ export class Saying {
     }
   }
 
-  /** Leaves out the members of a part that are not read, unless they say nothing. A kind that is unknown is refused elsewhere. */
+  /**
+   * Leaves out the members of a part that are not read, unless they say nothing. A kind that is unknown is
+   * refused elsewhere.
+   */
   judgePart(kind: unknown, part: Json): void {
     const known = PARTS[this.client].get(kind as string);
     if (known !== undefined) this.leaveUnknown(kind as string, part, known);

@@ -4,9 +4,9 @@ import { asObject } from "../json.ts";
 import type { Seal } from "./conversation.ts";
 
 /**
- * Carries a seal (a signature of reasoning, or encrypted reasoning) inside another language. A client keeps it as the
- * opaque text for which its language has room, and sends it back; the tag says which family can read it. A family is
- * the language that it was made in plus the author of the model.
+ * Carries a seal (a signature of reasoning, or encrypted reasoning) inside another language. A client keeps
+ * it as the opaque text for which its language has room, and sends it back; the tag says which family can
+ * read it. A family is the language that it was made in plus the author of the model.
  */
 export const familyOf = (surface: SurfaceName, publicModel: string): string =>
   `${surface}/${encodeURIComponent(publicModel.split("/")[0]!)}`;
@@ -25,8 +25,8 @@ export function readSeal(text: unknown): Seal | null {
 export const mayHoldSeals = (body: Uint8Array): boolean => contains(body, MARK_BYTES);
 
 /**
- * Messages or items without the thoughts that were sealed in another language. A client that is served by hosts of its own
- * language now would send them to a host that cannot read them, and be refused.
+ * Messages or items without the thoughts that were sealed in another language. A client that is served by
+ * hosts of its own language now would send them to a host that cannot read them, and be refused.
  */
 export function withoutSeals(value: unknown): unknown {
   return Array.isArray(value) ? value.flatMap((item) => withoutSealsIn(item)) : value;

@@ -7,8 +7,9 @@ const stream_options = "include_usage";
 const SCHEMA = "name description schema strict";
 
 /**
- * What objects among a body's fields may hold where they are translated: how to think, to choose a tool, to format an answer. By
- * path; a member without a row of its own is not looked into. Anything else is left out by name, as in a part (parts).
+ * What objects among a body's fields may hold where they are translated: how to think, to choose a tool, to
+ * format an answer. By path; a member without a row of its own is not looked into. Anything else is left out
+ * by name, as in a part (parts).
  */
 export const SETTINGS: Readonly<Record<SurfaceName, ReadonlyMap<string, ReadonlySet<string>>>> = {
   "chat.completions": membersOf({

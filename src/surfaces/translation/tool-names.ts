@@ -3,15 +3,18 @@ import { asObject } from "../json.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Tools of Responses may live in a namespace, as Codex's do; the other languages have one flat list. There a tool is called
- * `<namespace>__<name>`, and its calls get their two names back.
+ * Tools of Responses may live in a namespace, as Codex's do; the other languages have one flat list. There a
+ * tool is called `<namespace>__<name>`, and its calls get their two names back.
  */
 export function flatName(namespace: unknown, name: string): string {
   if (typeof namespace !== "string" || namespace === "") return name;
   return shortName(`${namespace}__${name}`);
 }
 
-/** A name as every host takes it: Anthropic's may be twice as long, and Claude Code makes such from those of MCP servers. */
+/**
+ * A name as every host takes it: Anthropic's may be twice as long, and Claude Code makes such from those of
+ * MCP servers.
+ */
 export const shortName = (name: string): string =>
   // The end of a long name is what tells tools apart; a sum stands for what is cut.
   name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - SUM_LENGTH - 1)}_${sumOf(name)}`;

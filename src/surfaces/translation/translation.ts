@@ -41,8 +41,8 @@ import { Saying } from "./saying.ts";
 import { familyOf } from "./seal.ts";
 
 /**
- * A client of one language on a host of another: one language's reader meets the other's writer over the vocabulary
- * (conversation, answer-events), so three languages give six pairings.
+ * A client of one language on a host of another: one language's reader meets the other's writer over the
+ * vocabulary (conversation, answer-events), so three languages give six pairings.
  */
 export function translation(client: SurfaceName, host: SurfaceName): Pairing {
   return {

@@ -1,6 +1,9 @@
 import { named, type Story, type Transcript, used } from "./transcript.ts";
 
-/** Anthropic's messages: docs.anthropic.com, "Messages", "Streaming Messages" and the guides named beside each. */
+/**
+ * Anthropic's messages: docs.anthropic.com, "Messages", "Streaming Messages" and the guides named beside
+ * each.
+ */
 interface Block {
   readonly start: object;
   readonly deltas: readonly object[];

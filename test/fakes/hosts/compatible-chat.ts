@@ -1,8 +1,9 @@
 import { type Transcript, unnamed, used } from "./transcript.ts";
 
 /**
- * Hosts that speak OpenAI's chat language with an accent. What differs from OpenAI is what these are for: comments, thoughts
- * under two names, roles repeated, calls whole in one chunk and without an index, usage in odd places.
+ * Hosts that speak OpenAI's chat language with an accent. What differs from OpenAI is what these are for:
+ * comments, thoughts under two names, roles repeated, calls whole in one chunk and without an index, usage in
+ * odd places.
  */
 const CREATED = 1_763_000_000;
 const DONE = "data: [DONE]";

@@ -168,7 +168,9 @@ function customCall(id: string, callId: string, name: string, words: readonly st
   };
 }
 
-/** Thoughts in paragraphs, each a part of the summary; the encrypted ones are others when the item is done. */
+/**
+ * Thoughts in paragraphs, each a part of the summary; the encrypted ones are others when the item is done.
+ */
 function reasoning(id: string, paragraphs: readonly (readonly string[])[]): Item {
   const item = { id, type: "reasoning" };
   const part = (text: string) => ({ type: "summary_text", text });

@@ -2,8 +2,8 @@ import type { SurfaceName } from "../../../src/catalog/catalog.ts";
 import { named, type Story, unnamed } from "./transcript.ts";
 
 /**
- * Hosts that do what no document says, and yet was seen. Some can be understood all the same; the others are `broken`, and
- * a client that was told half an answer must learn so.
+ * Hosts that do what no document says, and yet was seen. Some can be understood all the same; the others are
+ * `broken`, and a client that was told half an answer must learn so.
  */
 export interface Sickness {
   readonly host: SurfaceName;

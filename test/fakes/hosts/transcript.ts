@@ -1,8 +1,8 @@
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
 
 /**
- * What one kind of host says, in the wire form that its provider documents: as a stream, as a whole answer, and what a
- * person would say that it said. Clients of every language must be told the same story.
+ * What one kind of host says, in the wire form that its provider documents: as a stream, as a whole answer,
+ * and what a person would say that it said. Clients of every language must be told the same story.
  */
 export interface Transcript {
   /** The document that it is written after. */
@@ -19,7 +19,10 @@ export interface Story {
   readonly text?: string;
   readonly refusal?: string;
   readonly calls?: readonly Call[];
-  /** `tools`: it waits for results; `sequence`: a stop sequence of the request; `filter`: it was stopped or refused. */
+  /**
+   * `tools`: it waits for results; `sequence`: a stop sequence of the request; `filter`: it was stopped or
+   * refused.
+   */
   readonly end: "end" | "tools" | "length" | "sequence" | "filter";
   /** The host's own word for it, where its language has several. */
   readonly said?: string;

@@ -10,7 +10,10 @@ import { House } from "./house.ts";
 import { SAID, type Said } from "./said.ts";
 import { ask } from "./sdk-clients.ts";
 
-/** The official SDKs on hosts of all three languages, over the gateway's socket: what the host is sent, what the client sees. */
+/**
+ * The official SDKs on hosts of all three languages, over the gateway's socket: what the host is sent, what
+ * the client sees.
+ */
 let house: House;
 beforeAll(async () => {
   house = await House.open();

@@ -3,8 +3,8 @@ import type OpenAI from "openai";
 import type { SurfaceName } from "../../../src/catalog/catalog.ts";
 
 /**
- * The same thing said in three languages. A client that says it in one must be heard, by a host of another, as if it had
- * been said in the host's own: so one row stands for nine pairings.
+ * The same thing said in three languages. A client that says it in one must be heard, by a host of another,
+ * as if it had been said in the host's own: so one row stands for nine pairings.
  */
 export interface Said {
   readonly "chat.completions"?: Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, "model">;

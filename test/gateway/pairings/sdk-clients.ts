@@ -45,7 +45,8 @@ const ASK: Readonly<
       stream_options: { include_usage: true },
     });
     answer.on("chunk", (chunk) => chunks.push(structuredClone(chunk)));
-    // The package's own sum forgets thoughts, which its types do not have; that it adds up is what is asked of it.
+    // The package's own sum forgets thoughts, which its types do not have; that it adds up is what is asked
+    // of it.
     await answer.finalChatCompletion();
     return toldByChunks(chunks);
   },

@@ -3,7 +3,10 @@ import { ANTHROPIC_MESSAGES } from "../../fakes/hosts/anthropic-messages.ts";
 import { OPENAI_CHAT } from "../../fakes/hosts/openai-chat.ts";
 import { House } from "./house.ts";
 
-/** Clients that check an answer member by member, against what the providers send and not against their published types. */
+/**
+ * Clients that check an answer member by member, against what the providers send and not against their
+ * published types.
+ */
 let house: House;
 beforeAll(async () => {
   house = await House.open();

@@ -10,8 +10,9 @@ import type { Loose } from "../../surfaces/event-order.ts";
 import { House } from "./house.ts";
 
 /**
- * Thoughts come with a signature, or encrypted, by which their host recognises them. A client of any language sends back
- * what it was given; the host that had the thoughts gets them exactly, and no other host gets any of it.
+ * Thoughts come with a signature, or encrypted, by which their host recognises them. A client of any language
+ * sends back what it was given; the host that had the thoughts gets them exactly, and no other host gets any
+ * of it.
  */
 let house: House;
 beforeAll(async () => {
@@ -84,7 +85,10 @@ const CONVERSATIONS: Readonly<Record<SurfaceName, Conversation>> = {
   },
 };
 
-/** Knows nothing of encrypted thoughts, as OpenAI's Agents SDK by default: it believes that items are kept by their ids. */
+/**
+ * Knows nothing of encrypted thoughts, as OpenAI's Agents SDK by default: it believes that items are kept by
+ * their ids.
+ */
 const believing = (stored: boolean) =>
   stored ? {} : { include: ["reasoning.encrypted_content" as const], store: false };
 
