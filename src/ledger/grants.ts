@@ -36,16 +36,16 @@ export class Grants {
     if (room(counter, limit) >= amount) return "room";
     if (counter.used() + amount > limit) return "short";
     const desk = this.desk(counter, limit);
-    const untilMs = this.clock.elapsedMs() + ANSWER_MS;
+    const untilMs = this.clock.elapsedMs() + RECALL_MS;
     desk.asked += amount;
     try {
-      for (let round = 0; round < MAX_ROUNDS; round++) {
+      for (let round = 1; round <= MAX_ROUNDS; round++) {
         this.need(desk, amount);
-        if (!(await this.answered(desk, untilMs))) return "unanswered";
+        if (!(await this.answered(desk, this.clock.elapsedMs() + ANSWER_MS))) return "unanswered";
         if (room(counter, limit) >= amount) return "room";
         // Whatever was free went to others, or to other requests of ours.
         if (desk.free <= 0 && !desk.recalled) return "short";
-        if (desk.recalled) await pause(this.clock, SPARE_MS);
+        if (desk.recalled) await pause(this.clock, Math.min(round * SPARE_MS, MAX_SPARE_MS));
         if (room(counter, limit) >= amount) return "room";
         if (this.clock.elapsedMs() >= untilMs) break;
       }
@@ -322,11 +322,14 @@ class Desk {
  */
 const AHEAD_REQUESTS = 8;
 const LOW_REQUESTS = 4;
-/** The longest that a request waits for credit that others may be holding. */
+/** An Authority that is silent for longer is out of reach. */
 const ANSWER_MS = 1_000;
+/** How long a request waits for others to give back what they were asked for: on a busy machine they may be slow. */
+const RECALL_MS = 3_000;
 const MAX_ROUNDS = 40;
-/** Gives others time to give back. */
+/** What they are given each time before the Authority is asked again, first and at most. */
 const SPARE_MS = 25;
+const MAX_SPARE_MS = 100;
 const RESTATE_MS = 1_000;
 /** For this long after somebody ran short, only what is needed is asked for. */
 const SCARCE_MS = 5_000;

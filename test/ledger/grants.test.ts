@@ -40,7 +40,7 @@ test("who is told that others were asked to give back, and then hears no more, d
     if (told <= 3) setImmediate(() => to.receive(nothing(statement)));
   });
   const answer = grants.ask(counter, AMOUNT, LIMIT);
-  await pass(1_100);
+  await pass(1_300);
   expect(await answer).toBe("unanswered");
   expect(told).toBeGreaterThan(3);
 });
@@ -72,6 +72,14 @@ test("what others have left over is given back at once", async () => {
   world.use("other", 700);
   expect(await world.ask("one", 300)).toBe("room");
   expect(world.clock.elapsedMs()).toBeLessThan(100);
+});
+
+test("what others have left over is waited for while they are slow to give it back", async () => {
+  const world = new World(["one", "other"]);
+  expect(await world.ask("other", 1_000)).toBe("room");
+  world.silence("other");
+  world.clock.after(2_000, () => world.hear("other"));
+  expect(await world.ask("one", 100)).toBe("room");
 });
 
 test("what another one has left over that does not answer may be there still: the request can be repeated", async () => {
@@ -122,6 +130,10 @@ class World {
 
   silence(name: string): void {
     this.silent.add(name);
+  }
+
+  hear(name: string): void {
+    this.silent.delete(name);
   }
 }
 
