@@ -1,5 +1,5 @@
 import { bookkeepingDown } from "../errors/bookkeeping.ts";
-import { NOT_SOON, type Refusal, refuse } from "../errors/refusal.ts";
+import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
 import type { RateShortfall, Shortfall } from "../ledger/shortfall.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -41,7 +41,9 @@ export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: 
         {
           // A window without an end has no such moment: then open requests that end make room, or a higher
           // cap.
-          retryAfterS: short.resetsAt === null ? NOT_SOON.retryAfterS : secondsUntil(short.resetsAt, now),
+          ...(short.resetsAt === null
+            ? { retryAfterS: NOT_SOON.retryAfterS }
+            : untilEnd(short.resetsAt, now)),
           // Once the window has to end first, a client that repeats by itself only wastes its time.
           ...(short.spent + short.amount > short.cap ? { shouldRetry: false as const } : {}),
         },
@@ -105,5 +107,11 @@ const uncounted = ({ prompt }: Ask): string =>
 /** What the request's language calls its output ceiling. */
 const ceilingField = ({ surface }: GenerationRequest): string =>
   surface === "responses" ? "max_output_tokens" : "max_tokens";
+
+/**
+ * Open requests may make room long before a window ends, but Anthropic's client would sleep until its end, for
+ * days at worst.
+ */
+const untilEnd = (at: EpochMs, now: EpochMs): RefusalDetails => retryAfter(secondsUntil(at, now));
 
 const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));

@@ -103,6 +103,18 @@ describe("a thousand concurrent requests, ten of which are covered", () => {
   });
 });
 
+test("clients that wait by themselves are not sent to sleep for a day by a cap that open requests hold", async () => {
+  const { key } = await gateway.key(100, { daily_limit_usd: COST });
+  gates = { held: gate(), arrivals: 0 };
+  const holding = gateway.chat(key, { max_tokens: 100 });
+  while (gates.arrivals === 0) await Bun.sleep(5);
+  const { status, headers } = await gateway.chat(key, { max_tokens: 100 });
+  const seconds = Number(headers.get("retry-after"));
+  expect([status, seconds > 60 ? headers.get("x-should-retry") : "false"]).toEqual([429, "false"]);
+  gates.held.open();
+  expect((await holding).status).toBe(200);
+});
+
 describe("rotation and revocation", () => {
   const spend = (made: Pick<Made, "key">, more = {}) =>
     gateway.chat(made.key, { max_tokens: 100, messages: [{ role: "user", content: "at once" }], ...more });
