@@ -24,6 +24,7 @@ import { AddressThrottle, throttlesOf } from "./http/address.ts";
 import { httpApp } from "./http/app.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { InForce } from "./in-force.ts";
+import { inTurn } from "./in-turn.ts";
 import type { Balance, Key } from "./keys/key.ts";
 import { ledgerDesk } from "./ledger-desk.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
@@ -153,7 +154,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const { inForce, folder, clock, env } = parts;
   const rooms = await openRooms(parts);
   const generate = generator(houseOf(rooms, parts));
-  const reload = () => reloaded(rooms, parts);
+  const reload = inTurn(() => reloaded(rooms, parts));
   let draining = false;
   const app = httpApp(depsOf(rooms, parts, { generate, reload, isDraining: () => draining }));
   const hostname = env.HOST || "127.0.0.1";

@@ -30,6 +30,7 @@ const FLOORS = [
     "bookkeeping-postgres.ts",
     "open-tier.ts",
     "in-force.ts",
+    "in-turn.ts",
     "ledger-desk.ts",
     "listening.ts",
     "log.ts",
