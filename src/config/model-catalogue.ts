@@ -13,11 +13,10 @@ import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 import { PRESETS, type Preset } from "./presets.ts";
 
 /**
- * What two npm packages know of a host's models (docs/decisions/0002-model-catalogue.md): prices and context
- * lengths are
- * @pydantic/genai-prices', output ceilings and the list of text models are llm-zoo's. A model is only listed when its
- * price and its context length are known: what cannot be priced cannot be sold, and what cannot be bounded
- * cannot be held.
+ * What two npm packages know of a host's models (docs/decisions/0002-model-catalogue.md): genai-prices knows
+ * prices and context lengths, llm-zoo output ceilings and which text models there are. A model is only listed
+ * when its price and its context length are known: what cannot be priced cannot be sold, and what cannot be
+ * bounded cannot be held.
  */
 export interface KnownModel {
   /** `<author>/<name>`, the same whichever hosts are there. */

@@ -76,3 +76,6 @@ export interface Line {
   send(message: FromWorker): void;
   listen(take: (message: ToWorker) => void): void;
 }
+
+/** How long the supervisor waits: a worker that is alive answers between two turns of its loop. */
+export const ANSWER_MS = 500;

@@ -4,7 +4,7 @@ import { routesTogether } from "../routing/route-report.ts";
 import { lasting, type Metric, togetherOf } from "../telemetry/metric.ts";
 import { labels, looked } from "../telemetry/series.ts";
 import type { Clock } from "../units/clock.ts";
-import type { WorkerState } from "./messages.ts";
+import { ANSWER_MS, type WorkerState } from "./messages.ts";
 
 /**
  * Combines what all workers say about themselves into one answer, whichever of them was asked. Each is asked
@@ -89,7 +89,7 @@ export class RollCall {
     if (this.missing.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.complete = resolve;
-    const timer = this.clock.after(DEADLINE_MS, resolve);
+    const timer = this.clock.after(ANSWER_MS, resolve);
     await promise;
     timer.cancel();
   }
@@ -129,8 +129,6 @@ export interface Member {
   readonly tell: ((round: number) => void) | null;
 }
 
-/** A worker that is alive answers between two turns of its loop. */
-const DEADLINE_MS = 500;
 /** Of one metric: the labels of models that were configured once and of hosts that are gone add up. */
 const MAX_PAST_SAMPLES = 100_000;
 

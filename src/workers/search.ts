@@ -1,6 +1,7 @@
 import type { StoredReceipt } from "../store/ledger-store.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
+import { ANSWER_MS } from "./messages.ts";
 
 /** A receipt that is in the memory of one worker, for whichever of the others was asked for it. */
 export class Search {
@@ -15,7 +16,7 @@ export class Search {
     const search = ++this.searches;
     const { promise, resolve } = Promise.withResolvers<StoredReceipt | null>();
     this.open.set(search, { missing: workers.length, resolve });
-    const timer = this.clock.after(DEADLINE_MS, () => resolve(null));
+    const timer = this.clock.after(ANSWER_MS, () => resolve(null));
     for (const worker of workers) worker.look(search, id);
     try {
       return await promise;
@@ -42,6 +43,3 @@ interface Open {
   missing: number;
   resolve(receipt: StoredReceipt | null): void;
 }
-
-/** A worker that is alive answers between two turns of its loop. */
-const DEADLINE_MS = 500;
