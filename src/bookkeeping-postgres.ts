@@ -102,6 +102,14 @@ export async function openPostgresBooks(
       return { spent: await store.spent(id), held: ledger.heldOn(id) };
     },
     credit: (credit) => store.credit(credit),
+    async debit(debit) {
+      const { balanceId, idempotencyKey, amount } = debit;
+      const done = amount === "all" ? await store.entry(idempotencyKey) : await store.debit(debit);
+      if (done !== null && !("available" in done)) return done;
+      // What nodes were granted and do not use comes back before more is taken, or all.
+      await node.acknowledged(await registry.recall(balanceId, [balanceCounter(balanceId)]));
+      return store.debit(debit);
+    },
     credits: (balance, limit) => store.credits(balance, limit),
     async receipt(id) {
       await books.catchUp();

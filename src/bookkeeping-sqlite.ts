@@ -1,5 +1,6 @@
 import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
 import { Keyring } from "./keys/keyring.ts";
+import { Debits } from "./ledger/debits.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SqliteAccountStore } from "./store/account-store.ts";
 import { Books, onTheLoop } from "./store/books.ts";
@@ -23,6 +24,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const books = await Books.open(opening, store.reached());
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
+  const debits = new Debits(ledger, books.journal, store);
   const keys = new SqliteKeyStore(db, clock);
   const usage = new UsageReader(folder.databasePath);
   /**
@@ -49,6 +51,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       ledger.credited(credit.balanceId, credit.amount);
       return credit;
     },
+    debit: (debit) => debits.take(debit),
     credits: async (balance, limit) => store.credits(balance, limit),
     async receipt(id) {
       await booked();

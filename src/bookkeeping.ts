@@ -5,12 +5,13 @@ import type { NodeDesk, ReceiptReader } from "./http/deps.ts";
 import type { KeyStore } from "./keys/key-store.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { CounterId } from "./ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "./ledger/credit.ts";
 import type { BalanceView, Ledger } from "./ledger/ledger.ts";
 import type { Log } from "./log.ts";
 import type { BooksOptions } from "./store/books.ts";
 import type { DataFolder } from "./store/data-folder.ts";
 import { folderDisk, probeSync } from "./store/disk.ts";
-import type { Credit, StoreAudit } from "./store/ledger-store.ts";
+import type { StoreAudit } from "./store/ledger-store.ts";
 import type { UsageScope } from "./store/usage.ts";
 import type { UsageSums } from "./store/usage-sums.ts";
 import type { Figure } from "./telemetry/metrics.ts";
@@ -36,6 +37,11 @@ export interface Bookkeeping extends ReceiptReader {
    * `LedgerStore.credit`.
    */
   credit(credit: Credit): Promise<Credit | null>;
+  /**
+   * Durable, once for each idempotency key; resolves with what was done under it, now or before, or with what
+   * is available where that is less.
+   */
+  debit(debit: Debit): Promise<Credit | TooMuch>;
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   usage(of: UsageScope): Promise<UsageSums | null>;
   /**

@@ -25,6 +25,7 @@ export function ledgerDesk(
       return (await Promise.all(uses)).reduce((a, b) => (b.limit - b.used < a.limit - a.used ? b : a));
     },
     credit: books.credit,
+    debit: books.debit,
     credits: books.credits,
     audit: () => auditOf(books),
   };

@@ -31,6 +31,16 @@ export const CreditFields = Type.Object(
   { additionalProperties: false },
 );
 
+export const DebitFields = Type.Object(
+  {
+    ...CreditFields.properties,
+    amount_usd: Type.Union([usd, Type.Literal("all")], {
+      description: `${usd.description}, or "all" for all that is available`,
+    }),
+  },
+  { additionalProperties: false },
+);
+
 const why = {
   by: Type.Optional(text(100, "who decided this, a text")),
   note: Type.Optional(text(500, "a text")),
@@ -146,6 +156,22 @@ export const ADMIN = {
         idempotency_key: Type.String(),
         note: orNone(Type.String()),
         credited_at: time,
+      }),
+    },
+  },
+  debit: {
+    ...admin,
+    summary: "Takes credit back from a balance, once for each idempotency key",
+    details:
+      'Name the balance, or a key of it. Only what is available can be taken: what is spent, or held by open requests, cannot. If that is less than `amount_usd`, nothing is taken, and the error names it; "all" takes just that much. Repeating a request returns the first one\'s response and takes nothing. With several nodes, what they were granted and do not use is called back first, which takes up to 10 s if one of them does not answer.',
+    body: DebitFields,
+    answers: {
+      200: answerOf({
+        balance_id: Type.String(),
+        amount_usd: amountUsd,
+        idempotency_key: Type.String(),
+        note: orNone(Type.String()),
+        debited_at: time,
       }),
     },
   },

@@ -1,13 +1,15 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { SuspensionReason } from "../errors/suspension.ts";
+import type { Credit } from "../ledger/credit.ts";
 import { isoTime } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
-import { MAX_NANO_USD, usdFromNano } from "../units/usd.ts";
+import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
 import { isLoopback, plain } from "./address.ts";
 import {
   ADMIN,
   CreditFields,
   DEFAULT_ROWS,
+  DebitFields,
   MAX_ROWS,
   SuspendFields,
   UnsuspendFields,
@@ -23,6 +25,7 @@ import { ok, type Reply } from "./reply.ts";
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
 export const adminEndpoints = (): Endpoint[] => [
   { method: "POST", path: "/admin/credits", about: ADMIN.credit, handle: guarded(credit) },
+  { method: "POST", path: "/admin/debits", about: ADMIN.debit, handle: guarded(debit) },
   { method: "POST", path: "/admin/accounts/:id/suspend", about: ADMIN.suspend, handle: guarded(suspend) },
   {
     method: "POST",
@@ -61,10 +64,7 @@ async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Re
     );
   }
   if (done.balanceId !== balanceId || done.amount !== amount) {
-    return invalidField(
-      "idempotency_key",
-      `\`idempotency_key\` was already used, for a credit of ${usdFromNano(done.amount)} USD to ${done.balanceId}. Nothing was credited now.`,
-    );
+    return usedKey(done, "credited");
   }
   return ok({
     balance_id: done.balanceId,
@@ -74,6 +74,44 @@ async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Re
     credited_at: isoTime(done.at),
   });
 }
+
+/** For what was credited by mistake, and for refunds. */
+async function debit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(DebitFields, body);
+  if (refused(fields)) return fields;
+  const amount = fields.amount_usd === "all" ? "all" : readUsd("amount_usd", fields.amount_usd);
+  if (refused(amount)) return amount;
+  if (amount === 0) return invalidField("amount_usd", '`amount_usd` must be more than 0, or "all".');
+  const balanceId = await creditedBalance(fields.balance_id, fields.key_id, deps);
+  if (refused(balanceId)) return balanceId;
+  const { idempotency_key: idempotencyKey, note = null } = fields;
+  const at = deps.desk.clock.now();
+  const done = await deps.ledger.debit({ balanceId, amount, idempotencyKey, note, at });
+  if ("available" in done) return tooMuch(amount, balanceId, done.available);
+  const isSame = amount === "all" ? done.tookAll : !done.tookAll && done.amount === -amount;
+  if (done.balanceId !== balanceId || !isSame) return usedKey(done, "taken back");
+  return ok({
+    balance_id: done.balanceId,
+    amount_usd: usdFromNano(-done.amount as NanoUsd),
+    idempotency_key: done.idempotencyKey,
+    note: done.note,
+    debited_at: isoTime(done.at),
+  });
+}
+
+const tooMuch = (amount: NanoUsd | "all", balance: BalanceId, available: NanoUsd): Refusal =>
+  invalidField(
+    "amount_usd",
+    `${amount === "all" ? "" : `${decimalUsd(amount)} USD cannot be taken back: `}${decimalUsd(available)} USD of ${balance} is available now, and the rest of its credit is spent or held. Nothing was taken back.`,
+  );
+
+const usedKey = ({ amount, balanceId }: Credit, now: "credited" | "taken back"): Refusal =>
+  invalidField(
+    "idempotency_key",
+    `\`idempotency_key\` was already used, ${amount > 0 ? `for a credit of ${decimalUsd(amount)} USD to ${balanceId}` : `to take ${decimalUsd(-amount as NanoUsd)} USD back from ${balanceId}`}. Nothing was ${now} now.`,
+  );
 
 async function creditedBalance(
   balance: string | undefined,

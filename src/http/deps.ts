@@ -5,13 +5,14 @@ import type { Refusal } from "../errors/refusal.ts";
 import type { Answer, Call } from "../generation/answer.ts";
 import type { KeyDesk } from "../keys/desk.ts";
 import type { Balance, Budget, Key } from "../keys/key.ts";
+import type { Credit, Debit, TooMuch } from "../ledger/credit.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostLoad } from "../limits/host-slots.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { RouteReport } from "../routing/route-report.ts";
 import type { Roads } from "../routing/stop.ts";
-import type { Credit, ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
+import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
 import type { UsageScope } from "../store/usage.ts";
 import type { UsageSums } from "../store/usage-sums.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -106,7 +107,12 @@ export interface LedgerDesk {
    * or before; null when the balance would have been credited with more in all than is counted exactly.
    */
   credit(credit: Credit): Promise<Credit | null>;
-  /** Newest first. */
+  /**
+   * Takes credit back, durably, once for each idempotency key. Returns what was done under the key, now or
+   * before; or what is available, where that is less, and then nothing was taken.
+   */
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  /** Newest first; what was taken back has an amount below zero. */
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   audit(): Promise<LedgerAudit>;
 }

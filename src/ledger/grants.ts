@@ -78,7 +78,11 @@ export class Grants {
     const desks = [...this.desks.values()].filter(({ counter }) =>
       prefixes.some((prefix) => counter.id.startsWith(prefix)),
     );
-    for (const desk of desks) this.returnSlack(desk);
+    for (const desk of desks) {
+      // Asked for ahead of need at once, it would be gone before those who wait for it can take it.
+      this.markScarce(desk);
+      this.returnSlack(desk);
+    }
     const untilMs = this.clock.elapsedMs() + ANSWER_MS;
     for (const desk of desks) {
       while (desk.lastStated > desk.lastHeard) if (!(await this.answered(desk, untilMs))) return false;

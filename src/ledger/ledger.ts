@@ -16,6 +16,7 @@ import {
   type RateKind,
   rateCounter,
 } from "./counter.ts";
+import { type Debit, type TooMuch, taken } from "./credit.ts";
 import type { Answer, Grants, Shared } from "./grants.ts";
 import { type BalanceBook, Counters, Lane, NO_COUNTERS, Purse, RateShare } from "./lane.ts";
 import type { LedgerRecord } from "./record.ts";
@@ -221,6 +222,24 @@ export class Ledger {
   credited(balance: BalanceId, amount: NanoUsd): void {
     const book = this.balances.get(balance);
     if (book !== undefined) book.credited = (book.credited + amount) as NanoUsd;
+  }
+
+  /** Holds credit that is to be taken back, until `endDebit`; or holds nothing, and says what there is. */
+  async holdDebit(balance: BalanceId, wanted: Debit["amount"]): Promise<NanoUsd | TooMuch> {
+    const { counter, credited } = await this.loadBalance(balance);
+    const available = counter.room(credited);
+    const amount = taken(wanted, available);
+    if (amount === null) return { available };
+    counter.hold(amount);
+    return amount;
+  }
+
+  /** The debit is on the books or was given up; `credited` is what the store says now. */
+  endDebit(balance: BalanceId, held: NanoUsd, credited: NanoUsd): void {
+    const book = this.balances.get(balance);
+    assert(book !== undefined, `${balance} was forgotten while a debit was held on it`);
+    book.credited = credited;
+    book.counter.settle(held, ZERO_USD);
   }
 
   /** A balance as its owner sees it. */

@@ -1,7 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { balanceCounter, type CounterId, isBalanceCounter } from "../ledger/counter.ts";
+import type { Credit } from "../ledger/credit.ts";
+import type { DebitStore } from "../ledger/debits.ts";
 import type { Sums } from "../ledger/ledger.ts";
 import type { TerminalRecord } from "../ledger/record.ts";
+import { assert } from "../units/assert.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
@@ -12,7 +15,7 @@ import { places, type Unapplied } from "./journal.ts";
  * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends
  * of requests arrive from the journal in batches; credits are written directly, and durably.
  */
-export class LedgerStore implements Sums {
+export class LedgerStore implements Sums, DebitStore {
   private readonly statements;
 
   constructor(private readonly db: Database) {
@@ -70,15 +73,45 @@ export class LedgerStore implements Sums {
   credit(credit: Credit): { repeated: Credit | null } | null {
     return this.db
       .transaction((): { repeated: Credit | null } | null => {
-        const known = this.statements.creditByKey.get(credit.idempotencyKey);
-        if (known !== null) return { repeated: { ...known, idempotencyKey: credit.idempotencyKey } };
-        const { at, idempotencyKey, balanceId, amount, note } = credit;
-        if (this.credited(balanceId) + amount > MAX_NANO_USD) return null;
-        this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note);
-        this.statements.credit.run(balanceCounter(balanceId), amount);
+        const known = this.entry(credit.idempotencyKey);
+        if (known !== null) return { repeated: known };
+        if (this.credited(credit.balanceId) + credit.amount > MAX_NANO_USD) return null;
+        this.enter(credit);
         return { repeated: null };
       })
       .immediate();
+  }
+
+  /**
+   * Takes credit back, once for each idempotency key. Durable on return, with what was done under that key,
+   * now or before. That there is as much, the ledger has made sure (ledger/debits): the charges of ends that
+   * are still in the journal are not known here.
+   */
+  debit(entry: Credit): Credit {
+    return this.db
+      .transaction((): Credit => {
+        const known = this.entry(entry.idempotencyKey);
+        if (known !== null) return known;
+        const { credited, spent } = this.statements.total.get(balanceCounter(entry.balanceId))!;
+        assert(
+          credited + entry.amount >= spent,
+          `${-entry.amount} taken of ${entry.balanceId}, now overspent`,
+        );
+        this.enter(entry);
+        return entry;
+      })
+      .immediate();
+  }
+
+  /** What was credited, or taken back, under this idempotency key. */
+  entry(idempotencyKey: string): Credit | null {
+    const row = this.statements.creditByKey.get(idempotencyKey);
+    return row === null ? null : { ...row, idempotencyKey, tookAll: row.tookAll === 1 };
+  }
+
+  private enter({ at, idempotencyKey, balanceId, amount, note, tookAll = false }: Credit): void {
+    this.statements.addCredit.run(at, idempotencyKey, balanceId, amount, note, Number(tookAll));
+    this.statements.credit.run(balanceCounter(balanceId), amount);
   }
 
   receipt(id: ReceiptId): StoredReceipt | null {
@@ -200,14 +233,6 @@ export class LedgerStore implements Sums {
   }
 }
 
-export interface Credit {
-  readonly balanceId: BalanceId;
-  readonly amount: NanoUsd;
-  readonly idempotencyKey: string;
-  readonly note: string | null;
-  readonly at: EpochMs;
-}
-
 export interface StoredReceipt {
   readonly id: ReceiptId;
   readonly at: EpochMs;
@@ -318,15 +343,16 @@ function prepare(db: Database) {
       `INSERT INTO totals (account, spent) VALUES (?, ?)
        ON CONFLICT (account) DO UPDATE SET spent = spent + excluded.spent`,
     ),
-    addCredit: db.query<never, [number, string, string, number, string | null]>(
-      "INSERT INTO credits (at, idempotency_key, balance_id, amount, note) VALUES (?, ?, ?, ?, ?)",
+    addCredit: db.query<never, [number, string, string, number, string | null, number]>(
+      "INSERT INTO credits (at, idempotency_key, balance_id, amount, note, took_all) VALUES (?, ?, ?, ?, ?, ?)",
     ),
     credit: db.query<never, [string, number]>(
       `INSERT INTO totals (account, credited) VALUES (?, ?)
        ON CONFLICT (account) DO UPDATE SET credited = credited + excluded.credited`,
     ),
-    creditByKey: db.query<Omit<Credit, "idempotencyKey">, [string]>(
-      "SELECT balance_id AS balanceId, amount, note, at FROM credits WHERE idempotency_key = ?",
+    creditByKey: db.query<Omit<Credit, "idempotencyKey" | "tookAll"> & { tookAll: number }, [string]>(
+      `SELECT balance_id AS balanceId, amount, note, at, took_all AS tookAll FROM credits
+       WHERE idempotency_key = ?`,
     ),
     total: db.query<TotalRow, [string]>("SELECT account, credited, spent FROM totals WHERE account = ?"),
     totals: db.query<TotalRow, []>("SELECT account, credited, spent FROM totals"),

@@ -183,4 +183,21 @@ export const MIGRATIONS: readonly string[] = [
     UNION ALL SELECT at, 'write_off', receipt, 'write_offs', 'revenue', written_off FROM lines WHERE written_off > 0
     UNION ALL SELECT at, 'loss', receipt, 'losses', 'revenue', lost FROM lines WHERE lost > 0;
   `,
+  // 6: credit that is taken back
+  `
+  -- Below zero, an amount was taken back. took_all: all there was, so a repeat must ask for that again.
+  ALTER TABLE credits ADD COLUMN took_all INTEGER NOT NULL DEFAULT 0;
+
+  DROP VIEW entries;
+  CREATE VIEW entries (at, kind, reference, debit, credit, amount) AS
+    WITH lines AS (
+      SELECT at, receipt, balance_id, charged, written_off, lost FROM ends
+      UNION ALL SELECT month, receipts || ' receipts', balance_id, charged, written_off, lost FROM folded
+    )
+    SELECT at, 'credit', idempotency_key, 'funding', 'balance:' || balance_id, amount FROM credits WHERE amount > 0
+    UNION ALL SELECT at, 'debit', idempotency_key, 'balance:' || balance_id, 'funding', -amount FROM credits WHERE amount < 0
+    UNION ALL SELECT at, 'charge', receipt, 'balance:' || balance_id, 'revenue', charged FROM lines WHERE charged > 0
+    UNION ALL SELECT at, 'write_off', receipt, 'write_offs', 'revenue', written_off FROM lines WHERE written_off > 0
+    UNION ALL SELECT at, 'loss', receipt, 'losses', 'revenue', lost FROM lines WHERE lost > 0;
+  `,
 ];

@@ -1,5 +1,6 @@
 import type { TransactionSQL } from "bun";
 import { balanceCounter, type CounterId } from "../ledger/counter.ts";
+import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../ledger/credit.ts";
 import { EpochOver } from "../ledger/membership.ts";
 import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -7,7 +8,7 @@ import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { type Fold, foldEnds, type SummedEnd } from "./fold.ts";
 import { places, type Unapplied } from "./journal.ts";
-import type { Credit, Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./ledger-store.ts";
+import type { Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "./ledger-store.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
@@ -74,12 +75,7 @@ export class PostgresLedgerStore {
       const inserted = await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
         VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
         ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;
-      if (inserted.length === 0) {
-        const [row] = await sql<
-          CreditRow[]
-        >`SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} ${andReplicated(sql)}`;
-        return creditOf(row!);
-      }
+      if (inserted.length === 0) return entryOf(sql, idempotencyKey);
       const added =
         await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
         ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
@@ -88,6 +84,36 @@ export class PostgresLedgerStore {
       await sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
       return null;
     });
+  }
+
+  /**
+   * Takes credit back, once for each idempotency key, as far as it is neither spent nor granted to a node.
+   * Durable when it resolves, with what was done under that key, now or before; or with what could be taken,
+   * and then nothing was.
+   */
+  async debit(debit: Debit): Promise<Credit | TooMuch> {
+    const { balanceId, idempotencyKey, at, note } = debit;
+    return this.postgres.transaction(async (sql) => {
+      const [row] = await sql<Record<"credited" | "spent" | "reserved", string>[]>`
+        SELECT credited, spent, reserved FROM counters WHERE id = ${balanceCounter(balanceId)} FOR UPDATE`;
+      const known = await entryOf(sql, idempotencyKey);
+      if (known !== null) return known;
+      const { credited, spent, reserved } = row ?? { credited: 0, spent: 0, reserved: 0 };
+      const available = (Number(credited) - Number(spent) - Number(reserved)) as NanoUsd;
+      const amount = taken(debit.amount, available);
+      if (amount === null) return { available };
+      const entry = debitEntry(debit, amount);
+      await sql`UPDATE counters SET credited = credited - ${amount} WHERE id = ${balanceCounter(balanceId)}`;
+      // Where the key is being used for another balance right now, this is tried again and finds it.
+      await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all)
+        VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${entry.amount}, ${note}, ${entry.tookAll})`;
+      return entry;
+    });
+  }
+
+  /** What was credited, or taken back, under this idempotency key. */
+  async entry(idempotencyKey: string): Promise<Credit | null> {
+    return this.postgres.transaction((sql) => entryOf(sql, idempotencyKey));
   }
 
   /** Newest first. */
@@ -221,6 +247,7 @@ interface CreditRow {
   readonly balance_id: BalanceId;
   readonly amount: string;
   readonly note: string | null;
+  readonly took_all: boolean;
 }
 
 interface ReceiptRow {
@@ -231,13 +258,20 @@ interface ReceiptRow {
   readonly body: string;
 }
 
-const creditOf = ({ idempotency_key, at, balance_id, amount, note }: CreditRow): Credit => ({
+const creditOf = ({ idempotency_key, at, balance_id, amount, note, took_all }: CreditRow): Credit => ({
   balanceId: balance_id,
   amount: Number(amount) as NanoUsd,
   idempotencyKey: idempotency_key,
   note,
   at: Number(at) as EpochMs,
+  tookAll: took_all,
 });
+
+async function entryOf(sql: TransactionSQL, idempotencyKey: string): Promise<Credit | null> {
+  const [row] = await sql<CreditRow[]>`
+    SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} ${andReplicated(sql)}`;
+  return row === undefined ? null : creditOf(row);
+}
 
 const receiptOf = ({ receipt, at, balance_id, key_id, body }: ReceiptRow): StoredReceipt => ({
   id: receipt,

@@ -221,4 +221,8 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   `
   CREATE INDEX keys_by_lineage ON keys (lineage);
   `,
+  // 8: credit that is taken back
+  `
+  ALTER TABLE credits ADD COLUMN took_all BOOLEAN NOT NULL DEFAULT FALSE;
+  `,
 ];

@@ -1,4 +1,5 @@
 import type { TransactionSQL } from "bun";
+import type { CounterId } from "../ledger/counter.ts";
 import { type Change, EpochOver, LEASE_MS, type Registry } from "../ledger/membership.ts";
 import type { TerminalRecord } from "../ledger/record.ts";
 import type { OrphanHold } from "../ledger/recovery.ts";
@@ -74,6 +75,16 @@ export class PostgresRegistry implements Registry {
         WHERE open AND seen < ${version} AND lease_until > clock_timestamp() LIMIT 1`,
     );
     return late.length > 0;
+  }
+
+  /**
+   * Has every node give back what it does not use of these counters. Returns the change that they
+   * acknowledge by it.
+   */
+  async recall(balance: BalanceId, counters: readonly CounterId[]): Promise<number> {
+    return this.postgres.transaction((sql) =>
+      noteChanges(this.postgres, sql, [{ balance, key: null, counters }]),
+    );
   }
 
   /** Newest lease first. */

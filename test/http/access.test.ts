@@ -82,6 +82,12 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
     { balance_id: "{balance}", amount_usd: 1, idempotency_key: "{balance}" },
     admin(),
   ],
+  [
+    "POST",
+    "/admin/debits",
+    { balance_id: "{balance}", amount_usd: "all", idempotency_key: "{balance} back" },
+    admin(),
+  ],
   ["POST", "/admin/accounts/{account}/suspend", { reason: "sanctions" }, admin()],
   ["POST", "/admin/accounts/{account}/unsuspend", undefined, admin()],
   ["GET", "/admin/accounts?email=any@example.com", undefined, admin()],
@@ -145,6 +151,10 @@ async function makeWorld(operation: string) {
   await send("POST", "/v1/auth/email", { body: { email: stranger } });
   const team = { name: "team", cap_usd: 1, window: "month" };
   await send("POST", "/v1/budgets", { bearer: mine.recovery_secret, body: team });
+  if (operation === "POST /admin/debits") {
+    const credit = { balance_id: mine.balance_id, amount_usd: 1, idempotency_key: mine.balance_id };
+    await send("POST", "/admin/credits", { bearer: ADMIN_TOKEN, body: credit });
+  }
   house.receipts.push(storedReceipt(`rcpt_${worlds}`, mine));
   const bearers: Record<Who, string | null> = {
     none: null,

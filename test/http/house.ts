@@ -10,12 +10,13 @@ import { httpApp, listen } from "../../src/http/app.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
+import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { ByteBudget } from "../../src/limits/byte-budget.ts";
 import type { HostReport } from "../../src/routing/health.ts";
 import type { RouteReport } from "../../src/routing/route-report.ts";
 import { SqliteAccountStore } from "../../src/store/account-store.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
-import type { Credit, StoredReceipt } from "../../src/store/ledger-store.ts";
+import type { StoredReceipt } from "../../src/store/ledger-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
@@ -163,6 +164,19 @@ export class TestHouse {
           const before = this.credits.get(credit.idempotencyKey);
           if (before === undefined) this.credits.set(credit.idempotencyKey, credit);
           return before ?? credit;
+        },
+        debit: async (debit) => {
+          const before = this.credits.get(debit.idempotencyKey);
+          if (before !== undefined) return before;
+          let available = 0;
+          for (const { balanceId, amount } of this.credits.values()) {
+            if (balanceId === debit.balanceId) available += amount;
+          }
+          const amount = taken(debit.amount, available);
+          if (amount === null) return { available: available as NanoUsd };
+          const entry = debitEntry(debit, amount);
+          this.credits.set(debit.idempotencyKey, entry);
+          return entry;
         },
         credits: async (balance, limit) =>
           [...this.credits.values()].filter(({ balanceId }) => balanceId === balance).slice(0, limit),

@@ -1,0 +1,37 @@
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+
+/** An entry of a balance's credit, on the books for good: more than zero was given, less was taken back. */
+export interface Credit {
+  readonly balanceId: BalanceId;
+  readonly amount: NanoUsd;
+  readonly idempotencyKey: string;
+  readonly note: string | null;
+  readonly at: EpochMs;
+  /** It took back all there was, whatever that came to. */
+  readonly tookAll?: boolean;
+}
+
+/** Credit that is to be taken back: an amount of more than zero, or whatever is available. */
+export interface Debit extends Omit<Credit, "amount" | "tookAll"> {
+  readonly amount: NanoUsd | "all";
+}
+
+/** Why nothing was taken back: no more than this is neither spent nor held. */
+export interface TooMuch {
+  readonly available: NanoUsd;
+}
+
+/** What a debit takes of what is available: all that it wants, or null for nothing. */
+export function taken(wanted: Debit["amount"], available: number): NanoUsd | null {
+  const amount = wanted === "all" ? available : wanted;
+  return amount > 0 && amount <= available ? (amount as NanoUsd) : null;
+}
+
+/** The entry that a debit becomes. */
+export const debitEntry = (debit: Debit, amount: NanoUsd): Credit => ({
+  ...debit,
+  amount: -amount as NanoUsd,
+  tookAll: debit.amount === "all",
+});

@@ -1,0 +1,60 @@
+import { StoreUnreachable } from "../errors/bookkeeping.ts";
+import type { BalanceId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import { type Credit, type Debit, debitEntry, type TooMuch } from "./credit.ts";
+import type { Ledger } from "./ledger.ts";
+
+/**
+ * Takes credit back where one ledger has all of it. What is to be taken is held first, in the turn in which
+ * it is found available, so no request can spend it while the books are written.
+ */
+export class Debits {
+  /** By idempotency key; bounded by the operator's requests in flight. */
+  private readonly underWay = new Map<string, Promise<unknown>>();
+
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly journal: { flushed(): Promise<boolean> },
+    private readonly store: DebitStore,
+  ) {}
+
+  /**
+   * Durable when it resolves, with what was done under the idempotency key, now or before. A repeat that
+   * comes while the first is under way waits for it.
+   */
+  async take(debit: Debit): Promise<Credit | TooMuch> {
+    const { idempotencyKey } = debit;
+    for (let other = this.underWay.get(idempotencyKey); other !== undefined; ) {
+      await other.catch(() => {});
+      other = this.underWay.get(idempotencyKey);
+    }
+    const done = this.takeOnce(debit);
+    this.underWay.set(idempotencyKey, done);
+    return done.finally(() => this.underWay.delete(idempotencyKey));
+  }
+
+  private async takeOnce(debit: Debit): Promise<Credit | TooMuch> {
+    const { balanceId, idempotencyKey } = debit;
+    const known = this.store.entry(idempotencyKey);
+    if (known !== null) return known;
+    const held = await this.ledger.holdDebit(balanceId, debit.amount);
+    if (typeof held !== "number") return held;
+    try {
+      // What a request was charged less than it held is available. Were its end lost with the process, it
+      // would be ended at its last checkpoint instead, which may cost more than would then be left.
+      if (!(await this.journal.flushed())) throw new StoreUnreachable("the journal cannot be written");
+      return this.store.debit(debitEntry(debit, held));
+    } finally {
+      // Asked of the store, which may have committed what it failed to answer. Where it cannot say, the
+      // amount stays held until the next start.
+      this.ledger.endDebit(balanceId, held, this.store.credited(balanceId));
+    }
+  }
+}
+
+/** What is needed of the books; what each does is said at `LedgerStore`. */
+export interface DebitStore {
+  entry(idempotencyKey: string): Credit | null;
+  debit(entry: Credit): Credit;
+  credited(balance: BalanceId): NanoUsd;
+}

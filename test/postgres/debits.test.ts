@@ -1,0 +1,6 @@
+import { testDebits } from "../gateway/debits.ts";
+import { describeOnPostgres } from "./fixture.ts";
+
+describeOnPostgres("credit taken back at three gateways on one PostgreSQL", (cluster) => {
+  testDebits(3, async () => `store: ${await cluster.database()}`);
+});
