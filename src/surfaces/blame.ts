@@ -16,7 +16,7 @@ export function blameOf(codes: readonly string[], message: string): Blame {
 /** `account`: the gateway's, at that host; all of the host's models are concerned. */
 export type Blame = "request" | "host" | "account";
 
-/** OpenAI ("Error codes"), Google (`google.rpc.ErrorInfo`), Moonshot, OpenAI's like. */
+/** OpenAI ("Error codes"), Google (`google.rpc.ErrorInfo`), Moonshot, Alibaba, OpenAI's like. */
 const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "insufficient_quota",
   "billing_hard_limit_reached",
@@ -24,18 +24,22 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "invalid_api_key",
   "exceeded_current_quota_error",
   "API_KEY_INVALID",
+  "Arrearage",
 ]);
 
 /**
- * Of statuses that would mean the request: Anthropic, Google and xAI answer 400, and xAI also 403 and 429.
+ * Of statuses that would mean the request: Anthropic, Google and xAI answer 400, xAI also 403 and 429, and
+ * Fireworks 412.
  */
 const ACCOUNT_SENTENCES: readonly RegExp[] = [
   /^your credit balance is too low/i,
   /^you have reached your specified (workspace )?api usage limits/i,
+  /^this organization has been disabled/i,
   /^api key (not valid|expired)/i,
   /^incorrect api key provided/i,
   /^user location is not supported/i,
   /^your team .{0,80}(used all available credits|spending limit)/i,
+  /^account [\w.-]{1,80} is suspended/i,
 ];
 
 /**
@@ -54,11 +58,12 @@ const HOST_CODES: ReadonlySet<string> = new Set([
   "invalid_model",
 ]);
 
-/** Mistral, DeepSeek, OpenRouter. */
+/** Mistral, DeepSeek, OpenRouter; OpenAI, whose other models need no verification. */
 const HOST_SENTENCES: readonly RegExp[] = [
   /^invalid model:/i,
   /^model not exist/i,
   /^[\w./:@-]+ is not a valid model id$/i,
+  /^your organization must be verified/i,
 ];
 
 const begins = (message: string, sentences: readonly RegExp[]): boolean =>

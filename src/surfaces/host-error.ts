@@ -6,8 +6,8 @@ import type { HostError } from "./surface.ts";
  * What a host said of a failure, in whichever of the known shapes: OpenAI and most others `{error: {message,
  * code, param}}`, Anthropic `{type: "error", error: {type, message}}`, Gemini `[{error: {message, status,
  * details}}]`, xAI `{code, error: "…"}`, FastAPI hosts (vLLM) `{detail}` or `{message}`, Mistral `{message:
- * {detail: [{loc, msg}]}}`, llama.cpp `{error: {message, type}}`, Ollama `{error: "…"}`, proxies a page of
- * HTML.
+ * {detail: [{loc, msg}]}}`, llama.cpp `{error: {message, type}}`, Ollama `{error: "…"}`, OpenRouter another
+ * host's answer inside its own, proxies a page of HTML.
  */
 export function readHostError(status: number, body: Uint8Array): HostError {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
@@ -16,6 +16,11 @@ export function readHostError(status: number, body: Uint8Array): HostError {
 
 /** The same for an error that arrived inside a stream, or with a 200. */
 export function errorOf(value: unknown, fallback: string): HostError {
+  const provider = providerError(value);
+  return provider === null ? plainError(value, fallback) : ofProvider(plainError(provider, fallback));
+}
+
+function plainError(value: unknown, fallback: string): HostError {
   const first = Array.isArray(value) ? value[0] : value;
   const outer = asObject(first);
   const inner = asObject(outer?.error) ?? outer;
@@ -40,6 +45,25 @@ export function errorOf(value: unknown, fallback: string): HostError {
     restMs: restOf(details),
   };
 }
+
+/**
+ * OpenRouter says “Provider returned error” and no more; what was wrong stands in `error.metadata.raw`, as
+ * the provider said it. Null where there is none.
+ */
+function providerError(value: unknown): unknown {
+  const error = asObject(asObject(value)?.error);
+  if (error?.message !== PROVIDER_ERROR) return null;
+  const raw = asObject(error.metadata)?.raw;
+  return typeof raw === "string" ? (parse(raw) ?? sentence(raw)) : asObject(raw);
+}
+
+const PROVIDER_ERROR = "Provider returned error";
+
+/** An account there is not the gateway's, and the host's other models are served by other providers. */
+const ofProvider = (error: HostError): HostError => ({
+  ...error,
+  blames: error.blames === "account" ? "host" : error.blames,
+});
 
 /**
  * What pydantic finds wrong with a body (Mistral, vLLM): its places and sentences, without what stands there.
@@ -110,6 +134,10 @@ const CONTEXT_SENTENCES = [
   /`inputs` tokens \+ `max_new_tokens` must be <=/i,
   /input (is|was)? ?too long/i,
   /input token count.{0,60}exceeds/i,
+  // Moonshot.
+  /exceeded model token limit/i,
+  // Alibaba.
+  /range of input length should be/i,
 ];
 
 const codeOf = (value: unknown): string =>

@@ -253,6 +253,144 @@ const ERRORS: [string, unknown, Partial<HostError>][] = [
     { error: { message: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193." } },
     { contextTooLong: true },
   ],
+  [
+    "Anthropic, whose organization is disabled",
+    {
+      type: "error",
+      error: { type: "invalid_request_error", message: "This organization has been disabled." },
+    },
+    { blames: "account" },
+  ],
+  [
+    "OpenAI, before the organization is verified",
+    {
+      error: {
+        message:
+          "Your organization must be verified to stream this model. Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization.",
+        type: "invalid_request_error",
+        param: "stream",
+        code: "unsupported_value",
+      },
+    },
+    { blames: "host" },
+  ],
+  [
+    "Fireworks, with bills to pay",
+    {
+      error: {
+        message:
+          "Account acme-ai is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.",
+        param: null,
+        code: "PRECONDITION_FAILED",
+        type: "error",
+      },
+    },
+    { blames: "account" },
+  ],
+  [
+    "Alibaba, with bills to pay",
+    {
+      error: {
+        code: "Arrearage",
+        param: null,
+        message: "Access denied, please make sure your account is in good standing.",
+        type: "Arrearage",
+      },
+    },
+    { blames: "account" },
+  ],
+  [
+    "Alibaba, too long",
+    {
+      error: {
+        code: "invalid_parameter_error",
+        message: "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 204800]",
+        type: "invalid_request_error",
+      },
+    },
+    { blames: "request", contextTooLong: true },
+  ],
+  [
+    "Moonshot, too long",
+    {
+      error: {
+        message: "Invalid request: Your request exceeded model token limit: 131072",
+        type: "invalid_request_error",
+      },
+    },
+    { contextTooLong: true },
+  ],
+  [
+    "OpenRouter, of what its provider refused",
+    {
+      error: {
+        message: "Provider returned error",
+        code: 400,
+        metadata: {
+          raw: JSON.stringify({
+            error: {
+              message: "Unsupported value: 'temperature' does not support 0 with this model.",
+              type: "invalid_request_error",
+              param: "temperature",
+              code: "unsupported_value",
+            },
+          }),
+          provider_name: "OpenAI",
+        },
+      },
+      user_id: "user_1",
+    },
+    {
+      message: "Unsupported value: 'temperature' does not support 0 with this model.",
+      param: "temperature",
+      kept: "unsupported_value",
+      blames: "request",
+    },
+  ],
+  [
+    "OpenRouter, of a prompt that is too long for its provider",
+    {
+      error: {
+        message: "Provider returned error",
+        code: 400,
+        metadata: {
+          raw: '{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 208310 tokens > 200000 maximum"}}',
+          provider_name: "Anthropic",
+        },
+      },
+    },
+    { contextTooLong: true, message: "prompt is too long: 208310 tokens > 200000 maximum" },
+  ],
+  [
+    "OpenRouter, whose own account at a provider is empty: that is not the gateway's at OpenRouter",
+    {
+      error: {
+        message: "Provider returned error",
+        code: 400,
+        metadata: {
+          raw: { error: { message: "Your credit balance is too low to access the Anthropic API." } },
+          provider_name: "Anthropic",
+        },
+      },
+    },
+    { blames: "host" },
+  ],
+  [
+    "OpenRouter, of a provider that says it in words",
+    {
+      error: {
+        message: "Provider returned error",
+        code: 400,
+        metadata: { raw: "At most 1 image may be sent.", provider_name: "Crucible" },
+      },
+    },
+    { message: "At most 1 image may be sent.", blames: "request" },
+  ],
+  [
+    "OpenRouter, of a provider that says nothing",
+    { error: { message: "Provider returned error", code: 400, metadata: { raw: "", provider_name: "X" } } },
+    { message: "Provider returned error", blames: "request" },
+  ],
 ];
 
 test.each(ERRORS)("%s", (_provider, body, understood) => {
@@ -265,6 +403,8 @@ test("what a client wrote into a host's sentence does not speak for the host", (
     "API key not valid",
     "Invalid model: x",
     "x is not a valid model ID",
+    "This organization has been disabled",
+    "Account a is suspended",
   ]) {
     const message = `Invalid value: '${planted}'. Supported values are: 'auto' and 'none'.`;
     expect(errorOf({ error: { message, type: "invalid_request_error" } }, "")).toMatchObject({
