@@ -56,7 +56,8 @@ const chatLast = (spoken: readonly SurfaceName[]): readonly SurfaceName[] =>
  * than the model's is held.
  */
 function ceilingFor({ maxOutputTokens }: GenerationRequest, model: Model, wording: Wording): number | null {
-  const isTooHigh = maxOutputTokens !== null && maxOutputTokens > model.maxOutputTokens;
+  const most = maxOutputTokens ?? wording.outputCeiling;
+  const isTooHigh = most !== null && most > model.maxOutputTokens;
   return isTooHigh ? model.maxOutputTokens : wording.outputCeiling;
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
-import { json } from "../fakes/behaviours.ts";
+import { json, status } from "../fakes/behaviours.ts";
 import { startFakeHost } from "../fakes/host.ts";
 import { ANTHROPIC_MESSAGES } from "../fakes/hosts/anthropic-messages.ts";
 import { OPENAI_CHAT } from "../fakes/hosts/openai-chat.ts";
@@ -94,4 +94,30 @@ describe("the two names that chat has for it", () => {
   ])("with quirks %s, %j is asked for as %j", async (quirks, given, sent) => {
     expect(await sentBy("chat.completions", "chat.completions", quirks, given)).toEqual(sent);
   });
+});
+
+test("a ceiling that the gateway imposes is lowered to that of a model it goes on to", async () => {
+  const host = await startFakeHost((request) =>
+    request.json().model === "big" ? status(500) : json(SAYS["chat.completions"]),
+  );
+  const gateway = await open(`
+hosts: [{ id: h, base_url: ${host.url}/v1, speaks: [chat.completions] }]
+models:
+  - { id: test/big, context_length: 100000, max_output_tokens: 50000, price: { input: 1, output: 2 }, routes: [{ host: h, model: big }] }
+  - { id: test/small, context_length: 100000, max_output_tokens: 500, price: { input: 1, output: 2 }, routes: [{ host: h, model: small }] }
+generation: { default_max_output_tokens: 900 }
+`);
+  closing.push(
+    () => gateway.close(),
+    () => host.close(),
+  );
+  // Too little for the whole answer of the big one, which is why a ceiling is imposed.
+  const { key } = await gateway.key(0.01);
+  const reply = await gateway.chat(key, {
+    model: "test/big",
+    models: ["test/small"],
+    max_tokens: undefined,
+  });
+  const ceilings = host.requests.map((request) => [request.json().model, request.json().max_tokens]);
+  expect([reply.status, ...ceilings]).toEqual([200, ["big", 900], ["small", 500]]);
 });
