@@ -19,6 +19,8 @@ export interface StrictChat {
   readonly callId: RegExp;
   readonly resultsNamed: boolean;
   readonly firstCallSigned: boolean;
+  /** It takes no lists of parts. */
+  readonly plainContent?: true;
   readonly refuse: (what: string) => Behaviour;
 }
 
@@ -161,7 +163,7 @@ export const STRICT_CHAT = {
         400,
       ),
   },
-  // api-docs.deepseek.com, “Create Chat Completion”; earendil-works/pi#1048
+  // api-docs.deepseek.com, “Create Chat Completion”; earendil-works/pi#1048, QwenLM/qwen-code#2158
   deepseek: {
     fields: null,
     members: null,
@@ -170,6 +172,7 @@ export const STRICT_CHAT = {
     callId: ANY,
     resultsNamed: false,
     firstCallSigned: false,
+    plainContent: true,
     refuse: (what) =>
       json({ error: { message: `unknown variant \`${what}\``, type: "invalid_request_error" } }, 400),
   },
@@ -224,6 +227,7 @@ function whatIsWrong(strict: StrictChat, body: Loose): string | null {
   for (const message of body.messages) {
     const { role } = message;
     if (!strict.roles.has(role)) return role;
+    if (strict.plainContent && Array.isArray(message.content)) return "sequence, expected a string";
     const odd = Object.keys(message).find((name) => strict.members?.[role]?.has(name) === false);
     if (odd !== undefined) return `messages.${role}.${odd}`;
     const calls: Loose[] = message.tool_calls ?? [];

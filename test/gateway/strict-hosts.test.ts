@@ -98,7 +98,13 @@ describe.each(Object.entries<StrictChat>(STRICT_CHAT))("%s", (id, strict) => {
     };
     const messages: Loose[] = [
       { role: "developer", content: "Be brief." },
-      { role: "user", content: "How warm is it in Oslo?" },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "My city is Oslo." },
+          { type: "text", text: "How warm is it?" },
+        ],
+      },
       // As another host answered it.
       {
         role: "assistant",
@@ -122,7 +128,11 @@ describe.each(Object.entries<StrictChat>(STRICT_CHAT))("%s", (id, strict) => {
     });
     expect([first.status, first.text]).toEqual([200, expect.stringContaining("get_weather")]);
     const { message } = first.json.choices[0];
-    messages.push(message, { role: "tool", tool_call_id: message.tool_calls[0].id, content: "4 °C" });
+    messages.push(message, {
+      role: "tool",
+      tool_call_id: message.tool_calls[0].id,
+      content: [{ type: "text", text: "4 °C" }],
+    });
     const second = await gateway.send("POST", "/v1/chat/completions", {
       bearer,
       json: { ...body, messages },

@@ -140,9 +140,10 @@ function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget,
   const sealed = mayHoldSeals(body);
   if (!sealed && !isStrict(quirks)) return;
   const messages = (sealed ? withoutSeals(json.messages) : json.messages) as Record<string, unknown>[];
-  const { messages: fitted, changed, lostThoughts } = fitMessages(messages, quirks);
+  const { messages: fitted, changed, lost } = fitMessages(messages, quirks);
   if (sealed || changed) changes.set("messages", JSON.stringify(fitted));
-  if (sealed || lostThoughts) changes.omitted.push("reasoning");
+  if (sealed) lost.add("reasoning");
+  changes.omitted.push(...lost);
 }
 
 const wantsUsage = ({ json }: GenerationRequest): boolean =>

@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
  * Messages as a host takes them whose chat is stricter than OpenAI's. A client answers with what it was
  * given, by whichever host served it then: the thoughts, roles and ids of one host are refused by another
  * (Mistral: `extra_forbidden`, Groq and Cerebras: “property 'reasoning_content' is unsupported”, DeepSeek:
- * “unknown variant `developer`”).
+ * “unknown variant `developer`”, and of a list of texts “invalid type: sequence, expected a string”).
  */
 export function fitMessages(messages: readonly Json[], quirks: Quirks): Fitted {
   const fitting = new Fitting(quirks);
@@ -17,14 +17,14 @@ export function fitMessages(messages: readonly Json[], quirks: Quirks): Fitted {
     changed ||= fits !== message;
     return fits;
   });
-  return { messages: changed ? fitted : messages, changed, lostThoughts: fitting.lostThoughts };
+  return { messages: changed ? fitted : messages, changed, lost: fitting.lost };
 }
 
 export interface Fitted {
   readonly messages: readonly Json[];
   readonly changed: boolean;
-  /** Thoughts of earlier answers were left out. */
-  readonly lostThoughts: boolean;
+  /** What was left out that says something. */
+  readonly lost: Set<"reasoning" | "cache_control">;
 }
 
 /** Whether the host's chat takes less than OpenAI's. */
@@ -39,11 +39,12 @@ const STRICT = [
   "shortCallIds",
   "namesResults",
   "signsCalls",
+  "plainContent",
 ] as const satisfies (keyof Quirks)[];
 
 /** One conversation, in its order. */
 class Fitting {
-  lostThoughts = false;
+  readonly lost = new Set<"reasoning" | "cache_control">();
   private readonly shortIds = new Map<string, string>();
   /** Of each call, by its id, the tool's name. */
   private readonly names = new Map<unknown, unknown>();
@@ -51,6 +52,10 @@ class Fitting {
   constructor(private readonly quirks: Quirks) {}
 
   fit(message: Json): Json {
+    return this.quirks.plainContent === true ? this.joined(this.adapted(message)) : this.adapted(message);
+  }
+
+  private adapted(message: Json): Json {
     switch (message.role) {
       case "developer":
         return this.quirks.coreFieldsOnly === true ? { ...message, role: "system" } : message;
@@ -63,6 +68,16 @@ class Fitting {
     }
   }
 
+  /** A list of nothing but texts as one. */
+  private joined(message: Json): Json {
+    const { content } = message;
+    if (!Array.isArray(content)) return message;
+    const parts = content.map(asObject);
+    if (!parts.every((part) => part?.type === "text" && typeof part.text === "string")) return message;
+    if (parts.some((part) => saysSomething(part?.cache_control))) this.lost.add("cache_control");
+    return { ...message, content: parts.map((part) => part?.text).join("\n\n") };
+  }
+
   /**
    * What only answers have: it says nothing, or is of no use to another host. A refusal is what the model
    * said.
@@ -71,7 +86,7 @@ class Fitting {
     if (!ANSWERED.some((name) => name in message)) return message;
     const plain = { ...message };
     for (const name of ANSWERED) delete plain[name];
-    this.lostThoughts ||= THOUGHTS.some((name) => saysSomething(message[name]));
+    if (THOUGHTS.some((name) => saysSomething(message[name]))) this.lost.add("reasoning");
     const { content, refusal } = message;
     if (!saysSomething(content) && saysSomething(refusal)) plain.content = refusal;
     return plain;
