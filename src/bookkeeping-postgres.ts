@@ -21,7 +21,7 @@ import { PostgresHolds } from "./store/postgres-holds.ts";
 import { PostgresKeyStore } from "./store/postgres-key-store.ts";
 import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
 import { CHANGES, PostgresRegistry } from "./store/postgres-registry.ts";
-import { UsageReader } from "./store/usage.ts";
+import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "./store/usage.ts";
 import type { Figure } from "./telemetry/metrics.ts";
 import { type Clock, epochMs, pause } from "./units/clock.ts";
 import { isLaterThan } from "./units/id.ts";
@@ -79,7 +79,8 @@ export async function openPostgresBooks(
       if (asker !== name) grants.recall(counter as CounterId);
     },
   });
-  const usage = new UsageReader(url);
+  const usage = new UsageReader(url, MOST_CHARTS);
+  const spending = new UsageReader(url, MOST_SPENDINGS);
   log("node", { name, epoch: node.epoch });
 
   return {
@@ -127,6 +128,10 @@ export async function openPostgresBooks(
       await books.catchUp();
       return usage.sums(of);
     },
+    async spending(of) {
+      await books.catchUp();
+      return spending.spending(of);
+    },
     fold: (before) => store.fold(before),
     async audit() {
       await books.journal.flushed();
@@ -146,6 +151,7 @@ export async function openPostgresBooks(
       if (await books.close()) await node.leave().catch((error) => log("lease", { error: String(error) }));
       else await node.stop();
       usage.stop();
+      spending.stop();
       await postgres.close();
     },
   };

@@ -8,7 +8,7 @@ import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore, storedReceipt } from "./store/ledger-store.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
 import { Upkeep } from "./store/upkeep.ts";
-import { UsageReader } from "./store/usage.ts";
+import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "./store/usage.ts";
 
 /** One process that keeps everything in its data folder. */
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
@@ -26,7 +26,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   books.follow(ledger);
   const debits = new Debits(ledger, books.journal, store);
   const keys = new SqliteKeyStore(db, clock);
-  const usage = new UsageReader(folder.databasePath);
+  const usage = new UsageReader(folder.databasePath, MOST_CHARTS);
+  const spending = new UsageReader(folder.databasePath, MOST_SPENDINGS);
   /**
    * Receipts are read, and added up, once they are all there; on a database that refuses them, those that
    * are.
@@ -66,6 +67,10 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       await booked();
       return usage.sums(of);
     },
+    async spending(of) {
+      await booked();
+      return spending.spending(of);
+    },
     fold: async (before) => (upkeep ?? ends).fold(before),
     async audit() {
       await booked();
@@ -76,6 +81,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       await books.close();
       await upkeep?.close();
       usage.stop();
+      spending.stop();
       booksDb.close();
       db.close();
     },

@@ -12,6 +12,7 @@ import type { BooksOptions } from "./store/books.ts";
 import type { DataFolder } from "./store/data-folder.ts";
 import { folderDisk, probeSync } from "./store/disk.ts";
 import type { StoreAudit } from "./store/ledger-store.ts";
+import type { Spending, SpendingScope } from "./store/spending.ts";
 import type { UsageScope } from "./store/usage.ts";
 import type { UsageSums } from "./store/usage-sums.ts";
 import type { Figure } from "./telemetry/metrics.ts";
@@ -44,6 +45,7 @@ export interface Bookkeeping extends ReceiptReader {
   debit(debit: Debit): Promise<Credit | TooMuch>;
   credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
   usage(of: UsageScope): Promise<UsageSums | null>;
+  spending(of: SpendingScope): Promise<Spending | null>;
   /**
    * Deletes a slice of the receipts from before then, and keeps their sums; returns how many went, none at
    * the end.

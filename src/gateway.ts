@@ -366,6 +366,7 @@ function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Se
     receipts: rooms.receipts,
     nodes: books.nodes,
     usage: books.usage,
+    spending: books.spending,
     apps: new AppBundle(),
     ready: () => !isDraining() && books.healthy(),
     async reload() {

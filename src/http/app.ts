@@ -8,6 +8,7 @@ import { adminBalanceEndpoints } from "./admin-balances.ts";
 import { adminHostEndpoints } from "./admin-hosts.ts";
 import { adminNodeEndpoints } from "./admin-nodes.ts";
 import { adminReceiptEndpoints } from "./admin-receipts.ts";
+import { adminUsageEndpoints } from "./admin-usage.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import { apiDocEndpoints } from "./api-docs.ts";
 import { budgetEndpoints } from "./budgets.ts";
@@ -47,6 +48,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     ...adminAccountEndpoints(),
     ...adminBalanceEndpoints(),
     ...adminReceiptEndpoints(),
+    ...adminUsageEndpoints(),
     ...adminHostEndpoints(),
     ...adminNodeEndpoints(),
     ...pageEndpoints(deps),

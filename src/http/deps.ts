@@ -13,6 +13,7 @@ import type { HostReport } from "../routing/health.ts";
 import type { RouteReport } from "../routing/route-report.ts";
 import type { Roads } from "../routing/stop.ts";
 import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
+import type { Spending, SpendingScope } from "../store/spending.ts";
 import type { UsageScope } from "../store/usage.ts";
 import type { UsageSums } from "../store/usage-sums.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -51,6 +52,8 @@ export interface HttpDeps {
   readonly nodes: NodeDesk;
   /** Sums over receipts; null when too many requests ask at once. */
   usage(of: UsageScope): Promise<UsageSums | null>;
+  /** What everybody used; null when too many requests ask at once. */
+  spending(of: SpendingScope): Promise<Spending | null>;
   readonly apps: Apps;
   /** False while draining or recovering. */
   ready(): boolean;

@@ -8,9 +8,9 @@ import type { About } from "./about.ts";
 import { amountUsd, answerOf, count, oneOf, orNone, time } from "./answers.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
-import { invalidField } from "./fields.ts";
 import { identify } from "./identity.ts";
 import { ok, type Reply } from "./reply.ts";
+import { PERIOD_NAMES, periodQuery, readPeriod } from "./usage-period.ts";
 
 /**
  * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A
@@ -20,33 +20,20 @@ export const usageEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/v1/usage", about: USAGE, handle: usage },
 ];
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-/** How many stretches back, and how long each of them is. */
-const PERIODS = {
-  day: { stretches: 24, stretchMs: HOUR_MS },
-  week: { stretches: 7, stretchMs: DAY_MS },
-  month: { stretches: 30, stretchMs: DAY_MS },
-} as const;
-
 async function usage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   const query = queryOf(exchange.request);
-  const name = query.get("period") ?? "week";
-  if (!Object.hasOwn(PERIODS, name)) {
-    return invalidField("period", `\`period\` must be one of ${Object.keys(PERIODS).join(", ")}.`);
-  }
-  const { stretches, stretchMs } = PERIODS[name as keyof typeof PERIODS];
-  const now = deps.desk.clock.now();
-  const since = (now - (now % stretchMs) - (stretches - 1) * stretchMs) as EpochMs;
+  const period = readPeriod(query, deps.desk.clock.now());
+  if (refused(period)) return period;
+  const { name, since, stretchMs } = period;
   const keyId = who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null);
   const sums = await deps.usage({ balanceId: who.balance.id, keyId, since, stretchMs });
   if (sums === null) return tooManyAtOnce();
   return ok({ object: "usage", period: name, since: isoTime(since), stretch_ms: stretchMs, ...view(sums) });
 }
 
-const tooManyAtOnce = (): Refusal =>
+export const tooManyAtOnce = (): Refusal =>
   refuse("rate_limited", "Too many usage reports are being computed right now. Retry in 2 s.", {
     retryAfterS: 2,
   });
@@ -66,7 +53,7 @@ const view = ({ stretches, routes, truncated }: UsageSums) => ({
   truncated,
 });
 
-const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: Sum) => ({
+export const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: Sum) => ({
   requests,
   failed,
   cost_usd: usdFromNano(chargedNano as NanoUsd),
@@ -74,7 +61,7 @@ const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: S
   output_tokens: outputTokens,
 });
 
-const sumMembers = {
+export const sumMembers = {
   requests: count,
   failed: count,
   cost_usd: amountUsd,
@@ -88,18 +75,14 @@ const USAGE = {
   details: "A key sees its own use, an owner that of the whole balance or of one of its keys.",
   who: ["key", "owner"],
   query: {
-    period: Type.Unsafe<keyof typeof PERIODS>({
-      type: "string",
-      enum: Object.keys(PERIODS),
-      default: "week",
-    }),
+    period: periodQuery,
     key_id: Type.String({ description: "only receipts of this key" }),
   },
   answers: {
     200: answerOf(
       {
         object: Type.Literal("usage"),
-        period: oneOf(["day", "week", "month"]),
+        period: oneOf(PERIOD_NAMES),
         since: time,
         stretch_ms: count,
         stretches: Type.Array(answerOf({ start: time, model: Type.String(), ...sumMembers })),

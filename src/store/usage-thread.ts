@@ -2,7 +2,9 @@ import { Database } from "bun:sqlite";
 import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import { systemClock } from "../units/clock.ts";
 import { Postgres } from "./postgres.ts";
-import type { UsageAnswer, UsageQuestion } from "./usage.ts";
+import type { Spending } from "./spending.ts";
+import { spendingFromPostgres, spendingFromSqlite } from "./spending-rows.ts";
+import type { UsageAnswer, UsageQuestion, UsageScope } from "./usage.ts";
 import { sumUsage, type UsageRow, type UsageSums } from "./usage-sums.ts";
 
 /** Reads and adds up receipts, off the event loop: see usage.ts. */
@@ -22,18 +24,18 @@ self.onmessage = async ({ data: question }: MessageEvent<UsageQuestion>) => {
   }
 };
 
-function answer(question: UsageQuestion): UsageSums | Promise<UsageSums> {
-  if (question.path.includes("://")) {
-    postgres ??= new Postgres({ url: question.path, connections: 1, deadlineMs: DEADLINE_MS }, systemClock);
-    return answerFromPostgres(postgres, question);
+async function answer({ path, kind, of }: UsageQuestion): Promise<UsageSums | Spending> {
+  if (path.includes("://")) {
+    postgres ??= new Postgres({ url: path, connections: 1, deadlineMs: DEADLINE_MS }, systemClock);
+    return kind === "sums" ? answerFromPostgres(postgres, of) : spendingFromPostgres(postgres, of);
   }
-  db ??= new Database(question.path, { readonly: true });
-  return answerFromSqlite(db, question);
+  db ??= new Database(path, { readonly: true });
+  return kind === "sums" ? answerFromSqlite(db, of) : spendingFromSqlite(db, of);
 }
 
 async function answerFromPostgres(
   store: Postgres,
-  { balanceId, keyId, since, stretchMs }: UsageQuestion,
+  { balanceId, keyId, since, stretchMs }: UsageScope,
 ): Promise<UsageSums> {
   const rows = await store.query<Record<keyof UsageRow, string>>(
     (sql) => sql`
@@ -46,7 +48,7 @@ async function answerFromPostgres(
   return sumUsage(read, stretchMs, MAX_ROWS);
 }
 
-function answerFromSqlite(books: Database, { balanceId, keyId, since, stretchMs }: UsageQuestion) {
+function answerFromSqlite(books: Database, { balanceId, keyId, since, stretchMs }: UsageScope) {
   // The newest only, through an index that ends in the sequence: how long this takes does not grow with the
   // books.
   const newest =

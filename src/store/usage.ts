@@ -1,6 +1,7 @@
 import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId } from "../units/id.ts";
+import type { Spending, SpendingScope } from "./spending.ts";
 import type { UsageSums } from "./usage-sums.ts";
 
 /**
@@ -13,15 +14,27 @@ export class UsageReader {
   private asked = 0;
 
   /** `path` of the SQLite file, or the address of a PostgreSQL. */
-  constructor(private readonly path: string) {}
+  constructor(
+    private readonly path: string,
+    private readonly maxWaiting: number,
+  ) {}
 
   /** Null when too much is being asked at once. */
   sums(of: UsageScope): Promise<UsageSums | null> {
-    if (this.waiting.size >= MAX_WAITING) return Promise.resolve(null);
+    return this.ask<UsageSums>({ kind: "sums", of });
+  }
+
+  /** Of everybody; may take seconds. Null when too much is being asked at once. */
+  spending(of: SpendingScope): Promise<Spending | null> {
+    return this.ask<Spending>({ kind: "spending", of });
+  }
+
+  private ask<T extends UsageSums | Spending>(wanted: Wanted): Promise<T | null> {
+    if (this.waiting.size >= this.maxWaiting) return Promise.resolve(null);
     const id = this.asked++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      this.running().postMessage({ id, path: this.path, ...of } satisfies UsageQuestion);
+      this.waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+      this.running().postMessage({ id, path: this.path, ...wanted } satisfies UsageQuestion);
     });
   }
 
@@ -56,18 +69,22 @@ export interface UsageScope {
   readonly stretchMs: number;
 }
 
-export interface UsageQuestion extends UsageScope {
-  readonly id: number;
-  readonly path: string;
-}
+type Wanted =
+  | { readonly kind: "sums"; readonly of: UsageScope }
+  | { readonly kind: "spending"; readonly of: SpendingScope };
+
+export type UsageQuestion = Wanted & { readonly id: number; readonly path: string };
 
 export type UsageAnswer =
-  | { readonly id: number; readonly sums: UsageSums }
+  | { readonly id: number; readonly sums: UsageSums | Spending }
   | { readonly id: number; readonly problem: string; readonly unreachable: boolean };
 
 interface Waiting {
-  resolve(sums: UsageSums | null): void;
+  resolve(sums: UsageSums | Spending | null): void;
   reject(error: Error): void;
 }
 
-const MAX_WAITING = 16;
+/** Questions at once: charts come from any owner, and each takes half a second at most. */
+export const MOST_CHARTS = 16;
+/** From the operator alone; each may take ten seconds, which charts should not wait for. */
+export const MOST_SPENDINGS = 2;

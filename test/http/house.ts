@@ -17,6 +17,12 @@ import type { RouteReport } from "../../src/routing/route-report.ts";
 import { SqliteAccountStore } from "../../src/store/account-store.ts";
 import { SqliteKeyStore } from "../../src/store/key-store.ts";
 import type { StoredReceipt } from "../../src/store/ledger-store.ts";
+import {
+  rankSpending,
+  type Spending,
+  type SpendingGroup,
+  type SpendingScope,
+} from "../../src/store/spending.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
@@ -45,6 +51,7 @@ export class TestHouse {
   };
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
   usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
+  spending: HttpDeps["spending"] = async (of) => spendingOf([], of);
   ready = true;
   overRate = false;
   readonly bodies = new ByteBudget(150_000, systemClock);
@@ -203,6 +210,7 @@ export class TestHouse {
       },
       nodes: { list: async () => [], close: async () => "closed" },
       usage: (of) => this.usage(of),
+      spending: (of) => this.spending(of),
       apps: new AppBundle(),
       ready: () => this.ready,
       reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
@@ -212,6 +220,15 @@ export class TestHouse {
     };
   }
 }
+
+/** As the thread answers that found these groups, and nobody's name. */
+export const spendingOf = (groups: readonly SpendingGroup[], of: SpendingScope): Spending => ({
+  ...rankSpending(groups, of),
+  owners: new Map(),
+  keyLabels: new Map(),
+  compared: of.beforeMs !== null,
+  countedSince: null,
+});
 
 /** A receipt as the ledger keeps it, of a request that was settled. */
 export const storedReceipt = (

@@ -263,6 +263,26 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     const usage = await gateways[1]!.send("GET", "/v1/usage", { bearer: key.key });
     expect(usage.json.routes).toHaveLength(1);
   });
+
+  test("what everybody used is told at each gateway, whichever served it", async () => {
+    const key = await gateways[0]!.key(1, { name: "shared" });
+    for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    for (const gateway of gateways) {
+      // A row of an earlier test may be dearer.
+      const seen = async () => {
+        const { balances, keys } = (await gateway.admin("/admin/usage?period=day&limit=1000")).json;
+        const [balance] = balances.data.filter(
+          (row: { balance_id: string }) => row.balance_id === key.balance_id,
+        );
+        const [named] = keys.data.filter((row: { key_id: string }) => row.key_id === key.id);
+        return { balance, named };
+      };
+      while ((await seen()).balance?.requests !== 3) await Bun.sleep(5);
+      const { balance, named } = await seen();
+      expect(balance).toMatchObject({ account_id: null, cost_before_usd: 0, output_tokens: 3 });
+      expect(named).toMatchObject({ name: "shared", requests: 3, cost_usd: balance.cost_usd });
+    }
+  });
 });
 
 /** From the outbox of the gateway that was asked for it, where there is no mail server. */
