@@ -7,6 +7,7 @@ import { ConfigPage } from "./admin/config.tsx";
 import { Hosts } from "./admin/hosts.tsx";
 import { OperatorProvider } from "./admin/operator.ts";
 import { ReceiptPage } from "./admin/receipt.tsx";
+import { Usage } from "./admin/usage.tsx";
 import { Api, ApiRefusal } from "./api.ts";
 import { Form, TextField } from "./parts/field.tsx";
 import { Frame, Head, Mark } from "./parts/frame.tsx";
@@ -94,6 +95,7 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
 const PLACES = [
   ["", "Hosts"],
   ["balances", "Balances"],
+  ["usage", "Usage"],
   ["books", "Books"],
   ["config", "Configuration"],
 ] as const;
@@ -106,6 +108,8 @@ function pageFor([place = "", id]: readonly string[]) {
       return id === undefined ? <Balances /> : <Balance key={id} id={id} />;
     case "receipts":
       return <ReceiptPage key={id} id={id ?? ""} />;
+    case "usage":
+      return <Usage />;
     case "books":
       return <Books />;
     case "config":

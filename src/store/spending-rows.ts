@@ -124,5 +124,5 @@ function reachOf({ since, now, beforeMs }: SpendingScope, lastSkipped: EpochMs |
   };
 }
 
-/** Of the newest; measured at ten seconds of the thread, in SQLite. */
+/** The newest. Adding them up takes SQLite nine seconds of the thread, where they are in 330,000 groups. */
 const MAX_RECEIPTS = 1_000_000;

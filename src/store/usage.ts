@@ -86,5 +86,5 @@ interface Waiting {
 
 /** Questions at once: charts come from any owner, and each takes half a second at most. */
 export const MOST_CHARTS = 16;
-/** From the operator alone; each may take ten seconds, which charts should not wait for. */
+/** From the operator alone; each may take nine seconds, which charts should not wait for. */
 export const MOST_SPENDINGS = 2;

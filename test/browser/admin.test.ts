@@ -157,6 +157,63 @@ models:
     expect(json.data[1].limit).toBeLessThan(4_000);
   });
 
+  test("sees who spends what, ordered as asked, and finds a key's requests", async () => {
+    await operator.link("Usage").click();
+    const list = (name: string) => operator.page.getByRole("region", { name, exact: true });
+    await list("Balances").getByRole("link", { name: customer.balance_id }).waitFor();
+    await list("Balances").getByText("no account").waitFor();
+    await list("Models").getByText("sim/echo").waitFor();
+    await list("Hosts")
+      .getByRole("row", { name: /^sim .* new / })
+      .waitFor();
+    const cost = list("Keys").getByRole("columnheader", { name: "Cost" });
+    expect(await cost.getAttribute("aria-sort")).toBe("descending");
+    await list("Keys").getByRole("button", { name: "Requests" }).click();
+    await list("Keys").locator("th[aria-sort]", { hasText: "Requests" }).waitFor();
+    await operator.field("30 days").check();
+    expect(operator.page.url()).toEndWith("#/usage?period=month&order=requests");
+    await list("Keys").getByRole("link", { name: "Unnamed key" }).click();
+    await operator.heading("Requests").waitFor();
+    await operator.page.locator("td.when").first().waitFor();
+    expect(await operator.field("Key").inputValue()).toBe(customer.id);
+  });
+
+  test("is told how much a list leaves out, and is shown it", async () => {
+    const keys = Array.from({ length: 11 }, () => gateway.key(1));
+    for (const { key } of await Promise.all(keys)) await gateway.chat(key, { model: "sim/echo" });
+    await operator.link("Usage").click();
+    const balances = operator.page.getByRole("region", { name: "Balances", exact: true });
+    await balances.getByText("and 2 more").waitFor();
+    await balances.getByRole("button", { name: "Show more balances" }).click();
+    await balances.locator("tbody tr").nth(11).waitFor();
+    expect(await balances.getByText("more", { exact: false }).count()).toBe(0);
+  });
+
+  test("reads why usage cannot be told, and tries again", async () => {
+    const error = { message: "Too many usage reports.", code: "rate_limited", param: null };
+    await operator.page.route(
+      "**/admin/usage?*",
+      (route) => route.fulfill({ status: 429, json: { error } }),
+      {
+        times: 1,
+      },
+    );
+    await operator.field("24 hours").check();
+    await operator.page.getByText("Too many usage reports.").waitFor();
+    await operator.button("Try again").click();
+    await operator.heading("Spend").waitFor();
+  });
+
+  test("sees that nothing was asked in a period as such", async () => {
+    await operator.page.route("**/admin/usage?*", async (route) => {
+      const { total, ...rest } = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...rest, total: { ...total, requests: 0, cost_before_usd: 0 } } });
+    });
+    await operator.field("7 days").check();
+    await operator.page.getByText("No requests in this period").waitFor();
+    await operator.page.unroute("**/admin/usage?*");
+  });
+
   test("sees that the books are right, and the configuration without secrets", async () => {
     await operator.link("Books").click();
     await operator.page.getByText("The books are right, to the nano-dollar.").waitFor();

@@ -5,7 +5,7 @@ import { Folder } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
 
 /**
- * A gateway with a week behind it, for pictures: four models on three hosts, of which one is slow and one
+ * A gateway with a busy week behind it, for pictures: four models on three hosts, of which one is slow and one
  * fails now and then. Everything in it happened through the API, on a clock that was wound back.
  */
 export class PicturedWorld {
@@ -19,7 +19,7 @@ export class PicturedWorld {
     const random = new Random(7);
     const hosts = HOSTS.map((habits) => startHost(habits, random));
     const folder = new Folder(configOf(hosts.map(({ port }) => port!)));
-    const clock = new WoundClock(-DAYS * DAY_MS);
+    const clock = new WoundClock(-(QUIET_DAYS + DAYS) * DAY_MS);
     const gateway = await openGateway({ env: folder.env, cwd: folder.path, log: () => {}, clock });
     const open = new OpenGateway(gateway, folder, []);
     const owner = await open.key(0);
@@ -53,22 +53,35 @@ export class PicturedWorld {
       monthly_limit_usd: null,
     });
     const keys = [owner.key, owner.key, owner.key, nightly.key, editor.key] as string[];
+    const others: string[] = [];
+    while (others.length < OTHERS) others.push((await gateway.key(5)).key);
+    const ask = (key: string) =>
+      gateway.chat(key, {
+        model: MODELS[Math.min(random.below(MODELS.length), random.below(MODELS.length))]!.id,
+        stream: true,
+        messages: [{ role: "user", content: "report ".repeat(20 + random.below(3_000)) }],
+      });
+    for (let hour = -QUIET_DAYS * 24; hour < 0; hour++) {
+      await ask([owner.key, ...others][random.below(8)]!);
+      clock.wind(3_600_000);
+    }
     for (let hour = 0; hour <= DAYS * 24; hour++) {
+      await ask(others[random.below(OTHERS)]!);
       if (hour === 72) await credit(gateway, owner.balance_id, 25, "Invoice 1077");
       const busy = (clock.hour >= 8 && clock.hour <= 18 ? 5 : 1) + random.below(2);
       for (let request = 0; request < busy; request++) {
-        await gateway.chat(keys[random.below(keys.length)]!, {
-          model: MODELS[Math.min(random.below(MODELS.length), random.below(MODELS.length))]!.id,
-          stream: true,
-          messages: [{ role: "user", content: "report ".repeat(20 + random.below(3_000)) }],
-        });
+        await ask(keys[random.below(keys.length)]!);
       }
       if (hour < DAYS * 24) clock.wind(3_600_000);
     }
   }
 }
 
+/** Before the days of which the owner's pages tell, so that those can be said to have grown. */
+const QUIET_DAYS = 7;
 const DAYS = 6;
+/** Other customers. */
+const OTHERS = 14;
 const DAY_MS = 86_400_000;
 
 const MODELS = [

@@ -137,6 +137,9 @@ async function pictureOperator(operator: Visitor, shoot: (what: string) => Promi
   await operator.link(world.owner.balance_id).click();
   await operator.page.getByText("nightly-report").first().waitFor();
   await shoot("admin-balance");
+  await operator.link("Usage").click();
+  await operator.heading("Hosts").waitFor();
+  await shoot("admin-usage");
   await operator.link("Books").click();
   await operator.page.getByText("The books are right").waitFor();
   await shoot("admin-books");

@@ -1,4 +1,4 @@
-import type { ReceiptAnswer } from "../answers.ts";
+import type { ReceiptAnswer, UsageAnswer, UsageSum } from "../answers.ts";
 
 /** What the operator's endpoints answer with, as far as the pages and the commands read it. */
 export interface BalanceRow {
@@ -72,4 +72,38 @@ export interface AuditAnswer {
   readonly write_offs_nano: string;
   readonly losses_nano: string;
   readonly drifts: readonly { readonly account: string; readonly drift_nano: string }[];
+}
+
+export interface EverybodysUsage extends Pick<UsageAnswer, "since" | "stretch_ms" | "stretches"> {
+  readonly total: ComparedSum;
+  readonly balances: Ranking<UsedBalance>;
+  readonly keys: Ranking<UsedKey>;
+  readonly models: Ranking<{ readonly model: string }>;
+  readonly hosts: Ranking<{ readonly host: string }>;
+  /** Receipts from before then were not counted; null when all were. */
+  readonly counted_since: string | null;
+}
+
+export interface UsedBalance {
+  readonly balance_id: string;
+  readonly account_id: string | null;
+  readonly email: string | null;
+  readonly wallet: string | null;
+}
+
+export interface UsedKey {
+  readonly key_id: string;
+  readonly name: string | null;
+  readonly prefix: string | null;
+  readonly balance_id: string | null;
+}
+
+export interface ComparedSum extends Omit<UsageSum, "model"> {
+  /** At the same time a period earlier; null where that is not known. */
+  readonly cost_before_usd: number | null;
+}
+
+export interface Ranking<Row> {
+  readonly data: readonly (Row & ComparedSum)[];
+  readonly rest: ComparedSum & { readonly rows: number };
 }

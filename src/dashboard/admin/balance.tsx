@@ -10,6 +10,7 @@ import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
+import { useQuery } from "../route.ts";
 import type { BalanceRow, Decision } from "./answers.ts";
 import { BalanceBudgets } from "./budgets.tsx";
 import { KeyRow } from "./key-row.tsx";
@@ -20,6 +21,7 @@ export function Balance({ id }: { id: string }) {
   const api = useOperator();
   const balance = useResource(() => api.get<BalanceRow>(`admin/balances/${id}`), [api, id]);
   const keys = useResource(() => api.get<List<KeyAnswer>>(`admin/balances/${id}/keys`), [api, id]);
+  const [filter, setFilter] = useQuery(["key_id"]);
   const [open, setOpen] = useState<"credit" | "suspend" | null>(null);
   const [decisions, setDecisions] = useState(0);
   const done = () => {
@@ -105,11 +107,23 @@ export function Balance({ id }: { id: string }) {
       <BalanceBudgets id={id} />
       <section aria-labelledby="receipts">
         <h2 id="receipts">Requests</h2>
+        <div class="filters">
+          <Choice
+            label="Key"
+            value={filter.key_id}
+            onValue={(key_id) => setFilter({ key_id })}
+            options={[
+              ["", "All keys"],
+              ...(keys.data?.data ?? []).map(({ id, name, prefix }) => [id, name ?? `${prefix}…`] as const),
+            ]}
+          />
+        </div>
         <ReceiptPages
-          key={id}
-          ask={(before) =>
-            api.get(`admin/balances/${id}/receipts?limit=20${before === null ? "" : `&before=${before}`}`)
-          }
+          key={filter.key_id}
+          ask={(before) => {
+            const more = { ...(filter.key_id === "" ? {} : filter), ...(before === null ? {} : { before }) };
+            return api.get(`admin/balances/${id}/receipts?${new URLSearchParams({ limit: "20", ...more })}`);
+          }}
         />
       </section>
     </>

@@ -1,0 +1,208 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { count, moment, rough, roughUsd, shortUsd } from "../format.ts";
+import { Figure } from "../parts/figure.tsx";
+import { Head } from "../parts/frame.tsx";
+import { Empty, Loaded } from "../parts/notice.tsx";
+import { type Column, TableCard } from "../parts/table.tsx";
+import { type Period, Periods, UsageBars } from "../parts/usage-bars.tsx";
+import { useResource } from "../resource.ts";
+import { useQuery } from "../route.ts";
+import type { ComparedSum, EverybodysUsage, Ranking, UsedBalance, UsedKey } from "./answers.ts";
+import { useOperator } from "./operator.ts";
+
+/** Who spends what, on which model, and whether it grows. */
+export function Usage() {
+  const [query, setQuery] = useQuery(["period", "order"]);
+  const period = (query.period || "week") as Period;
+  const order = (query.order || "cost") as Order;
+  return (
+    <>
+      <Head title="Usage" lead="What everybody spends, on what, and whether it grows.">
+        <Periods value={period} onValue={(period) => setQuery({ ...query, period })} />
+      </Head>
+      <InPeriod
+        key={period}
+        period={period}
+        order={order}
+        onOrder={(order) => setQuery({ ...query, order })}
+      />
+    </>
+  );
+}
+
+type Order = "cost" | "growth" | "requests" | "tokens";
+
+function InPeriod({ period, order, onOrder }: InPeriodProps) {
+  const api = useOperator();
+  const [limit, setLimit] = useState(FEW_ROWS);
+  const usage = useResource(
+    () => api.get<EverybodysUsage>(`admin/usage?period=${period}&order=${order}&limit=${limit}`),
+    [api, order, limit],
+  );
+  const onMore = limit === FEW_ROWS ? () => setLimit(MANY_ROWS) : null;
+  const lists = { order, onOrder, onMore };
+  return (
+    <Loaded of={usage}>
+      {(data) =>
+        data.total.requests === 0 && !data.total.cost_before_usd ? (
+          <Empty title="No requests in this period" />
+        ) : (
+          <>
+            <Totals of={data.total} period={period} />
+            <section class="card charts" aria-label="Over time">
+              <UsageBars of={data} />
+              {data.counted_since !== null && (
+                <p class="hint">
+                  Only the newest 1,000,000 requests are counted, those since {moment(data.counted_since)}.
+                </p>
+              )}
+            </section>
+            <List title="Balances" one="Balance" of={data.balances} {...lists} row={BalanceName} />
+            <List title="Keys" one="Key" of={data.keys} {...lists} row={KeyName} />
+            <List title="Models" one="Model" of={data.models} {...lists} row={({ model }) => <>{model}</>} />
+            <List
+              title="Hosts"
+              one="Host"
+              of={data.hosts}
+              {...lists}
+              row={({ host }) => <a href="#/">{host}</a>}
+            />
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+interface InPeriodProps {
+  readonly period: Period;
+  readonly order: Order;
+  readonly onOrder: (order: Order) => void;
+}
+
+const FEW_ROWS = 10;
+const MANY_ROWS = 1_000;
+
+const Totals = ({ of, period }: { of: ComparedSum; period: Period }) => (
+  <div class="grid-3">
+    <Figure
+      label="Spend"
+      value={roughUsd(of.cost_usd)}
+      hint={
+        of.cost_before_usd === null
+          ? "not compared: earlier receipts are deleted, or too many"
+          : `${changeOf(of)} · ${roughUsd(of.cost_before_usd)} ${BEFORE[period]}`
+      }
+    />
+    <Figure label="Requests" value={count(of.requests)} hint={`${count(of.failed)} failed`} />
+    <Figure
+      label="Tokens"
+      value={rough(of.input_tokens + of.output_tokens)}
+      hint={`${rough(of.input_tokens)} in, ${rough(of.output_tokens)} out`}
+    />
+  </div>
+);
+
+const BEFORE: Record<Period, string> = {
+  day: "at the same time the day before",
+  week: "at the same time the week before",
+  month: "at the same time 30 days before",
+};
+
+/** Of the cost, over the period before. */
+function changeOf({ cost_usd, cost_before_usd: before }: ComparedSum): string {
+  if (before === null || (before === 0 && cost_usd === 0)) return "–";
+  if (before === 0) return "new";
+  const times = cost_usd / before;
+  if (times >= 10) return `${rough(Math.round(times))} ×`;
+  const percent = Math.round((times - 1) * 100);
+  return `${percent > 0 ? "+" : percent < 0 ? "−" : "±"}${Math.abs(percent)} %`;
+}
+
+/** The first rows, and what the others come to. */
+function List<Row extends object>({ title, one, of, order, onOrder, onMore, row: Row }: ListProps<Row>) {
+  const { data, rest } = of;
+  if (data.length === 0) return null;
+  const sortable = (label: string, by: Order, className = "end"): Column => [
+    label,
+    className,
+    { isBy: order === by, onSort: () => onOrder(by) },
+  ];
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <TableCard
+        columns={[
+          one,
+          sortable("Requests", "requests", "end wide-only"),
+          sortable("Tokens", "tokens", "end wide-only"),
+          sortable("Change", "growth"),
+          sortable("Cost", "cost"),
+        ]}
+      >
+        {data.map((line) => (
+          <tr key={String(Object.values(line)[0])}>
+            <td>
+              <Row {...line} />
+            </td>
+            <Sums of={line} />
+          </tr>
+        ))}
+        {rest.rows > 0 && (
+          <tr class="soft">
+            <td>
+              and {count(rest.rows)} more{" "}
+              {onMore !== null && (
+                <button type="button" class="link" onClick={onMore}>
+                  Show<span class="unseen"> more {title.toLowerCase()}</span>
+                </button>
+              )}
+            </td>
+            <Sums of={rest} />
+          </tr>
+        )}
+      </TableCard>
+    </section>
+  );
+}
+
+interface ListProps<Row> {
+  readonly title: string;
+  /** What a row is. */
+  readonly one: string;
+  readonly of: Ranking<Row>;
+  readonly order: Order;
+  readonly onOrder: (order: Order) => void;
+  /** Null once everything is shown that can be. */
+  readonly onMore: (() => void) | null;
+  readonly row: (row: Row) => ComponentChildren;
+}
+
+const Sums = ({ of }: { of: ComparedSum }) => (
+  <>
+    <td class="end wide-only">{count(of.requests)}</td>
+    <td class="end wide-only">
+      {rough(of.input_tokens)} → {rough(of.output_tokens)}
+    </td>
+    <td class="end">{changeOf(of)}</td>
+    <td class="end">{shortUsd(of.cost_usd)}</td>
+  </>
+);
+
+const BalanceName = ({ balance_id, account_id, email, wallet }: UsedBalance) => (
+  <>
+    <a href={`#/balances/${balance_id}`} class="mono">
+      {balance_id}
+    </a>
+    <div class="soft small">{email ?? wallet ?? account_id ?? "no account"}</div>
+  </>
+);
+
+/** Leads to the key's requests, which are with its balance. */
+const KeyName = ({ key_id, name, prefix, balance_id }: UsedKey) => (
+  <>
+    <a href={`#/balances/${balance_id}?key_id=${key_id}`}>{name ?? "Unnamed key"}</a>
+    <div class="mono soft small unbroken">{prefix}…</div>
+  </>
+);
