@@ -112,10 +112,7 @@ export function Balance({ id }: { id: string }) {
             label="Key"
             value={filter.key_id}
             onValue={(key_id) => setFilter({ key_id })}
-            options={[
-              ["", "All keys"],
-              ...(keys.data?.data ?? []).map(({ id, name, prefix }) => [id, name ?? `${prefix}…`] as const),
-            ]}
+            options={keyOptions(keys.data?.data ?? [], filter.key_id)}
           />
         </div>
         <ReceiptPages
@@ -128,6 +125,13 @@ export function Balance({ id }: { id: string }) {
       </section>
     </>
   );
+}
+
+/** Only a page of the keys is known; the one that a link names may be older. */
+function keyOptions(keys: readonly KeyAnswer[], chosen: string): (readonly [string, string])[] {
+  const known = keys.map(({ id, name, prefix }) => [id, name ?? `${prefix}…`] as const);
+  const isKnown = chosen === "" || keys.some(({ id }) => id === chosen);
+  return [["", "All keys"], ...known, ...(isKnown ? [] : [[chosen, chosen] as const])];
 }
 
 /** What was decided about the balance and its account, by whom and why. */
