@@ -222,7 +222,7 @@ export class TestHouse {
 }
 
 /** As the thread answers that found these groups, and nobody's name. */
-export const spendingOf = (groups: readonly SpendingGroup[], of: SpendingScope): Spending => ({
+const spendingOf = (groups: readonly SpendingGroup[], of: SpendingScope): Spending => ({
   ...rankSpending(groups, of),
   owners: new Map(),
   keyLabels: new Map(),
