@@ -106,6 +106,8 @@ export const fault = (message: string): HostError => ({
   restMs: null,
 });
 
+export const NO_OBJECT = fault("the answer is not a JSON object");
+
 type Json = Readonly<Record<string, unknown>>;
 
 const asObjects = (list: unknown): Json[] =>

@@ -146,6 +146,8 @@ export function passedChanges({ json, stream }: GenerationRequest, target: HostT
   for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, null);
   changes.set("model", JSON.stringify(target.model));
   if (target.stream !== stream) changes.set("stream", String(target.stream));
+  // Refused without a stream.
+  if (!target.stream && json.stream_options !== undefined) changes.set("stream_options", null);
   return changes;
 }
 

@@ -17,6 +17,8 @@ export interface Surface {
   errorBody(error: ErrorObject, receiptId: string): Uint8Array;
   /** What a host speaking this language said in an answer that is not a 2xx. */
   readHostError(status: number, body: Uint8Array): HostError;
+  /** A whole 2xx answer of a host as the stream that the host would have sent, or what is wrong with it. */
+  retell(body: Uint8Array): Uint8Array | HostError;
 }
 
 /** A client's request, parsed. `body` stays as it came; changes are spliced into a copy. */

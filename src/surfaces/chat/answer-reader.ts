@@ -202,14 +202,30 @@ function sealOf(detail: Json, family: string): Seal | null {
     : null;
 }
 
+/** Why a whole answer is none; null when it is one. */
+export function faultIn(json: Json): HostError | null {
+  const { error, choices } = json;
+  if (error !== undefined && error !== null) return errorOf(json, "an error without a message");
+  if (!Array.isArray(choices) || choices.length === 0) return NO_CHOICES;
+  for (const choice of choices) {
+    const given = asObject(choice);
+    const reason = given?.finish_reason;
+    if (brokeDown(reason)) return fault(`the host stopped with ${reason}`);
+    // Clients look into the message of each, and another host may have one.
+    if (asObject(given?.message) === null) return NO_CHOICES;
+  }
+  return null;
+}
+
+const NO_CHOICES = fault("the answer has no choices");
+
 /** A whole answer of a chat host. The message holds what the chunks would have. */
 export function readChatAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
-  if (json.error !== undefined && json.error !== null) return errorOf(json, "an error without a message");
-  const choice = Array.isArray(json.choices) ? asObject(json.choices[0]) : null;
-  const message = asObject(choice?.message);
-  if (message === null) return fault("the answer has no choices");
+  const problem = faultIn(json);
+  if (problem !== null) return problem;
+  const choice = asObject((json.choices as readonly unknown[])[0])!;
   const reader = new ChatReader(events, family);
-  const chunk = { ...json, choices: [{ ...choice, delta: message }] };
+  const chunk = { ...json, choices: [{ ...choice, delta: choice.message }] };
   const outcome = reader.read(JSON.stringify(chunk));
   if (typeof outcome === "object") return outcome;
   const end = reader.close();

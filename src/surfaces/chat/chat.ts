@@ -1,6 +1,6 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { errorOf, fault, readHostError } from "../host-error.ts";
+import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
@@ -14,14 +14,16 @@ import {
   readChoices,
   toRequest,
 } from "../request.ts";
+import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import { brokeDown } from "./answer-reader.ts";
+import { faultIn } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords } from "./openrouter-words.ts";
+import { retellChat } from "./retold.ts";
 import { tokensWritten } from "./written.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
@@ -31,6 +33,7 @@ export const chat: Surface = {
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
   readHostError,
+  retell: retelling(faultIn, retellChat),
 };
 
 /** Chat client, chat host. */
@@ -65,13 +68,11 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   const changes = passedChanges(request, target);
   const fee = leaveOutOwnTools(request, target, changes);
   if (fee !== null) return fee;
-  if (target.stream && target.quirks.noStreamOptions !== true) {
+  if (target.stream) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
-    changes.set(
-      "stream_options",
-      JSON.stringify({ ...asObject(request.json.stream_options), include_usage: true }),
-    );
-  } else if (target.quirks.noStreamOptions === true) changes.set("stream_options", null);
+    const options = { ...asObject(request.json.stream_options), include_usage: true };
+    changes.set("stream_options", target.quirks.noStreamOptions === true ? null : JSON.stringify(options));
+  }
   putOpenRouterWords(request, target, changes);
   nameCeiling(request, target, changes);
   if (target.quirks.coreFieldsOnly === true) leaveOutOpenAi(request, changes);
@@ -151,21 +152,12 @@ const wantsUsage = ({ json }: GenerationRequest): boolean =>
 
 function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
-  if (reply.error !== undefined && reply.error !== null) {
-    return { kind: "fault", error: errorOf(reply, "an error without a message") };
-  }
-  const choices = Array.isArray(reply.choices) ? reply.choices : [];
-  if (choices.length === 0) return NO_CHOICES;
+  if (reply === null) return { kind: "fault", error: NO_OBJECT };
+  const error = faultIn(reply);
+  if (error !== null) return { kind: "fault", error };
   let counted = 0;
-  for (const choice of choices) {
-    const given = asObject(choice);
-    const reason = given?.finish_reason;
-    if (brokeDown(reason)) return { kind: "fault", error: fault(`the host stopped with ${reason}`) };
-    const message = asObject(given?.message);
-    if (message === null) return NO_CHOICES;
-    counted += tokensWritten(message);
-  }
+  for (const choice of reply.choices as readonly unknown[])
+    counted += tokensWritten(asObject(asObject(choice)!.message));
   return {
     kind: "reply",
     body: withModel(body, publicModel),
@@ -173,6 +165,3 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
     countedTokens: Math.ceil(counted),
   };
 }
-
-/** Clients look into the message of each, and another host may have one. */
-const NO_CHOICES: Reply = { kind: "fault", error: fault("the answer has no choices") };

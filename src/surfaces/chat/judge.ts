@@ -228,4 +228,4 @@ const isUsageAlone = ({ choices }: Record<string, unknown>): boolean =>
 /** Data in several lines stands nowhere in one piece. */
 const isInLines = ({ dataEnd }: CurrentEvent): boolean => dataEnd === 0;
 
-const DONE = Buffer.from("data: [DONE]\n\n");
+export const DONE = Buffer.from("data: [DONE]\n\n");

@@ -155,20 +155,27 @@ const REASONS: ReadonlyMap<unknown, StopReason> = new Map<string, StopReason>([
   ["refusal", "filter"],
 ]);
 
-/** A whole answer of a messages host. */
-export function readMessagesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
+/** Why a whole answer is none; null when it is one. */
+export function faultIn(json: Json): HostError | null {
   if (json.type === "error" || asObject(json.error) !== null)
     return errorOf(json, "an error without a message");
-  if (!Array.isArray(json.content)) return fault("the answer has no content");
+  return Array.isArray(json.content) ? null : fault("the answer has no content");
+}
+
+/** A whole answer of a messages host. */
+export function readMessagesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
+  const problem = faultIn(json);
+  if (problem !== null) return problem;
+  const content = json.content as readonly unknown[];
   const usage = readAnthropicUsage(json.usage, null);
   events.start(typeof json.id === "string" ? json.id : null, usage);
-  for (const value of json.content) {
-    const problem = tellBlock(asObject(value) ?? {}, events, family);
-    if (problem !== null) return problem;
+  for (const value of content) {
+    const unknown = tellBlock(asObject(value) ?? {}, events, family);
+    if (unknown !== null) return unknown;
   }
   if (usage !== null) events.usage(usage);
   const { stop_reason: reason, stop_sequence: sequence } = json;
-  const called = json.content.some((block) => asObject(block)?.type === "tool_use");
+  const called = content.some((block) => asObject(block)?.type === "tool_use");
   events.stop(reasonOf(reason, called), typeof sequence === "string" ? sequence : null);
   return null;
 }

@@ -1,16 +1,19 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
 import type { BodyChanges } from "../body-changes.ts";
-import { errorOf, fault, readHostError } from "../host-error.ts";
+import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
+import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { readAnthropicUsage } from "../usage.ts";
+import { faultIn } from "./answer-reader.ts";
 import { MessagesCollector } from "./collector.ts";
 import { MessagesJudge } from "./judge.ts";
+import { retellMessages } from "./retold.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
 export const messages: Surface = {
@@ -20,6 +23,7 @@ export const messages: Surface = {
   errorBody: (error, receiptId) =>
     Buffer.from(JSON.stringify({ type: "error", error, request_id: receiptId })),
   readHostError,
+  retell: retelling(faultIn, retellMessages),
 };
 
 /** Messages client, messages host. */
@@ -72,13 +76,11 @@ function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges):
 
 function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
-  if (reply.type === "error" || asObject(reply.error) !== null) {
-    return { kind: "fault", error: errorOf(reply, "an error without a message") };
-  }
-  if (!Array.isArray(reply.content)) return { kind: "fault", error: fault("the answer has no content") };
+  if (reply === null) return { kind: "fault", error: NO_OBJECT };
+  const error = faultIn(reply);
+  if (error !== null) return { kind: "fault", error };
   let counted = 0;
-  for (const block of reply.content) counted += countBlock(asObject(block));
+  for (const block of reply.content as readonly unknown[]) counted += countBlock(asObject(block));
   return {
     kind: "reply",
     body: withModel(body, publicModel),

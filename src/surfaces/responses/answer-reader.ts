@@ -184,15 +184,21 @@ function reasonOf(response: Json, called: boolean): StopReason {
   return called ? "tools" : "end";
 }
 
-/** A whole answer of a responses host: its items, as their last events would tell them. */
-export function readResponsesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
+/** Why a whole answer is none; null when it is one. */
+export function faultIn(json: Json): HostError | null {
   if (json.status === "failed" || (json.error !== undefined && json.error !== null))
     return errorOf(json, "the response failed");
-  if (!Array.isArray(json.output)) return fault("the answer has no output");
+  return Array.isArray(json.output) ? null : fault("the answer has no output");
+}
+
+/** A whole answer of a responses host: its items, as their last events would tell them. */
+export function readResponsesAnswer(json: Json, events: AnswerEvents, family: string): HostError | null {
+  const problem = faultIn(json);
+  if (problem !== null) return problem;
   const reader = new ResponsesReader(events, family);
   const tell = (data: Json) => reader.read(JSON.stringify(data));
   tell({ type: "response.created", response: { id: json.id } });
-  for (const [output_index, item] of json.output.entries())
+  for (const [output_index, item] of (json.output as readonly unknown[]).entries())
     tell({ type: "response.output_item.done", output_index, item });
   const { status, incomplete_details, usage } = json;
   tell({ type: "response.completed", response: { status, incomplete_details, usage } });

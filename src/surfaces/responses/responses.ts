@@ -1,15 +1,18 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
-import { errorOf, fault, readHostError } from "../host-error.ts";
+import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
+import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import { faultIn } from "./answer-reader.ts";
 import { carryThoughts } from "./carried-thoughts.ts";
 import { ResponsesCollector } from "./collector.ts";
 import { ResponsesJudge } from "./judge.ts";
+import { retellResponses } from "./retold.ts";
 
 /** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
 export const responses: Surface = {
@@ -18,6 +21,7 @@ export const responses: Surface = {
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
   readHostError,
+  retell: retelling(faultIn, retellResponses),
 };
 
 /** Responses client, responses host. */
@@ -90,13 +94,11 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
 
 function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const reply = parseReply(body);
-  if (reply === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
-  if (reply.status === "failed" || (reply.error !== undefined && reply.error !== null)) {
-    return { kind: "fault", error: errorOf(reply, "the response failed") };
-  }
-  if (!Array.isArray(reply.output)) return { kind: "fault", error: fault("the answer has no output") };
+  if (reply === null) return { kind: "fault", error: NO_OBJECT };
+  const error = faultIn(reply);
+  if (error !== null) return { kind: "fault", error };
   let counted = 0;
-  for (const item of reply.output) counted += countItem(asObject(item));
+  for (const item of reply.output as readonly unknown[]) counted += countItem(asObject(item));
   return {
     kind: "reply",
     body: withModel(body, publicModel),

@@ -7,7 +7,7 @@ import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
 import { exactly, parseExactObject } from "../exact-json.ts";
-import { fault } from "../host-error.ts";
+import { fault, NO_OBJECT } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
@@ -138,7 +138,7 @@ function readReply(
   asked: Asked,
 ): Reply {
   const json = parseExactObject(textOf(bytes, 0, bytes.length));
-  if (json === null) return { kind: "fault", error: fault("the answer is not a JSON object") };
+  if (json === null) return { kind: "fault", error: NO_OBJECT };
   const answer = new Answer();
   const shown = asShown(answer, request, () => {});
   const counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));

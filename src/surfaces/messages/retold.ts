@@ -1,0 +1,64 @@
+import { asObject } from "../json.ts";
+import { Retelling } from "../retelling.ts";
+import type { HostError } from "../surface.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * A messages host's whole answer, in which no fault was found, as events (docs.anthropic.com, "Streaming
+ * messages").
+ */
+export function retellMessages({ content, usage, ...message }: Json): Uint8Array | HostError {
+  const retelling = new Retelling();
+  const tell = (type: string, more: Json) => retelling.tell(type, { type, ...more });
+  const { stop_reason = null, stop_sequence = null, stop_details, container, context_management } = message;
+  const used = asObject(usage);
+  tell("message_start", {
+    message: {
+      ...message,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: used === null ? undefined : { ...used, output_tokens: 0 },
+    },
+  });
+  for (const [index, value] of (content as readonly unknown[]).entries()) {
+    const { start, deltas } = toldBlock(asObject(value) ?? {});
+    tell("content_block_start", { index, content_block: start });
+    for (const delta of deltas) tell("content_block_delta", { index, delta });
+    tell("content_block_stop", { index });
+  }
+  tell("message_delta", {
+    delta: { stop_reason, stop_sequence, stop_details, container },
+    context_management,
+    usage: used ?? undefined,
+  });
+  tell("message_stop", {});
+  return retelling.bytes();
+}
+
+/** How a block begins, and what is added to it. Claude Code empties whatever a text or a call begins with. */
+function toldBlock(block: Json): { readonly start: Json; readonly deltas: readonly Json[] } {
+  const { text, thinking, signature, input } = block;
+  if (block.type === "text") {
+    const citations = Array.isArray(block.citations) ? block.citations : [];
+    const cited = citations.map((citation) => ({ type: "citations_delta", citation }));
+    const start = { ...block, text: "", ...(cited.length > 0 ? { citations: [] } : {}) };
+    return { start, deltas: [...said("text_delta", "text", text), ...cited] };
+  }
+  if (block.type === "thinking") {
+    const signed = said("signature_delta", "signature", signature);
+    return {
+      start: { ...block, thinking: "", signature: "" },
+      deltas: [...said("thinking_delta", "thinking", thinking), ...signed],
+    };
+  }
+  if (input === undefined) return { start: block, deltas: [] };
+  return {
+    start: { ...block, input: {} },
+    deltas: said("input_json_delta", "partial_json", JSON.stringify(input)),
+  };
+}
+
+const said = (type: string, member: string, text: unknown): readonly Json[] =>
+  typeof text === "string" && text !== "" ? [{ type, [member]: text }] : [];
