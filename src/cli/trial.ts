@@ -108,9 +108,9 @@ function findingOf({ model, route: { host, model: hostModel }, spoken }: Trial, 
     case "unstreamed":
       return {
         check: name,
-        state: "fail",
+        state: "warn",
         detail: "answers whole although it was asked to stream",
-        next: "Set `quirks: { no_stream: true }` on the host or the route: it then serves unstreamed requests alone.",
+        next: "Set `quirks: { no_stream: true }` on the host or the route, so that hosts that stream are preferred, and that it is told where to stop.",
       };
     case "failed": {
       const said = printable(

@@ -7,7 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type Allowance, type Most, Reservation, type Want } from "../ledger/reservation.ts";
 import { BOOKS_AWAY, type Shortfall } from "../ledger/shortfall.ts";
 import type { Plan } from "../routing/plan.ts";
-import type { Stop } from "../routing/stop.ts";
+import { answersWhole, type Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
@@ -225,7 +225,7 @@ const refusal = (short: Shortfall, ask: Ask, sized: Sized, { clock }: Desk): Ref
 const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what !== "books";
 
 /**
- * The ceiling to impose on the host, per choice; null for none. An unstreamed answer cannot be stopped
+ * The ceiling to impose on hosts that answer whole, per choice; null for none. Their answer cannot be stopped
  * midway. If the client named no ceiling and there is plenty of room, the model's own ceiling is held;
  * otherwise the host is told the ceiling that is already held. Checking for room without taking it is not
  * enough: many requests at once would each find the same room.
@@ -235,11 +235,14 @@ export function imposedCeiling(
   { reservation, outputCeiling, plan }: Admitted,
   ledger: Ledger,
 ): number | null {
-  if (request.stream || request.maxOutputTokens !== null || plan.tier === "open") return null;
+  if (request.maxOutputTokens !== null || plan.tier === "open") return null;
+  if (request.stream && !plan.stops.some(answersWhole)) return null;
   const longest = longestAnswer(plan) * request.choices;
   const beyond = worstCase(NO_PROMPT, Math.max(0, longest - outputCeiling), reservation.want.price);
   if (beyond === 0) return null;
-  const plenty = ledger.coversMore(reservation, (beyond * PLENTY) as NanoUsd);
+  // What a stream needs is held step by step.
+  const mayStream = request.stream && !plan.stops.every(answersWhole);
+  const plenty = !mayStream && ledger.coversMore(reservation, (beyond * PLENTY) as NanoUsd);
   return plenty && ledger.extend(reservation, beyond) ? null : outputCeiling / request.choices;
 }
 

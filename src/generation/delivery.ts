@@ -83,7 +83,8 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     };
     const end = await relay(line, opened.takeFirst());
     const by = bill.reservation.want.key.balanceId;
-    const ms = bill.elapsedMs() - firstTokenMs;
+    // One piece does not show how fast the host writes.
+    const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
     house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms, by });
     if (chargesForFree(stop, judge.usage)) house.charged(stop);
     const ended = bill.settle(endOf(end, parcel));

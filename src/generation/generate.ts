@@ -161,6 +161,7 @@ class Run {
     const wish: Wish = {
       model,
       surface,
+      stream: request.stream,
       overrides,
       allowedModels: key.allowedModels,
       promptEstimate,

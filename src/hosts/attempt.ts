@@ -217,22 +217,23 @@ class Walk {
     const { ways, request, signal } = this;
     const startedMs = ways.clock.elapsedMs();
     ways.health.enter(stop.route);
-    const { ms, early } = this.limitOf(stop, startedMs);
+    const { ms, early } = this.limitOf(stop, said, startedMs);
     const limit = new TimeLimit(ways.clock, ms, signal, early);
     const span = ways.trace === null ? null : childSpan(ways.trace, ways.random);
     const ended = new Trial(request, stop, said, traced(ways, span), limit, slot).run();
-    this.running.push({ stop, limit, at: this.begun++, startedMs, ended, span });
+    this.running.push({ stop, said, limit, at: this.begun++, startedMs, ended, span });
   }
 
   /**
    * The remaining time is divided among the remaining hosts, but no host gets more than it is worth waiting
-   * for.
+   * for. How long a whole answer takes depends on its length, so nobody is given up for one that takes longer
+   * than others.
    */
-  private limitOf(stop: Stop, nowMs: number): { readonly ms: number; readonly early: boolean } {
+  private limitOf(stop: Stop, said: Said, nowMs: number): { readonly ms: number; readonly early: boolean } {
     const { limits, health } = this.ways;
     const left = Math.min(limits.maxHosts - this.begun, this.stops.length - this.next + 1);
     const shareMs = (this.deadlineMs - nowMs) / left;
-    const other = this.request.stream ? this.readyAfter(1) : null;
+    const other = this.request.stream && said.stream ? this.readyAfter(1) : null;
     if (other === null) return { ms: shareMs, early: false };
     const patienceMs =
       health.patienceMs(stop.route, other.route, stop.model, this.request.promptEstimate) ?? shareMs;
@@ -256,7 +257,8 @@ class Walk {
 
   private mayHedge(): boolean {
     const { hedgeMs } = this.ways.limits;
-    return hedgeMs !== null && !this.hedged && this.request.stream && this.readyAfter(0) !== null;
+    if (hedgeMs === null || this.hedged || !this.request.stream) return false;
+    return this.running[0]!.said.stream && this.readyAfter(0) !== null;
   }
 
   /** The try that ends first; null when it is time to ask another host as well. */
@@ -360,6 +362,7 @@ type Final = Opened | Answered | Rejected | { readonly kind: "abandoned" };
 /** A host that is being asked. */
 interface Running {
   readonly stop: Stop;
+  readonly said: Said;
   readonly limit: TimeLimit;
   /** Its index among the tries. */
   readonly at: number;
@@ -376,7 +379,8 @@ const whenEnded = async (running: Running): Promise<Running> => {
 function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: BalanceId): Lesson {
   switch (outcome.kind) {
     case "opened":
-      return { kind: "served", firstTokenMs: ms, promptTokens, by };
+      // How long a whole answer takes says nothing about first tokens.
+      return { kind: "served", firstTokenMs: outcome.isWhole ? null : ms, promptTokens, by };
     case "answered":
       return { kind: "served", firstTokenMs: null, promptTokens, by };
     // A host's verdict on a request, a client that leaves, and a faster host say nothing about the host's

@@ -1,5 +1,5 @@
-import type { Model, Quirks, SurfaceName } from "../catalog/catalog.ts";
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { Model, SurfaceName } from "../catalog/catalog.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
 
@@ -13,22 +13,13 @@ export function sayTo(
   wording: Wording,
 ): Said | Refusal {
   const quirks = route.quirks ?? route.host.quirks;
-  if (request.stream && quirks.noStream === true) {
-    return refuse(
-      "invalid_request",
-      `No host of ${model.id} can stream. Send the request without \`stream\`.`,
-      {
-        param: "stream",
-      },
-    );
-  }
-  const stream = request.stream || takesLong(request, model, quirks, wording);
+  const stream = quirks.noStream !== true && (request.stream || takesLong(request, model, wording));
   const target = {
     model: route.model,
     stream,
     publicModel: model.id,
     quirks,
-    maxOutputTokens: ceilingFor(request, model, wording),
+    maxOutputTokens: ceilingFor(request, model, stream, wording),
     defaultMaxOutputTokens: Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens),
   };
   const { speaks } = route.host;
@@ -53,12 +44,19 @@ const chatLast = (spoken: readonly SurfaceName[]): readonly SurfaceName[] =>
 /**
  * A client may name more than the model writes, as agents do with one number for all models. Hosts refuse
  * that (“max_tokens is too large: 32000. This model supports at most 16384 completion tokens”), and no more
- * than the model's is held.
+ * than the model's is held. A stream for a client that streams needs no other ceiling: it is stopped once
+ * nothing more is held for it.
  */
-function ceilingFor({ maxOutputTokens }: GenerationRequest, model: Model, wording: Wording): number | null {
-  const most = maxOutputTokens ?? wording.outputCeiling;
+function ceilingFor(
+  { maxOutputTokens, stream: wanted }: GenerationRequest,
+  model: Model,
+  stream: boolean,
+  wording: Wording,
+): number | null {
+  const imposed = wanted && stream ? null : wording.outputCeiling;
+  const most = maxOutputTokens ?? imposed;
   const isTooHigh = most !== null && most > model.maxOutputTokens;
-  return isTooHigh ? model.maxOutputTokens : wording.outputCeiling;
+  return isTooHigh ? model.maxOutputTokens : imposed;
 }
 
 /**
@@ -104,13 +102,13 @@ function sayIn(
  * all of it, and a long one would never come. Where it may be long, the host is asked to stream, and the
  * answer is put together here.
  */
-function takesLong(request: GenerationRequest, model: Model, quirks: Quirks, wording: Wording): boolean {
+function takesLong(request: GenerationRequest, model: Model, wording: Wording): boolean {
   const ceiling =
     request.maxOutputTokens ??
     wording.outputCeiling ??
     Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens);
   // OpenAI streams spoken answers in one coding only.
-  return quirks.noStream !== true && ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
+  return ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
 }
 
 /** What a slow model writes within the 30 seconds that a first token may take. */

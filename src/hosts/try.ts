@@ -42,7 +42,7 @@ export class Trial {
 
   /**
    * Runs until the answer is here, the host fails, or time is up. The place at the host is then released,
-   * except for an opened stream, which keeps it to its end.
+   * except for an opened stream, which keeps it until the host is done.
    */
   async run(): Promise<TryOutcome> {
     const { limit, slot } = this;
@@ -61,10 +61,10 @@ export class Trial {
       return outcome;
     } finally {
       limit.stop();
-      if (outcome?.kind === "opened") {
+      if (outcome?.kind === "opened" && !outcome.isWhole) {
         outcome.occupy(slot);
       } else {
-        if (outcome?.kind === "answered") this.exchange?.done();
+        if (outcome?.kind === "answered" || outcome?.kind === "opened") this.exchange?.done();
         else this.exchange?.cancel();
         if (outcome !== null && overloads(outcome)) slot.overloaded();
         slot.release();
@@ -92,13 +92,12 @@ export class Trial {
     const { pairing, stream } = this.said;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
-    // A host that was asked to stream and does not still gives the whole answer.
     if (!stream || (!request.stream && !isEventStream(reply))) {
       const body = readWhole(reply, MAX_REPLY_BYTES);
       return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);
     }
     return request.stream
-      ? this.awaitFirstToken(reply, pairing.openStream(request, asked))
+      ? this.awaitFirstToken(reply, pairing.openStream(request, asked), asked)
       : this.collect(reply, pairing.openWhole(request, asked));
   }
 
@@ -108,8 +107,21 @@ export class Trial {
 
   private judgeWhole(body: Uint8Array | HostFault, asked: Asked): TryOutcome {
     if (body instanceof HostFault) return this.faulted(body);
+    if (this.request.stream) return this.retold(body, asked);
     const reply = this.said.pairing.readReply(body, this.request, asked);
     return reply.kind === "reply" ? this.answered(reply) : { kind: "refused", message: reply.error.kept };
+  }
+
+  /** All of a whole answer comes with its first token. */
+  private retold(body: Uint8Array, asked: Asked): TryOutcome {
+    const { request, stop, said, tools } = this;
+    const events = tools.surfaces[said.spoken].retell(body);
+    if (!(events instanceof Uint8Array)) return { kind: "refused", message: events.kept };
+    const judge = said.pairing.openStream(request, asked);
+    const first = judge.push(events);
+    if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
+    if (!judge.tokenSeen && judge.usage === null) return { kind: "refused", message: "the answer is empty" };
+    return new Opened(stop, said.body.omitted, ALL_READ, judge, first, this.exchange!, true);
   }
 
   private answered(reply: Answered["reply"]): Answered {
@@ -138,13 +150,16 @@ export class Trial {
     };
   }
 
-  private async awaitFirstToken(source: HostReply, judge: StreamJudge): Promise<TryOutcome> {
+  private async awaitFirstToken(source: HostReply, judge: StreamJudge, asked: Asked): Promise<TryOutcome> {
     const held: Uint8Array[] = [];
     let heldBytes = 0;
     while (heldBytes <= MAX_PRELUDE_BYTES) {
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
       if (next instanceof HostFault) return this.faulted(next);
+      // A host that was asked to stream and does not still gives the whole answer.
+      if (held.length === 0 && next !== null && beginsObject(next, source))
+        return this.judgeWhole(await readOn(source, MAX_REPLY_BYTES, [], next), asked);
       const bytes = next === null ? judge.end() : judge.push(next);
       held.push(bytes);
       heldBytes += bytes.length;
@@ -153,8 +168,7 @@ export class Trial {
         const first = held.length === 1 ? bytes : Buffer.concat(held);
         return new Opened(this.stop, this.said.body.omitted, source.takeBody(), judge, first, this.exchange!);
       }
-      if (judge.fault !== null)
-        return { kind: "refused", message: isJson(source) ? NOT_A_STREAM : judge.fault.kept };
+      if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
       if (next === null || judge.terminal !== null)
         return { kind: "refused", message: "the stream ended without a token" };
     }
@@ -280,6 +294,8 @@ export class Opened {
     readonly judge: StreamJudge,
     private first: Uint8Array,
     private readonly exchange: Exchange,
+    /** The host gave its answer in one piece, and has nothing to do for it any more. */
+    readonly isWhole = false,
   ) {}
 
   /** The place at the host, given back when the stream is over. */
@@ -341,7 +357,21 @@ const REST_STATUSES = new Set([429, 503]);
 
 const isJson = ({ headers }: HostReply): boolean =>
   headers.get("content-type")?.startsWith("application/json") === true;
-const NOT_A_STREAM = "it answered with JSON and not with a stream";
+
+/**
+ * No line of a stream begins so, whatever the host calls it: some streams go by the name of JSON. Before the
+ * whole answer there may be spaces, by which a host shows that it is at work.
+ */
+function beginsObject(bytes: Uint8Array, reply: HostReply): boolean {
+  let at = 0;
+  while (at < bytes.length && bytes[at]! <= SPACE) at += 1;
+  return at === bytes.length ? isJson(reply) : bytes[at] === OPENING_BRACE;
+}
+
+const SPACE = 0x20;
+const OPENING_BRACE = 0x7b;
+
+const ALL_READ: HostBytes = { read: () => null };
 
 const isEventStream = ({ headers }: HostReply): boolean =>
   headers.get("content-type")?.includes("event-stream") === true;

@@ -16,7 +16,7 @@ import {
 } from "./naming.ts";
 import { acrossModels, preferredStops } from "./preferences.ts";
 import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.ts";
-import { everyModelOnce, healthyFirst, homeFirst, soonestMs } from "./stop-order.ts";
+import { everyModelOnce, healthyFirst, homeFirst, soonestMs, streamingFirst } from "./stop-order.ts";
 
 /**
  * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is
@@ -66,7 +66,7 @@ function unknownOf(names: readonly string[], catalog: Catalog): string | null {
 function planFree(wish: Wish, catalog: Catalog, roads: Roads): Plan | Refusal {
   const allowed = freeModels(wish, catalog);
   if (refused(allowed)) return allowed;
-  const stops = allowed.flatMap((model) => freeStops(model, wish, roads));
+  const stops = allowed.flatMap((model) => streamingFirst(freeStops(model, wish, roads), wish));
   return stops.length === 0
     ? noFreeRoute(wish, allowed)
     : { tier: "open", stops, auto: null, movesOn: "never" };

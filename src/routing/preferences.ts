@@ -2,7 +2,8 @@ import type { Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Cutoff, ProviderWishes, Sort } from "./provider-wishes.ts";
 import { NO_WISHES } from "./provider-wishes.ts";
-import type { Roads, Stop, Wish } from "./stop.ts";
+import { answersWhole, type Roads, type Stop, type Wish } from "./stop.ts";
+import { streamingFirst } from "./stop-order.ts";
 
 /**
  * One model's stops as `provider` wants them: filtered, then in its order. Where a filter leaves none, the
@@ -10,9 +11,13 @@ import type { Roads, Stop, Wish } from "./stop.ts";
  */
 export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] | Refusal {
   const wishes = wish.overrides.provider;
-  if (wishes === NO_WISHES) return wish.order === "price" ? drawn(stops, roads) : stops;
+  if (wishes === NO_WISHES) return unasked(stops, wish, roads);
   return obeying(wishes, stops, wish, roads);
 }
+
+/** As it is where the client wishes nothing. */
+const unasked = (stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] =>
+  wish.order === "price" ? drawn(stops, wish, roads) : streamingFirst(stops, wish);
 
 function obeying(
   wishes: ProviderWishes,
@@ -27,7 +32,7 @@ function obeying(
     if (left.length === 0) return noHostLeft(name, stops[0]!.model.id);
   }
   if (wishes.sort !== null) left = sorted(left, wishes.sort, roads);
-  else if (wish.order === "price") left = drawn(left, roads);
+  else left = unasked(left, wish, roads);
   if (wishes.order.length > 0) {
     return left.toSorted((a, b) => rank(wishes.order, a) - rank(wishes.order, b));
   }
@@ -144,12 +149,16 @@ function rank(order: readonly string[], { route }: Stop): number {
 /**
  * Cheapest first, except that the first place is drawn among the working hosts, weighted by the inverse
  * square of the price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the
- * price gets a quarter.
+ * price gets a quarter. Where a stream is wanted, hosts that cannot are left for last.
  */
-function drawn(stops: readonly Stop[], roads: Roads): readonly Stop[] {
+function drawn(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] {
   if (stops.length === 1) return stops;
-  const ordered = stops.toSorted((a, b) => plainPrice(a.price) - plainPrice(b.price));
-  const ready = ordered.filter(({ route }) => roads.restMs(route) === 0);
+  const cheapest = stops.toSorted((a, b) => plainPrice(a.price) - plainPrice(b.price));
+  const ordered = streamingFirst(cheapest, wish);
+  const working = ordered.filter(({ route }) => roads.restMs(route) === 0);
+  const ready = wish.stream
+    ? working.filter((stop) => answersWhole(stop) === answersWhole(working[0]!))
+    : working;
   if (ready.length === 0) return ordered;
   const weights = ready.map(({ price }) => 1 / Math.max(plainPrice(price), LEAST_PRICE) ** 2);
   let left = roads.chance() * weights.reduce((sum, weight) => sum + weight, 0);

@@ -1,5 +1,11 @@
 import type { Home } from "./affinity.ts";
-import type { Roads, Stop, Wish } from "./stop.ts";
+import { answersWhole, type Roads, type Stop, type Wish } from "./stop.ts";
+
+/** A model's hosts that stream before those that cannot, where a stream is wanted. */
+export function streamingFirst(stops: readonly Stop[], { stream }: Pick<Wish, "stream">): readonly Stop[] {
+  if (!(stream && stops.length > 1 && stops.some(answersWhole))) return stops;
+  return [...stops.filter((stop) => !answersWhole(stop)), ...stops.filter(answersWhole)];
+}
 
 /**
  * Leaves out hosts that rest because they fail, but never more than half of a model's hosts: if most seem to
@@ -26,14 +32,20 @@ function restingLast(stops: readonly Stop[], roads: Roads): readonly Stop[] {
 
 /**
  * A conversation stays with its last host, as long as that host works and the client names no order of its
- * own.
+ * own. One that cannot stream is left again as soon as another can.
  */
-export function homeFirst(stops: readonly Stop[], { home, overrides }: Wish, roads: Roads): readonly Stop[] {
+export function homeFirst(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] {
+  const { home, overrides, stream } = wish;
   const { order, sort } = overrides.provider;
   if (home === null || order.length > 0 || sort !== null) return stops;
   const at = placeOf(home, stops);
   if (at <= 0 || roads.restMs(stops[at]!.route) > 0) return stops;
+  if (stream && answersWhole(stops[at]!) && streamedElsewhere(stops, stops[at]!, roads)) return stops;
   return [stops[at]!, ...stops.slice(0, at), ...stops.slice(at + 1)];
+}
+
+function streamedElsewhere(stops: readonly Stop[], { model }: Stop, roads: Roads): boolean {
+  return stops.some((stop) => stop.model === model && !answersWhole(stop) && roads.restMs(stop.route) === 0);
 }
 
 function placeOf({ host, hostModel, model }: Home, stops: readonly Stop[]): number {

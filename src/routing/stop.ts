@@ -13,10 +13,15 @@ export interface Stop {
   readonly hostSurface: SurfaceName;
 }
 
+/** Its host cannot stream. */
+export const answersWhole = ({ route }: Stop): boolean =>
+  (route.quirks ?? route.host.quirks).noStream === true;
+
 /** What a request asks of routing. */
 export interface Wish {
   readonly model: string;
   readonly surface: SurfaceName;
+  readonly stream: boolean;
   readonly overrides: Overrides;
   readonly allowedModels: readonly string[] | null;
   readonly promptEstimate: number;

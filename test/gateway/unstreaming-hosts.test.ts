@@ -1,76 +1,145 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import { json } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText, type HostAnswer, messagesText, responsesText, sseText } from "../fakes/transcripts.ts";
+import { brokenRules } from "../surfaces/event-order.ts";
 import { type OpenGateway, open } from "./open.ts";
 
-/** Answers whole, whatever it is asked for. */
-const host = Bun.serve({
-  port: 0,
-  hostname: "127.0.0.1",
-  fetch: () =>
-    Response.json({
-      id: "chatcmpl-1",
-      object: "chat.completion",
-      created: 1,
-      model: "m",
-      choices: [{ index: 0, message: { role: "assistant", content: "Whole." }, finish_reason: "stop" }],
-      usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
-    }),
-});
+const ANSWERS: Readonly<Record<SurfaceName, HostAnswer>> = {
+  "chat.completions": chatText(),
+  responses: responsesText(),
+  messages: messagesText(),
+};
+const PATHS = {
+  "chat.completions": "/v1/chat/completions",
+  responses: "/v1/responses",
+  messages: "/v1/messages",
+} as const;
 
-const served = (id: string, by: string): string => `
-  - id: test/${id}
-    context_length: 1000
-    max_output_tokens: 100
-    price: { input: 1, output: 2 }
-    routes: [${by}]`;
+/** What the host answers as JSON, whatever it is asked for, by its model. */
+const BODIES: Readonly<Record<string, (answer: HostAnswer) => string>> = {
+  whole: ({ whole }) => JSON.stringify(whole),
+  spaced: ({ whole }) => `\n   \n${JSON.stringify(whole)}`,
+  misnamed: ({ events }) => sseText(events),
+};
 
+/** The first bytes arrive apart from the others. */
+const piecemeal =
+  (body: string): Behaviour =>
+  async (wire) => {
+    await wire.write(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`,
+    );
+    await wire.write(body.slice(0, 3));
+    await wire.write(body.slice(3));
+  };
+
+let host: FakeHost;
 let gateway: OpenGateway;
 let key = "";
 beforeAll(async () => {
-  const row = `base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions]`;
-  gateway = await open(`
-hosts:
-  - { id: said, ${row}, quirks: { no_stream: true } }
-  - { id: unsaid, ${row} }
-models:${served("said", "{ host: said, model: m }")}${served("unsaid", "{ host: unsaid, model: m }")}${served("both", "{ host: said, model: m }, { host: sim, model: echo }")}
-`);
+  host = await startFakeHost((request) => {
+    const spoken = SURFACE_NAMES.find((name) => PATHS[name] === request.path)!;
+    const body = BODIES[request.json().model];
+    return body === undefined ? json({ choices: [] }) : piecemeal(body(ANSWERS[spoken]));
+  });
+  const served = (id: string, by: string): string => `
+  - id: test/${id}
+    context_length: 10000
+    max_output_tokens: 100
+    price: { input: 1, output: 2 }
+    routes: [${by}]`;
+  const rows = SURFACE_NAMES.map(
+    (spoken) => `
+  - { id: ${spoken}-said, base_url: "${host.url}/v1", speaks: [${spoken}], quirks: { no_stream: true } }
+  - { id: ${spoken}-unsaid, base_url: "${host.url}/v1", speaks: [${spoken}] }`,
+  );
+  const models = SURFACE_NAMES.flatMap((spoken) => [
+    served(`${spoken}-said`, `{ host: ${spoken}-said, model: whole }`),
+    ...Object.keys(BODIES).map((body) =>
+      served(`${spoken}-${body}`, `{ host: ${spoken}-unsaid, model: ${body} }`),
+    ),
+  ]);
+  models.push(
+    served("both", "{ host: chat.completions-said, model: whole }, { host: sim, model: echo }"),
+    served("bare", "{ host: chat.completions-said, model: bare }"),
+  );
+  gateway = await open(`hosts:${rows.join("")}\nmodels:${models.join("")}\n`);
   key = (await gateway.key(5)).key;
 });
 afterAll(async () => {
   await gateway.close();
-  await host.stop(true);
+  await host.close();
 });
 
-const ask = (model: string, stream: boolean) =>
-  gateway.send("POST", "/v1/chat/completions", {
+const ask = (client: SurfaceName, model: string, more: object = {}) => {
+  const said =
+    client === "responses"
+      ? { input: "Hi" }
+      : { messages: [{ role: "user", content: "Hi" }], max_tokens: 50 };
+  return gateway.send("POST", PATHS[client], {
     bearer: key,
-    json: { model, stream, messages: [{ role: "user", content: "Hi" }] },
+    json: { model: `test/${model}`, ...said, ...more },
   });
+};
+const receiptOf = async (headers: Headers) =>
+  (await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, { bearer: key })).json;
 
-test("a host that cannot stream serves unstreamed requests", async () => {
-  const { status, json } = await ask("test/said", false);
-  expect([status, json.choices[0].message.content]).toEqual([200, "Whole."]);
-});
+describe.each([...SURFACE_NAMES])("a client of %s", (client) => {
+  describe.each([...SURFACE_NAMES])("on a host of %s", (spoken) => {
+    test("that is said not to stream, is streamed what that answers whole", async () => {
+      const { status, text, headers } = await ask(client, `${spoken}-said`, { stream: true });
+      expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+      expect(text).toContain("Hello");
+      expect(brokenRules(client, text)).toEqual([]);
+      expect(host.requests.at(-1)!.json().stream ?? false).toBe(false);
+      expect(await receiptOf(headers)).toMatchObject({
+        state: "settled",
+        stream: true,
+        attempts: [{ host: `${spoken}-said`, outcome: "opened" }],
+      });
+    });
 
-test("a streamed request that only such hosts could serve is refused by its field, and none is asked", async () => {
-  const { status, json, headers } = await ask("test/said", true);
-  expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", "stream"]);
-  expect(json.error.message).toStartWith("No host of test/said can stream.");
-  const receipt = await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, {
-    bearer: key,
+    test.each(Object.keys(BODIES))(
+      "that answers with JSON although it was asked to stream, %s, is streamed that",
+      async (body) => {
+        const { status, text, headers } = await ask(client, `${spoken}-${body}`, { stream: true });
+        expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+        expect(host.requests.at(-1)!.json().stream).toBe(true);
+        expect(text).toContain("Hello");
+        expect(brokenRules(client, text)).toEqual([]);
+      },
+    );
   });
-  expect(receipt.json.attempts).toEqual([]);
 });
 
-test("a host of the model that streams serves it in their place", async () => {
-  const { status, text } = await ask("test/both", true);
-  expect([status, text.endsWith("data: [DONE]\n\n")]).toEqual([200, true]);
+test.each([...SURFACE_NAMES])(
+  "usage of a host of %s is told to a chat client that asks for it",
+  async (spoken) => {
+    const asked = { stream: true, stream_options: { include_usage: true } };
+    const { text } = await ask("chat.completions", `${spoken}-said`, asked);
+    expect(brokenRules("chat.completions", text, { usage: true })).toEqual([]);
+    // OpenAI refuses these without a stream.
+    expect(host.requests.at(-1)!.json().stream_options).toBeUndefined();
+  },
+);
+
+test("unstreamed requests get the host's answer as it is", async () => {
+  const { status, json: answer } = await ask("chat.completions", "chat.completions-said");
+  expect(status).toBe(200);
+  expect(answer).toEqual({ ...ANSWERS["chat.completions"].whole, model: "test/chat.completions-said" });
 });
 
-test("of a host that is not said to be one, the receipt tells that it answered with JSON", async () => {
-  const { status, headers } = await ask("test/unsaid", true);
+test("a host of the model that streams is asked first", async () => {
+  const { text, headers } = await ask("chat.completions", "both", { stream: true });
+  expect(text).toEndWith("data: [DONE]\n\n");
+  expect((await receiptOf(headers)).attempts).toMatchObject([{ host: "sim" }]);
+});
+
+test("an answer that is none is a failure of the host, by name", async () => {
+  const { status, headers } = await ask("chat.completions", "bare", { stream: true });
   expect(status).toBe(503);
-  const receipt = await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, {
-    bearer: key,
-  });
-  expect(receipt.json.attempts[0].detail).toBe("it answered with JSON and not with a stream");
+  const { attempts } = await receiptOf(headers);
+  expect(attempts).toMatchObject([{ outcome: "refused", detail: "the answer has no choices" }]);
 });

@@ -66,6 +66,12 @@ const FAILURES: Record<string, (surface: SurfaceName, stream: boolean) => Behavi
 };
 const SILENT = new Set(["is silent", "sends a head and is silent"]);
 
+const MODES = [
+  ["streamed", true, false],
+  ["streamed, on hosts that cannot", true, true],
+  ["whole", false, false],
+] as const;
+
 const hosts: FakeHost[] = [];
 afterAll(() => Promise.all(hosts.map((host) => host.close())));
 
@@ -81,11 +87,13 @@ async function hostThat(
 }
 
 for (const surface of SURFACE_NAMES) {
-  for (const stream of [true, false]) {
-    describe(`${surface}, ${stream ? "streamed" : "whole"}`, () => {
+  for (const [mode, stream, noStream] of MODES) {
+    describe(`${surface}, ${mode}`, () => {
+      const isStream = stream && !noStream;
+      const speaking = { speaks: [surface], quirks: { noStream } };
       const fine = () => {
         const { events, whole } = ANSWERS[surface];
-        return stream ? sse(events) : json(whole);
+        return isStream ? sse(events) : json(whole);
       };
 
       for (const [name, failure] of Object.entries(FAILURES)) {
@@ -98,8 +106,8 @@ for (const surface of SURFACE_NAMES) {
             const parts = await Promise.all(
               [1, 2, 3].map((at) => {
                 const behaviour =
-                  at < position ? status(503) : at === position ? failure(surface, stream) : fine();
-                return hostThat(behaviour, { id: `h${at}`, speaks: [surface] });
+                  at < position ? status(503) : at === position ? failure(surface, isStream) : fine();
+                return hostThat(behaviour, { id: `h${at}`, ...speaking });
               }),
             );
             const house = await openHouse(
@@ -146,7 +154,7 @@ for (const surface of SURFACE_NAMES) {
       }
 
       test.concurrent("a pooled connection that the host had closed costs nothing: the same host serves", async () => {
-        const { row, host } = await hostThat(fine(), { id: "h1", speaks: [surface] });
+        const { row, host } = await hostThat(fine(), { id: "h1", ...speaking });
         const house = await openHouse([row]);
         for (const how of ["close", "reset"] as const) {
           await read(await house.send(surface, ask(surface, { stream })));
@@ -161,9 +169,7 @@ for (const surface of SURFACE_NAMES) {
 
       test.concurrent("a fourth host is never tried", async () => {
         const parts = await Promise.all(
-          [1, 2, 3, 4].map((at) =>
-            hostThat(at === 4 ? fine() : status(500), { id: `h${at}`, speaks: [surface] }),
-          ),
+          [1, 2, 3, 4].map((at) => hostThat(at === 4 ? fine() : status(500), { id: `h${at}`, ...speaking })),
         );
         const house = await openHouse(parts.map(({ row }) => row));
         const answer = await house.send(surface, ask(surface, { stream }));
@@ -175,9 +181,9 @@ for (const surface of SURFACE_NAMES) {
       test.concurrent("a host's verdict on the request goes to the client at once, its sentence kept", async () => {
         const verdict = await hostThat(
           json({ error: { message: "temperature must be at most 2", param: "temperature" } }, 400),
-          { id: "h1", speaks: [surface] },
+          { id: "h1", ...speaking },
         );
-        const spare = await hostThat(fine(), { id: "h2", speaks: [surface] });
+        const spare = await hostThat(fine(), { id: "h2", ...speaking });
         const house = await openHouse([verdict.row, spare.row]);
         const answer = await house.send(surface, ask(surface, { stream }));
         expect(answer.status).toBe(400);

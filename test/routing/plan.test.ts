@@ -135,6 +135,67 @@ describe("provider orders and filters the hosts", () => {
   }
 });
 
+describe("hosts that cannot stream", () => {
+  const whole = { quirks: { noStream: true } };
+  const mixed = catalogOf(
+    [
+      model("a/mixed", [
+        route("whole", { price: priceOf(1), ...whole }),
+        route("dear", { price: priceOf(9) }),
+        route("other", { price: priceOf(2), on: whole }),
+        route("cheap", { price: priceOf(3) }),
+      ]),
+      model("a/whole", [route("only", whole)]),
+      model("a/last", [route("streams")]),
+    ],
+    { both: ["a/whole", "a/last"] },
+  );
+  const order = (
+    name: string,
+    provider: object,
+    more: Partial<Wish> = {},
+    roads: Roads = roadsOf(),
+  ): string => {
+    const made = makePlan(asking(name, { provider }, { stream: true, ...more }), mixed, roads, SUGGEST);
+    return (made as Plan).stops.map(({ route: { host } }) => host.id).join(" ");
+  };
+
+  test.each<[string, object, Partial<Wish>, string]>([
+    ["come after those that can", {}, {}, "dear cheap whole other"],
+    ["keep their place where no stream is wanted", {}, { stream: false }, "whole dear other cheap"],
+    ["are last at any price", {}, { order: "price" }, "cheap dear whole other"],
+    ["are first where the client sorts by price", { sort: "price" }, {}, "whole other cheap dear"],
+    ["are first where the client names them first", { order: ["other"] }, {}, "other dear cheap whole"],
+    ["come after those that can in a filter too", { ignore: ["dear"] }, {}, "cheap whole other"],
+    ["are not the one host that is asked alone", { allow_fallbacks: false }, {}, "dear"],
+  ])("%s", (_name, provider, more, expected) => {
+    expect(order("a/mixed", provider, more)).toBe(expected);
+  });
+
+  test("come before those that rest", () => {
+    const down = roadsOf({ down: ["dear", "cheap"] });
+    expect(order("a/mixed", {}, {}, down)).toBe("whole other");
+  });
+
+  test("share by price only what those that stream cannot serve", () => {
+    const chance = () => 0.999;
+    expect(order("a/mixed", {}, { order: "price" }, roadsOf({ chance }))).toStartWith("dear");
+    const down = ["dear", "cheap"];
+    expect(order("a/mixed", {}, { order: "price" }, roadsOf({ chance, down }))).toBe("other whole");
+  });
+
+  test("come before the next model, which the client did not want first", () => {
+    expect(order("gateway/auto:both", {})).toBe("only streams");
+  });
+
+  test("are left again by a conversation once one that streams works", () => {
+    const home = { host: "whole", hostModel: "whole-name", model: "a/mixed", atMs: 0 };
+    expect(order("a/mixed", {}, { home })).toBe("dear cheap whole other");
+    expect(order("a/mixed", {}, { home, stream: false })).toBe("whole dear other cheap");
+    expect(order("a/mixed", {}, { home }, roadsOf({ down: ["dear", "cheap"] }))).toBe("whole other");
+  });
+});
+
 describe("hosts that rest", () => {
   const four = catalogOf([model("a/four", [route("a"), route("b"), route("c"), route("d")])]);
   const table: [string, string[], string][] = [

@@ -54,6 +54,7 @@ export const roadsOf = (more: Partial<Roads> & { readonly down?: readonly string
 export const wishFor = (name: string, more: Partial<Wish> = {}): Wish => ({
   model: name,
   surface: "chat.completions",
+  stream: false,
   overrides: NO_OVERRIDES,
   allowedModels: null,
   promptEstimate: 10,
