@@ -191,6 +191,12 @@ const CONTROLLED: readonly string[] = [
   "previous_response_id",
   "conversation",
   "thread",
+  "web_search_options",
+  "search_parameters",
+  "plugins",
+  "mcp_servers",
+  "audio",
+  "modalities",
 ];
 
 /** Anthropic's own limit ("Create a message"). */

@@ -465,6 +465,12 @@ describe("bad input: an error with a receipt, nothing held, and the server goes 
     ["model twice", `{"model":"test/model","model":"test/broken",${valid}}`, "model"],
     ["model, escaped, twice", `{"model":"test/model","mod\\u0065l":"test/broken",${valid}}`, "model"],
     ["max_tokens twice", `{"model":"test/model","max_tokens":1,"max_tokens":9000,${valid}}`, "max_tokens"],
+    [
+      "a paid search, hidden behind a second one",
+      `{"model":"test/model","web_search_options":{},"web_search_options":null,${valid}}`,
+      "web_search_options",
+    ],
+    ["a spoken answer, hidden so", `{"model":"test/model","audio":{},"audio":null,${valid}}`, "audio"],
     ["10,000 levels", deep(10_000), null],
     ["800,000 members", `{"model":"test/model",${valid},"metadata":{${members(800_000)}}}`, null],
     ["250,001 elements", `{"model":"test/model",${valid},"metadata":[${"12345,".repeat(250_000)}1]}`, null],
