@@ -31,6 +31,13 @@ test.each([
   ["an effort, at OpenAI", { reasoning: { effort: "low" } }, OPENAI, { reasoning_effort: "low" }, []],
   ["no reasoning, at OpenAI", { reasoning: { enabled: false } }, OPENAI, { reasoning_effort: "none" }, []],
   ["a budget, at OpenAI", { reasoning: { max_tokens: 2_000 } }, OPENAI, {}, ["reasoning"]],
+  [
+    "an effort, for a model of OpenAI's that cannot be told one",
+    { reasoning: { effort: "low" } },
+    { ...OPENAI, noReasoningEffort: true },
+    {},
+    ["reasoning"],
+  ],
   ["include_reasoning, at OpenAI", { include_reasoning: true }, OPENAI, {}, ["include_reasoning"]],
   [
     "an effort that is named twice, at OpenAI",

@@ -18,8 +18,8 @@ export function putOpenRouterWords(
   const wish = asObject(json.reasoning);
   if (wish === null) return;
   const effort = wish.enabled === false ? "none" : wish.effort;
-  if (typeof effort !== "string" || (json.reasoning_effort ?? null) !== null)
-    return leaveOut("reasoning", changes);
+  const mayNotBeSaid = (json.reasoning_effort ?? null) !== null || quirks.noReasoningEffort === true;
+  if (typeof effort !== "string" || mayNotBeSaid) return leaveOut("reasoning", changes);
   changes.set("reasoning", null);
   changes.set("reasoning_effort", JSON.stringify(effort));
 }
