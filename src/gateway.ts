@@ -336,7 +336,7 @@ function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Se
       keyring,
       clock,
       random,
-      settings: () => ({ defaults: inForce.config.defaults, graceMs: inForce.config.graceMs }),
+      settings: () => inForce.config,
     },
     accounts: {
       store: books.accounts,

@@ -79,7 +79,6 @@ function toldOf(config: Config, url: string): Told {
       bodyBytes: config.bodyBytes,
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
       receiptDays: config.receipts.keepDays,
-      contact: config.contact,
       trustedProxies: config.trustedProxies,
     },
   };

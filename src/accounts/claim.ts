@@ -29,7 +29,7 @@ export async function claimByEmail(
   const change = await desk.store.change(
     { email, balance: balanceId },
     ({ balance, holdings, liveLinks }) => {
-      const unclaimable = whyUnclaimable(balance, now);
+      const unclaimable = whyUnclaimable(balance, desk, now);
       if (unclaimable !== null) return unclaimable;
       const { account } = holdings ?? newcomer({ email, wallet: null }, desk, now);
       return {
@@ -60,10 +60,10 @@ export async function claimByWallet(
   const about = { message: hash, wallet, balance: balanceId };
   const change = await desk.store.change(about, ({ message, balance, holdings }) => {
     if (message === null) return spentMessage();
-    const unclaimable = whyUnclaimable(balance, now);
+    const unclaimable = whyUnclaimable(balance, desk, now);
     if (unclaimable !== null) return unclaimable;
     const { account } = holdings ?? newcomer({ email: null, wallet }, desk, now);
-    if (account.suspended !== null) return suspension(account.suspended);
+    if (account.suspended !== null) return suspension(account.suspended, desk.links().contact);
     return { account: { ...account, provedAt: account.provedAt ?? now }, attach: [balanceId] };
   });
   if (refused(change)) return change;
@@ -89,7 +89,8 @@ export async function settleClaim(
         });
       }
       if (word === "decline") return { decline: balanceId };
-      if (holdings.account.suspended !== null) return suspension(holdings.account.suspended);
+      const { suspended } = holdings.account;
+      if (suspended !== null) return suspension(suspended, desk.links().contact);
       return { account: holdings.account, attach: [balanceId] };
     },
   );
@@ -109,9 +110,9 @@ export async function withdrawClaim(desk: AccountDesk, balanceId: BalanceId): Pr
   return refused(change) ? change : balanceId;
 }
 
-function whyUnclaimable(balance: ClaimedBalance | null, now: EpochMs): Refusal | null {
+function whyUnclaimable(balance: ClaimedBalance | null, desk: AccountDesk, now: EpochMs): Refusal | null {
   if (balance === null) return refuse("invalid_request", "There is no such balance.");
-  if (balance.suspended !== null) return suspension(balance.suspended);
+  if (balance.suspended !== null) return suspension(balance.suspended, desk.links().contact);
   if (balance.accountId !== null) {
     return refuse(
       "invalid_request",

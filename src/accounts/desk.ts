@@ -13,7 +13,14 @@ export interface AccountDesk {
   readonly contracts: ContractSignatures;
   /** Takes a mail for delivery. Returns at once, whether or not a mail server will be reached. */
   post(mail: Mail): void;
-  links(): { readonly baseUrl: string; readonly dashboardUrl: string };
+  links(): AccountLinks;
   /** Called once it is durable that a balance belongs to somebody else than before. */
   forgetBalance(id: BalanceId): void;
+}
+
+interface AccountLinks {
+  readonly baseUrl: string;
+  readonly dashboardUrl: string;
+  /** Where customers reach the operator; null when the configuration does not say. */
+  readonly contact: string | null;
 }

@@ -105,6 +105,8 @@ export interface Links {
   readonly baseUrl: string;
   readonly dashboardUrl: string;
   readonly statusUrl: string;
+  /** Where customers reach the operator; null when the configuration does not say. */
+  readonly contact: string | null;
 }
 
 /**
@@ -117,6 +119,7 @@ export function linksOf(config: Config, listening: string): Links {
     baseUrl,
     dashboardUrl: config.dashboardUrl ?? `${baseUrl}/dashboard`,
     statusUrl: config.statusUrl ?? `${baseUrl}/status`,
+    contact: config.contact,
   };
 }
 

@@ -10,9 +10,16 @@ const SUSPENSIONS = {
 
 export const SUSPENSION_REASONS = Object.keys(SUSPENSIONS) as SuspensionReason[];
 
-/** Specification, "Errors": the reply names which of the three it was. */
-export const suspension = (reason: SuspensionReason): Refusal =>
+/**
+ * Specification, "Errors": the reply names which of the three it was. `contact` is where the operator is
+ * reached: an address of a page, or of a mailbox with `mailto:`; null where the configuration does not say.
+ */
+export const suspension = (reason: SuspensionReason, contact: string | null): Refusal =>
   refuse(
     "account_suspended",
-    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator of this gateway.`,
+    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator of this gateway${reached(contact)}.`,
   );
+
+/** In brackets: a full stop right behind an address would be taken for a part of it. */
+const reached = (contact: string | null): string =>
+  contact === null ? "" : ` (${contact.replace(/^mailto:/, "")})`;

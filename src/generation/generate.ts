@@ -75,7 +75,9 @@ class Run {
       const found = house.identify(call.secret, this.at);
       const holder = found instanceof Promise ? await found : found;
       if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
-      if (holder.balance.suspended !== null) return this.refusal(suspension(holder.balance.suspended));
+      if (holder.balance.suspended !== null) {
+        return this.refusal(suspension(holder.balance.suspended, settings.contact));
+      }
       this.holder = holder;
 
       // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as

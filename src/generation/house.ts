@@ -59,6 +59,8 @@ export interface House {
 export interface Settings {
   readonly baseUrl: string;
   readonly dashboardUrl: string;
+  /** Where customers reach the operator; null when the configuration does not say. */
+  readonly contact: string | null;
   readonly attempts: AttemptLimits;
   readonly order: HostOrder;
   readonly chunkGapMs: number;

@@ -92,7 +92,8 @@ async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | 
   const identity = await identify(exchange, deps, bearerOrApiKeyOf);
   if (refused(identity)) return identity;
   if (identity.kind !== "key") return keysOnly("count tokens");
-  if (identity.balance.suspended !== null) return suspension(identity.balance.suspended);
+  const { suspended } = identity.balance;
+  if (suspended !== null) return suspension(suspended, deps.settings().contact);
   const body = await readWanted(exchange, identity, deps);
   if (refused(body)) return body;
   const tokens = await deps.countTokens(body, identity.key);

@@ -43,7 +43,7 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
-  if (who.balance.suspended !== null) return suspension(who.balance.suspended);
+  if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
   const wish = await readWish(exchange, deps);
   if (refused(wish)) return wish;
   const minted = await createKey(deps.desk, who.balance, wish);

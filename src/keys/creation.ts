@@ -36,13 +36,13 @@ export async function setUp(
 export async function createKey(desk: KeyDesk, balance: Balance, wish: KeyWish): Promise<Minted | Refusal> {
   const minted = mint(desk, balance, wish);
   const added = await desk.store.addKey(balance.id, (estate, liveKeys) =>
-    admitted(minted.key, estate, liveKeys),
+    admitted(minted.key, estate, liveKeys, desk),
   );
   return refused(added) ? added : minted;
 }
 
-function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number): Key | Refusal {
-  if (balance.suspended !== null) return suspension(balance.suspended);
+function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number, desk: KeyDesk): Key | Refusal {
+  if (balance.suspended !== null) return suspension(balance.suspended, desk.settings().contact);
   const unknown = key.budgets.find((name) => !budgets.some((budget) => budget.name === name));
   if (unknown !== undefined) return missingBudget(unknown);
   if (liveKeys >= MAX_LIVE_KEYS) {

@@ -18,6 +18,8 @@ export interface KeySettings {
   readonly defaults: Readonly<Record<"accountless" | "account", DefaultLimits>>;
   /** How long a rotated key goes on working. */
   readonly graceMs: number;
+  /** Where customers reach the operator; null when the configuration does not say. */
+  readonly contact: string | null;
 }
 
 export type DefaultLimits = Pick<KeyLimits, "rpmLimit" | "tpmLimit" | "dailyLimit" | "monthlyLimit">;

@@ -5,7 +5,7 @@ import { type Email, readEmail } from "../../src/accounts/email.ts";
 import type { Mail } from "../../src/accounts/mail.ts";
 import { requestLink, type SignedIn, signInByLink } from "../../src/accounts/sign-in.ts";
 import { walletMessage } from "../../src/accounts/wallet.ts";
-import { refused } from "../../src/errors/refusal.ts";
+import { type Refusal, refused } from "../../src/errors/refusal.ts";
 import { SqliteAccountStore } from "../../src/store/account-store.ts";
 import { openDatabase } from "../../src/store/sqlite.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -32,7 +32,11 @@ beforeEach(() => {
     random: new Random(7).bytes,
     contracts: { check: async () => "unknown" },
     post: (mail) => mails.push(mail),
-    links: () => ({ baseUrl: "http://g.test", dashboardUrl: "http://g.test/dashboard" }),
+    links: () => ({
+      baseUrl: "http://g.test",
+      dashboardUrl: "http://g.test/dashboard",
+      contact: "https://g.test/help",
+    }),
     forgetBalance: (id) => forgotten.push(id),
   };
 });
@@ -143,7 +147,10 @@ describe("a claim", () => {
     await signInByLink(desk, lastToken());
     expect((await desk.store.accountOf(id))!.claim).not.toBeNull();
     db.run("UPDATE balances SET suspended = 'chargeback' WHERE id = ?", [balance("b")]);
-    expect(await claimByEmail(desk, "bal_b", KIM)).toMatchObject({ code: "account_suspended" });
+    const refusal = await claimByEmail(desk, "bal_b", KIM);
+    expect(refusal).toMatchObject({ code: "account_suspended" });
+    expect((refusal as Refusal).message).toContain("chargeback");
+    expect((refusal as Refusal).message).toContain("(https://g.test/help)");
   });
 
   test("is among the newest hundred that a session is shown", async () => {

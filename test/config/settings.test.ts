@@ -214,12 +214,15 @@ test("links default beneath the base address, and that to the address listened o
     baseUrl: "http://127.0.0.1:8080",
     dashboardUrl: "http://127.0.0.1:8080/dashboard",
     statusUrl: "http://127.0.0.1:8080/status",
+    contact: null,
   });
-  const text = "base_url: https://ai.example.com/gw\nstatus_url: https://status.example.com\n";
+  const text =
+    "base_url: https://ai.example.com/gw\nstatus_url: https://status.example.com\ncontact: mailto:ops@example.com\n";
   expect(linksOf(goodConfig(text), "http://127.0.0.1:8080")).toEqual({
     baseUrl: "https://ai.example.com/gw",
     dashboardUrl: "https://ai.example.com/gw/dashboard",
     statusUrl: "https://status.example.com",
+    contact: "mailto:ops@example.com",
   });
 });
 

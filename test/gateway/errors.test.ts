@@ -29,6 +29,7 @@ beforeAll(async () => {
   const model = (id: string, name: string, more = "") =>
     `  - { id: ${id}, name: x, context_length: 2000, max_output_tokens: 1000, price: { input: 1, output: 10 }, routes: [{ host: h, model: ${name} ${more} }] }`;
   gateway = await open(`
+contact: mailto:ops@example.com
 hosts:
   - { id: h, base_url: "${host.url}/v1", speaks: [chat.completions] }
 models:
@@ -353,19 +354,19 @@ const ROWS: readonly Row[] = [
     code: "account_suspended",
     because: "a chargeback",
     cause: () => suspended("chargeback"),
-    says: ["chargeback"],
+    says: ["chargeback", "(ops@example.com)"],
   },
   {
     code: "account_suspended",
     because: "sanctions",
     cause: () => suspended("sanctions"),
-    says: ["sanctions"],
+    says: ["sanctions", "(ops@example.com)"],
   },
   {
     code: "account_suspended",
     because: "acceptable use",
     cause: () => suspended("acceptable_use"),
-    says: ["acceptable"],
+    says: ["acceptable", "(ops@example.com)"],
   },
 ];
 

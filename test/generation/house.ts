@@ -210,6 +210,7 @@ const PRICE: Price = {
 const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
+  contact: null,
   attempts: {
     firstTokenMs: 30_000,
     maxHosts: 3,

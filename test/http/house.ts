@@ -122,7 +122,7 @@ export class TestHouse {
         keyring,
         clock,
         random: systemRandom,
-        settings: () => ({ defaults: DEFAULTS, graceMs: 86_400_000 }),
+        settings: () => ({ defaults: DEFAULTS, graceMs: 86_400_000, contact: null }),
       },
       accounts: {
         store: new SqliteAccountStore(this.db, clock),

@@ -534,6 +534,7 @@ const CATALOG: Catalog = {
 const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
+  contact: null,
   attempts: { firstTokenMs: 5_000, maxHosts: 3, hedgeMs: 400, chunkGapMs: 120_000, totalMs: 1_200_000 },
   order: "price",
   chunkGapMs: 10_000,

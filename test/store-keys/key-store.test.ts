@@ -37,7 +37,11 @@ function openDesk(): KeyDesk {
   const db = openDatabase(join(folder, "gateway.sqlite"));
   close = () => db.close();
   const store = new SqliteKeyStore(db, clock);
-  const settings = () => ({ defaults: { accountless: LIMITS, account: LIMITS }, graceMs: DAY_MS });
+  const settings = () => ({
+    defaults: { accountless: LIMITS, account: LIMITS },
+    graceMs: DAY_MS,
+    contact: null,
+  });
   return { store, keyring: new Keyring(store), clock, random: systemRandom, settings };
 }
 
