@@ -1,4 +1,5 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
+import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { Served } from "./hosts.ts";
 
@@ -9,9 +10,21 @@ import type { Served } from "./hosts.ts";
 export class Auditor {
   readonly credits = new Map<BalanceId, number>();
   readonly asks: Asked[] = [];
+  /** By idempotency key, what may have been taken back, and nobody was told. */
+  readonly inDoubt = new Map<string, Debit>();
 
   credit(balance: BalanceId, nano: number): void {
     this.credits.set(balance, (this.credits.get(balance) ?? 0) + nano);
+  }
+
+  /** What a balance may have been credited with, less what was taken back. */
+  judgeCredited(balance: BalanceId, credited: number): void {
+    const most = this.credits.get(balance) ?? 0;
+    let least = most;
+    for (const { balanceId, amount } of this.inDoubt.values()) {
+      if (balanceId === balance) least = amount === "all" ? 0 : Math.max(0, least - amount);
+    }
+    check(credited >= least && credited <= most, `${balance} has ${credited}, of ${least} to ${most}`);
   }
 
   /** What a relaxed journal told clients since then may be lost. */

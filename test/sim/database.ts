@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import type { DebitStore } from "../../src/ledger/debits.ts";
 import type { EndStore } from "../../src/store/books.ts";
 import { LedgerStore } from "../../src/store/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
@@ -22,6 +23,12 @@ export class SimulatedDatabase {
     this.store.checkpoint = () => {
       this.durable();
       return true;
+    };
+    const { debit } = this.store;
+    this.store.debit = (entry) => {
+      const result = debit.call(this.store, entry);
+      this.durable();
+      return result;
     };
     const credit = this.store.credit.bind(this.store);
     this.store.credit = (entry) => {
@@ -53,6 +60,21 @@ export class SimulatedDatabase {
       apply: (batch) => asked(() => store.apply(batch)),
       checkpoint: () => asked(() => random.chance(0.8) && store.checkpoint()),
       forgetReachedBefore: (file) => asked(() => store.forgetReachedBefore(file)),
+    };
+  }
+
+  /** What takes credit back asks of it. An error need not mean that nothing was done. */
+  debits(random: Random, refuses: () => boolean): DebitStore {
+    const { store } = this;
+    return {
+      entry: (key) => store.entry(key),
+      credited: (balance) => store.credited(balance),
+      debit(entry) {
+        if (refuses()) throw new Error("SQLITE_FULL: database or disk is full");
+        const done = store.debit(entry);
+        if (random.chance(0.1)) throw new Error("SQLITE_IOERR: disk I/O error");
+        return done;
+      },
     };
   }
 

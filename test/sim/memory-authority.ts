@@ -7,17 +7,23 @@ import {
   type Statement,
 } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
+import { type Debit, taken } from "../../src/ledger/credit.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 
 /** The Authority over a map: what the simulator runs, and what the one on PostgreSQL is measured by. */
 export class MemoryAuthority implements Authority {
+  /** Of balances: what was credited, less what was taken back. */
+  readonly credited = new Map<CounterId, NanoUsd>();
+  /** What was taken back, by idempotency key. */
+  private readonly debits = new Map<string, NanoUsd>();
   private readonly counters = new Map<CounterId, Map<string, Standing & { readonly closed: boolean }>>();
 
   /** `recall` asks the other ledgers to give back what they do not use of a counter. */
   constructor(private readonly recall: (counter: CounterId, asker: string) => void = () => {}) {}
 
   settle(statement: Statement): Grant {
-    const { ledger, epoch, counter, number, limit, needed } = statement;
+    const { ledger, epoch, counter, number, needed } = statement;
+    const limit = this.credited.get(counter) ?? statement.limit;
     const standings = this.standings(counter);
     const name = epochName(ledger, epoch);
     const known = standings.get(name) ?? { ...NOTHING_GRANTED, closed: false };
@@ -28,6 +34,18 @@ export class MemoryAuthority implements Authority {
     if (recalled) this.recall(counter, ledger);
     const { granted } = next;
     return { counter, number, granted, elsewhere, free: limit - elsewhere - granted, recalled };
+  }
+
+  /** Takes credit back that nobody was granted, once for each key; null where that is too little. */
+  debit(key: string, counter: CounterId, wanted: Debit["amount"]): NanoUsd | null {
+    const known = this.debits.get(key);
+    if (known !== undefined) return known;
+    const credited = this.credited.get(counter) ?? ZERO_USD;
+    const amount = taken(wanted, credited - this.granted(counter));
+    if (amount === null) return null;
+    this.credited.set(counter, (credited - amount) as NanoUsd);
+    this.debits.set(key, amount);
+    return amount;
   }
 
   /** The ledger's epoch is over, and its journal says what it spent; the rest of its grants is free again. */

@@ -1,6 +1,6 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
-import { budgetCounter, type CounterId } from "../../src/ledger/counter.ts";
+import { balanceCounter, budgetCounter, type CounterId } from "../../src/ledger/counter.ts";
 import { Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
@@ -42,13 +42,16 @@ export interface NodesSummary {
   readonly closed: number;
   /** Answers that such nodes gave to their end. */
   readonly committed: number;
-  /** Spent, as a share of the credit. */
+  /** Times that credit was taken back. */
+  readonly debited: number;
+  /** Spent, as a share of the credit that was left to it. */
   readonly drained: number;
 }
 
 const START = epochMs(Date.UTC(2026, 10, 21, 12));
 const CREDIT = 1_000_000 as NanoUsd;
 const BALANCE = "bal_shared" as BalanceId;
+const CREDITED = balanceCounter(BALANCE);
 const BUDGET: Budget = {
   id: "bud_shared" as BudgetId,
   balanceId: BALANCE,
@@ -75,6 +78,8 @@ const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
 
 class Fleet {
   private readonly random: Random;
+  /** What is taken back, and when, is decided apart, so that nothing else happens differently for it. */
+  private readonly taking: Random;
   private readonly time = new VirtualClock(START);
   private readonly authority = new MemoryAuthority((counter, asker) => this.recall(counter, asker));
   private readonly postgres: SimulatedPostgres;
@@ -90,13 +95,19 @@ class Fleet {
   private taken: number[] = [];
   private receipts = 0;
   private lives = 0;
+  private debits = 0;
+  /** Debits that were answered, and with what. */
+  private readonly answered = new Map<string, NanoUsd>();
+  private drained = 0;
   private counts = { admitted: 0, refused: 0, crashes: 0, closed: 0 };
 
   constructor(seed: number) {
     this.random = new Random(seed);
+    this.taking = new Random(seed + 1_000_000_007);
+    this.authority.credited.set(CREDITED, CREDIT);
     this.postgres = new SimulatedPostgres(this.random);
     this.limits = new Map<CounterId, NanoUsd>([
-      [`balance:${BALANCE}` as CounterId, CREDIT],
+      [CREDITED, CREDIT],
       [budgetCounter(BUDGET.id, BUDGET.window, START), BUDGET.cap],
     ]);
     for (const { lineage, dailyLimit, monthlyLimit } of KEYS) {
@@ -125,6 +136,7 @@ class Fleet {
     else if (dice < 0.8) node.grants.tend();
     else if (dice < 0.81) node.grants.returnIdle();
     else if (dice < 0.82) this.postgres.resolve();
+    if (this.taking.chance(0.005)) this.takeBack(this.taking.chance(0.02) ? "all" : this.someCredit());
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
     const untilMs = this.time.elapsedMs() + random.below(100);
     while (this.time.step(untilMs));
@@ -133,9 +145,8 @@ class Fleet {
   }
 
   summary(): NodesSummary {
-    const balance = `balance:${BALANCE}` as CounterId;
     const committed = this.promises.count;
-    return { ...this.counts, committed, drained: this.spent(balance).spent / CREDIT };
+    return { ...this.counts, committed, debited: this.answered.size, drained: this.drained };
   }
 
   /** The network heals, everybody is there again, and one key without caps spends what is left. */
@@ -157,9 +168,51 @@ class Fleet {
     await this.flushed();
     this.postgres.resolve();
     this.promises.judge(this.postgres);
-    const balance = `balance:${BALANCE}` as CounterId;
-    const left = CREDIT - this.spent(balance).spent;
+    const { spent } = this.spent(CREDITED);
+    const left = this.limits.get(CREDITED)! - spent;
     check(left < WORST_CASE, `${left} of the credit are left, and every ledger refuses ${WORST_CASE}`);
+    this.drained = spent / (spent + left || 1);
+    await this.refund();
+  }
+
+  /** Once every node has given back what it does not use, all that is left can be taken. */
+  private async refund(): Promise<void> {
+    for (const node of this.nodes) await this.during(node.grants.release([CREDITED]));
+    this.takeBack("all");
+    while (this.network.length > 0) await this.during(Promise.resolve());
+    const { spent, held } = this.spent(CREDITED);
+    const left = this.limits.get(CREDITED)! - spent - held;
+    check(left === 0, `${left} of the credit are left, and cannot be taken back`);
+  }
+
+  private someCredit(): NanoUsd {
+    return (1 + this.taking.below(60_000)) as NanoUsd;
+  }
+
+  /**
+   * Takes credit back as an operator does it: at once where it is free, and otherwise again after the nodes
+   * were asked to give back, whether they have or not. What is asked and what is answered may be lost; then it
+   * is asked again, under the same key.
+   */
+  private takeBack(wanted: NanoUsd | "all"): void {
+    const key = `debit ${this.debits++}`;
+    for (const node of this.nodes) {
+      if (this.taking.chance(0.5))
+        this.network.push(() => void (node.cut || node.dead || node.grants.release([CREDITED])));
+    }
+    for (let times = 1 + this.taking.below(3); times > 0; times--) {
+      this.network.push(() => this.debit(key, wanted));
+    }
+  }
+
+  private debit(key: string, wanted: NanoUsd | "all"): void {
+    const amount = this.authority.debit(key, CREDITED, wanted);
+    if (amount === null) return;
+    const known = this.answered.get(key);
+    check(known === undefined || known === amount, `${key} took ${amount}, and ${known} before`);
+    this.answered.set(key, amount);
+    if (known !== undefined) return;
+    this.limits.set(CREDITED, (this.limits.get(CREDITED)! - amount) as NanoUsd);
   }
 
   private async flushed(): Promise<void> {

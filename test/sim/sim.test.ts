@@ -25,7 +25,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, not
 });
 
 test("ledgers share one Authority, with journals or without: no limit is crossed, no promise lost, all credit used", async () => {
-  const totals = { admitted: 0, refused: 0, crashes: 0, closed: 0, committed: 0, drained: 0 };
+  const totals = { admitted: 0, refused: 0, crashes: 0, closed: 0, committed: 0, debited: 0, drained: 0 };
   for (let seed = 1; seed <= NODE_SEEDS; seed++) {
     const summary = await simulateNodes(seed, NODE_STEPS).catch((error: Error) => {
       throw new Error(`replay it with: simulateNodes(${seed}, ${NODE_STEPS})\n${error.stack}`);
@@ -36,6 +36,7 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
   expect(totals.crashes).toBeGreaterThan(NODE_SEEDS / 10);
   expect(totals.closed).toBeGreaterThan(NODE_SEEDS / 10);
   expect(totals.committed).toBeGreaterThan(NODE_SEEDS * 10);
+  expect(totals.debited).toBeGreaterThan(NODE_SEEDS * 2);
   // Limits are near enough to be reached, or the test would prove nothing.
   expect(totals.refused).toBeGreaterThan(NODE_SEEDS);
   expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);

@@ -6,6 +6,7 @@ import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Holder } from "../../src/keys/keyring.ts";
+import { type DebitStore, Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
@@ -25,6 +26,7 @@ import { VirtualClock } from "./clock.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedDisk } from "./disk.ts";
 import { type Served, SimulatedHosts, WORD } from "./hosts.ts";
+import { Operator } from "./operator.ts";
 import { Random } from "./random.ts";
 
 /**
@@ -70,6 +72,9 @@ class World {
   private readonly deleting: Random;
   /** The same of what the database does. */
   private readonly booking: Random;
+  /** The same of what an operator takes back. */
+  private readonly taking: Random;
+  private readonly operator: Operator;
   /** What was read of receipts before they were deleted. */
   private readonly deleted = new Map<string, BookedReceipt>();
   private readonly served = new Map<string, Served[]>();
@@ -90,6 +95,8 @@ class World {
     this.random = new Random(seed);
     this.deleting = new Random(seed + 1_000_000_007);
     this.booking = new Random(seed + 2_000_000_011);
+    this.taking = new Random(seed + 6_000_000_041);
+    this.operator = new Operator(this.taking, this.auditor);
     this.time = new VirtualClock(new Random(seed + 5_000_000_029).pick(STARTS));
     this.relaxed = new Random(seed + 3_000_000_019).chance(0.25);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
@@ -113,8 +120,10 @@ class World {
     else if (dice < 0.402) this.time.set(-random.below(3_600_000));
     else if (dice < 0.41) await this.pass(random.below(3_600_000));
     else await this.pass(random.below(2_000));
+    if (this.taking.chance(0.03)) this.takeBack();
     await this.quiet();
     this.watch();
+    if (this.taking.chance(0.005)) await this.stall();
     if (this.booking.chance(0.1)) this.compareMemory();
     if (this.deleting.chance(0.3)) this.deleteReceipts();
     if (this.booking.chance(0.004)) this.time.set(this.booking.below(MOST_LEAP_MS) - MOST_LEAP_MS / 4);
@@ -134,10 +143,15 @@ class World {
     await this.pass(SETTINGS.totalMs);
     const { openHolds } = this.life!.ledger;
     check(openHolds === 0, `${openHolds} holds are open although every client is gone`);
+    await this.operator.clear(this.life!.debits, () => this.pass(1_000));
+    this.watch();
     await this.crash(this.random.chance(0.5) ? "power" : "process");
     const audit = this.database.store.audit();
     check(audit.drifts.length === 0, `the running sums drifted: ${JSON.stringify(audit.drifts, bigints)}`);
     for (const receipt of this.receipts()) this.deleted.set(receipt.id, receipt);
+    for (const balance of this.auditor.credits.keys()) {
+      this.auditor.judgeCredited(balance, this.database.store.credited(balance));
+    }
     const receipts = [...this.deleted.values()];
     this.auditor.judge(receipts, (name) => this.served.get(name) ?? []);
     const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);
@@ -200,6 +214,7 @@ class World {
       hosts,
       books: books!,
       store: this.database.store,
+      debits: database.debits(this.taking, () => disk.mood !== "fine"),
       random: this.random,
       keys: this.keys,
     });
@@ -215,12 +230,24 @@ class World {
     if (this.relaxed && kind === "power") this.auditor.powerCut(this.unsureSinceMs - RELAXED_LOSS_MS);
     for (const ask of this.asking) if (ask.outcome === "open") ask.outcome = "unknown";
     this.asking.clear();
+    this.operator.crash();
     this.disk.crash(this.random, kind);
     this.disk.syncing = true;
     this.disk.mood = "fine";
     this.database.crash(this.random, kind);
     this.crashes += 1;
     await this.start();
+  }
+
+  /** Requests end, and the disk does not say so until it is too late: what they leave must not be taken. */
+  private async stall(): Promise<void> {
+    this.disk.syncing = false;
+    await this.pass(this.taking.below(2_000));
+    for (const balance of this.auditor.credits.keys()) {
+      this.operator.take(balance, "all", this.time.now(), this.life!.debits);
+    }
+    await this.quiet();
+    await this.crash(this.taking.chance(0.5) ? "power" : "process");
   }
 
   /** Lets time pass, timer by timer. */
@@ -249,6 +276,11 @@ class World {
     });
     this.life?.ledger.credited(balance, amount);
     this.auditor.credit(balance, amount);
+  }
+
+  private takeBack(): void {
+    const { balanceId } = this.taking.pick(this.keys);
+    this.operator.act(balanceId, this.time.now(), this.life!.debits);
   }
 
   private ask(): void {
@@ -289,12 +321,9 @@ class World {
       check(counter.held >= 0 && counter.spent >= 0, `${counter.id} went below zero`);
       if (!counter.id.startsWith("balance:")) continue;
       const balance = counter.id.slice("balance:".length) as BalanceId;
-      const credited = this.auditor.credits.get(balance) ?? 0;
+      const credited = ledger.creditedInMemory(balance)!;
+      this.auditor.judgeCredited(balance, credited);
       check(counter.spent + counter.held <= credited, `${balance} is overspent`);
-      check(
-        ledger.creditedInMemory(balance) === credited,
-        `${balance} has credit that nobody gave, or lacks some`,
-      );
     }
   }
 
@@ -368,6 +397,7 @@ interface Life {
   readonly clock: Clock;
   readonly ledger: Ledger;
   readonly books: Books;
+  readonly debits: Debits;
   readonly generate: ReturnType<typeof generator>;
   end(): void;
 }
@@ -378,6 +408,7 @@ function openHouse(parts: {
   hosts: SimulatedHosts;
   books: Books;
   store: SimulatedDatabase["store"];
+  debits: DebitStore;
   random: Random;
   keys: readonly Key[];
 }): Life {
@@ -424,7 +455,8 @@ function openHouse(parts: {
     keepRefused() {},
     onFault: rethrow,
   };
-  return { clock, ledger, books, generate: generator(house), end: parts.end };
+  const debits = new Debits(ledger, books.journal, parts.debits);
+  return { clock, ledger, books, debits, generate: generator(house), end: parts.end };
 }
 
 /** Sends one request and notes what it sees; may leave at any time, or read slowly. */
