@@ -69,6 +69,7 @@ export class Client {
         EXIT.refused,
         `${method} ${this.url}${path} answered ${status}, but not as a gateway does`,
         "Check that --url or GATEWAY_URL is the gateway's address, without /v1.",
+        status >= 500,
       );
     }
     throw new Failure(
@@ -76,6 +77,7 @@ export class Client {
       // Each mistake of a configuration stands on a line of its own.
       message.split("\n").map(printable).join("\n"),
       NEXT[code ?? ""] ?? `The gateway answered ${status}; receipt ${receipt ?? "none"}.`,
+      status >= 500,
     );
   }
 
@@ -99,6 +101,7 @@ export class Client {
         EXIT.unreachable,
         `no answer from ${this.url}: ${messageOf(error)}`,
         "Check that the gateway runs there, or set --url or GATEWAY_URL; `gateway doctor` checks this machine.",
+        true,
       );
     }
   }

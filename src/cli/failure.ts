@@ -7,6 +7,8 @@ export class Failure extends Error {
     message: string,
     /** What to do now, as a sentence; null where the message says it. */
     readonly next: string | null = null,
+    /** What was asked for may have been done. */
+    readonly inDoubt = false,
   ) {
     super(message);
   }

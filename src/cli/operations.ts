@@ -13,12 +13,39 @@ export interface OperationOptions extends ConnectionOptions {
 export async function credit(
   target: string,
   usd: number,
-  options: OperationOptions & {
-    readonly note?: string | undefined;
-    readonly idempotencyKey?: string | undefined;
-  },
+  options: CreditOptions,
   place: Place,
 ): Promise<void> {
+  const done = await once<Credited>(target, usd, options, place, "credit", "The credit may have been made.");
+  show(place, options.json, done, [
+    `${done.balance_id} was credited ${done.amount_usd} USD at ${done.credited_at}.`,
+    `idempotency key: ${done.idempotency_key}`,
+  ]);
+}
+
+/** Takes credit back. */
+export async function debit(
+  target: string,
+  usd: number | "all",
+  options: CreditOptions,
+  place: Place,
+): Promise<void> {
+  const done = await once<Debited>(target, usd, options, place, "debit", "It may have been taken back.");
+  show(place, options.json, done, [
+    `${done.amount_usd} USD were taken back from ${done.balance_id} at ${done.debited_at}.`,
+    `idempotency key: ${done.idempotency_key}`,
+  ]);
+}
+
+/** Whoever gets no answer is told how to ask again without doing it twice. */
+async function once<Done>(
+  target: string,
+  usd: number | "all",
+  options: CreditOptions,
+  place: Place,
+  what: "credit" | "debit",
+  inDoubt: string,
+): Promise<Done> {
   const kind = target.startsWith("bal_") ? "balance_id" : target.startsWith("key_") ? "key_id" : null;
   if (kind === null) {
     throw new Failure(
@@ -28,34 +55,41 @@ export async function credit(
     );
   }
   const { note, idempotencyKey = crypto.randomUUID() } = options;
-  const done = await adminClient(options, place)
-    .post<Credited>("/admin/credits", {
+  return adminClient(options, place)
+    .post<Done>(`/admin/${what}s`, {
       [kind]: target,
       amount_usd: usd,
       idempotency_key: idempotencyKey,
       note,
     })
     .catch((error: unknown) => {
-      if (!(error instanceof Failure) || error.exitCode !== EXIT.unreachable) throw error;
-      // It may have been credited before the answer was lost.
-      const again = `gateway credit ${target} ${usd} --idempotency-key ${idempotencyKey}`;
+      if (!(error instanceof Failure) || !error.inDoubt) throw error;
+      const again = `gateway ${what} ${target} ${usd} --idempotency-key ${idempotencyKey}`;
       throw new Failure(
         error.exitCode,
         error.message,
-        `The credit may have been made. To be sure, repeat it with its idempotency key, which credits only once: ${again}`,
+        `${inDoubt} To be sure, repeat it with its idempotency key, which does it only once: ${again}`,
       );
     });
-  show(place, options.json, done, [
-    `${done.balance_id} was credited ${done.amount_usd} USD at ${done.credited_at}.`,
-    `idempotency key: ${done.idempotency_key}`,
-  ]);
 }
 
-interface Credited {
+interface CreditOptions extends OperationOptions {
+  readonly note?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+interface Done {
   readonly balance_id: string;
   readonly amount_usd: number;
   readonly idempotency_key: string;
+}
+
+interface Credited extends Done {
   readonly credited_at: string;
+}
+
+interface Debited extends Done {
+  readonly debited_at: string;
 }
 
 export async function setSuspension(

@@ -19,7 +19,7 @@ import { doctor } from "./doctor.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
 import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
 import { importModels } from "./models.ts";
-import { audit, credit, listBalances, listHosts, reload, setSuspension } from "./operations.ts";
+import { audit, credit, debit, listBalances, listHosts, reload, setSuspension } from "./operations.ts";
 import { tryModels } from "./trial.ts";
 import { showReceipt, showUsage } from "./usage.ts";
 
@@ -105,6 +105,17 @@ function program(place: Place) {
     .option("--note <text>", "kept with the credit")
     .option("--idempotency-key <text>", "a credit repeated with the same key is made only once")
     .action((target, usd, options) => credit(target, usd, options, place));
+  connected("debit")
+    .description("Take credit back that is neither spent nor held, once for each idempotency key.")
+    .argument("<target>", "a balance, bal_…, or one of its keys, key_…")
+    .addArgument(
+      new Argument("<usd>", "amount in USD, or all that is available").argParser((text) =>
+        text === "all" ? text : amountUsd(text),
+      ),
+    )
+    .option("--note <text>", "kept with the debit; the owner sees it")
+    .option("--idempotency-key <text>", "a debit repeated with the same key is made only once")
+    .action((target, usd, options) => debit(target, usd, options, place));
   connected("suspend")
     .description("Suspend an account or balance: every generation is refused.")
     .argument("<id>", "acct_… or bal_…")

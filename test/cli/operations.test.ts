@@ -117,6 +117,22 @@ describe("credit", () => {
     expect(listed).toMatchObject({ balance_usd: 11.25, live_keys: 1, suspended: null });
   });
 
+  test("is taken back from a balance, an amount or all that is left, and once for each idempotency key", async () => {
+    const { id, key, balance_id } = await running.keyWith(10);
+    const { code, out } = await operator("debit", balance_id, "2.25", "--note", "twice credited");
+    expect([code, out.split(" at ")[0]]).toEqual([0, `2.25 USD were taken back from ${balance_id}`]);
+    for (let round = 0; round < 2; round++) {
+      expect(await json("debit", id, "all", "--idempotency-key", `refund ${id}`)).toMatchObject({
+        amount_usd: 7.75,
+      });
+    }
+    expect((await running.get("/v1/me", key)).json.balance_usd).toBe(0);
+    const refused = await operator("debit", balance_id, "1");
+    expect(refused.code).not.toBe(0);
+    expect(refused.err).toContain(`0 USD of ${balance_id} is available now`);
+    expect((await operator("debit", balance_id, "-1")).code).toBe(2);
+  });
+
   test("that is nearly used up is found, and a balance that never had any is not", async () => {
     const low = await running.keyWith(0.75);
     const high = await running.keyWith(9);
@@ -135,6 +151,25 @@ describe("credit", () => {
     });
     expect(run.code).toBe(4);
     expect(run.err).toMatch(/gateway credit bal_x 5 --idempotency-key [0-9a-f-]{36}/);
+    const back = await gateway(["debit", "bal_x", "all"], {
+      GATEWAY_URL: "http://127.0.0.1:1",
+      GATEWAY_ADMIN_TOKEN: ADMIN,
+    });
+    const failing = Bun.serve({
+      port: 0,
+      fetch: () =>
+        Response.json({ error: { message: "Retry in 5 s.", code: "internal_error" } }, { status: 500 }),
+    });
+    const failed = await gateway(["debit", "bal_x", "5"], {
+      GATEWAY_URL: failing.url.origin,
+      GATEWAY_ADMIN_TOKEN: ADMIN,
+    });
+    await failing.stop(true);
+    expect([failed.code, failed.err]).toEqual([
+      3,
+      expect.stringMatching(/Retry in 5 s[\s\S]*gateway debit bal_x 5 --idempotency-key [0-9a-f-]{36}/),
+    ]);
+    expect(back.err).toMatch(/gateway debit bal_x all --idempotency-key [0-9a-f-]{36}/);
   });
 });
 
