@@ -1,8 +1,8 @@
 import { Document, isMap, isSeq, visit } from "yaml";
-import type { Host, Model, Price } from "../catalog/catalog.ts";
+import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
 import { foundHosts } from "../config/found-hosts.ts";
 import { PRESETS } from "../config/presets.ts";
-import { quirkRow } from "../config/quirks.ts";
+import { type QuirkRow, quirkRow } from "../config/quirks.ts";
 import { systemClock } from "../units/clock.ts";
 import { NANO_PER_USD } from "../units/usd.ts";
 import { counted, type Place } from "./console.ts";
@@ -97,9 +97,18 @@ function modelRow({ id, name, contextLength, maxOutputTokens, price, routes }: M
         host: route.host.id,
         model: route.model,
         ...(differs ? { price: priceRow(route.price!) } : {}),
+        ...quirksOf(route),
       };
     }),
   };
+}
+
+/** Those in which the model differs from its host. */
+function quirksOf({ host, quirks = host.quirks }: Route) {
+  const own = Object.entries(quirkRow(quirks)).filter(
+    ([name, value]) => value !== (quirkRow(host.quirks)[name as keyof QuirkRow] ?? false),
+  );
+  return own.length === 0 ? {} : { quirks: Object.fromEntries(own) };
 }
 
 const priceRow = ({ input, output, cacheRead, cacheWrite, audioInput, audioOutput }: Price) => ({

@@ -2,7 +2,12 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Route } from "../../src/catalog/catalog.ts";
 import { bar, withProgress } from "../../src/cli/progress.ts";
+import { findConfig } from "../../src/config/find-config.ts";
+import { PRESETS } from "../../src/config/presets.ts";
+import { formatProblems } from "../../src/config/problem.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { Cluster, hasPostgres } from "../postgres/cluster.ts";
 import { Folder, GatewayProcess, simpleConfig } from "../process/gateway.ts";
@@ -138,6 +143,30 @@ describe("models import", () => {
       unused_hosts: [],
     });
     expect(check.models).toBe(out.match(/^ {2}- id: .+\/.+$/gm)!.length);
+  });
+
+  test("prints what the environment alone would serve: every model's hosts, prices and quirks", async () => {
+    const env = Object.fromEntries(PRESETS.map((preset) => [preset.env, "k"]));
+    const { out } = await gateway(["models", "import"], env, folder);
+    const place = { env, cwd: folder, now: Date.now() as EpochMs, simulatedUrl: "http://127.0.0.1:1/v1" };
+    const served = async () => {
+      const read = await findConfig(place);
+      if (Array.isArray(read)) throw new Error(formatProblems(read));
+      return [...read.config.catalog.models.values()]
+        .filter(({ id }) => id !== "sim/echo")
+        .map(({ routes, ...model }) => ({ ...model, routes: routes.map(plain) }));
+    };
+    const plain = ({ host, quirks = host.quirks, model, price }: Route) => ({
+      host: host.id,
+      model,
+      price,
+      quirks: Object.entries(quirks).filter(([, holds]) => holds),
+    });
+    const found = await served();
+    configure(out);
+    const imported = await served();
+    expect(imported.map(({ id }) => id)).toEqual(found.map(({ id }) => id));
+    for (const [at, model] of imported.entries()) expect(model).toMatchObject(found[at]!);
   });
 
   test("takes hosts whose key is not there yet, and only the models that were asked for", async () => {
