@@ -146,6 +146,7 @@ export interface TokensAnswer {
 }
 
 export interface CreditAnswer {
+  /** Below zero where it was taken back. */
   readonly amount_usd: number;
   readonly note: string | null;
   readonly credited_at: string;

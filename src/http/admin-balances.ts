@@ -7,6 +7,7 @@ import { usdFromNano } from "../units/usd.ts";
 import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./admin-schemas.ts";
 import { guarded } from "./admin-token.ts";
 import { readJson } from "./body.ts";
+import { creditView } from "./credits.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
 import { invalidField, readCount } from "./fields.ts";
@@ -19,6 +20,7 @@ import { ok, type Reply } from "./reply.ts";
 export const adminBalanceEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/admin/balances", about: ADMIN.balances, handle: guarded(listBalances) },
   { method: "GET", path: "/admin/balances/:id", about: ADMIN.balance, handle: guarded(showBalance) },
+  { method: "GET", path: "/admin/balances/:id/credits", about: ADMIN.credits, handle: guarded(listCredits) },
   { method: "GET", path: "/admin/balances/:id/keys", about: ADMIN.keys, handle: guarded(listKeys) },
   // Not throttled: where nobody else may make balances, the operator does.
   { method: "POST", path: "/admin/keys", about: ADMIN.createKey, handle: guarded(createBalance) },
@@ -47,6 +49,21 @@ async function listBalances({ request }: Exchange, deps: HttpDeps): Promise<Repl
 async function showBalance({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const balance = await balanceNamed(params.id, deps);
   return refused(balance) ? balance : ok(await balanceView(balance, deps));
+}
+
+async function listCredits(
+  { request, params }: Exchange,
+  { desk, ledger }: HttpDeps,
+): Promise<Reply | Refusal> {
+  const balance = await balanceNamed(params.id, { desk });
+  if (refused(balance)) return balance;
+  const limit = readCount(queryOf(request), "limit", DEFAULT_ROWS, MAX_ROWS);
+  if (refused(limit)) return limit;
+  const credits = await ledger.credits(balance.id, limit + 1);
+  const data = credits
+    .slice(0, limit)
+    .map((credit) => ({ ...creditView(credit), idempotency_key: credit.idempotencyKey }));
+  return ok({ object: "list", data, has_more: credits.length > limit });
 }
 
 async function listKeys({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -104,7 +121,10 @@ async function balanceView({ id, accountId, suspended, createdAt }: Balance, { l
   };
 }
 
-export async function balanceNamed(id: string | undefined, { desk }: HttpDeps): Promise<Balance | Refusal> {
+export async function balanceNamed(
+  id: string | undefined,
+  { desk }: Pick<HttpDeps, "desk">,
+): Promise<Balance | Refusal> {
   const estate = await desk.store.estate((id ?? "") as BalanceId);
   return estate?.balance ?? invalidField("id", `There is no balance \`${(id ?? "").slice(0, MAX_SHOWN)}\`.`);
 }

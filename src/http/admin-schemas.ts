@@ -15,6 +15,7 @@ import {
   texts,
   time,
 } from "./answers.ts";
+import { OwnedCreditAnswer } from "./credit-schemas.ts";
 import { text, usd } from "./fields.ts";
 import { KeyFields } from "./key-fields.ts";
 import { RevokedAnswer, SetUpAnswer, UsedKeyAnswer } from "./key-schemas.ts";
@@ -253,6 +254,13 @@ export const ADMIN = {
     answers: { 200: pageOf(answerOf({ ...balanceMembers, live_keys: count }, "ListedBalance")) },
   },
   balance: { ...admin, summary: "Shows a balance", answers: { 200: answerOf(balanceMembers, "Balance") } },
+  credits: {
+    ...admin,
+    summary: "Lists the credits of a balance, newest first",
+    details: "The same list that GET /v1/credits gives the owner: an amount below zero was taken back.",
+    query: { limit: pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
+    answers: { 200: pageOf(OwnedCreditAnswer) },
+  },
   keys: {
     ...admin,
     summary: "Lists the keys of a balance, newest first",

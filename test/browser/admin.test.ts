@@ -63,10 +63,33 @@ models:
     await operator.field("Amount in dollars").fill("12.5");
     await operator.field("Note").fill("Invoice 7");
     await operator.page.getByRole("dialog").getByRole("button", { name: "Add credit" }).dblclick();
-    await operator.page.getByText("$12.50").waitFor();
+    await operator.page.getByText("$12.50", { exact: true }).waitFor();
     const { json } = await gateway.send("GET", "/v1/me", { bearer: customer.recovery_secret });
     expect(json.balance_usd).toBe(12.5);
     expect((await ask("sim/echo")).status).toBe(200);
+  });
+
+  test("takes an amount back, is told when it is too much, and then takes all that is left", async () => {
+    await gateway.credit(customer.balance_id, 1_000);
+    await operator.page.reload();
+    await operator.button("Take credit back").click();
+    await operator.field("Amount in dollars").fill("5000");
+    await operator.button("Take back").click();
+    await operator.page.getByText("is available now").waitFor();
+    await operator.field("Amount in dollars").fill("990");
+    await operator.field("Note").fill("1000 for 10");
+    await operator.button("Take back").dblclick();
+    await operator.page.getByText("1000 for 10").waitFor();
+    await operator.page.getByText("−$990.00").waitFor();
+    await operator.button("Take credit back").click();
+    await operator.field("How much").selectOption("all");
+    await operator.button("Take back").click();
+    await operator.page.getByRole("dialog").waitFor({ state: "detached" });
+    const { json } = await gateway.send("GET", "/v1/me", { bearer: customer.recovery_secret });
+    expect(json.balance_usd).toBe(0);
+    expect(await operator.button("Take credit back").isDisabled()).toBe(true);
+    await gateway.credit(customer.balance_id, 10);
+    await operator.page.reload();
   });
 
   test("raises a customer's limit, and the rest of the key stays", async () => {

@@ -63,6 +63,12 @@ ${where}`;
       [-990, "credited 1000 for 10"],
       [1_000, null],
     ]);
+    const path = `/admin/balances/${owner.balance_id}/credits`;
+    const { json: known } = await any().admin(`${path}?limit=1`);
+    expect(known).toMatchObject({
+      has_more: true,
+      data: [{ ...list.data[0], idempotency_key: expect.any(String) }],
+    });
     await inOrder();
   });
 

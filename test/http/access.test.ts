@@ -107,6 +107,7 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["PATCH", "/admin/keys/{key}", { rpm_limit: 500 }, admin()],
   ["POST", "/admin/keys/{key}/revoke", undefined, admin()],
   ["GET", "/admin/usage", undefined, admin()],
+  ["GET", "/admin/balances/{balance}/credits", undefined, admin()],
   ["GET", "/admin/hosts", undefined, admin()],
   ["GET", "/admin/nodes", undefined, admin()],
   ["POST", "/admin/nodes/node_lost/close", undefined, admin()],

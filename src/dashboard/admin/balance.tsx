@@ -3,7 +3,7 @@ import type { KeyAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
 import { moment, usd, words } from "../format.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
-import { Choice, Form, readLimit, TextField } from "../parts/field.tsx";
+import { Choice, Form, TextField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
@@ -13,6 +13,7 @@ import { useAction, useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import type { BalanceRow, Decision } from "./answers.ts";
 import { BalanceBudgets } from "./budgets.tsx";
+import { BalanceCredits, CreditDialog, DebitDialog } from "./credits.tsx";
 import { KeyRow } from "./key-row.tsx";
 import { useOperator } from "./operator.ts";
 
@@ -22,12 +23,12 @@ export function Balance({ id }: { id: string }) {
   const balance = useResource(() => api.get<BalanceRow>(`admin/balances/${id}`), [api, id]);
   const keys = useResource(() => api.get<List<KeyAnswer>>(`admin/balances/${id}/keys`), [api, id]);
   const [filter, setFilter] = useQuery(["key_id"]);
-  const [open, setOpen] = useState<"credit" | "suspend" | null>(null);
-  const [decisions, setDecisions] = useState(0);
+  const [open, setOpen] = useState<"credit" | "debit" | "suspend" | null>(null);
+  const [round, setRound] = useState(0);
   const done = () => {
     setOpen(null);
     balance.reload();
-    setDecisions(decisions + 1);
+    setRound(round + 1);
   };
   const lift = useAction(async (account: string | null) => {
     // Whichever of the two was suspended: lifting what is not suspended changes nothing.
@@ -47,6 +48,14 @@ export function Balance({ id }: { id: string }) {
             <Head title="Balance" lead={data.id}>
               <button type="button" class="primary" onClick={() => setOpen("credit")}>
                 Add credit
+              </button>
+              <button
+                type="button"
+                class="quiet"
+                disabled={data.available_usd === 0}
+                onClick={() => setOpen("debit")}
+              >
+                Take credit back
               </button>
               {data.suspended === null ? (
                 <button type="button" class="quiet danger" onClick={() => setOpen("suspend")}>
@@ -78,12 +87,13 @@ export function Balance({ id }: { id: string }) {
                 hint={`since ${moment(data.created_at)}`}
               />
             </div>
-            {open === "credit" && <CreditDialog id={id} onClose={() => setOpen(null)} onDone={done} />}
+            {open === "credit" && <CreditDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
+            {open === "debit" && <DebitDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
             {open === "suspend" && <SuspendDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
           </>
         )}
       </Loaded>
-      {balance.data !== null && <Decisions of={balance.data} round={decisions} />}
+      {balance.data !== null && <Decisions of={balance.data} round={round} />}
       <section aria-labelledby="keys">
         <h2 id="keys">Keys</h2>
         <Loaded of={keys}>
@@ -105,6 +115,7 @@ export function Balance({ id }: { id: string }) {
         </Loaded>
       </section>
       <BalanceBudgets id={id} />
+      <BalanceCredits id={id} round={round} />
       <section aria-labelledby="receipts">
         <h2 id="receipts">Requests</h2>
         <div class="filters">
@@ -168,59 +179,6 @@ function Decisions({ of: { id, account_id }, round }: { of: BalanceRow; round: n
   );
 }
 
-interface BalanceDialogProps {
-  readonly id: string;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
-
-function CreditDialog({ id, onClose, onDone }: BalanceDialogProps) {
-  const api = useOperator();
-  const [amount, setAmount] = useState("");
-  const [note, setNote] = useState("");
-  // Made with the dialog: sending it twice credits once.
-  const [idempotencyKey] = useState(randomName);
-  const add = useAction(async () => {
-    const amount_usd = readLimit(amount);
-    if (amount_usd === null || amount_usd === undefined)
-      throw new Error("The amount must be a number of dollars.");
-    await api.post("admin/credits", {
-      balance_id: id,
-      amount_usd,
-      idempotency_key: idempotencyKey,
-      ...(note.trim() === "" ? {} : { note: note.trim() }),
-    });
-    onDone();
-  });
-  return (
-    <Dialog title="Add credit" onClose={onClose}>
-      <Form onSubmit={add.run}>
-        <TextField
-          label="Amount in dollars"
-          inputMode="decimal"
-          value={amount}
-          onValue={setAmount}
-          required
-        />
-        <TextField
-          label="Note"
-          value={note}
-          onValue={setNote}
-          placeholder="Invoice 1041"
-          hint="The owner of the balance sees this note."
-        />
-        <Problem error={add.error} />
-        <DialogButtons submit="Add credit" busy={add.busy} onClose={onClose} />
-      </Form>
-    </Dialog>
-  );
-}
-
-/** Not `randomUUID`, which browsers offer on https only. */
-function randomName(): string {
-  return `admin-page-${[...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(36)).join("")}`;
-}
-
 function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialogProps) {
   const api = useOperator();
   const [subject, setSubject] = useState(account_id ?? id);
@@ -267,8 +225,10 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialo
   );
 }
 
-interface SuspendDialogProps extends Omit<BalanceDialogProps, "id"> {
+interface SuspendDialogProps {
   readonly of: BalanceRow;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
 }
 
 const REASONS = ["chargeback", "sanctions", "acceptable_use"] as const;

@@ -1,15 +1,15 @@
 import type { CreditAnswer } from "../answers.ts";
 import type { List } from "../api.ts";
-import { moment, usd } from "../format.ts";
+import { usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Operator } from "../parts/contact.tsx";
+import { CreditTable } from "../parts/credit-table.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
-import { TableCard } from "../parts/table.tsx";
 import { useResource } from "../resource.ts";
 
-/** The balance, and every credit that it had. */
+/** The balance, every credit that it had, and what was taken back. */
 export function CreditPage() {
   const { api, me } = useOwner();
   const credits = useResource(() => api.get<List<CreditAnswer>>("v1/credits"), [api]);
@@ -41,15 +41,7 @@ export function CreditPage() {
                 </p>
               </Empty>
             ) : (
-              <TableCard columns={["Time", "Note", ["Amount", "end"]]}>
-                {data.map(({ credited_at, note, amount_usd }) => (
-                  <tr key={credited_at}>
-                    <td>{moment(credited_at)}</td>
-                    <td>{note ?? <span class="soft">—</span>}</td>
-                    <td class="end good">+{usd(amount_usd)}</td>
-                  </tr>
-                ))}
-              </TableCard>
+              <CreditTable of={data} />
             )
           }
         </Loaded>
