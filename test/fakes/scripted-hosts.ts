@@ -11,6 +11,8 @@ import type { Clock } from "../../src/units/clock.ts";
 export type Deed =
   /** A streamed chat answer of one token, its first token after so long. */
   | { readonly does: "answers"; readonly ms: number }
+  /** The same answer, whole. */
+  | { readonly does: "answers whole"; readonly ms: number }
   | {
       readonly does: "fails";
       readonly status: number;
@@ -44,6 +46,9 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const TOKEN = encode(
   'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n',
 );
+const WHOLE = encode(
+  '{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}',
+);
 const FAILURE = '{"error":{"message":"no"}}';
 const CANCELLED = new HostFault("cancelled", "cancelled");
 
@@ -63,7 +68,8 @@ class ScriptedExchange implements Exchange, HostReply {
     const failure = deed.does === "fails" ? deed : null;
     this.status = failure?.status ?? 200;
     this.headers = new Map(Object.entries(failure?.headers ?? {}));
-    this.chunks = failure === null ? [TOKEN] : [encode(failure.body ?? FAILURE), null];
+    const body = failure === null ? WHOLE : encode(failure.body ?? FAILURE);
+    this.chunks = deed.does === "answers" ? [TOKEN] : [body, null];
     this.reply = new Promise((resolve) => {
       this.answer = resolve;
     });

@@ -93,6 +93,7 @@ async function pass(ms: number): Promise<void> {
 const tried = ({ tries }: Outcome): string =>
   tries.map(({ host, outcome, ms }) => `${host} ${outcome} ${Math.round(ms)}`).join(", ");
 const answers = (ms: number): Deed => ({ does: "answers", ms });
+const answersWhole = (ms: number): Deed => ({ does: "answers whole", ms });
 const NOTHING: Deed = { does: "nothing" };
 
 /** As if a host had answered 20 streams after so long. */
@@ -231,6 +232,57 @@ describe("hedging", () => {
     void start({ a: NOTHING }, { hedgeMs: 1_000, stream: false });
     await pass(5_000);
     expect(hosts.asked).toEqual(["a"]);
+  });
+});
+
+describe("a host that cannot stream", () => {
+  const WHOLE = model("x/one", [route("a", { quirks: { noStream: true } }), ...ROUTES.slice(1)]);
+  const plan: Plan = {
+    ...PLAN,
+    stops: paidStops(WHOLE, { surface: "chat.completions" }, roadsOf()),
+  };
+  const turned: Plan = { ...plan, stops: [plan.stops[1]!, plan.stops[0]!] };
+
+  test("has its share of the time while another is ready, since its answer may be long", async () => {
+    knows("b", 1_000);
+    const outcome = start({ a: answersWhole(9_000) }, { plan });
+    await pass(9_000);
+    expect(tried(await outcome)).toBe("a opened 9000");
+  });
+
+  test("has failed once its share is over, and the next is asked", async () => {
+    const outcome = start({ a: NOTHING, b: answers(200) }, { plan });
+    await pass(10_200);
+    expect(tried(await outcome)).toBe("a silent 10000, b opened 200");
+  });
+
+  test("is not hedged", async () => {
+    const outcome = start({ a: answersWhole(5_000) }, { plan, hedgeMs: 1_000 });
+    await pass(5_000);
+    expect(tried(await outcome)).toBe("a opened 5000");
+    expect(hosts.asked).toEqual(["a"]);
+  });
+
+  test("may be the faster where one that streams is late", async () => {
+    const outcome = start({ b: NOTHING, a: answersWhole(300) }, { plan: turned, hedgeMs: 1_000 });
+    await pass(1_300);
+    expect(tried(await outcome)).toBe("b outrun 1300, a opened 300");
+    expect(hosts.left).toContain("b");
+  });
+
+  test("is not known by the time of its whole answers", async () => {
+    const outcome = start({ a: answersWhole(3_000) }, { plan });
+    await pass(3_000);
+    expect((await outcome).kind).toBe("opened");
+    const { route: whole } = plan.stops[0]!;
+    expect([health.lastAttempt(whole), health.speed(whole)?.firstTokenMs ?? null]).toEqual(["served", null]);
+  });
+
+  test("has its place back as soon as its answer is here", async () => {
+    const outcome = start({ a: answersWhole(100) }, { plan });
+    await pass(100);
+    expect((await outcome).kind).toBe("opened");
+    expect([...slots.lines()].map(({ inFlight }) => inFlight)).toEqual([0]);
   });
 });
 

@@ -5,7 +5,10 @@ import { violations, type WireName } from "../../surfaces/wire-schema.ts";
 import { type OpenGateway, open } from "../open.ts";
 import { replaying } from "./replaying.ts";
 
-/** A gateway with a model on a host of each language: `<language>/model`. */
+/**
+ * A gateway with a model on a host of each language: `<language>/model`, and `<language>/whole`, which it is
+ * only asked for without a stream.
+ */
 export class House {
   /** What the host answers next; the last one goes on being said. */
   answers: Transcript[] = [];
@@ -29,15 +32,17 @@ export class House {
     const hosts = SURFACE_NAMES.map(
       (surface) => `  - { id: "${surface}", base_url: "${host.url}/v1", speaks: [${surface}] }`,
     );
-    const models = SURFACE_NAMES.map(
-      (surface) => `
-  - id: ${surface}/model
+    const served = (surface: SurfaceName, name: string, quirks: string) => `
+  - id: ${surface}/${name}
     name: Test
     context_length: 200000
     max_output_tokens: 64000
     price: { input: 1, output: 10 }
-    routes: [{ host: "${surface}", model: host-model }]`,
-    );
+    routes: [{ host: "${surface}", model: host-model${quirks} }]`;
+    const models = SURFACE_NAMES.flatMap((surface) => [
+      served(surface, "model", ""),
+      served(surface, "whole", ", quirks: { no_stream: true }"),
+    ]);
     const gateway = await open(`hosts:\n${hosts.join("\n")}\nmodels:${models.join("")}\n`);
     const limits = { rpm_limit: 100_000, tpm_limit: 1_000_000_000, daily_limit_usd: 1_000 };
     const { key } = await gateway.key(1_000, limits);

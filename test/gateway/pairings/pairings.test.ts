@@ -80,9 +80,14 @@ describe.each([...OFFICIAL, ...ACCENTED])("%s", (_name, transcript) => {
       (client !== "messages" || !story.calls?.some(({ custom }) => custom)),
   );
   for (const client of clients) {
-    test.each([false, true])(`${client} client, streamed: %p`, async (stream) => {
+    test.each([
+      [false, "model"],
+      [true, "model"],
+      [true, "whole"],
+    ])(`${client} client, streamed: %p, by ${speaks}/%s`, async (stream, name) => {
       house.answers = [transcript];
-      const { told } = await ask(client, house, { ...HELLO[client], model: `${speaks}/model` }, stream);
+      const { told } = await ask(client, house, { ...HELLO[client], model: `${speaks}/${name}` }, stream);
+      if (name === "whole") expect(house.sent().stream ?? false).toBe(false);
       expect(told).toEqual({
         ...tellable(client, story),
         ...(client === speaks && story.said ? { end: story.said } : {}),

@@ -81,7 +81,11 @@ const PDF = "JVBERi0xLjQKJcOkw7zDtsOfCjIgMCBvYmoKPDwvTGVuZ3RoIDMgMCBSPj4Kc3RyZWF
 
 for (const [name, provider] of Object.entries(PROVIDERS)) {
   for (const host of SURFACE_NAMES) {
-    describe.each([false, true])(`${name} on ${host}, streamed: %p`, (streamed) => {
+    describe.each([
+      [false, "model"],
+      [true, "model"],
+      [true, "whole"],
+    ])(`${name} on ${host}, streamed: %p, by %s`, (streamed, served) => {
       const answers = ANSWERS[host];
       // What a provider says in the host's own language is its own affair.
       const sent = (fromEnd = 1) =>
@@ -102,7 +106,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
 
       test("text, and what it cost", async () => {
         house.answers = [answers.text];
-        const model = provider(`${host}/model`);
+        const model = provider(`${host}/${served}`);
         const { text, usage, finishReason } = await run({
           model,
           instructions: "Be brief.",
@@ -125,7 +129,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
         house.answers = [answers.calls, answers.text];
         const asked: string[] = [];
         const { text, steps } = await run({
-          model: provider(`${host}/model`),
+          model: provider(`${host}/${served}`),
           prompt: "How warm is it?",
           stopWhen: isStepCount(3),
           tools: {
@@ -151,7 +155,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       test("an object that follows a schema", async () => {
         house.answers = [answers.json];
         const { output } = await run({
-          model: provider(`${host}/model`),
+          model: provider(`${host}/${served}`),
           prompt: "Where?",
           output: Output.object({ schema: CITY }),
         });
@@ -162,7 +166,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       test("an image and a PDF", async () => {
         house.answers = [answers.text];
         await run({
-          model: provider(`${host}/model`),
+          model: provider(`${host}/${served}`),
           messages: [
             {
               role: "user",
@@ -185,7 +189,10 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
 
       test("an answer that is too long", async () => {
         house.answers = [answers.length];
-        const { text, finishReason } = await run({ model: provider(`${host}/model`), prompt: "A story?" });
+        const { text, finishReason } = await run({
+          model: provider(`${host}/${served}`),
+          prompt: "A story?",
+        });
         expect(text).toBe("Once upon a");
         expect(finishReason).toBe("length");
       });

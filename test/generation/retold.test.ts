@@ -1,0 +1,210 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { type Host, SURFACE_NAMES } from "../../src/catalog/catalog.ts";
+import { json, silence, sse } from "../fakes/behaviours.ts";
+import { gate } from "../fakes/gate.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText, type HostAnswer, messagesText, responsesText } from "../fakes/transcripts.ts";
+import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+
+/** Streamed requests on hosts that cannot stream: all of the answer comes with its first token. */
+const words = (count: number): string[] => Array.from({ length: count }, () => " word");
+const ANSWERS: Record<(typeof SURFACE_NAMES)[number], HostAnswer> = {
+  "chat.completions": chatText(words(60), { input: 10 }),
+  responses: responsesText(words(60), { input: 10 }),
+  messages: messagesText(words(60), { input: 10 }),
+};
+const CHAT = ANSWERS["chat.completions"];
+
+const hosts: FakeHost[] = [];
+const houses: TestHouse[] = [];
+afterAll(async () => {
+  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(hosts.map((host) => host.close()));
+});
+
+/** Hosts `h0`, `h1`, …, which cannot stream unless their row says otherwise. */
+async function serving(
+  behaviours: readonly (readonly [Behaviour, Partial<Host>?])[],
+  options: HouseOptions = {},
+) {
+  const opened = await Promise.all(behaviours.map(([behaviour]) => startFakeHost(() => behaviour)));
+  hosts.push(...opened);
+  const rows = opened.map((host, at) =>
+    hostRow(host, { id: `h${at}`, quirks: { noStream: true }, ...behaviours[at]![1] }),
+  );
+  const house = await openHouse(rows, options);
+  houses.push(house);
+  return { house, hosts: opened };
+}
+
+const STREAMING: Partial<Host> = { quirks: {} };
+const STREAMED = ask("chat.completions", { stream: true });
+const triesOf = (receipt: { attempts: { host: string; outcome: string }[] }) =>
+  receipt.attempts.map(({ host, outcome }) => `${host} ${outcome}`);
+
+describe.each([...SURFACE_NAMES])("%s", (surface) => {
+  test("costs what it costs unstreamed, and the receipt says that it was a stream", async () => {
+    const { house } = await serving([[json(ANSWERS[surface].whole), { speaks: [surface] }]]);
+    const [streamed, whole] = [
+      await house.send(surface, ask(surface, { stream: true })),
+      await house.send(surface, ask(surface)),
+    ];
+    await read(streamed);
+    const expected = { state: "settled", cost_usd: (10 + 60 * 10) / 1e6, host: "h0" };
+    expect(house.receipt(streamed)).toMatchObject({ ...expected, stream: true });
+    expect(house.receipt(whole)).toMatchObject({ ...expected, stream: false });
+    expect(house.receipt(streamed).tokens).toEqual(house.receipt(whole).tokens);
+    expect(house.receipt(streamed).tokens).toMatchObject({ input: 10, output: 60, source: "host" });
+    expect(await heldNano(house)).toBe(0 as never);
+  });
+
+  test("without usage, the gateway's own count is told and charged", async () => {
+    const { usage: _, ...whole } = ANSWERS[surface].whole as Record<string, unknown>;
+    const { house } = await serving([[json(whole), { speaks: [surface] }]]);
+    const answer = await house.send(surface, ask(surface, { stream: true }));
+    await read(answer);
+    const { tokens, cost_usd } = house.receipt(answer);
+    expect(tokens.source).toBe("counted");
+    expect(tokens.output).toBeGreaterThan(30);
+    expect(cost_usd).toBeGreaterThan(0);
+  });
+});
+
+describe("a host", () => {
+  test("that streams is asked first, and one that cannot serves when it fails", async () => {
+    const { house, hosts: asked } = await serving([
+      [json(CHAT.whole)],
+      [json({ error: { message: "down" } }, 503), STREAMING],
+    ]);
+    const answer = await house.send("chat.completions", STREAMED);
+    expect(await read(answer)).toEndWith("data: [DONE]\n\n");
+    expect(triesOf(house.receipt(answer))).toEqual(["h1 refused", "h0 opened"]);
+    expect(asked.map((host) => host.requests[0]!.json().stream)).toEqual([false, true]);
+  });
+
+  test("gives its place back with its answer, however slowly the client takes that", async () => {
+    const { house } = await serving([[json(CHAT.whole), { maxConcurrent: 1 }]]);
+    const slow = await house.send("chat.completions", STREAMED);
+    const taken = gate<boolean>();
+    if (slow.kind !== "stream") throw new Error("no stream");
+    const running = slow.run({ write: () => taken.passed, close() {} });
+    const next = await house.send("chat.completions", STREAMED);
+    expect(await read(next)).toEndWith("data: [DONE]\n\n");
+    taken.open(true);
+    await running;
+    expect(house.receipt(slow)).toMatchObject({ state: "settled" });
+  });
+
+  test("is used again on the same connection", async () => {
+    const { house, hosts: asked } = await serving([[json(CHAT.whole)]]);
+    for (let round = 0; round < 3; round++) await read(await house.send("chat.completions", STREAMED));
+    expect(asked[0]!.connections).toBe(1);
+  });
+
+  test("that has not answered within the time for first tokens has failed", async () => {
+    const attempts = {
+      firstTokenMs: 100,
+      maxHosts: 3,
+      hedgeMs: null,
+      chunkGapMs: 120_000,
+      totalMs: 1_200_000,
+    };
+    const { house } = await serving([[silence()]], { settings: { attempts } });
+    const answer = await house.send("chat.completions", STREAMED);
+    expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([504, "request_timeout"]);
+    expect(house.receipt(answer)).toMatchObject({ state: "failed", cost_usd: 0 });
+  });
+});
+
+describe("a client that leaves", () => {
+  test("while the host works: the host is left, and nothing is charged", async () => {
+    const { house, hosts: asked } = await serving([[silence()]]);
+    const abort = new AbortController();
+    const pending = house.send("chat.completions", STREAMED, abort.signal);
+    const request = await asked[0]!.arrived(0);
+    abort.abort();
+    await request.gone;
+    expect(house.receipt(await pending)).toMatchObject({
+      state: "cancelled",
+      cost_usd: 0,
+      error_code: null,
+      stream: true,
+    });
+    expect(await heldNano(house)).toBe(0 as never);
+  });
+
+  test("before it has taken anything: it is charged as one that left a stream then", async () => {
+    const { house } = await serving([[json(CHAT.whole)]]);
+    const answer = await house.send("chat.completions", STREAMED);
+    if (answer.kind !== "stream") throw new Error("no stream");
+    await answer.run({ write: () => false, close() {} });
+    expect(house.receipt(answer)).toMatchObject({ state: "cancelled", tokens: { input: 10, output: 0 } });
+    expect(await heldNano(house)).toBe(0 as never);
+  });
+});
+
+describe("money", () => {
+  test("a balance that does not cover the worst case is refused, and nothing is sent", async () => {
+    const { house, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.005 });
+    const answer = await house.send(
+      "chat.completions",
+      ask("chat.completions", { stream: true, max_tokens: 1_000 }),
+    );
+    expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([402, "insufficient_credit"]);
+    expect(asked[0]!.requests).toHaveLength(0);
+  });
+
+  test("answers without a ceiling are together no longer than the balance covers", async () => {
+    // Each holds 1,000 tokens of output, one cent, and the 3,000 beyond are three: plenty for one, not for two.
+    const { house, hosts: asked } = await serving([[json(CHAT.whole)]], { creditUsd: 0.145 });
+    const answers = await Promise.all([
+      house.send("chat.completions", STREAMED),
+      house.send("chat.completions", STREAMED),
+    ]);
+    for (const answer of answers) await read(answer);
+    const ceilings = asked[0]!.requests.map((request) => request.json().max_tokens);
+    expect(ceilings.toSorted()).toEqual([1_000, undefined]);
+    expect(await heldNano(house)).toBe(0 as never);
+  });
+
+  test("a host that streams is told no ceiling, and the one that takes its place is told what is held", async () => {
+    const { house, hosts: asked } = await serving([
+      [json({ error: { message: "down" } }, 503), STREAMING],
+      [json(CHAT.whole)],
+    ]);
+    const answer = await house.send("chat.completions", STREAMED);
+    await read(answer);
+    expect(asked.map((host) => host.requests[0]!.json().max_tokens)).toEqual([undefined, 1_000]);
+    // What a stream may come to need is held as it comes.
+    expect(house.receipt(answer).held_usd).toBeLessThan(0.02);
+  });
+
+  test("a stream beside hosts that answer whole still grows its hold", async () => {
+    const { events } = chatText(words(3_000), { input: 10 });
+    const { house } = await serving([[sse(events), STREAMING], [json(CHAT.whole)]]);
+    const answer = await house.send("chat.completions", STREAMED);
+    expect(await read(answer)).toEndWith("data: [DONE]\n\n");
+    expect(house.receipt(answer).cost_usd).toBeCloseTo((10 + 30_000) / 1e6, 9);
+  });
+
+  test("what an answer that nobody told to stop costs beyond the hold is not charged", async () => {
+    const long = chatText(words(6_000), { input: 10 });
+    const { house } = await serving([[json(long.whole), STREAMING]], { creditUsd: 0.02 });
+    const answer = await house.send("chat.completions", STREAMED);
+    expect(await read(answer)).toEndWith("data: [DONE]\n\n");
+    const { cost_usd, held_usd } = house.receipt(answer);
+    expect(cost_usd).toBe(held_usd);
+    expect(cost_usd).toBeLessThanOrEqual(0.02);
+    expect(await heldNano(house)).toBe(0 as never);
+  });
+
+  test("a disk that refuses the settlement: the stream ends with an error in place of its end mark", async () => {
+    const { house } = await serving([[json(CHAT.whole)]]);
+    const answer = await house.send("chat.completions", STREAMED);
+    house.disk.mood = "read-only";
+    const text = await read(answer);
+    expect(text).toContain(" word");
+    expect(text).not.toContain("[DONE]");
+    expect(text).toContain('"finish_reason":"error"');
+  });
+});
