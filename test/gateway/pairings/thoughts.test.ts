@@ -130,9 +130,13 @@ const RETURNED: Readonly<Record<SurfaceName, (body: Loose) => void>> = {
 describe.each(SURFACE_NAMES.flatMap((client) => SURFACE_NAMES.map((host) => [client, host] as const)))(
   "%s client, thoughts of a %s host",
   (client, host) => {
-    test.each([false, true])("come back to it as they were, streamed: %p", async (stream) => {
+    test.each([
+      [false, "model"],
+      [true, "model"],
+      [true, "whole"],
+    ])("come back to it as they were, streamed: %p, by %s", async (stream, served) => {
       house.answers = [ANSWERS[host]];
-      await CONVERSATIONS[client](`${host}/model`, `${host}/model`, stream);
+      await CONVERSATIONS[client](`${host}/${served}`, `${host}/${served}`, stream);
       RETURNED[host](client === host ? house.sent() : house.translated(host));
       if (client !== host) expect(JSON.stringify(house.sent())).not.toContain("gwseal");
     });
