@@ -30,6 +30,8 @@ export class Trial {
   private exchange: Exchange | null = null;
   /** When the first token of a collected answer arrived. */
   private firstMs: number | null = null;
+  /** Of the reply. */
+  private status = 0;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -90,6 +92,7 @@ export class Trial {
   private judge(reply: HostReply): TryOutcome | Promise<TryOutcome> {
     const { request, stop, tools } = this;
     const { pairing, stream } = this.said;
+    this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
     if (!stream || (!request.stream && !isEventStream(reply))) {
@@ -109,17 +112,28 @@ export class Trial {
     if (body instanceof HostFault) return this.faulted(body);
     if (this.request.stream) return this.retold(body, asked);
     const reply = this.said.pairing.readReply(body, this.request, asked);
-    return reply.kind === "reply" ? this.answered(reply) : { kind: "refused", message: reply.error.kept };
+    return reply.kind === "reply" ? this.answered(reply) : this.failed(reply.error);
+  }
+
+  /**
+   * An error behind a good status. That a prompt is too long, OpenAI says only in the stream; it is no less a
+   * verdict on the request.
+   */
+  private failed(error: HostError): TryOutcome {
+    const { stop, status } = this;
+    return error.contextTooLong
+      ? { kind: "rejected", stop, status, error }
+      : { kind: "refused", message: error.kept };
   }
 
   /** All of a whole answer comes with its first token. */
   private retold(body: Uint8Array, asked: Asked): TryOutcome {
     const { request, stop, said, tools } = this;
     const events = tools.surfaces[said.spoken].retell(body);
-    if (!(events instanceof Uint8Array)) return { kind: "refused", message: events.kept };
+    if (!(events instanceof Uint8Array)) return this.failed(events);
     const judge = said.pairing.openStream(request, asked);
     const first = judge.push(events);
-    if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
+    if (judge.fault !== null) return this.failed(judge.fault);
     if (!judge.tokenSeen && judge.usage === null) return { kind: "refused", message: "the answer is empty" };
     return new Opened(stop, said.body.omitted, ALL_READ, judge, first, this.exchange!, true);
   }
@@ -168,7 +182,7 @@ export class Trial {
         const first = held.length === 1 ? bytes : Buffer.concat(held);
         return new Opened(this.stop, this.said.body.omitted, source.takeBody(), judge, first, this.exchange!);
       }
-      if (judge.fault !== null) return { kind: "refused", message: judge.fault.kept };
+      if (judge.fault !== null) return this.failed(judge.fault);
       if (next === null || judge.terminal !== null)
         return { kind: "refused", message: "the stream ended without a token" };
     }
@@ -188,7 +202,7 @@ export class Trial {
       if (next === null) judge.end();
       else judge.push(next);
       bytes += next?.length ?? 0;
-      if (judge.fault !== null) return this.late({ kind: "refused", message: judge.fault.kept });
+      if (judge.fault !== null) return this.late(this.failed(judge.fault));
       if (judge.terminal !== null) {
         const reply = judge.reply();
         return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)

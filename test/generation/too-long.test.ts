@@ -1,0 +1,49 @@
+import { afterAll, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ask, openHouse, read, type TestHouse } from "./house.ts";
+
+/**
+ * OpenAI finds prompts too long only once it streams: its context is larger than the prompts that it takes.
+ * Codex shortens its conversation by this error, and repeats itself for as long as it is told that hosts fail.
+ */
+const hosts: FakeHost[] = [];
+const houses: TestHouse[] = [];
+afterAll(async () => {
+  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(hosts.map((host) => host.close()));
+});
+
+const ERROR = {
+  code: "context_length_exceeded",
+  message: "Your input exceeds the context window of this model. Please adjust your input and try again.",
+};
+const CREATED = { type: "response.created", sequence_number: 0, response: { id: "resp_1", output: [] } };
+const event = (data: object & { type: string }) => ({ event: data.type, data: JSON.stringify(data) });
+const FAILED = { type: "response.failed", response: { id: "resp_1", status: "failed", error: ERROR } };
+const SAYS: [string, SurfaceName, Behaviour][] = [
+  ["response.failed", "responses", sse([event(CREATED), event(FAILED)])],
+  ["an error event", "responses", sse([event(CREATED), event({ type: "error", ...ERROR })])],
+  ["an error chunk", "chat.completions", sse([{ data: JSON.stringify({ error: ERROR }) }])],
+  ["an error with 200", "chat.completions", json({ error: ERROR })],
+];
+
+for (const client of SURFACE_NAMES)
+  for (const stream of [true, false])
+    test.each(SAYS)(`${client}, ${stream ? "streamed" : "whole"}: %s`, async (_what, spoken, says) => {
+      const opened = await Promise.all(
+        [says, json(chatText().whole)].map((behaviour) => startFakeHost(() => behaviour)),
+      );
+      hosts.push(...opened);
+      const rows = opened.map((host, n) => hostRow(host, { id: `h${n}`, speaks: [spoken] }));
+      const house = await openHouse(rows);
+      houses.push(house);
+      // So long that the host is asked to stream it, either way.
+      const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
+      const answer = await house.send(client, ask(client, { stream, ...ceiling }));
+      expect([answer.status, JSON.parse(await read(answer)).error.code]).toEqual([400, "context_too_long"]);
+      expect(house.receipt(answer).attempts).toMatchObject([{ host: "h0", outcome: "rejected" }]);
+      expect(opened[1]!.requests).toHaveLength(0);
+    });
