@@ -44,12 +44,20 @@ async function must(command: string[]): Promise<void> {
 }
 
 async function inside(tools: string): Promise<void> {
+  const outcomes: boolean[] = [];
+  for (const streams of [true, false])
+    outcomes.push(...(await runOn(streams, join(tools, "node_modules/.bin"))));
+  process.exit(outcomes.every(Boolean) ? 0 : 1);
+}
+
+/** Both agents on hosts that stream, or cannot; the agents stream in any case. */
+async function runOn(streams: boolean, bin: string): Promise<boolean[]> {
+  console.log(streams ? "on hosts that stream:" : "on hosts that cannot stream:");
   const claude = await startScriptedHost("messages");
   const gpt = await startScriptedHost("chat.completions");
-  const folder = new Folder(configOf(claude, gpt));
+  const folder = new Folder(configOf(claude, gpt, streams ? "" : ", quirks: { no_stream: true }"));
   const gateway = await GatewayProcess.start(folder);
   const { key } = await gateway.keyWith(10);
-  const bin = join(tools, "node_modules/.bin");
   const outcomes = [
     await run("codex", gateway.url, key, claude, (home) => {
       mkdirSync(join(home, ".codex"));
@@ -70,13 +78,13 @@ async function inside(tools: string): Promise<void> {
   await gateway.stop();
   await claude.host.close();
   await gpt.host.close();
-  process.exit(outcomes.every(Boolean) ? 0 : 1);
+  return outcomes;
 }
 
-const configOf = (claude: ScriptedHost, gpt: ScriptedHost): string => `
+const configOf = (claude: ScriptedHost, gpt: ScriptedHost, quirks: string): string => `
 hosts:
-  - { id: claude, base_url: "${claude.host.url}/v1", speaks: [messages] }
-  - { id: gpt, base_url: "${gpt.host.url}/v1", speaks: [chat.completions] }
+  - { id: claude, base_url: "${claude.host.url}/v1", speaks: [messages]${quirks} }
+  - { id: gpt, base_url: "${gpt.host.url}/v1", speaks: [chat.completions]${quirks} }
 models:
 ${["claude", "gpt"]
   .map(

@@ -4,8 +4,8 @@ import type { SseEvent } from "../fakes/transcripts.ts";
 
 /**
  * A host that does a task of two steps in its own language: it writes a note with the agent's shell, reads it
- * back, and ends when it has seen the note's text in a result. It answers streamed and in the exact form of
- * its language, and keeps what it was sent, so that the script can look into it.
+ * back, and ends when it has seen the note's text in a result. It answers in the exact form of its language,
+ * streamed or whole as it is asked, and keeps what it was sent, so that the script can look into it.
  */
 export interface ScriptedHost {
   readonly host: FakeHost;
@@ -30,7 +30,7 @@ export async function startScriptedHost(language: ScriptedHost["language"]): Pro
     const tool = shellOf(body, language);
     const answer = call === null || tool === null ? DONE : { tool, command: call, n: results.length };
     const events = language === "messages" ? messagesEvents(answer) : chatEvents(answer);
-    return body.stream === true ? sse(events) : json(wholeOf(language));
+    return body.stream === true ? sse(events) : json(wholeOf(language, answer));
   });
   return { host, language, sawNote: () => saw };
 }
@@ -182,28 +182,54 @@ function chatEvents(next: Next): SseEvent[] {
   ];
 }
 
-/** What agents ask on the side, such as a title, gets a word. */
-function wholeOf(language: ScriptedHost["language"]): object {
+function wholeOf(language: ScriptedHost["language"], next: Next): object {
+  const done = typeof next === "string";
   if (language === "messages")
     return {
       id: "msg_01Whole",
       type: "message",
       role: "assistant",
       model: "claude-scripted",
-      content: [{ type: "text", text: "Note" }],
-      stop_reason: "end_turn",
+      content: [
+        { type: "thinking", thinking: "One step at a time.", signature: SIGNATURE },
+        done
+          ? { type: "text", text: next }
+          : {
+              type: "tool_use",
+              id: `toolu_0${next.n}`,
+              name: next.tool.name,
+              input: JSON.parse(argumentsOf(next)),
+            },
+      ],
+      stop_reason: done ? "end_turn" : "tool_use",
       stop_sequence: null,
-      usage: { input_tokens: 10, output_tokens: 1 },
+      usage: { input_tokens: 900, output_tokens: 40 },
     };
+  const call = done
+    ? null
+    : {
+        id: `call_${next.n}`,
+        type: "function",
+        function: { name: next.tool.name, arguments: argumentsOf(next) },
+      };
   return {
     id: "chatcmpl-Whole",
     object: "chat.completion",
     created: 1_763_000_000,
     model: "gpt-scripted",
     choices: [
-      { index: 0, message: { role: "assistant", content: "Note", refusal: null }, finish_reason: "stop" },
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: done ? next : null,
+          refusal: null,
+          ...(call === null ? {} : { tool_calls: [call] }),
+        },
+        finish_reason: done ? "stop" : "tool_calls",
+      },
     ],
-    usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 },
+    usage: { prompt_tokens: 900, completion_tokens: 40, total_tokens: 940 },
   };
 }
 
