@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
-import { pairing } from "../../src/surfaces/surfaces.ts";
+import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { ACCENTED, OFFICIAL } from "../fakes/hosts/all.ts";
 import { SICK } from "../fakes/hosts/sick.ts";
 import { Random } from "../sim/random.ts";
@@ -60,6 +60,25 @@ test(`${SEEDS} spoilt answers are told to each client as JSON, or are a fault`, 
       }
     }
   }
+});
+
+test(`${SEEDS} spoilt answers, told as streams, end in an end mark or a fault`, () => {
+  let told = 0;
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const random = new Random(seed);
+    const [, { host, whole }] = random.pick([...OFFICIAL, ...ACCENTED]);
+    const events = SURFACES[host].retell(encode(JSON.stringify(spoiltValue(whole, random))));
+    if (!(events instanceof Uint8Array)) continue;
+    told += 1;
+    for (const client of SURFACE_NAMES) {
+      const about = `seed ${seed}, ${client} client`;
+      const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
+      const text = decode(judge.push(events));
+      expect([judge.terminal === null, about]).toEqual([judge.fault !== null, about]);
+      if (client !== host) expect([brokenOf(client, text, judge), about]).toEqual([[], about]);
+    }
+  }
+  expect(told).toBeGreaterThan(SEEDS / 2);
 });
 
 function spoiltStream(stream: string, random: Random): string {
