@@ -146,6 +146,32 @@ describeOnPostgres("three gateways and a PostgreSQL that fail under load", (clus
     expect((await ask(1, key)).status).toBe(401);
   }, 60_000);
 
+  test("all credit but what a paused node was granted is taken back, and that when it is there again", async () => {
+    const { key, balance_id } = await gateways[0]!.keyWith(1);
+    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(200);
+    const takeAll = async () => {
+      const body = { balance_id, amount_usd: "all", idempotency_key: crypto.randomUUID() };
+      const { status, json } = await gateways[0]!.post("/admin/debits", body, ADMIN);
+      expect(status).toBe(200);
+      return json.amount_usd as number;
+    };
+    gateways[1]!.signal("SIGSTOP");
+    const first = await takeAll();
+    expect(first).toBeLessThan(1);
+    expect(first).toBeGreaterThan(0.9);
+    expect([402, 500]).toContain((await ask(2, key)).status);
+    gateways[1]!.signal("SIGCONT");
+    await allReady();
+    expect((await ask(1, key)).status).toBe(200);
+    const rest = await takeAll();
+    for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(402);
+    const me = (await gateways[1]!.get("/v1/me", key)).json;
+    expect(me.balance_usd).toBe(0);
+    const spent = (await allReceipts(gateways[0]!, key)).reduce((sum, { cost_usd }) => sum + cost_usd, 0);
+    expect(first + rest + spent).toBeCloseTo(1, 9);
+    await allInOrder();
+  }, 60_000);
+
   test("a node that is cut off accepts nothing once its lease has run out, and owes nothing when it is back", async () => {
     const { id, key } = await gateways[0]!.keyWith(1);
     for (const at of [0, 1, 2]) expect((await ask(at, key)).status).toBe(200);

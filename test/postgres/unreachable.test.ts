@@ -46,6 +46,15 @@ describeOnPostgres("while PostgreSQL is away", (cluster) => {
       "/admin/credits",
       () => ({ bearer: ADMIN, json: { balance_id: key.balance_id, amount_usd: 1, idempotency_key: "one" } }),
     ],
+    [
+      "credit taken back",
+      "POST",
+      "/admin/debits",
+      () => ({
+        bearer: ADMIN,
+        json: { balance_id: key.balance_id, amount_usd: "all", idempotency_key: "two" },
+      }),
+    ],
   ];
   for (const [what, method, path, options] of asked) {
     test(`${what} is a retryable error that says when to come back`, async () => {

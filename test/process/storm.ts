@@ -1,10 +1,10 @@
 import { start } from "../../bench/processes.ts";
-import { Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
+import { ADMIN, Folder, GatewayProcess, simpleConfig } from "./gateway.ts";
 
 /**
  * Kills the real process again and again while it streams, and holds what clients were told against what the
  * books say: every acknowledged answer has its one settled receipt at the price that the host's usage gives,
- * and nothing drifts.
+ * nothing drifts, and credit that is taken back as the process dies is taken once.
  *
  *     bun run test/process/storm.ts --kills 300
  */
@@ -32,11 +32,17 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
       // one has.
       while (kill === 0 && acknowledged.size === 0) await Bun.sleep(10);
       await Bun.sleep(100 + ((kill * 37) % 400));
+      const debit = { balance_id, amount_usd: DEBIT_USD, idempotency_key: `debit ${kill}` };
+      const answer = gateway.post("/admin/debits", debit, ADMIN).catch(() => null);
+      await Bun.sleep(kill % 4);
       await gateway.kill();
       await Promise.all(clients);
+      const debited = await answer;
       const started = performance.now();
       gateway = await GatewayProcess.start(folder);
       report.slowestStartMs = Math.max(report.slowestStartMs, Math.round(performance.now() - started));
+      const again = await gateway.post("/admin/debits", debit, ADMIN);
+      if (again.status !== 200 || (debited !== null && debited.text !== again.text)) report.wrong += 1;
       if ((kill + 1) % 20 === 0)
         progress(`${kill + 1} of ${kills} kills, ${acknowledged.size} answers acknowledged`);
     }
@@ -48,6 +54,7 @@ export async function storm(kills: number, progress: (line: string) => void): Pr
     report.acknowledged = acknowledged.size;
     const { json } = await gateway.audit();
     report.driftNano = String(json.drift_nano);
+    if (json.credits_nano !== String((1_000 - kills * DEBIT_USD) * 1e9)) report.wrong += 1;
     const me = await gateway.get("/v1/me", key);
     if (me.json.held_usd !== 0 || me.json.balance_id !== balance_id) report.wrong += 1;
     await gateway.stop();
@@ -64,13 +71,17 @@ export interface StormReport {
   readonly acknowledged: number;
   /** Acknowledged answers without a receipt. */
   readonly lost: number;
-  /** Acknowledged answers that are not settled at what they cost, and holds left open. */
+  /**
+   * Acknowledged answers that are not settled at what they cost, holds left open, and debits that were not
+   * made once.
+   */
   readonly wrong: number;
   readonly driftNano: string;
   readonly slowestStartMs: number;
 }
 
 const STREAMS = 16;
+const DEBIT_USD = 1;
 /** 10 prompt tokens at $1 and 64 output tokens at $10 per million. */
 const ANSWER_NANO = 10 * 1_000 + 64 * 10_000;
 

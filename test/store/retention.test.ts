@@ -254,3 +254,17 @@ describe("retention", () => {
     expect(clock.pending).toBe(0);
   });
 });
+
+test("an accountant reads what was taken back as an amount that leaves the balance", () => {
+  const { db, store } = booked([]);
+  const [balanceId] = BALANCES;
+  const entry = { balanceId: balanceId!, amount: -4e11 as NanoUsd, note: null, at: START };
+  store.debit({ ...entry, idempotencyKey: "back" });
+  expect(entries(db)).toEqual([
+    { kind: "credit", amount: 1e12 * BALANCES.length },
+    { kind: "debit", amount: 4e11 },
+  ]);
+  const audit = store.audit();
+  expect([audit.credits, audit.drifts]).toEqual([BigInt(1e12 * BALANCES.length - 4e11), []]);
+  db.close();
+});
