@@ -78,14 +78,16 @@ export class Grants {
     const desks = [...this.desks.values()].filter(({ counter }) =>
       prefixes.some((prefix) => counter.id.startsWith(prefix)),
     );
-    for (const desk of desks) {
+    const stated = desks.map((desk) => {
       // Asked for ahead of need at once, it would be gone before those who wait for it can take it.
       this.markScarce(desk);
       this.returnSlack(desk);
-    }
+      return { desk, number: desk.lastStated };
+    });
     const untilMs = this.clock.elapsedMs() + ANSWER_MS;
-    for (const desk of desks) {
-      while (desk.lastStated > desk.lastHeard) if (!(await this.answered(desk, untilMs))) return false;
+    for (const { desk, number } of stated) {
+      // Requests may state more all the while; an answer to that says that this has arrived, too.
+      while (desk.lastHeard < number) if (!(await this.answered(desk, untilMs))) return false;
     }
     return true;
   }

@@ -52,6 +52,21 @@ test("who hears nothing at all does not know", async () => {
   expect(await answer).toBe("unanswered");
 });
 
+test("what is given back is known to have arrived, although more is stated all the while", async () => {
+  const { grants, counter, pass } = house((statement, to) => {
+    setImmediate(() => {
+      counter.hold(1 as NanoUsd);
+      to.recall(counter.id);
+      to.receive({ ...nothing(statement), granted: statement.used });
+    });
+  });
+  counter.granted = 500 as NanoUsd;
+  grants.giveBack(counter, LIMIT);
+  const released = grants.release(["balance:"]);
+  await pass(100);
+  expect(await Promise.race([released, "not known"])).toBe(true);
+});
+
 test("what others have used up is not waited for, though they last said that they had not", async () => {
   const world = new World(["one", "other"]);
   expect(await world.ask("other", 500)).toBe("room");
