@@ -67,9 +67,20 @@ function planFree(wish: Wish, catalog: Catalog, roads: Roads): Plan | Refusal {
   const allowed = freeModels(wish, catalog);
   if (refused(allowed)) return allowed;
   const stops = allowed.flatMap((model) => streamingFirst(freeStops(model, wish, roads), wish));
-  return stops.length === 0
-    ? noFreeRoute(wish, allowed)
-    : { tier: "open", stops, auto: null, movesOn: "never" };
+  if (stops.length === 0) return noFreeRoute(wish, allowed);
+  const isAuto = autoVariant(wish.model) !== null;
+  return {
+    tier: "open",
+    stops: largeEnough(stops, wish),
+    auto: null,
+    movesOn: isAuto ? "too_long" : "never",
+  };
+}
+
+/** All of them where none is: estimates err, and a count will show whether the prompt really is too long. */
+function largeEnough(stops: readonly Stop[], { promptEstimate }: Wish): readonly Stop[] {
+  const fitting = stops.filter(({ model }) => promptEstimate <= model.contextLength);
+  return fitting.length === 0 ? stops : fitting;
 }
 
 function planPaid(wish: Wish, more: readonly string[], catalog: Catalog, roads: Roads): Plan | Refusal {

@@ -417,6 +417,23 @@ describe("the Open Tier", () => {
       expect(refusal(wishFor("gateway/auto:free"), roads).code).toBe("no_free_route");
     }
   });
+  test("gateway/auto:free skips models that the prompt does not fit, and goes on where a host finds so", () => {
+    const free = () => [route("spare", { free: true, price: null })];
+    const catalog = catalogOf(
+      [model("a/small", free(), { contextLength: 100 }), model("a/big", free(), { contextLength: 1_000 })],
+      { free: ["a/small", "a/big"] },
+    );
+    const planned = (name: string, promptEstimate: number) => {
+      const made = makePlan(wishFor(name, { promptEstimate }), catalog, roadsOf(), SUGGEST);
+      if (made instanceof Refusal) throw new Error(made.message);
+      return [made.movesOn, ...tries(made)];
+    };
+    expect(planned("gateway/auto:free", 100)).toEqual(["too_long", "a/small@spare", "a/big@spare"]);
+    expect(planned("gateway/auto:free", 101)).toEqual(["too_long", "a/big@spare"]);
+    // Estimates err, and the count will show it.
+    expect(planned("gateway/auto:free", 9_999)).toEqual(["too_long", "a/small@spare", "a/big@spare"]);
+    expect(planned("a/small:free", 101)).toEqual(["never", "a/small@spare"]);
+  });
   test("a paid plan never holds a free route", () => {
     expect(plan(wishFor("a/one")).stops.every(({ route }) => !route.free)).toBe(true);
     expect(refusal(wishFor("a/free")).message).toContain("a/free:free");
