@@ -20,6 +20,7 @@ import { PostgresBooks } from "./store/postgres-books.ts";
 import { PostgresHolds } from "./store/postgres-holds.ts";
 import { PostgresKeyStore } from "./store/postgres-key-store.ts";
 import { PostgresLedgerStore } from "./store/postgres-ledger-store.ts";
+import { PostgresLowCreditStore } from "./store/postgres-low-credit-store.ts";
 import { CHANGES, PostgresRegistry } from "./store/postgres-registry.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "./store/usage.ts";
 import type { Figure } from "./telemetry/metrics.ts";
@@ -89,6 +90,7 @@ export async function openPostgresBooks(
     keys,
     nodes: registry,
     accounts: new PostgresAccountStore(postgres, clock, (version) => node.acknowledged(version)),
+    lowCredit: new PostgresLowCreditStore(postgres),
     keyring,
     healthy: () => books.journal.healthy && node.usable(),
     async balance(id) {

@@ -6,6 +6,7 @@ import { SqliteAccountStore } from "./store/account-store.ts";
 import { Books, onTheLoop } from "./store/books.ts";
 import { SqliteKeyStore } from "./store/key-store.ts";
 import { LedgerStore, storedReceipt } from "./store/ledger-store.ts";
+import { SqliteLowCreditStore } from "./store/low-credit-store.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite.ts";
 import { Upkeep } from "./store/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "./store/usage.ts";
@@ -42,6 +43,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     keys,
     nodes: { list: async () => [], close: async () => "unknown" },
     accounts: new SqliteAccountStore(db, clock),
+    lowCredit: new SqliteLowCreditStore(db),
     keyring: new Keyring(keys),
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),

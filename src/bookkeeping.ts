@@ -1,4 +1,5 @@
 import type { AccountStore } from "./accounts/account-store.ts";
+import type { LowCreditStore } from "./accounts/low-credit.ts";
 import type { Config } from "./config/config.ts";
 import { recoveredReceipt } from "./generation/receipt.ts";
 import type { NodeDesk, ReceiptReader } from "./http/deps.ts";
@@ -26,6 +27,7 @@ export interface Bookkeeping extends ReceiptReader {
   readonly journal: RequestJournal;
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
+  readonly lowCredit: LowCreditStore;
   readonly nodes: NodeDesk;
   readonly keyring: Keyring;
   /** Requests can be admitted and recorded. */

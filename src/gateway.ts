@@ -32,6 +32,7 @@ import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
 import { opened, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
+import { LowCreditWatch } from "./low-credit.ts";
 import { Mailer } from "./mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier.ts";
 import { Receipts } from "./receipts.ts";
@@ -209,6 +210,14 @@ async function openRooms(parts: Parts) {
     smtp: () => inForce.config.smtp,
     log,
   });
+  const lowCredit = new LowCreditWatch({
+    store: books.lowCredit,
+    clock,
+    log,
+    below: () => inForce.config.lowCredit,
+    deliver: (mail) => mailer.deliver(mail),
+    links: () => inForce.links,
+  });
 
   const transport = http1Transport({ clock, onFault });
   const destinations = new Destinations(SURFACES);
@@ -248,6 +257,7 @@ async function openRooms(parts: Parts) {
     books,
     retention,
     mailer,
+    lowCredit,
     transport,
     destinations,
     health,
@@ -405,11 +415,11 @@ async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<st
 
 /** Closes every part; the books once nothing writes to them any more. */
 async function closed(rooms: Rooms, { clock, folder, stopSimulated }: Parts): Promise<void> {
-  const { reporting, retention, books, counting, transport, mailer } = rooms;
+  const { reporting, retention, lowCredit, books, counting, transport, mailer } = rooms;
   // Nobody may be reading the log any more.
   await Promise.race([reporting.flushLog(), pause(clock, CLOSE_MS)]);
   await reporting.stopTracing(CLOSE_MS);
-  await Promise.race([retention.stop(), pause(clock, CLOSE_MS)]);
+  await Promise.race([Promise.all([retention.stop(), lowCredit.stop()]), pause(clock, CLOSE_MS)]);
   await books.close();
   counting.stop();
   transport.close();

@@ -14,23 +14,26 @@ import type { RandomBytes } from "./units/random.ts";
  */
 export class Mailer {
   private smtp: { readonly config: SmtpConfig; readonly transport: Transporter } | null = null;
-  private readonly sending = new Set<Promise<void>>();
+  private readonly sending = new Set<Promise<unknown>>();
   private files = 0;
 
   constructor(private readonly house: MailerHouse) {}
 
   post(mail: Mail): void {
-    const config = this.house.smtp();
-    if (config === null) {
-      this.tryFile(mail);
-      return;
-    }
     if (this.sending.size >= MOST_SENDING) {
       this.house.log("mail", { problem: "too many mails are being sent; one was dropped" });
       return;
     }
+    void this.deliver(mail);
+  }
+
+  /** For whoever can wait, and sends one mail after another. */
+  async deliver(mail: Mail): Promise<Delivery> {
+    const config = this.house.smtp();
+    if (config === null) return this.tryFile(mail);
     const sent = this.send(mail, config).finally(() => this.sending.delete(sent));
     this.sending.add(sent);
+    return sent;
   }
 
   /** Resolves once every mail that was posted is with the server, or given up. */
@@ -39,7 +42,7 @@ export class Mailer {
     this.smtp?.transport.close();
   }
 
-  private async send({ to, subject, text }: Mail, asPosted: SmtpConfig): Promise<void> {
+  private async send({ to, subject, text }: Mail, asPosted: SmtpConfig): Promise<Delivery> {
     for (let attempt = 1; ; attempt++) {
       // A reload may have named another server since.
       const config = this.house.smtp() ?? asPosted;
@@ -51,13 +54,14 @@ export class Mailer {
           text,
           headers: NOBODY_WROTE_IT,
         });
-        return;
+        return "sent";
       } catch (error) {
         // The server's own words may repeat the recipient or the mail, so they stay out of the log.
         const { code = null, responseCode = null } = error as { code?: string; responseCode?: number };
-        const final = attempt === ATTEMPTS || (responseCode !== null && responseCode >= 500);
+        const refused = responseCode !== null && responseCode >= 500;
+        const final = refused || attempt === ATTEMPTS;
         this.house.log("mail", { problem: "not sent", code, response: responseCode, attempt, final });
-        if (final) return;
+        if (final) return refused && code !== null && ABOUT_THE_MAIL.has(code) ? "refused" : "failed";
         await pause(this.house.clock, attempt * RETRY_MS);
       }
     }
@@ -72,12 +76,14 @@ export class Mailer {
     return this.smtp.transport;
   }
 
-  private tryFile(mail: Mail): void {
+  private tryFile(mail: Mail): Delivery {
     try {
       this.file(mail);
+      return "sent";
     } catch (error) {
       // Of a disk that is full, say. The message names the file, not the mail.
       this.house.log("mail", { problem: "not written", error: String(error) });
+      return "failed";
     }
   }
 
@@ -99,6 +105,9 @@ export class Mailer {
   }
 }
 
+/** `refused`: the server does not want this mail or recipient, and asking again is of no use. */
+export type Delivery = "sent" | "refused" | "failed";
+
 interface MailerHouse {
   /** Where `outbox` is made. */
   readonly folder: string;
@@ -111,10 +120,12 @@ interface MailerHouse {
 
 /** Suppresses automatic replies (RFC 3834). */
 const NOBODY_WROTE_IT = { "Auto-Submitted": "auto-generated" };
+/** Nodemailer's codes: no connection and no password is at fault. */
+const ABOUT_THE_MAIL = new Set(["EENVELOPE", "EMESSAGE"]);
 const MOST_SENDING = 1_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;
-/** Links in mails expire within minutes, so older mails are worthless. */
+/** Older mails are worthless: links expire within minutes, and the log tells whose credit is low. */
 const MOST_FILES = 50;
 
 /** Port 465 begins with TLS; on others it is asked for, and insisted on before a password is sent. */

@@ -21,6 +21,7 @@ const FLOORS = [
     "gateway.ts",
     "counting.ts",
     "contract-signatures.ts",
+    "low-credit.ts",
     "mailer.ts",
     "counting-thread.ts",
     "draining.ts",

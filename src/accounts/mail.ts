@@ -1,3 +1,5 @@
+import { operatorAt } from "../units/contact.ts";
+import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Email } from "./email.ts";
 
 /** A mail in plain text. */
@@ -38,6 +40,30 @@ ${address(link)}
 
 The link works once and expires in ${link.minutes} minutes. If it was not you, ignore this mail: the balance then never becomes
 yours. Do not add credit to a balance that someone else holds a key to.
+`,
+});
+
+interface LowCredit {
+  readonly to: Email;
+  readonly balance: string;
+  readonly left: NanoUsd;
+  readonly below: NanoUsd;
+  readonly dashboardUrl: string;
+  readonly contact: string | null;
+}
+
+export const lowCreditMail = ({ to, balance, left, below, dashboardUrl, contact }: LowCredit): Mail => ({
+  to,
+  subject: "Your credit is running low",
+  text: `Your balance ${balance} has ${formatUsd(left)} of credit left. Requests that it cannot cover are refused.
+
+What it is spent on:
+
+${dashboardUrl}
+
+To add credit, write to ${operatorAt(contact)}.
+
+You get this mail when the credit falls below ${formatUsd(below)}, and not again until there was more in between.
 `,
 });
 

@@ -27,6 +27,7 @@ export function configView(config: Config, links: Links): object {
     models: [...catalog.models.values()].map(modelRow),
     auto: Object.fromEntries(catalog.auto),
     defaults: { accountless: limits(config.defaults.accountless), account: limits(config.defaults.account) },
+    low_credit_usd: config.lowCredit === null ? null : usdFromNano(config.lowCredit),
     open_tier: {
       requests_per_day: openTier.requestsPerDay,
       accountless_requests_per_day: openTier.accountlessRequestsPerDay,

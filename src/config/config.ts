@@ -19,6 +19,8 @@ export interface Config {
   readonly catalog: Catalog;
   /** Limits that a new key gets. */
   readonly defaults: { readonly accountless: DefaultLimits; readonly account: DefaultLimits };
+  /** Owners are told by mail when their credit falls below; null: they are not. */
+  readonly lowCredit: NanoUsd | null;
   readonly openTier: OpenTierConfig;
   readonly setup: { readonly accountlessKeysPerAddressPerHour: number };
   readonly generation: GenerationConfig;

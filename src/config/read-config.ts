@@ -32,6 +32,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       accountless: limits(defaults.accountless, DEFAULTS.accountless, ["defaults", "accountless"], report),
       account: limits(defaults.account, DEFAULTS.account, ["defaults", "account"], report),
     },
+    lowCredit: amount(rows.low_credit_usd, null, ["low_credit_usd"], report),
     openTier: {
       requestsPerDay: open_tier.requests_per_day ?? DEFAULTS.openTier.requestsPerDay,
       accountlessRequestsPerDay:

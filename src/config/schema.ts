@@ -40,9 +40,9 @@ const daysOrNull = (least: number) =>
   Type.Union([Type.Integer({ minimum: least, maximum: 36_500 }), Type.Null()], {
     expected: `a whole number of days from ${least}, or null to keep them forever`,
   });
-const amountOrNull = () =>
+const amountOrNull = (without = "no limit") =>
   Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
-    expected: "an amount in USD with at most nine decimals, or null for no limit",
+    expected: `an amount in USD with at most nine decimals, or null for ${without}`,
   });
 const usdPerMillion = () =>
   Type.Number({ minimum: 0, expected: "USD per million tokens, from 0, with at most nine decimals" });
@@ -152,6 +152,7 @@ export const FileSchema = Type.Object(
         { ...strict, expected: "a map: { accountless, account }" },
       ),
     ),
+    low_credit_usd: Type.Optional(amountOrNull("no notice")),
     open_tier: Type.Optional(
       Type.Object(
         {

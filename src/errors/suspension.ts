@@ -1,3 +1,4 @@
+import { operatorAt } from "../units/contact.ts";
 import { type Refusal, refuse } from "./refusal.ts";
 
 export type SuspensionReason = "chargeback" | "sanctions" | "acceptable_use";
@@ -10,16 +11,9 @@ const SUSPENSIONS = {
 
 export const SUSPENSION_REASONS = Object.keys(SUSPENSIONS) as SuspensionReason[];
 
-/**
- * Specification, "Errors": the reply names which of the three it was. `contact` is where the operator is
- * reached: an address of a page, or of a mailbox with `mailto:`; null where the configuration does not say.
- */
+/** Specification, "Errors": the reply names which of the three it was. `contact` as in the configuration. */
 export const suspension = (reason: SuspensionReason, contact: string | null): Refusal =>
   refuse(
     "account_suspended",
-    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact the operator of this gateway${reached(contact)}.`,
+    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact ${operatorAt(contact)}.`,
   );
-
-/** In brackets: a full stop right behind an address would be taken for a part of it. */
-const reached = (contact: string | null): string =>
-  contact === null ? "" : ` (${contact.replace(/^mailto:/, "")})`;

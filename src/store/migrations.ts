@@ -200,4 +200,14 @@ export const MIGRATIONS: readonly string[] = [
     UNION ALL SELECT at, 'write_off', receipt, 'write_offs', 'revenue', written_off FROM lines WHERE written_off > 0
     UNION ALL SELECT at, 'loss', receipt, 'losses', 'revenue', lost FROM lines WHERE lost > 0;
   `,
+  // 7: owners who are told that credit runs low
+  `
+  -- see accounts/low-credit
+  CREATE TABLE low_credit (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    state TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    credited INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

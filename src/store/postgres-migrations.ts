@@ -225,4 +225,13 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE credits ADD COLUMN took_all BOOLEAN NOT NULL DEFAULT FALSE;
   `,
+  // 9: owners who are told that credit runs low; see accounts/low-credit
+  `
+  CREATE TABLE low_credit (
+    balance_id TEXT PRIMARY KEY REFERENCES balances (id),
+    state TEXT NOT NULL,
+    until BIGINT NOT NULL,
+    credited BIGINT NOT NULL
+  );
+  `,
 ];

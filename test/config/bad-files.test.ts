@@ -22,7 +22,7 @@ const CASES: [what: string, text: string, message: string][] = [
   [
     "an unknown key at the top",
     `${GOOD}hostz: []\n`,
-    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, contact, hosts, models, auto, defaults, open_tier, setup, generation, routing, receipts, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
+    "gateway.yaml:14:1: hostz: found an unknown key, expected one of: base_url, dashboard_url, status_url, contact, hosts, models, auto, defaults, low_credit_usd, open_tier, setup, generation, routing, receipts, body_bytes, body_memory_bytes, drain_ms, grace_ms, store, journal, workers, log, durability, trusted_proxies, smtp, wallet",
   ],
   [
     "an unknown key of a route",
@@ -191,6 +191,11 @@ const CASES: [what: string, text: string, message: string][] = [
     "a first token later than the whole",
     `${GOOD}generation: { first_token_ms: 5000, total_ms: 1000 }\n`,
     "gateway.yaml:14:31: generation.first_token_ms: found 5000, expected at most total_ms, 1000",
+  ],
+  [
+    "a notice of low credit below nothing",
+    `${GOOD}low_credit_usd: -1\n`,
+    "gateway.yaml:14:17: low_credit_usd: found -1, expected an amount in USD with at most nine decimals, or null for no notice",
   ],
   [
     "a journal in PostgreSQL without a PostgreSQL",

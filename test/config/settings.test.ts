@@ -17,6 +17,7 @@ test("an empty file means the defaults of the contract", () => {
       accountless: { rpmLimit: 60, tpmLimit: 400_000, dailyLimit: 5e9, monthlyLimit: 50e9 },
       account: { rpmLimit: 300, tpmLimit: 1_000_000, dailyLimit: 25e9, monthlyLimit: 250e9 },
     },
+    lowCredit: null,
     openTier: { requestsPerDay: 50, accountlessRequestsPerDay: 20, rpm: 20 },
     setup: { accountlessKeysPerAddressPerHour: 60 },
     generation: {

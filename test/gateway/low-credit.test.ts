@@ -1,0 +1,78 @@
+import { afterAll, expect, test } from "bun:test";
+import { openGateway } from "../../src/gateway.ts";
+import { type Clock, systemClock } from "../../src/units/clock.ts";
+import { MailServer } from "../fakes/mail-server.ts";
+import { Folder } from "../process/gateway.ts";
+import { OpenGateway } from "./open.ts";
+
+let rounds = 0;
+/** Of a gateway that looks at balances all the time. */
+const clock: Clock = {
+  ...systemClock,
+  after(ms, fire) {
+    if (ms === 300_000) rounds += 1;
+    return systemClock.after(ms < 60_000 ? ms : 5, fire);
+  },
+};
+const server = await MailServer.start();
+const config = (below: string) => `
+low_credit_usd: ${below}
+contact: https://example.com/credit
+smtp: { host: 127.0.0.1, port: ${server.port}, from: a@gateway.test }
+`;
+const folder = new Folder(config("0.99995"));
+let gateway = await started();
+afterAll(async () => {
+  await gateway.gateway.stop();
+  await server.stop();
+  folder.remove();
+});
+
+async function started(): Promise<OpenGateway> {
+  const logged: string[] = [];
+  const log = (event: string, fields = {}) => logged.push(JSON.stringify({ event, ...fields }));
+  return new OpenGateway(
+    await openGateway({ env: folder.env, cwd: folder.path, clock, log }),
+    folder,
+    logged,
+  );
+}
+
+/** Whole ones, from now on. */
+async function looks(count: number): Promise<void> {
+  const until = rounds + count + 1;
+  while (rounds < until) await Bun.sleep(1);
+}
+
+const SPENDING = { model: "sim/echo", messages: [{ role: "user", content: "word ".repeat(200) }] };
+
+test("the owner of an account is told by mail that credit runs low, once over restarts, and again later", async () => {
+  const { key, balance_id } = await gateway.key(1);
+  await gateway.send("POST", "/v1/me/claim", { bearer: key, json: { email: "kim@example.com" } });
+  const token = /#signin=(or-link-\w+)/.exec((await server.mail(1)).text)![1]!;
+  await gateway.send("POST", "/v1/auth/email/verify", { json: { token } });
+  await looks(1);
+  expect((await gateway.chat(key, SPENDING)).status).toBe(200);
+
+  const { to, text } = await server.mail(2);
+  expect(to).toEqual(["kim@example.com"]);
+  expect(text).toContain(`Your balance ${balance_id} has $0.99`);
+  expect(text).toContain(`${gateway.url}/dashboard`);
+  expect(text).toContain("(https://example.com/credit)");
+  const news = gateway.logged.filter((line) => line.includes('"low credit"')).map((line) => JSON.parse(line));
+  expect(news).toMatchObject([{ balance: balance_id, below_usd: 0.99995, mailed: true }]);
+  expect(JSON.stringify(gateway.logged)).not.toContain("kim@");
+
+  await gateway.gateway.stop();
+  gateway = await started();
+  await looks(2);
+  expect(server.mails).toHaveLength(2);
+
+  await gateway.credit(balance_id, 1);
+  await looks(1);
+  folder.configure(config("1.99995"));
+  expect(await gateway.gateway.reload()).toBeNull();
+  expect((await server.mail(3)).text).toContain("below $1.99995");
+  await looks(2);
+  expect(server.mails).toHaveLength(3);
+});
