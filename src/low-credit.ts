@@ -88,7 +88,7 @@ export class LowCreditWatch {
         account: accountId,
         left_usd: usdFromNano(left),
         below_usd: usdFromNano(below),
-        mailed: email !== null,
+        has_email: email !== null,
       });
     }
     if (email !== null) {

@@ -60,7 +60,7 @@ test("the owner of an account is told by mail that credit runs low, once over re
   expect(text).toContain(`${gateway.url}/dashboard`);
   expect(text).toContain("(https://example.com/credit)");
   const news = gateway.logged.filter((line) => line.includes('"low credit"')).map((line) => JSON.parse(line));
-  expect(news).toMatchObject([{ balance: balance_id, below_usd: 0.99995, mailed: true }]);
+  expect(news).toMatchObject([{ balance: balance_id, below_usd: 0.99995, has_email: true }]);
   expect(JSON.stringify(gateway.logged)).not.toContain("kim@");
 
   await gateway.gateway.stop();

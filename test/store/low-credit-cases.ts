@@ -66,7 +66,7 @@ export function lowCreditCases(open: () => Promise<LowCreditBench>): void {
       account: "acct_a",
       left_usd: 4.9,
       below_usd: 5,
-      mailed: true,
+      has_email: true,
     });
     expect(desk.logged).toHaveLength(2);
   });
@@ -171,7 +171,7 @@ export function lowCreditCases(open: () => Promise<LowCreditBench>): void {
       await watch.round();
     }
     expect(desk.mails).toEqual([]);
-    expect(desk.logged).toMatchObject([{ balance: "bal_w", mailed: false }]);
+    expect(desk.logged).toMatchObject([{ balance: "bal_w", has_email: false }]);
   });
 
   test("a suspended account is told once it is not suspended any more", async () => {
