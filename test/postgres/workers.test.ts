@@ -57,6 +57,27 @@ describeOnPostgres("workers on one port", (cluster) => {
     });
   }, 30_000);
 
+  test("all credit is taken back, also what a worker that was killed had been granted", async () => {
+    await withGateway(async (gateway) => {
+      const { key, balance_id } = await gateway.keyWith(1);
+      for (let request = 0; request < 20; request++) {
+        expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(200);
+      }
+      process.kill(pids(gateway.pid)[0]!, "SIGKILL");
+      let takenNano = 0;
+      await until(async () => {
+        // Without an answer, the same is asked again.
+        const debit = { balance_id, amount_usd: "all", idempotency_key: `all but ${takenNano}` };
+        const { status, json } = await gateway.post("/admin/debits", debit, ADMIN);
+        if (status === 200) takenNano += Math.round(json.amount_usd * 1e9);
+        return takenNano === 1e9 - 20 * 20_000;
+      });
+      expect((await gateway.post("/v1/chat/completions", CHAT, key)).status).toBe(402);
+      expect((await gateway.get("/v1/me", key)).json.balance_usd).toBe(0);
+      expect((await gateway.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
+    });
+  }, 60_000);
+
   test("a worker that is killed is replaced, and the books agree", async () => {
     await withGateway(async (gateway) => {
       const { key } = await gateway.keyWith(1);
