@@ -38,6 +38,7 @@ describeOnPostgres("while PostgreSQL is away", (cluster) => {
     ["a revocation", "DELETE", `/v1/keys/key_1`, () => ({ bearer: key.recovery_secret })],
     ["receipts", "GET", "/v1/receipts", () => ({ bearer: key.recovery_secret })],
     ["charts, for a key that is remembered", "GET", "/v1/usage", () => ({ bearer: key.key })],
+    ["what everybody used", "GET", "/admin/usage", () => ({ bearer: ADMIN })],
     ["the nodes", "GET", "/admin/nodes", () => ({ bearer: ADMIN })],
     ["the audit", "GET", "/admin/ledger/audit", () => ({ bearer: ADMIN })],
     [
