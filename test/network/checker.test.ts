@@ -61,7 +61,16 @@ describe("the history checker", () => {
     expect(judge(GOOD)).toEqual([]);
   });
 
+  test("finds nothing in credit that was spent before it is said to be taken back", () => {
+    expect(judge(takingBack(40))).toEqual([]);
+  });
+
   const bad: [string, History, RegExp][] = [
+    [
+      "credit that was spent after it had been taken back",
+      takingBack(22),
+      /^purse allows 130, and 60 was used before/,
+    ],
     [
       "an answer without a receipt",
       ending({ receipts: GOOD.end.receipts.slice(1) }),
@@ -251,6 +260,21 @@ function audit(one: Partial<Audit>): Audit {
 
 function asking(one: Partial<Request>): History {
   return { ...GOOD, requests: [...GOOD.requests, request(one)] };
+}
+
+/** 20 were taken back, between two answers or later. */
+function takingBack(answeredMs: number): History {
+  const second = request({ receipt: "r2", key: "two", askedMs: 25, endedMs: 30, costNano: 80 });
+  return {
+    ...GOOD,
+    requests: GOOD.requests.map((one) => (one.receipt === "r2" ? second : one)),
+    credits: [...GOOD.credits, credit({ idempotencyKey: "back", nano: -20, askedMs: 21, answeredMs })],
+    end: {
+      ...GOOD.end,
+      audits: [audit({ creditsNano: 180 })],
+      balances: [{ balance: "purse", leftNano: 20 }],
+    },
+  };
 }
 
 function ending(one: Partial<Outcome>): History {

@@ -98,7 +98,10 @@ function capBy(
   limits: readonly LimitSet[],
   over: "request" | "ever" = "request",
 ): number {
-  const credited = once(credits.filter((one) => one.balance === counter && one.askedMs <= endedMs));
+  // What is taken back counts once that was answered.
+  const inForce = ({ nano, askedMs: sinceMs, answeredMs }: Credit) =>
+    nano > 0 ? sinceMs <= endedMs : over === "ever" || (answeredMs !== null && answeredMs <= askedMs);
+  const credited = once(credits.filter((one) => one.balance === counter && inForce(one)));
   if (credited.length > 0) return credited.reduce((sum, { nano }) => sum + nano, 0);
   const set = limits.filter((one) => one.limit === counter && one.askedMs <= endedMs);
   if (over === "ever") return Math.max(0, ...set.map(({ nano }) => nano));

@@ -56,6 +56,7 @@ export interface Revoke extends Attempt {
 export interface Credit extends Attempt {
   readonly balance: string;
   readonly idempotencyKey: string;
+  /** Below zero where it was taken back. */
   readonly nano: number;
 }
 

@@ -4,7 +4,7 @@ import type { Secret } from "./clients.ts";
 import type { Attempt, Audit, Credit, KeyFacts, LimitSet, Outcome, Receipt, Revoke } from "./history.ts";
 
 /**
- * Whoever owns the keys, and the operator: credits, changes limits, makes keys and revokes them, each at any
+ * Whoever owns the keys, and the operator: credits and takes back, changes limits, makes keys and revokes them, each at any
  * gateway and again until one has answered, and writes down every attempt.
  *
  * `purse` is a balance that is kept nearly empty; `capped` a key whose limit of the day or month is kept
@@ -51,10 +51,11 @@ export class Operator {
     this.inUse = [purse, capped, ...drawing, ...this.leaked];
   }
 
-  /** Credits the purse, or raises or lowers a limit. */
+  /** Credits the purse, takes credit back where there is plenty, or raises or lowers a limit. */
   async spreadMoney(): Promise<void> {
     const limit = this.random.pick(["capped", "team"] as const);
-    const kind = this.random.below(3);
+    const kind = this.random.below(4);
+    if (kind === 3) return this.credit(this.owners[limit], -STEP_NANO);
     if (kind === 0) return this.credit(this.owners.purse, STEP_NANO);
     const change = kind === 1 || this.caps[limit] < FIRST_NANO ? STEP_NANO : -STEP_NANO / 4;
     await this.setLimit(limit, this.caps[limit] + change);
@@ -154,8 +155,9 @@ export class Operator {
 
   private async credit({ balance_id: balance }: Owner, amount: number): Promise<void> {
     const idempotencyKey: string = crypto.randomUUID();
-    const body = { balance_id: balance, amount_usd: amount / 1e9, idempotency_key: idempotencyKey };
-    await this.insist({ method: "POST", path: "/admin/credits", body, bearer: ADMIN }, () =>
+    const body = { balance_id: balance, amount_usd: Math.abs(amount) / 1e9, idempotency_key: idempotencyKey };
+    const path = amount > 0 ? "/admin/credits" : "/admin/debits";
+    await this.insist({ method: "POST", path, body, bearer: ADMIN }, () =>
       this.begin(this.credits, { balance, idempotencyKey, nano: amount }),
     );
   }
