@@ -16,7 +16,7 @@ export function blameOf(codes: readonly string[], message: string): Blame {
 /** `account`: the gateway's, at that host; all of the host's models are concerned. */
 export type Blame = "request" | "host" | "account";
 
-/** OpenAI ("Error codes"), Google (`google.rpc.ErrorInfo`), Moonshot, Alibaba, OpenAI's like. */
+/** OpenAI ("Error codes"), Google (`google.rpc.ErrorInfo`), Moonshot, Alibaba, LiteLLM, OpenAI's like. */
 const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "insufficient_quota",
   "billing_hard_limit_reached",
@@ -25,6 +25,7 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "exceeded_current_quota_error",
   "API_KEY_INVALID",
   "Arrearage",
+  "budget_exceeded",
 ]);
 
 /**
@@ -38,6 +39,7 @@ const ACCOUNT_SENTENCES: readonly RegExp[] = [
   /^api key (not valid|expired)/i,
   /^incorrect api key provided/i,
   /^user location is not supported/i,
+  /^gemini api free tier is not available/i,
   /^your team .{0,80}(used all available credits|spending limit)/i,
   /^account [\w.-]{1,80} is suspended/i,
 ];

@@ -138,6 +138,8 @@ const CONTEXT_SENTENCES = [
   /input token count.{0,60}exceeds/i,
   // Moonshot.
   /exceeded model token limit/i,
+  // Z.ai.
+  /prompt exceeds max length/i,
   // Alibaba.
   /range of input length should be/i,
 ];

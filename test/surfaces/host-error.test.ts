@@ -321,6 +321,37 @@ const ERRORS: [string, unknown, Partial<HostError>][] = [
     { contextTooLong: true },
   ],
   [
+    "Z.ai, too long",
+    { error: { code: "1261", message: "Prompt exceeds max length" } },
+    { blames: "request", contextTooLong: true },
+  ],
+  [
+    "Gemini, without billing where nothing is free",
+    [
+      {
+        error: {
+          code: 400,
+          message:
+            "Gemini API free tier is not available in your country. Please enable billing on your project in Google AI Studio.",
+          status: "FAILED_PRECONDITION",
+        },
+      },
+    ],
+    { blames: "account" },
+  ],
+  [
+    "LiteLLM, at the budget of the gateway's key",
+    {
+      error: {
+        message: "Budget has been exceeded! Current cost: 10.2, Max budget: 10.0",
+        type: "budget_exceeded",
+        param: null,
+        code: "400",
+      },
+    },
+    { blames: "account" },
+  ],
+  [
     "OpenRouter, of what its provider refused",
     {
       error: {
