@@ -100,12 +100,27 @@ export async function reachable(port: number, ended: () => boolean, patienceMs =
   throw new Error(ended() ? "it ended without listening" : `nothing listens after ${patienceMs} ms`);
 }
 
+/**
+ * A free port for a process that cannot choose one itself. It is below those that the kernel gives to outgoing
+ * connections, one of which might otherwise take it first.
+ */
 export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
+  for (let tries = 0; tries < MAX_PORT_TRIES; tries++) {
+    const port = LEAST_PORT + Math.floor(Math.random() * (FIRST_OUTGOING_PORT - LEAST_PORT));
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      return port;
+    } catch {
+      // Taken: another one.
+    }
+  }
+  throw new Error(`no free port in ${MAX_PORT_TRIES} tries`);
 }
+
+const LEAST_PORT = 16_384;
+/** Linux's default (net.ipv4.ip_local_port_range). */
+const FIRST_OUTGOING_PORT = 32_768;
+const MAX_PORT_TRIES = 100;
 
 /** A process and everything it started. */
 function family(root: number): number[] {

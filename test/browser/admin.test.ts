@@ -87,7 +87,7 @@ models:
     await operator.page.getByRole("dialog").waitFor({ state: "detached" });
     const { json } = await gateway.send("GET", "/v1/me", { bearer: customer.recovery_secret });
     expect(json.balance_usd).toBe(0);
-    expect(await operator.button("Take credit back").isDisabled()).toBe(true);
+    await operator.page.getByRole("button", { name: "Take credit back", disabled: true }).waitFor();
     await gateway.credit(customer.balance_id, 10);
     await operator.page.reload();
   });
