@@ -218,6 +218,7 @@ export const ADMIN = {
   audit: {
     ...admin,
     summary: "Recomputes every balance from its entries",
+    details: "credits_nano is what was credited, less what was taken back.",
     answers: {
       200: answerOf({
         ok: Type.Boolean({ description: "true when no sum is off" }),
