@@ -49,8 +49,10 @@ export class Supervisor {
    * serving.
    */
   static async start(options: SupervisorOptions): Promise<{ supervisor: Supervisor; announcement: string }> {
-    const supervisor = new Supervisor(options, claimPort(options.hostname, options.port));
+    const { port, release } = claimPort(options.hostname, options.port);
+    const supervisor = new Supervisor(options, port);
     const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
+    release();
     if (ready.includes(null)) {
       await supervisor.stop();
       throw new Error("a worker did not start; its message is above");
@@ -197,13 +199,20 @@ const LAST_RESTART_MS = 5_000;
 
 /**
  * Workers share the port with each other, and would share it with a stranger too. So this process first takes
- * it exclusively.
+ * it exclusively. One that the kernel picked is kept until the workers have it; nobody knows it yet.
  */
-function claimPort(hostname: string, port: number): number {
-  const listener = Bun.listen({ hostname, port, socket: { data() {} } });
-  const claimed = listener.port;
-  listener.stop(true);
-  return claimed;
+function claimPort(hostname: string, wanted: number): { readonly port: number; release(): void } {
+  const alone = Bun.listen({ hostname, port: wanted, socket: { data() {} } });
+  const { port } = alone;
+  alone.stop(true);
+  if (wanted !== 0) return { port, release() {} };
+  const kept = Bun.serve({
+    hostname,
+    port,
+    reusePort: true,
+    fetch: () => new Response(null, { status: 503 }),
+  });
+  return { port, release: () => void kept.stop(true) };
 }
 
 /** What the worker prints until it serves; afterwards its output is only drained. */
