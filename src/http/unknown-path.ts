@@ -15,6 +15,11 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
     const message = `${shown(path)} does not take ${request.method}; it takes ${allowed}.`;
     return { why: refuse("invalid_request", message), headers: { allow: allowed } };
   }
+  const unslashed = path.replace(/\/+$/, "");
+  if (methodsAt(unslashed, endpoints).includes(request.method)) {
+    const message = `${shown(path)} is not served, but ${shown(unslashed)} is: leave out the slash at the end.`;
+    return { why: refuse("unsupported_endpoint", message), headers: {} };
+  }
   const meant = methodsAt(`/v1${path}`, endpoints).includes(request.method)
     ? `/v1${path}`
     : endOf(path, request.method, endpoints);

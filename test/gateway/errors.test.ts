@@ -337,9 +337,15 @@ const ROWS: readonly Row[] = [
       gateway.send("POST", "/chat/completions", { bearer: (await gateway.key(1)).key, json: {} }),
     says: ["`/chat/completions` is not served, but `/v1/chat/completions` is", "base URL end in `/v1`"],
   },
+  {
+    code: "unsupported_endpoint",
+    because: "a slash at the end",
+    cause: async () =>
+      gateway.send("POST", "/v1/chat/completions/", { bearer: (await gateway.key(1)).key, json: {} }),
+    says: ["`/v1/chat/completions/` is not served, but `/v1/chat/completions` is", "leave out the slash"],
+  },
   ...[
     ["a slash", "/v1//chat/completions"],
-    ["a slash at the end", "/v1/chat/completions/"],
     ["the endpoint", "/v1/chat/completions/chat/completions"],
     ["another service's prefix", "/api/v1/chat/completions"],
   ].map(
