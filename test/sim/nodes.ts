@@ -76,9 +76,6 @@ const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
   }),
 );
 
-/** Each takes some milliseconds; a request waits for a second. */
-const MOST_REFUNDS = 200;
-
 class Fleet {
   private readonly random: Random;
   /** What is taken back, and when, is decided apart, so that nothing else happens differently for it. */
@@ -159,6 +156,8 @@ class Fleet {
     for (const node of [...this.gone]) this.closeOne(node);
     for (const node of [...this.nodes]) if (this.postgres.isClosed(node.name)) this.crash(node);
     await this.flushed();
+    // What a request has been granted in part is given back when it gives up.
+    for (const node of this.nodes) while (!node.dead && node.asking > 0) await this.during(Promise.resolve());
     for (let refusedInARow = 0; refusedInARow < 2 * this.nodes.length; ) {
       const node = this.random.pick(this.nodes);
       const admitted = await this.during(this.request(node, KEYS[3]!, WORST_CASE));
@@ -180,12 +179,9 @@ class Fleet {
 
   /** Once every node has given back what it does not use, all that is left can be taken. */
   private async refund(): Promise<void> {
-    // A request may have been waiting since before the end, with a part of what it needs.
-    for (let round = 0; round < MOST_REFUNDS && this.left > 0; round++) {
-      for (const node of this.nodes) await this.during(node.grants.release([CREDITED]));
-      this.takeBack("all");
-      while (this.network.length > 0) await this.during(Promise.resolve());
-    }
+    for (const node of this.nodes) await this.during(node.grants.release([CREDITED]));
+    this.takeBack("all");
+    while (this.network.length > 0) await this.during(Promise.resolve());
     check(this.left === 0, `${this.left} of the credit are left, and cannot be taken back`);
   }
 
@@ -249,6 +245,13 @@ class Fleet {
   }
 
   private async request(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
+    node.asking += 1;
+    return this.ask(node, key, amount).finally(() => {
+      node.asking -= 1;
+    });
+  }
+
+  private async ask(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
     const want: Want = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: epochMs(START + node.skewMs),
@@ -444,6 +447,8 @@ abstract class Node {
   readonly ledger: Ledger;
   readonly grants: Grants;
   readonly open: Reservation[] = [];
+  /** Requests that are not admitted or refused yet. */
+  asking = 0;
   /** On the wrong side of a partition, or paused: neither says nor hears anything. */
   cut = false;
   dead = false;
