@@ -221,7 +221,7 @@ class Walk {
     const limit = new TimeLimit(ways.clock, ms, signal, early);
     const span = ways.trace === null ? null : childSpan(ways.trace, ways.random);
     const ended = new Trial(request, stop, said, traced(ways, span), limit, slot).run();
-    this.running.push({ stop, said, limit, at: this.begun++, startedMs, ended, span });
+    this.running.push({ stop, streams: said.stream, limit, at: this.begun++, startedMs, ended, span });
   }
 
   /**
@@ -258,7 +258,7 @@ class Walk {
   private mayHedge(): boolean {
     const { hedgeMs } = this.ways.limits;
     if (hedgeMs === null || this.hedged || !this.request.stream) return false;
-    return this.running[0]!.said.stream && this.readyAfter(0) !== null;
+    return this.running[0]!.streams && this.readyAfter(0) !== null;
   }
 
   /** The try that ends first; null when it is time to ask another host as well. */
@@ -362,7 +362,8 @@ type Final = Opened | Answered | Rejected | { readonly kind: "abandoned" };
 /** A host that is being asked. */
 interface Running {
   readonly stop: Stop;
-  readonly said: Said;
+  /** It was asked for a stream. */
+  readonly streams: boolean;
   readonly limit: TimeLimit;
   /** Its index among the tries. */
   readonly at: number;
