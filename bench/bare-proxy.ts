@@ -6,7 +6,7 @@
  *     bun run bench/bare-proxy.ts <port of the host>
  */
 import type { Host } from "../src/catalog/catalog.ts";
-import { http1Transport } from "../src/hosts/http1-transport.ts";
+import { http1Transport } from "../src/hosts/http1/transport.ts";
 import { type HostBytes, HostFault } from "../src/hosts/transport.ts";
 import { answerResponse } from "../src/http/streaming.ts";
 import { systemClock } from "../src/units/clock.ts";

@@ -10,7 +10,7 @@
 import net from "node:net";
 import type { Socket } from "bun";
 import type { Host } from "../src/catalog/catalog.ts";
-import { http1Transport } from "../src/hosts/http1-transport.ts";
+import { http1Transport } from "../src/hosts/http1/transport.ts";
 import { type Destination, HostFault } from "../src/hosts/transport.ts";
 import { systemClock } from "../src/units/clock.ts";
 import { EVENT } from "./transport-mock.ts";

@@ -9,11 +9,11 @@ import type { CounterId } from "./ledger/counter.ts";
 import type { Credit, Debit, TooMuch } from "./ledger/credit.ts";
 import type { BalanceView, Ledger } from "./ledger/ledger.ts";
 import type { Log } from "./log.ts";
-import type { BooksOptions } from "./store/books.ts";
 import type { DataFolder } from "./store/data-folder.ts";
-import { folderDisk, probeSync } from "./store/disk.ts";
-import type { StoreAudit } from "./store/ledger-store.ts";
+import { folderDisk, probeSync } from "./store/journal/disk.ts";
 import type { Spending, SpendingScope } from "./store/spending.ts";
+import type { BooksOptions } from "./store/sqlite/books.ts";
+import type { StoreAudit } from "./store/sqlite/ledger-store.ts";
 import type { UsageScope } from "./store/usage.ts";
 import type { UsageSums } from "./store/usage-sums.ts";
 import type { Figure } from "./telemetry/metrics.ts";
@@ -59,7 +59,7 @@ export interface Bookkeeping extends ReceiptReader {
   close(): Promise<void>;
 }
 
-/** Where holds and ends become durable: see store/journal and store/postgres-journal. */
+/** Where holds and ends become durable: see store/journal and store/postgres/journal. */
 export interface RequestJournal {
   durable(sequence: number): true | Promise<boolean>;
   readonly healthy: boolean;

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { BackupError, backUp } from "../store/backup.ts";
 import { DATABASE } from "../store/data-folder.ts";
+import { BackupError, backUp } from "../store/sqlite/backup.ts";
 import { dataFolder } from "./connection.ts";
 import { type Place, show } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { folderInUse } from "../store/data-folder.ts";
-import { probeSync } from "../store/disk.ts";
+import { probeSync } from "../store/journal/disk.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, ok } from "./finding.ts";
 

@@ -1,6 +1,6 @@
 import type { SmtpConfig, StoreConfig } from "../config/config.ts";
 import { transportTo } from "../mailer.ts";
-import { Postgres } from "../store/postgres.ts";
+import { Postgres } from "../store/postgres/postgres.ts";
 import { systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, ok } from "./finding.ts";

@@ -1,7 +1,7 @@
 import type { Catalog, Route, SurfaceName } from "../catalog/catalog.ts";
 import { formatProblems } from "../config/problem.ts";
 import { Destinations } from "../hosts/destination.ts";
-import { http1Transport } from "../hosts/http1-transport.ts";
+import { http1Transport } from "../hosts/http1/transport.ts";
 import { checkRoute, type RouteCheck } from "../hosts/route-check.ts";
 import { pairing, SURFACES } from "../surfaces/surfaces.ts";
 import { systemClock } from "../units/clock.ts";

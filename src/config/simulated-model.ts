@@ -1,5 +1,5 @@
 import type { Host, Model, Price } from "../catalog/catalog.ts";
-import { SIMULATED_LIMITS, SIMULATED_MODEL } from "../hosts/simulated.ts";
+import { SIMULATED_LIMITS, SIMULATED_MODEL } from "../hosts/simulated/host.ts";
 import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
 
 /** A route may name this host without the file listing it. */

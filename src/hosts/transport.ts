@@ -2,7 +2,7 @@ import type { Host } from "../catalog/catalog.ts";
 
 /**
  * The way to a host's socket. One interface, so that production, the simulator and the benches choose their
- * own; see hosts/http1-transport for the real one. An exchange is one POST: it is never repeated here.
+ * own; see hosts/http1/transport for the real one. An exchange is one POST: it is never repeated here.
  */
 export interface Transport {
   open(call: HostCall): Exchange;

@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 
 /**
- * Describes an endpoint for the API's document (http/openapi). It is declared beside the handler, with the
- * schemas that the handler reads its body with, and the tests check every answer of the running server
+ * Describes an endpoint for the API's document (http/pages/openapi). It is declared beside the handler, with
+ * the schemas that the handler reads its body with, and the tests check every answer of the running server
  * against it.
  */
 export interface About {

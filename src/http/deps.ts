@@ -12,8 +12,8 @@ import type { HostLoad } from "../limits/host-slots.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { RouteReport } from "../routing/route-report.ts";
 import type { Roads } from "../routing/stop.ts";
-import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/ledger-store.ts";
 import type { Spending, SpendingScope } from "../store/spending.ts";
+import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/sqlite/ledger-store.ts";
 import type { UsageScope } from "../store/usage.ts";
 import type { UsageSums } from "../store/usage-sums.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -21,7 +21,7 @@ import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Throttles } from "./address.ts";
 import type { Networks } from "./networks.ts";
-import type { StatusRoads } from "./status-page.ts";
+import type { StatusRoads } from "./pages/status-page.ts";
 
 /** Everything that the HTTP floor needs. Functions reflect the latest reload. */
 export interface HttpDeps {

@@ -1,7 +1,7 @@
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
-import { diskRefused } from "../store/sqlite.ts";
+import { diskRefused } from "../store/sqlite/database.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";

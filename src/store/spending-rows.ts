@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { EpochMs } from "../units/clock.ts";
-import type { Postgres } from "./postgres.ts";
+import type { Postgres } from "./postgres/postgres.ts";
 import {
   type KeyLabel,
   type Owner,

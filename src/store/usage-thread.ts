@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { StoreUnreachable } from "../errors/bookkeeping.ts";
 import { systemClock } from "../units/clock.ts";
-import { Postgres } from "./postgres.ts";
+import { Postgres } from "./postgres/postgres.ts";
 import type { Spending } from "./spending.ts";
 import { spendingFromPostgres, spendingFromSqlite } from "./spending-rows.ts";
 import type { UsageAnswer, UsageQuestion, UsageScope } from "./usage.ts";

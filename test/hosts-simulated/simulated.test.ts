@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { SIMULATED_LIMITS, startSimulatedHost } from "../../src/hosts/simulated.ts";
+import { SIMULATED_LIMITS, startSimulatedHost } from "../../src/hosts/simulated/host.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { systemRandom } from "../../src/units/random.ts";
 

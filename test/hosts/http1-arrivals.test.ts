@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { Arrivals } from "../../src/hosts/http1-arrivals.ts";
-import type { Connection, Tenant } from "../../src/hosts/http1-connection.ts";
+import { Arrivals } from "../../src/hosts/http1/arrivals.ts";
+import type { Connection, Tenant } from "../../src/hosts/http1/connection.ts";
 
 const tenant = {} as Tenant;
 const bytes = (text: string) => new TextEncoder().encode(text);

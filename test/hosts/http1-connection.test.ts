@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
-import { Arrivals } from "../../src/hosts/http1-arrivals.ts";
-import { endpointOf } from "../../src/hosts/http1-endpoint.ts";
-import { Http1Exchange } from "../../src/hosts/http1-exchange.ts";
-import { Pool } from "../../src/hosts/http1-pool.ts";
-import { encodeRequest, headStart } from "../../src/hosts/http1-request.ts";
+import { Arrivals } from "../../src/hosts/http1/arrivals.ts";
+import { endpointOf } from "../../src/hosts/http1/endpoint.ts";
+import { Http1Exchange } from "../../src/hosts/http1/exchange.ts";
+import { Pool } from "../../src/hosts/http1/pool.ts";
+import { encodeRequest, headStart } from "../../src/hosts/http1/request.ts";
 import { HostFault } from "../../src/hosts/transport.ts";
 import { after, closeBeforeHead, head, json } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";

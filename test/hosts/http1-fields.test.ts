@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseHead } from "../../src/hosts/http1-head.ts";
+import { parseHead } from "../../src/hosts/http1/head.ts";
 import { HostFault } from "../../src/hosts/transport.ts";
 
 const fieldsOf = (...lines: string[]) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { HEAD_BYTES_MAX } from "../../src/hosts/http1-head.ts";
-import { ResponseReader } from "../../src/hosts/http1-reader.ts";
+import { HEAD_BYTES_MAX } from "../../src/hosts/http1/head.ts";
+import { ResponseReader } from "../../src/hosts/http1/reader.ts";
 
 interface Reading {
   status: number | null;

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import net from "node:net";
-import { type Http1Options, http1Transport } from "../../src/hosts/http1-transport.ts";
+import { type Http1Options, http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Transport } from "../../src/hosts/transport.ts";
 import { head, json, raw, resetBeforeHead, sse } from "../fakes/behaviours.ts";
 import { type FakeAuthority, makeAuthority } from "../fakes/certificates.ts";

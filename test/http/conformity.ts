@@ -1,6 +1,6 @@
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import type { ApiDocument, Operation } from "../../src/http/openapi.ts";
+import type { ApiDocument, Operation } from "../../src/http/pages/openapi.ts";
 
 /**
  * Holds answers of a running server against the document that it serves of itself. The test houses ask it

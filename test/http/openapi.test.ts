@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { httpApp } from "../../src/http/app.ts";
-import type { Operation } from "../../src/http/openapi.ts";
+import type { Operation } from "../../src/http/pages/openapi.ts";
 import { Conformity } from "./conformity.ts";
 import { ADMIN_TOKEN, TestHouse } from "./house.ts";
 

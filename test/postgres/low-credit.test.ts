@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
-import { PostgresLowCreditStore } from "../../src/store/postgres-low-credit-store.ts";
+import { PostgresLowCreditStore } from "../../src/store/postgres/low-credit-store.ts";
+import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { type Clock, systemClock } from "../../src/units/clock.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { open } from "../gateway/open.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
-import { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
+import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
+import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";

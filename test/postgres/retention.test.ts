@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { balanceCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
 import type { TerminalRecord } from "../../src/ledger/record.ts";
-import { migratePostgres, Postgres } from "../../src/store/postgres.ts";
-import { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
+import { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
+import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { type EpochMs, epochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import type { DebitStore } from "../../src/ledger/debits.ts";
-import type { EndStore } from "../../src/store/books.ts";
-import { LedgerStore } from "../../src/store/ledger-store.ts";
-import { MIGRATIONS } from "../../src/store/migrations.ts";
+import type { EndStore } from "../../src/store/sqlite/books.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import type { Random } from "./random.ts";
 

@@ -1,4 +1,4 @@
-import type { Disk, DiskFile } from "../../src/store/disk.ts";
+import type { Disk, DiskFile } from "../../src/store/journal/disk.ts";
 import type { Random } from "./random.ts";
 
 /**

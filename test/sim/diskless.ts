@@ -2,7 +2,7 @@ import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
 import { type HoldRecord, parseRecord, type TerminalRecord } from "../../src/ledger/record.ts";
 import { type OrphanHold, recoveredEnd } from "../../src/ledger/recovery.ts";
-import { type CommitBatch, CommitUnknown } from "../../src/store/postgres-journal.ts";
+import { type CommitBatch, CommitUnknown } from "../../src/store/postgres/journal.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { check } from "./auditor.ts";

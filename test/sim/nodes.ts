@@ -7,7 +7,7 @@ import { EpochOver } from "../../src/ledger/membership.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay } from "../../src/ledger/recovery.ts";
 import { type Ending, Reservation, type Want } from "../../src/ledger/reservation.ts";
-import { type CommitBatch, PostgresJournal } from "../../src/store/postgres-journal.ts";
+import { type CommitBatch, PostgresJournal } from "../../src/store/postgres/journal.ts";
 import { type Clock, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderDisk } from "../../src/store/disk.ts";
+import { folderDisk } from "../../src/store/journal/disk.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "disk-"));
 afterEach(() => rmSync(join(folder, "file")));

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { DurableWaiters } from "../../src/store/durable-waiters.ts";
+import { DurableWaiters } from "../../src/store/journal/durable-waiters.ts";
 
 test("all who wait for one batch share a promise, and who comes while it is on its way waits for the next", async () => {
   const waiters = new DurableWaiters();

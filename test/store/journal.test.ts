@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { formatRecord, type LedgerRecord } from "../../src/ledger/record.ts";
-import type { Disk } from "../../src/store/disk.ts";
+import type { Disk } from "../../src/store/journal/disk.ts";
 import {
   type Damage,
   DurableJournal,
@@ -8,7 +8,7 @@ import {
   MAX_UNAPPLIED,
   readJournal,
   spareFiles,
-} from "../../src/store/journal.ts";
+} from "../../src/store/journal/journal.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { Random } from "../sim/random.ts";
 import { end } from "./end-record.ts";

@@ -1,6 +1,6 @@
 import { describe } from "bun:test";
-import { SqliteLowCreditStore } from "../../src/store/low-credit-store.ts";
-import { openDatabase } from "../../src/store/sqlite.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SqliteLowCreditStore } from "../../src/store/sqlite/low-credit-store.ts";
 import { lowCreditCases } from "./low-credit-cases.ts";
 
 describe("low credit, remembered in SQLite", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { PostgresBooks } from "../../src/store/postgres-books.ts";
-import type { PostgresLedgerStore } from "../../src/store/postgres-ledger-store.ts";
+import { PostgresBooks } from "../../src/store/postgres/books.ts";
+import type { PostgresLedgerStore } from "../../src/store/postgres/ledger-store.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 import { end } from "./end-record.ts";

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatRecord, parseRecord } from "../../src/ledger/record.ts";
-import { LedgerStore } from "../../src/store/ledger-store.ts";
-import { openDatabase } from "../../src/store/sqlite.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 
 const db = openDatabase(":memory:");

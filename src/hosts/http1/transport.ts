@@ -1,0 +1,114 @@
+import type { TLSOptions } from "bun";
+import type { Clock } from "../../units/clock.ts";
+import type { Destination, Exchange, HostCall, Transport } from "../transport.ts";
+import { Arrivals } from "./arrivals.ts";
+import { type Endpoint, endpointOf } from "./endpoint.ts";
+import { Http1Exchange } from "./exchange.ts";
+import { Pool, type PoolLimits } from "./pool.ts";
+import { encodeRequest, headStart } from "./request.ts";
+
+/**
+ * Our own HTTP/1.1 client on Bun's sockets. `fetch` keeps 64 idle connections per process, hides whether a
+ * broken socket was a stale one, and costs more CPU for each streamed event (bench/transport). It neither
+ * follows redirects nor repeats a request nor reads proxies from the environment.
+ */
+export function http1Transport(options: Http1Options): Transport {
+  return new Http1Transport(options);
+}
+
+export interface Http1Options {
+  readonly clock: Clock;
+  /** Told of what an exchange threw; it has ended as `internal`. */
+  readonly onFault: (error: unknown) => void;
+  /** Name lookup, TCP and TLS together. */
+  readonly connectTimeoutMs?: number;
+  /**
+   * For a host that does not say how long it keeps an idle socket. The servers most often met close theirs
+   * after 5 s (Node.js, uvicorn) or later, and one let go too early costs a handshake where one kept too long
+   * costs a failed POST.
+   */
+  readonly idleTimeoutMs?: number;
+  readonly maxIdlePerOrigin?: number;
+  readonly maxSocketsPerOrigin?: number;
+  /** PEM certificates to trust instead of the public roots. */
+  readonly ca?: string | readonly string[];
+}
+
+class Http1Transport implements Transport {
+  private readonly clock: Clock;
+  private readonly onFault: Http1Options["onFault"];
+  private readonly limits: PoolLimits;
+  private readonly ca: string[] | null;
+  private readonly arrivals = new Arrivals();
+  private readonly pools = new Map<string, Pool>();
+  private readonly lines = new WeakMap<Destination, Line>();
+  private closed = false;
+
+  constructor(options: Http1Options) {
+    this.clock = options.clock;
+    this.onFault = options.onFault;
+    this.limits = {
+      connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+      idleTimeoutMs: options.idleTimeoutMs ?? 4000,
+      maxIdle: options.maxIdlePerOrigin ?? 1024,
+      maxSockets: options.maxSocketsPerOrigin ?? 16 * 1024,
+    };
+    this.ca = options.ca === undefined ? null : [options.ca].flat();
+  }
+
+  open(call: HostCall): Exchange {
+    const { endpoint, start } = this.lineTo(call.to);
+    const exchange = new Http1Exchange(encodeRequest(call, start), this.clock);
+    exchange.begin(this.poolOf(endpoint), call.fresh === true);
+    return exchange;
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const pool of this.pools.values()) pool.close();
+  }
+
+  private lineTo(destination: Destination): Line {
+    let line = this.lines.get(destination);
+    if (line === undefined) {
+      const endpoint = endpointOf(destination.host);
+      line = { endpoint, start: headStart(destination, endpoint) };
+      this.lines.set(destination, line);
+    }
+    return line;
+  }
+
+  private poolOf(endpoint: Endpoint): Pool {
+    let pool = this.pools.get(endpoint.origin);
+    if (pool === undefined) {
+      this.dropVacantPools();
+      const tls = this.tlsOf(endpoint);
+      pool = new Pool(endpoint, this.limits, tls, this.clock, this.arrivals, this.onFault);
+      if (this.closed) pool.close();
+      this.pools.set(endpoint.origin, pool);
+    }
+    return pool;
+  }
+
+  /** Origins leave with a reload of the catalog; theirs stay until another origin is met. */
+  private dropVacantPools(): void {
+    for (const [origin, pool] of this.pools) if (pool.vacant) this.pools.delete(origin);
+  }
+
+  private tlsOf(endpoint: Endpoint): TLSOptions | null {
+    if (!endpoint.secure) return null;
+    return {
+      serverName: endpoint.hostname,
+      rejectUnauthorized: true,
+      ALPNProtocols: "http/1.1",
+      ...(this.ca === null ? {} : { ca: this.ca }),
+    };
+  }
+}
+
+/** What is the same for all requests to a destination. */
+interface Line {
+  readonly endpoint: Endpoint;
+  /** Of each request's head. */
+  readonly start: Uint8Array;
+}

@@ -1,0 +1,58 @@
+import type { Holdings } from "../../accounts/account.ts";
+import { isPending } from "../../accounts/claim-term.ts";
+import { readEmail } from "../../accounts/email.ts";
+import type { WalletName } from "../../accounts/wallet.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import { type EpochMs, isoTime } from "../../units/clock.ts";
+import type { AccountId } from "../../units/id.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import { invalidField } from "../fields.ts";
+import { ok, type Reply } from "../reply.ts";
+import { ADMIN } from "./schemas.ts";
+import { guarded } from "./token.ts";
+
+/** Who an operator is written to by: accounts by the address or wallet that they are known by. */
+export const adminAccountEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/accounts", about: ADMIN.findAccount, handle: guarded(find) },
+  { method: "GET", path: "/admin/accounts/:id", about: ADMIN.account, handle: guarded(show) },
+];
+
+async function find({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const about = knownBy(queryOf(request));
+  if (refused(about)) return about;
+  const found = await deps.accounts.store.holdings(about);
+  const now = deps.desk.clock.now();
+  return ok({ object: "list", data: found === null ? [] : [accountView(found, now)] });
+}
+
+function knownBy(query: URLSearchParams) {
+  const [email, wallet] = [query.get("email"), query.get("wallet")];
+  if (wallet !== null && email === null) return { wallet: wallet as WalletName };
+  const address = email === null || wallet !== null ? null : readEmail(email);
+  return address === null
+    ? invalidField("email", "Name either `email`, an email address, or `wallet`, as the account shows it.")
+    : { email: address };
+}
+
+async function show({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const id = params.id ?? "";
+  const found = await deps.accounts.store.holdings({ account: id as AccountId });
+  return found === null
+    ? invalidField("id", `There is no account \`${id.slice(0, MAX_SHOWN)}\`.`)
+    : ok(accountView(found, deps.desk.clock.now()));
+}
+
+const MAX_SHOWN = 64;
+
+const accountView = ({ account, balances, claims }: Holdings, now: EpochMs) => ({
+  id: account.id,
+  object: "account" as const,
+  email: account.email,
+  wallet: account.wallet,
+  suspended: account.suspended,
+  created_at: isoTime(account.createdAt),
+  first_signed_in_at: account.provedAt === null ? null : isoTime(account.provedAt),
+  balance_ids: balances,
+  claimed_balance_ids: claims.filter((claim) => isPending(claim, now)).map(({ balanceId }) => balanceId),
+});

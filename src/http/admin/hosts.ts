@@ -1,0 +1,109 @@
+import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
+import { type RouteReport, routeKey } from "../../routing/route-report.ts";
+import { isoTime } from "../../units/clock.ts";
+import type { HostsNow, HttpDeps } from "../deps.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { ok, type Reply } from "../reply.ts";
+import { ADMIN } from "./schemas.ts";
+import { guarded } from "./token.ts";
+
+/**
+ * What the operator's configuration came to: hosts with their health, and the whole of it without its
+ * secrets.
+ */
+export const adminHostEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/hosts", about: ADMIN.hosts, handle: guarded(listHosts) },
+  { method: "GET", path: "/admin/config", about: ADMIN.config, handle: guarded(showConfig) },
+];
+
+async function listHosts(_: Exchange, { catalog, hostsNow }: HttpDeps): Promise<Reply> {
+  const present = catalog();
+  const { routes, lines } = await hostsNow();
+  const known = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
+  return ok({
+    object: "list",
+    data: [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, lines)),
+  });
+}
+
+interface RouteTo {
+  readonly modelId: string;
+  readonly route: Route;
+}
+
+function routesTo(host: Host, { models }: Catalog): RouteTo[] {
+  const found: RouteTo[] = [];
+  for (const { id, routes } of models.values()) {
+    for (const route of routes) if (route.host.id === host.id) found.push({ modelId: id, route });
+  }
+  return found;
+}
+
+function hostView(
+  host: Host,
+  routes: readonly RouteTo[],
+  known: ReadonlyMap<string, RouteReport>,
+  lines: HostsNow["lines"],
+) {
+  const views = routes.map((to) => routeView(to, known.get(routeKey(host.id, to.route.model))));
+  const line = lines.find((one) => one.host === host.id);
+  return {
+    id: host.id,
+    object: "host" as const,
+    // A query may be the way that this host takes its key.
+    base_url: host.baseUrl.split("?", 1)[0]!,
+    speaks: host.speaks,
+    auth: host.auth,
+    has_api_key: host.apiKey !== null,
+    state: host.paused ? "paused" : stateOf(views),
+    max_concurrent: host.maxConcurrent ?? null,
+    limit: line?.limit ?? null,
+    cut_workers: line?.cut ?? 0,
+    in_flight: line?.inFlight ?? 0,
+    waiting: line?.waiting ?? 0,
+    routes: views,
+  };
+}
+
+type RouteView = ReturnType<typeof routeView>;
+
+/** A host that no model uses is not known to fail. */
+function stateOf(routes: readonly RouteView[]) {
+  if (routes.every(isWell)) return "available";
+  if (routes.every(({ usable }) => !usable)) return "resting";
+  return routes.some(isWell) ? "degraded" : "unproven";
+}
+
+const isWell = ({ resting_workers, unproven_workers }: RouteView): boolean =>
+  resting_workers === 0 && unproven_workers === 0;
+
+/**
+ * Times and rates are moving averages; null before the first stream. A route that a reload has just added is
+ * not known yet.
+ */
+function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined) {
+  return {
+    model: modelId,
+    host_model: route.model,
+    priced: route.price !== null,
+    free: route.free,
+    verified_free: known?.verifiedFree ?? false,
+    usable: known === undefined || known.usable > 0,
+    resting_workers: known?.resting ?? 0,
+    unproven_workers: known?.unproven ?? 0,
+    served: known?.served ?? 0,
+    failed: known?.failed ?? 0,
+    last_failure: known?.lastFailure
+      ? { at: isoTime(known.lastFailure.at), detail: known.lastFailure.detail }
+      : null,
+    first_token_ms: rounded(known?.firstTokenMs),
+    tokens_per_second: rounded(known?.tokensPerSecond),
+  };
+}
+
+const rounded = (average: number | null | undefined): number | null =>
+  average === null || average === undefined ? null : Math.round(average * 10) / 10;
+
+async function showConfig(_: Exchange, deps: HttpDeps): Promise<Reply> {
+  return ok(deps.configInForce());
+}

@@ -1,0 +1,213 @@
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import type { Credit } from "../../ledger/credit.ts";
+import { isoTime } from "../../units/clock.ts";
+import type { BalanceId, KeyId } from "../../units/id.ts";
+import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import { isLoopback, plain } from "../address.ts";
+import { readJson } from "../body.ts";
+import type { HttpDeps, LedgerAudit } from "../deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import { CONTROL_BODY_BYTES } from "../endpoints/keys.ts";
+import { invalidField, readCount, readFields, readUsd } from "../fields.ts";
+import { ok, type Reply } from "../reply.ts";
+import {
+  ADMIN,
+  CreditFields,
+  DEFAULT_ROWS,
+  DebitFields,
+  MAX_ROWS,
+  SuspendFields,
+  UnsuspendFields,
+} from "./schemas.ts";
+import { guarded, notAdmin } from "./token.ts";
+
+/** The operator's operations: the admin token and nothing else opens them. Contract §4. */
+export const adminEndpoints = (): Endpoint[] => [
+  { method: "POST", path: "/admin/credits", about: ADMIN.credit, handle: guarded(credit) },
+  { method: "POST", path: "/admin/debits", about: ADMIN.debit, handle: guarded(debit) },
+  { method: "POST", path: "/admin/accounts/:id/suspend", about: ADMIN.suspend, handle: guarded(suspend) },
+  {
+    method: "POST",
+    path: "/admin/accounts/:id/unsuspend",
+    about: ADMIN.unsuspend,
+    handle: guarded(unsuspend),
+  },
+  {
+    method: "GET",
+    path: "/admin/accounts/:id/suspensions",
+    about: ADMIN.suspensions,
+    handle: guarded(suspensions),
+  },
+  { method: "GET", path: "/admin/ledger/audit", about: ADMIN.audit, handle: guarded(audit) },
+  { method: "POST", path: "/admin/reload", about: ADMIN.reload, handle: guarded(reload) },
+  { method: "GET", path: "/metrics", about: ADMIN.metrics, handle: metrics },
+];
+
+async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(CreditFields, body);
+  if (refused(fields)) return fields;
+  const amount = readUsd("amount_usd", fields.amount_usd);
+  if (refused(amount)) return amount;
+  if (amount === 0) return invalidField("amount_usd", "`amount_usd` must be more than 0.");
+  const balanceId = await creditedBalance(fields.balance_id, fields.key_id, deps);
+  if (refused(balanceId)) return balanceId;
+  const { idempotency_key: idempotencyKey, note = null } = fields;
+  const at = deps.desk.clock.now();
+  const done = await deps.ledger.credit({ balanceId, amount, idempotencyKey, note, at });
+  if (done === null) {
+    return invalidField(
+      "amount_usd",
+      `A balance can be credited with at most ${usdFromNano(MAX_NANO_USD).toLocaleString("en-US")} USD in all, and this would take ${balanceId} above it. Nothing was credited. Credit another balance of the account.`,
+    );
+  }
+  if (done.balanceId !== balanceId || done.amount !== amount) {
+    return usedKey(done, "credited");
+  }
+  return ok({
+    balance_id: done.balanceId,
+    amount_usd: usdFromNano(done.amount),
+    idempotency_key: done.idempotencyKey,
+    note: done.note,
+    credited_at: isoTime(done.at),
+  });
+}
+
+/** For what was credited by mistake, and for refunds. */
+async function debit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(DebitFields, body);
+  if (refused(fields)) return fields;
+  const amount = fields.amount_usd === "all" ? "all" : readUsd("amount_usd", fields.amount_usd);
+  if (refused(amount)) return amount;
+  if (amount === 0) return invalidField("amount_usd", '`amount_usd` must be more than 0, or "all".');
+  const balanceId = await creditedBalance(fields.balance_id, fields.key_id, deps);
+  if (refused(balanceId)) return balanceId;
+  const { idempotency_key: idempotencyKey, note = null } = fields;
+  const at = deps.desk.clock.now();
+  const done = await deps.ledger.debit({ balanceId, amount, idempotencyKey, note, at });
+  if ("available" in done) return tooMuch(amount, balanceId, done.available);
+  const isSame = amount === "all" ? done.tookAll : !done.tookAll && done.amount === -amount;
+  if (done.balanceId !== balanceId || !isSame) return usedKey(done, "taken back");
+  return ok({
+    balance_id: done.balanceId,
+    amount_usd: usdFromNano(-done.amount as NanoUsd),
+    idempotency_key: done.idempotencyKey,
+    note: done.note,
+    debited_at: isoTime(done.at),
+  });
+}
+
+const tooMuch = (amount: NanoUsd | "all", balance: BalanceId, available: NanoUsd): Refusal =>
+  invalidField(
+    "amount_usd",
+    `${amount === "all" ? "" : `${decimalUsd(amount)} USD cannot be taken back: `}${decimalUsd(available)} USD of ${balance} is available now, and the rest of its credit is spent or held. Nothing was taken back.`,
+  );
+
+const usedKey = ({ amount, balanceId }: Credit, now: "credited" | "taken back"): Refusal =>
+  invalidField(
+    "idempotency_key",
+    `\`idempotency_key\` was already used, ${amount > 0 ? `for a credit of ${decimalUsd(amount)} USD to ${balanceId}` : `to take ${decimalUsd(-amount as NanoUsd)} USD back from ${balanceId}`}. Nothing was ${now} now.`,
+  );
+
+async function creditedBalance(
+  balance: string | undefined,
+  key: string | undefined,
+  { desk }: HttpDeps,
+): Promise<BalanceId | Refusal> {
+  if ((balance === undefined) === (key === undefined)) {
+    return invalidField("balance_id", "Name either `balance_id` or `key_id`.");
+  }
+  if (balance !== undefined) {
+    const estate = await desk.store.estate(balance as BalanceId);
+    return estate?.balance.id ?? invalidField("balance_id", `There is no balance \`${balance}\`.`);
+  }
+  const found = await desk.store.keyById(key as KeyId);
+  return found?.balanceId ?? invalidField("key_id", `There is no key \`${key}\`.`);
+}
+
+async function suspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(SuspendFields, body);
+  return refused(fields) ? fields : setSuspension(exchange, fields.reason, fields, deps);
+}
+
+async function unsuspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
+  const fields = readFields(UnsuspendFields, body);
+  return refused(fields) ? fields : setSuspension(exchange, null, fields, deps);
+}
+
+async function setSuspension(
+  { params }: Exchange,
+  reason: SuspensionReason | null,
+  { by = "admin", note = null }: { readonly by?: string; readonly note?: string | null },
+  { desk }: HttpDeps,
+): Promise<Reply | Refusal> {
+  const subject = params.id ?? "";
+  const balances = await desk.store.suspend({ subject, reason, at: desk.clock.now(), by, note });
+  if (balances === null) return noSubject();
+  for (const balance of balances) desk.keyring.forgetEstate(balance);
+  return ok({ id: subject, suspended: reason, balance_ids: balances });
+}
+
+/** Everything that was ever decided about an account or a balance. */
+async function suspensions({ params, request }: Exchange, { desk }: HttpDeps): Promise<Reply | Refusal> {
+  const limit = readCount(queryOf(request), "limit", DEFAULT_ROWS, MAX_ROWS);
+  if (refused(limit)) return limit;
+  const records = await desk.store.suspensions(params.id ?? "", limit + 1);
+  const data = records
+    .slice(0, limit)
+    .map(({ at, reason, by, note }) => ({ at: isoTime(at), reason, by, note }));
+  return ok({ object: "list", data, has_more: records.length > limit });
+}
+
+const noSubject = (): Refusal => invalidField("id", "There is no account or balance with this id.");
+
+async function audit(_: Exchange, deps: HttpDeps): Promise<Reply> {
+  const books = await deps.ledger.audit();
+  const invariant = books.creditsNano - books.chargesNano - books.heldNano - books.availableNano;
+  const drift = books.drifts.reduce((sum, { driftNano }) => sum + magnitude(driftNano), magnitude(invariant));
+  return ok({ ok: drift === 0n, drift_nano: String(drift), ...booksView(books) });
+}
+
+/** Sums may exceed what a JSON number holds exactly, so nano-dollars are written as text. */
+const booksView = (books: LedgerAudit) => ({
+  credits_nano: String(books.creditsNano),
+  charges_nano: String(books.chargesNano),
+  held_nano: String(books.heldNano),
+  available_nano: String(books.availableNano),
+  write_offs_nano: String(books.writeOffsNano),
+  losses_nano: String(books.lossesNano),
+  drifts: books.drifts.map(({ account, driftNano }) => ({ account, drift_nano: String(driftNano) })),
+});
+
+const magnitude = (amount: bigint): bigint => (amount < 0n ? -amount : amount);
+
+async function reload(_: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const { problem, needsRestart } = await deps.reload();
+  return problem === null
+    ? ok({ reloaded: true, needs_restart: needsRestart })
+    : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
+}
+
+/** Open to this machine, where the scraper usually is; a proxy here would make everybody look local. */
+async function metrics(exchange: Exchange, deps: HttpDeps): Promise<Refusal | Response> {
+  if (!isLocal(exchange)) {
+    const stranger = notAdmin(exchange.request, deps);
+    if (stranger !== null) return stranger;
+  }
+  return new Response(await deps.metrics(), {
+    headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
+  });
+}
+
+const FORWARDED = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
+
+const isLocal = ({ address, request: { headers } }: Exchange): boolean =>
+  address !== null && isLoopback(plain(address)) && !FORWARDED.some((name) => headers.has(name));

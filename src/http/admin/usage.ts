@@ -1,0 +1,170 @@
+import { type TProperties, Type } from "@sinclair/typebox";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import {
+  type Compared,
+  type Ranking,
+  SPENDING_ORDERS,
+  type Spending,
+  type SpendingOrder,
+} from "../../store/spending.ts";
+import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import type { About } from "../about.ts";
+import { answerOf, count, oneOf, orNone, time } from "../answers.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import { sumMembers, sumView, tooManyAtOnce } from "../endpoints/usage.ts";
+import { PERIOD_NAMES, periodQuery, readPeriod, type UsagePeriod } from "../endpoints/usage-period.ts";
+import { invalidField, readCount } from "../fields.ts";
+import { ok, type Reply } from "../reply.ts";
+import { guarded } from "./token.ts";
+
+/** `GET /admin/usage`: who spends what, on which model and host, and whether it grows. */
+export const adminUsageEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/admin/usage", about: USAGE, handle: guarded(usage) },
+];
+
+async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const query = queryOf(request);
+  const now = deps.desk.clock.now();
+  const period = readPeriod(query, now);
+  if (refused(period)) return period;
+  const order = readOrder(query);
+  if (refused(order)) return order;
+  const most = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
+  if (refused(most)) return most;
+  const { name, since, stretchMs, lengthMs } = period;
+  const beforeMs = isKept(period, now, deps) ? lengthMs : null;
+  const spending = await deps.spending({ since, now, stretchMs, beforeMs, order, most });
+  if (spending === null) return tooManyAtOnce();
+  return ok({
+    object: "usage",
+    period: name,
+    since: isoTime(since),
+    stretch_ms: stretchMs,
+    ...view(spending),
+  });
+}
+
+function readOrder(query: URLSearchParams): SpendingOrder | Refusal {
+  const asked = query.get("order") ?? "cost";
+  return (
+    SPENDING_ORDERS.find((known) => known === asked) ??
+    invalidField("order", `\`order\` must be one of ${SPENDING_ORDERS.join(", ")}.`)
+  );
+}
+
+/** Whether the receipts of the period before are still there. */
+function isKept({ since, lengthMs }: UsagePeriod, now: number, deps: HttpDeps): boolean {
+  const { receiptDays } = deps.settings();
+  return receiptDays === null || since - lengthMs >= now - receiptDays * DAY_MS;
+}
+
+const DAY_MS = 86_400_000;
+
+function view(spending: Spending) {
+  const { total, stretches, balances, keys, models, hosts, owners, keyLabels, compared } = spending;
+  const sums = ({ beforeNano, ...sum }: Compared) => ({
+    ...sumView(sum),
+    cost_before_usd: compared ? usdFromNano(beforeNano as NanoUsd) : null,
+  });
+  const list = ({ rows, rest }: Ranking, named: (name: string) => object) => ({
+    data: rows.map(({ name, ...sum }) => ({ ...named(name), ...sums(sum) })),
+    rest: { rows: rest.rows, ...sums(rest) },
+  });
+  return {
+    total: sums(total),
+    stretches: stretches.map(({ start, model, ...sum }) => ({
+      start: isoTime(start as EpochMs),
+      model,
+      ...sumView(sum),
+    })),
+    balances: list(balances, (id) => {
+      const { accountId = null, email = null, wallet = null } = owners.get(id) ?? {};
+      return { balance_id: id, account_id: accountId, email, wallet };
+    }),
+    keys: list(keys, (id) => {
+      const { keyName = null, prefix = null, balanceId = null } = keyLabels.get(id) ?? {};
+      return { key_id: id, name: keyName, prefix, balance_id: balanceId };
+    }),
+    models: list(models, (model) => ({ model })),
+    hosts: list(hosts, (host) => ({ host })),
+    counted_since: spending.countedSince === null ? null : isoTime(spending.countedSince),
+  };
+}
+
+const DEFAULT_ROWS = 20;
+const MAX_ROWS = 1_000;
+
+const comparedMembers = {
+  ...sumMembers,
+  cost_before_usd: orNone(
+    Type.Number({
+      description: "at the same time a period earlier; null where those receipts are not all there or read",
+    }),
+  ),
+};
+
+const rankingOf = (members: TProperties) =>
+  answerOf({
+    data: Type.Array(answerOf({ ...members, ...comparedMembers })),
+    rest: answerOf({
+      rows: Type.Integer({ minimum: 0, description: "how many are not listed" }),
+      ...comparedMembers,
+    }),
+  });
+
+const USAGE = {
+  who: ["admin"],
+  summary: "Sums up everybody's receipts, over time and by balance, key, model and host",
+  details:
+    "Each list holds the first of its order and the sum of the others. Receipts are counted up to the newest 1,000,000.",
+  query: {
+    period: periodQuery,
+    order: Type.Unsafe<SpendingOrder>({
+      type: "string",
+      enum: SPENDING_ORDERS,
+      default: "cost",
+      description: "what lists are ordered by, the most first; growth is that of the cost",
+    }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: MAX_ROWS,
+      default: DEFAULT_ROWS,
+      description: "rows of each list",
+    }),
+  },
+  answers: {
+    200: answerOf(
+      {
+        object: Type.Literal("usage"),
+        period: oneOf(PERIOD_NAMES),
+        since: time,
+        stretch_ms: count,
+        total: answerOf(comparedMembers),
+        stretches: Type.Array(answerOf({ start: time, model: Type.String(), ...sumMembers })),
+        balances: rankingOf({
+          balance_id: Type.String(),
+          account_id: orNone(Type.String()),
+          email: orNone(Type.String()),
+          wallet: orNone(Type.String()),
+        }),
+        keys: rankingOf({
+          key_id: Type.String(),
+          name: orNone(Type.String()),
+          prefix: orNone(Type.String()),
+          balance_id: orNone(Type.String()),
+        }),
+        models: rankingOf({ model: Type.String() }),
+        hosts: rankingOf({ host: Type.String() }),
+        counted_since: orNone(
+          Type.String({
+            format: "date-time",
+            description: "receipts from before then were not counted; null when all were",
+          }),
+        ),
+      },
+      "EverybodysUsage",
+    ),
+  },
+} as const satisfies About;

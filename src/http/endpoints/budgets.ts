@@ -1,0 +1,125 @@
+import type { Static } from "@sinclair/typebox";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../keys/budgets.ts";
+import type { Balance, Budget } from "../../keys/key.ts";
+import { isoTime } from "../../units/clock.ts";
+import { usdFromNano } from "../../units/usd.ts";
+import { windowAt } from "../../units/window.ts";
+import { balanceNamed } from "../admin/balances.ts";
+import { guarded } from "../admin/token.ts";
+import { readJson } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { readFields, readUsd } from "../fields.ts";
+import { identify, ownersOnly } from "../identity.ts";
+import { created, ok, type Reply } from "../reply.ts";
+import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "./budget-schemas.ts";
+import { MAX_BUDGET_NAME } from "./key-fields.ts";
+import { CONTROL_BODY_BYTES } from "./keys.ts";
+
+/** Named spending caps: contract §4. */
+export const budgetEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/budgets", about: BUDGETS.list, handle: owned(list) },
+  { method: "POST", path: "/v1/budgets", about: BUDGETS.create, handle: owned(create) },
+  { method: "GET", path: "/v1/budgets/:name", about: BUDGETS.show, handle: owned(show) },
+  { method: "PATCH", path: "/v1/budgets/:name", about: BUDGETS.change, handle: owned(change) },
+  { method: "DELETE", path: "/v1/budgets/:name", about: BUDGETS.drop, handle: owned(drop) },
+  // For a user who is refused by a cap of their own and asks why: they may not be there to raise it.
+  {
+    method: "GET",
+    path: "/admin/balances/:id/budgets",
+    about: BUDGETS.listForOperator,
+    handle: operated(list),
+  },
+  {
+    method: "PATCH",
+    path: "/admin/balances/:id/budgets/:name",
+    about: BUDGETS.changeForOperator,
+    handle: operated(change),
+  },
+];
+
+type HandleOf = (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
+
+function owned(handle: HandleOf): Endpoint["handle"] {
+  return async (exchange, deps) => {
+    const who = await identify(exchange, deps);
+    if (refused(who)) return who;
+    return who.kind === "key" ? ownersOnly("see or change budgets") : handle(who.balance, exchange, deps);
+  };
+}
+
+const operated = (handle: HandleOf): Endpoint["handle"] =>
+  guarded(async (exchange, deps) => {
+    const balance = await balanceNamed(exchange.params.id, deps);
+    return refused(balance) ? balance : handle(balance, exchange, deps);
+  });
+
+async function list(balance: Balance, _: Exchange, deps: HttpDeps): Promise<Reply> {
+  const budgets = await budgetsOf(balance, deps);
+  return ok({ object: "list", data: await Promise.all(budgets.map((budget) => view(budget, deps))) });
+}
+
+async function show(balance: Balance, { params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const budget = (await budgetsOf(balance, deps)).find((one) => one.name === params.name);
+  return budget === undefined ? unknownBudget(nameIn(params)) : ok(await view(budget, deps));
+}
+
+async function create(balance: Balance, { request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const fields = await readBody(NewBudget, request);
+  if (refused(fields)) return fields;
+  const cap = readUsd("cap_usd", fields.cap_usd);
+  if (refused(cap)) return cap;
+  const budget = await createBudget(deps.desk, balance.id, { name: fields.name, window: fields.window, cap });
+  return refused(budget) ? budget : created(await view(budget, deps));
+}
+
+async function change(
+  balance: Balance,
+  { request, params }: Exchange,
+  deps: HttpDeps,
+): Promise<Reply | Refusal> {
+  const fields = await readBody(ChangedBudget, request);
+  if (refused(fields)) return fields;
+  const cap = fields.cap_usd === undefined ? undefined : readUsd("cap_usd", fields.cap_usd);
+  if (refused(cap)) return cap;
+  const budget = await changeBudget(deps.desk, balance.id, nameIn(params), {
+    ...(cap === undefined ? {} : { cap }),
+    ...(fields.window === undefined ? {} : { window: fields.window }),
+  });
+  return refused(budget) ? budget : ok(await view(budget, deps));
+}
+
+async function drop(balance: Balance, { params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const budget = await dropBudget(deps.desk, balance.id, nameIn(params));
+  return refused(budget) ? budget : ok({ name: budget.name, deleted: true });
+}
+
+async function budgetsOf(balance: Balance, { desk }: HttpDeps): Promise<readonly Budget[]> {
+  return (await desk.store.estate(balance.id))?.budgets ?? [];
+}
+
+async function view(budget: Budget, { ledger, desk }: HttpDeps): Promise<BudgetView> {
+  const now = desk.clock.now();
+  const { spent, held } = await ledger.budgetUse(budget, now);
+  const { resetsAt } = windowAt(budget.window, now);
+  return {
+    id: budget.id,
+    name: budget.name,
+    cap_usd: usdFromNano(budget.cap),
+    window: budget.window,
+    used_usd: usdFromNano(spent),
+    held_usd: usdFromNano(held),
+    resets_at: resetsAt === null ? null : isoTime(resetsAt),
+  };
+}
+
+async function readBody<T extends typeof NewBudget | typeof ChangedBudget>(
+  schema: T,
+  request: Request,
+): Promise<Static<T> | Refusal> {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  return refused(body) ? body : readFields(schema, body);
+}
+
+const nameIn = (params: Exchange["params"]): string => (params.name ?? "").slice(0, MAX_BUDGET_NAME);

@@ -1,0 +1,73 @@
+import { Type } from "@sinclair/typebox";
+import { SURFACE_NAMES } from "../../catalog/catalog.ts";
+import type { About } from "../about.ts";
+import { answerOf, count, listOf, oneOf, orNone } from "../answers.ts";
+
+export const PriceAnswer = answerOf(
+  {
+    input: Type.Number(),
+    audio_input: Type.Optional(Type.Number({ description: "for audio in a prompt, if it differs" })),
+    output: Type.Number(),
+    audio_output: Type.Optional(Type.Number({ description: "for audio in an answer, if it differs" })),
+    cache_read: Type.Number(),
+    cache_write: Type.Number(),
+    cache_write_1h: Type.Optional(Type.Number({ description: "for what is cached for an hour" })),
+  },
+  "Price",
+);
+
+const EntryAnswer = answerOf(
+  {
+    id: Type.String({ description: "<author>/<name>" }),
+    name: Type.String(),
+    context_length: count,
+    max_output_tokens: count,
+    price: orNone(PriceAnswer),
+    surfaces: Type.Array(oneOf(SURFACE_NAMES)),
+    free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
+    available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
+  },
+  "CatalogEntry",
+);
+
+const ModelAnswer = answerOf(
+  {
+    id: Type.String(),
+    object: Type.Literal("model"),
+    created: Type.Integer(),
+    owned_by: Type.String(),
+    type: Type.Literal("model"),
+    display_name: Type.String(),
+    created_at: Type.String({ format: "date-time" }),
+    context_length: count,
+    max_output_tokens: count,
+  },
+  "Model",
+);
+
+export const CATALOG = {
+  catalog: {
+    summary: "Lists the models, with prices in USD per million tokens",
+    who: ["key", "owner"],
+    answers: { 200: listOf(EntryAnswer) },
+  },
+  models: {
+    summary: "Lists the models as OpenAI's and Anthropic's clients expect them",
+    who: ["key", "owner"],
+    answers: {
+      200: answerOf({
+        object: Type.Literal("list"),
+        data: Type.Array(ModelAnswer),
+        has_more: Type.Boolean(),
+        first_id: orNone(Type.String()),
+        last_id: orNone(Type.String()),
+      }),
+    },
+  },
+  model: { summary: "Shows a model", who: ["key", "owner"], answers: { 200: ModelAnswer } },
+  modelByParts: {
+    summary: "Shows a model whose id is sent with its slash unescaped",
+    who: ["key", "owner"],
+    answers: { 200: ModelAnswer },
+  },
+} as const satisfies Record<string, About>;

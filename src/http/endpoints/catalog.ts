@@ -1,0 +1,76 @@
+import { suggestion } from "../../catalog/closest-id.ts";
+import { type CatalogEntry, catalogEntries, catalogEntry } from "../../catalog/entry.ts";
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { bearerOrApiKeyOf, identify } from "../identity.ts";
+import { ok, type Reply } from "../reply.ts";
+import { CATALOG } from "./catalog-schemas.ts";
+
+/**
+ * What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it.
+ * Contract §4.
+ */
+export const catalogEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/catalog", anyOrigin: true, about: CATALOG.catalog, handle: catalog },
+  { method: "GET", path: "/v1/models", anyOrigin: true, about: CATALOG.models, handle: models },
+  { method: "GET", path: "/v1/models/:id", anyOrigin: true, about: CATALOG.model, handle: model },
+  // An id holds a slash, which some clients escape and others do not.
+  {
+    method: "GET",
+    path: "/v1/models/:id/:name",
+    anyOrigin: true,
+    about: CATALOG.modelByParts,
+    handle: model,
+  },
+];
+
+async function catalog(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
+  if (refused(who)) return who;
+  return ok({ object: "list", data: catalogEntries(deps.catalog(), deps.roads) });
+}
+
+async function models(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const stranger = await strangerTo(exchange, deps);
+  if (stranger !== null) return stranger;
+  const data = catalogEntries(deps.catalog(), deps.roads).map(modelView);
+  const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
+  return ok({ object: "list", data, has_more: false, first_id, last_id });
+}
+
+async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const stranger = await strangerTo(exchange, deps);
+  if (stranger !== null) return stranger;
+  const { id, name } = exchange.params;
+  const wanted = name === undefined ? id! : `${id}/${name}`;
+  const { models } = deps.catalog();
+  const found = models.get(wanted);
+  if (found !== undefined) return ok(modelView(catalogEntry(found, deps.roads)));
+  const shown = wanted.slice(0, MAX_SHOWN);
+  const advice = suggestion(wanted, models.keys(), deps.settings().baseUrl);
+  return refuse("unknown_model", `\`${shown}\` is not in the catalog. ${advice}`, { param: "model" });
+}
+
+const MAX_SHOWN = 100;
+
+async function strangerTo(exchange: Exchange, deps: HttpDeps): Promise<Refusal | null> {
+  const who = await identify(exchange, deps, bearerOrApiKeyOf);
+  return refused(who) ? who : null;
+}
+
+/**
+ * Members of both clients' model, side by side. When a model was made is not known: both allow the epoch for
+ * that.
+ */
+const modelView = (entry: CatalogEntry) => ({
+  id: entry.id,
+  object: "model" as const,
+  created: 0,
+  owned_by: entry.id.split("/", 1)[0]!,
+  type: "model" as const,
+  display_name: entry.name,
+  created_at: "1970-01-01T00:00:00Z",
+  context_length: entry.context_length,
+  max_output_tokens: entry.max_output_tokens,
+});

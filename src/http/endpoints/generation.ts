@@ -1,0 +1,101 @@
+import type { SurfaceName } from "../../catalog/catalog.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension.ts";
+import type { Call } from "../../generation/answer.ts";
+import { blocksOf } from "../address.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../identity.ts";
+import { ok, type Reply } from "../reply.ts";
+import { answerResponse } from "../streaming.ts";
+import { Turn } from "../turn.ts";
+import { readWanted } from "../wanted-body.ts";
+import { COUNT_TOKENS, GENERATION } from "./generation-schemas.ts";
+
+/**
+ * The three surfaces. Everything that is decided about a generation request is decided in
+ * generation/generate.
+ */
+export function generationEndpoints(deps: HttpDeps): Endpoint[] {
+  const turn = new Turn();
+  return [
+    surface("chat.completions", "/v1/chat/completions", bearerOf, turn, deps),
+    surface("responses", "/v1/responses", bearerOf, turn, deps),
+    surface("messages", "/v1/messages", bearerOrApiKeyOf, turn, deps),
+    {
+      method: "POST",
+      path: "/v1/messages/count_tokens",
+      anyOrigin: true,
+      about: COUNT_TOKENS,
+      handle: countTokens,
+    },
+  ];
+}
+
+function surface(
+  name: SurfaceName,
+  path: string,
+  secretOf: (request: Request) => string | null,
+  turn: Turn,
+  deps: HttpDeps,
+): Endpoint {
+  const turnedAway = (refusal: Refusal): Refusal => {
+    deps.turnedAway(name, refusal.code);
+    return refusal;
+  };
+  return {
+    method: "POST",
+    path,
+    anyOrigin: true,
+    about: GENERATION[name],
+    async handle(exchange) {
+      const { request } = exchange;
+      await turn.end();
+      const secret = secretOf(request);
+      if (secret === null) return turnedAway(missingKey(request));
+      const body = await readWanted(exchange, secret, deps);
+      if (refused(body)) return turnedAway(body);
+      exchange.gatewaysTurn();
+      try {
+        return answerResponse(
+          await deps.generate(name, new ClientCall(secret, body, exchange, deps)),
+          exchange,
+        );
+      } finally {
+        exchange.clientsTurn();
+      }
+    },
+  };
+}
+
+class ClientCall implements Call {
+  readonly headers: Headers;
+  readonly signal: AbortSignal;
+
+  constructor(
+    readonly secret: string,
+    readonly body: Uint8Array,
+    private readonly exchange: Exchange,
+    private readonly deps: HttpDeps,
+  ) {
+    const { headers, signal } = exchange.request;
+    this.headers = headers;
+    this.signal = signal;
+  }
+
+  blocks(): readonly string[] {
+    return blocksOf(this.exchange.address, this.headers, this.deps.settings().trustedProxies);
+  }
+}
+
+async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const identity = await identify(exchange, deps, bearerOrApiKeyOf);
+  if (refused(identity)) return identity;
+  if (identity.kind !== "key") return keysOnly("count tokens");
+  const { suspended } = identity.balance;
+  if (suspended !== null) return suspension(suspended, deps.settings().contact);
+  const body = await readWanted(exchange, identity, deps);
+  if (refused(body)) return body;
+  const tokens = await deps.countTokens(body, identity.key);
+  return refused(tokens) ? tokens : ok({ input_tokens: tokens });
+}

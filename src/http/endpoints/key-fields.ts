@@ -1,0 +1,112 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { KeyWish } from "../../keys/wish.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import { invalidField, orNull, readFields, readTime, readUsd, text, usd, wholeNumber } from "../fields.ts";
+
+const MAX_NAME = 100;
+const MAX_MODELS = 500;
+const MAX_MODEL_ID = 200;
+const MAX_KEY_BUDGETS = 16;
+export const MAX_BUDGET_NAME = 64;
+
+const modelIds = Type.Array(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }), {
+  minItems: 1,
+  maxItems: MAX_MODELS,
+  description: `a list of 1 to ${MAX_MODELS} model ids`,
+});
+
+const budgetName = Type.String({ minLength: 1, maxLength: MAX_BUDGET_NAME });
+
+export const KeyFields = Type.Object(
+  {
+    name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
+    rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
+    tpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
+    daily_limit_usd: Type.Optional(orNull(usd, "no limit")),
+    monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
+    allowed_models: Type.Optional(orNull(modelIds, "all")),
+    budget: Type.Optional(
+      Type.Union([budgetName, Type.Array(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
+        description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
+      }),
+    ),
+    expires_at: Type.Optional(
+      orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** The body of `POST /v1/keys` and `PATCH /v1/keys/{id}`. */
+export function readKeyWish(body: unknown, now: EpochMs): KeyWish | Refusal {
+  const fields = readFields(KeyFields, body);
+  if (refused(fields)) return fields;
+  const dailyLimit = limitOf("daily_limit_usd", fields);
+  if (refused(dailyLimit)) return dailyLimit;
+  const monthlyLimit = limitOf("monthly_limit_usd", fields);
+  if (refused(monthlyLimit)) return monthlyLimit;
+  const expiresAt = expiryOf(fields.expires_at, now);
+  if (refused(expiresAt)) return expiresAt;
+  const allowedModels = allowedModelsOf(fields.allowed_models);
+  if (refused(allowedModels)) return allowedModels;
+  const { name, rpm_limit: rpmLimit, tpm_limit: tpmLimit, budget } = fields;
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(rpmLimit === undefined ? {} : { rpmLimit }),
+    ...(tpmLimit === undefined ? {} : { tpmLimit }),
+    ...(dailyLimit === undefined ? {} : { dailyLimit }),
+    ...(monthlyLimit === undefined ? {} : { monthlyLimit }),
+    ...(allowedModels === undefined ? {} : { allowedModels }),
+    ...(budget === undefined ? {} : { budgets: budgetsOf(budget) }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+type Fields = Static<typeof KeyFields>;
+
+function limitOf(
+  field: "daily_limit_usd" | "monthly_limit_usd",
+  fields: Fields,
+): NanoUsd | null | undefined | Refusal {
+  const limit = fields[field];
+  return limit === undefined || limit === null ? limit : readUsd(field, limit);
+}
+
+function expiryOf(value: string | null | undefined, now: EpochMs): EpochMs | null | undefined | Refusal {
+  if (value === undefined || value === null) return value;
+  const at = readTime("expires_at", value);
+  if (refused(at) || at > now) return at;
+  return invalidField("expires_at", "`expires_at` must lie in the future. To end a key now, revoke it.");
+}
+
+const budgetsOf = (budget: string | string[] | null): string[] =>
+  budget === null ? [] : typeof budget === "string" ? [budget] : [...new Set(budget)];
+
+/**
+ * Specification: the only model ids that the key may call, of which Auto picks too. Models may be listed
+ * before they are published; a list that could never serve anybody is a mistake, and is told here rather than
+ * to the key's every request.
+ */
+function allowedModelsOf(names: string[] | null | undefined): string[] | null | undefined | Refusal {
+  if (names === undefined || names === null) return names;
+  const nameless = names.find((name) => !isModelId(name) && !isVariant(autoVariant(name) ?? ""));
+  if (nameless !== undefined) {
+    return invalidField(
+      "allowed_models",
+      `\`allowed_models\` names \`${nameless}\`, which cannot be a model id: ids have the form \`<author>/<name>\` and are matched whole, without patterns.`,
+    );
+  }
+  if (names.every(picksAmongOthers)) {
+    return invalidField(
+      "allowed_models",
+      `\`allowed_models\` names only \`${names[0]}\`, which picks among the models on this list: add those that it may pick.`,
+    );
+  }
+  return [...new Set(names)];
+}
+
+/** The Open Tier's route, which costs nothing, is opened to all of its models by its own name. */
+const picksAmongOthers = (name: string): boolean => autoVariant(name) !== null && name !== FREE_AUTO_MODEL;

@@ -1,0 +1,156 @@
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { suspension } from "../../errors/suspension.ts";
+import { createKey, setUp } from "../../keys/creation.ts";
+import type { Key } from "../../keys/key.ts";
+import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
+import { isoTime } from "../../units/clock.ts";
+import type { KeyId } from "../../units/id.ts";
+import { tooOften } from "../address.ts";
+import { readJson } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import { invalidField, readCount } from "../fields.ts";
+import { type Identity, identify, isAnonymous, networkOf, ownBalances, ownersOnly } from "../identity.ts";
+import { created, ok, type Reply } from "../reply.ts";
+import { readKeyWish } from "./key-fields.ts";
+import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "./key-schemas.ts";
+import { mintedView, usedKeyView } from "./key-view.ts";
+
+/** Keys: contract §4. */
+export const keyEndpoints = (): Endpoint[] => [
+  { method: "POST", path: "/v1/keys", about: KEYS.create, handle: create },
+  { method: "GET", path: "/v1/keys", about: KEYS.list, handle: list },
+  { method: "GET", path: "/v1/keys/:id", about: KEYS.show, handle: show },
+  { method: "PATCH", path: "/v1/keys/:id", about: KEYS.change, handle: change },
+  { method: "POST", path: "/v1/keys/:id/rotate", about: KEYS.rotate, handle: replace },
+  { method: "DELETE", path: "/v1/keys/:id", about: KEYS.revoke, handle: end },
+  { method: "POST", path: "/v1/keys/:id/revoke", about: KEYS.revoke, handle: end },
+];
+
+/** The largest body of the control plane: 500 model ids of full length are 100 kB. */
+export const CONTROL_BODY_BYTES = 131_072;
+
+async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const { request } = exchange;
+  if (isAnonymous(request)) {
+    const { accountlessKeysPerAddressPerHour } = deps.settings();
+    if (accountlessKeysPerAddressPerHour === 0) return noSetUps(deps);
+    const block = networkOf(exchange, deps);
+    const wait = await deps.throttles.set_ups.take(block, accountlessKeysPerAddressPerHour);
+    if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
+    return createBalance(exchange, deps);
+  }
+  const who = await identify(exchange, deps);
+  if (refused(who)) return who;
+  if (who.kind === "key") return ownersOnly("create keys");
+  if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
+  const wish = await readWish(exchange, deps);
+  if (refused(wish)) return wish;
+  const minted = await createKey(deps.desk, who.balance, wish);
+  return refused(minted) ? minted : created(mintedView(minted, deps.desk.clock.now()));
+}
+
+/** For whoever asks, and for whom the operator makes one. */
+export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const wish = await readWish(exchange, deps);
+  if (refused(wish)) return wish;
+  const made = await setUp(deps.desk, wish);
+  if (refused(made)) return made;
+  return created({
+    ...mintedView(made, deps.desk.clock.now()),
+    recovery_secret: made.recovery,
+    // Behind the hash, so that no server on the way ever sees it.
+    recovery_url: `${deps.settings().dashboardUrl}#recover=${made.recovery}`,
+  });
+}
+
+async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
+  if (refused(who)) return who;
+  const now = deps.desk.clock.now();
+  if (who.kind === "key") {
+    return ok({ object: "list", data: [await usedKeyView(who.key, now, deps.ledger)], has_more: false });
+  }
+  const query = queryOf(exchange.request);
+  const limit = readCount(query, "limit", DEFAULT_KEYS, MAX_KEYS);
+  if (refused(limit)) return limit;
+  const before = query.get("before");
+  if (before !== null && (await visibleKey(before, who, deps)) === null) {
+    return invalidField("before", "`before` must be the id of one of your keys.");
+  }
+  const keys = await deps.desk.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
+  const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
+  return ok({ object: "list", data, has_more: keys.length > limit });
+}
+
+async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  return refused(found) ? found : ok(await usedKeyView(found.key, deps.desk.clock.now(), deps.ledger));
+}
+
+async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  if (refused(found)) return found;
+  const wish = await readWish(exchange, deps);
+  if (refused(wish)) return wish;
+  const key = await revise(deps.desk, found.key.id, wish, found.by);
+  return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
+}
+
+async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  if (refused(found)) return found;
+  const rotated = await rotate(deps.desk, found.key.id, found.by);
+  if (refused(rotated)) return rotated;
+  const { old } = rotated;
+  const expires_at = isoTime(old.expiresAt ?? deps.desk.clock.now());
+  return ok({ ...mintedView(rotated, deps.desk.clock.now()), old_key: { id: old.id, expires_at } });
+}
+
+async function end(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await addressed(exchange, deps);
+  if (refused(found)) return found;
+  const key = await revoke(deps.desk, found.key.id);
+  return refused(key) ? key : ok({ id: key.id, state: key.state });
+}
+
+/** The key that the path names, if whoever asks may see it. */
+async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key; by: Actor } | Refusal> {
+  const who = await identify(exchange, deps);
+  if (refused(who)) return who;
+  const id = exchange.params.id ?? "";
+  const key = await visibleKey(id, who, deps);
+  if (key !== null) return { key, by: who.kind === "key" ? "key" : who.by };
+  return invalidField(
+    "id",
+    who.kind === "key"
+      ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys, send an owner's credential: the recovery secret, or a signed-in session.`
+      : `You have no key \`${id.slice(0, MAX_SHOWN)}\`.`,
+  );
+}
+
+const MAX_SHOWN = 64;
+
+async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promise<Key | null> {
+  if (who.kind === "key") return id === who.key.id ? who.key : null;
+  const key = await desk.store.keyById(id as KeyId);
+  return key !== null && ownBalances(who).includes(key.balanceId) ? key : null;
+}
+
+async function readWish({ request }: Exchange, { desk }: HttpDeps) {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  return refused(body) ? body : readKeyWish(body, desk.clock.now());
+}
+
+const noSetUps = ({ settings }: HttpDeps): Refusal =>
+  refuse(
+    "invalid_request",
+    `This gateway does not give out keys to everybody. Ask its operator for one, or sign in at ${settings().dashboardUrl}.`,
+  );
+
+const tooManySetUps = (limit: number, retryAfterS: number): Refusal =>
+  tooOften(
+    `created ${limit} keys without an account`,
+    retryAfterS,
+    "To create more keys on a balance that you have, send its recovery secret.",
+  );

@@ -1,0 +1,46 @@
+import { Type } from "@sinclair/typebox";
+import { SUSPENSION_REASONS } from "../../errors/suspension.ts";
+import type { About } from "../about.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, texts, time } from "../answers.ts";
+import { identityMembers } from "./account-schemas.ts";
+import { UsedKeyAnswer } from "./key-schemas.ts";
+
+const suspended = oneOf(SUSPENSION_REASONS);
+
+export const ME = {
+  summary: "Shows the balance, and the key that sends this with its use",
+  details: "Works while the account is suspended, too.",
+  who: ["key", "owner"],
+  answers: {
+    200: answerOf(
+      {
+        balance_id: Type.String(),
+        balance_usd: amountUsd,
+        available_usd: amountUsd,
+        held_usd: amountUsd,
+        suspended: orNone(suspended),
+        key: orNone(UsedKeyAnswer),
+        open_tier: answerOf({ limit: count, used: count, resets_at: time }),
+        contact: orNone(
+          Type.String({ description: "where the operator is reached, for credit and questions" }),
+        ),
+        account: orNone(
+          answerOf({
+            id: Type.String(),
+            ...identityMembers,
+            suspended: Type.Optional(suspended),
+            confirmed: Type.Optional(
+              Type.Boolean({
+                description:
+                  "left out for a session; false until the owner of the address confirms the claim",
+              }),
+            ),
+            balances: Type.Optional(texts),
+            claims: Type.Optional(Type.Array(answerOf({ balance_id: Type.String(), claimed_at: time }))),
+          }),
+        ),
+      },
+      "Me",
+    ),
+  },
+} as const satisfies About;

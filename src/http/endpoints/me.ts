@@ -1,0 +1,72 @@
+import type { Account } from "../../accounts/account.ts";
+import { isPending } from "../../accounts/claim-term.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { Balance } from "../../keys/key.ts";
+import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { usdFromNano } from "../../units/usd.ts";
+import { windowAt } from "../../units/window.ts";
+import { blocksOf } from "../address.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { type Identity, identify } from "../identity.ts";
+import { ok, type Reply } from "../reply.ts";
+import { identityView } from "./accounts.ts";
+import { usedKeyView } from "./key-view.ts";
+import { ME } from "./me-schemas.ts";
+
+export const meEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/me", anyOrigin: true, about: ME, handle: me },
+];
+
+/** Readable while suspended too: people must be able to see why they are refused. */
+async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
+  if (refused(who)) return who;
+  const { balance } = who;
+  const now = deps.desk.clock.now();
+  const money = await deps.ledger.balance(balance.id);
+  return ok({
+    balance_id: balance.id,
+    balance_usd: usdFromNano(money.total),
+    available_usd: usdFromNano(money.available),
+    held_usd: usdFromNano(money.held),
+    suspended: balance.suspended,
+    key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
+    open_tier: await openTier(balance, exchange, now, deps),
+    account: await accountOf(who, now, deps),
+    contact: deps.settings().contact,
+  });
+}
+
+async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps: HttpDeps) {
+  const { address, request } = exchange;
+  const blocks = blocksOf(address, request.headers, deps.settings().trustedProxies);
+  const { limit, used } = await deps.ledger.openTier(balance, blocks, now);
+  return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };
+}
+
+/**
+ * With the balances and the waiting claims only for a session: a key need not know what else its owner has.
+ */
+async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
+  if (who.kind === "owner" && who.by === "session") {
+    const { account, balances, claims } = who.holdings;
+    const pending = claims.filter((claim) => isPending(claim, now));
+    return {
+      ...accountView(account),
+      balances,
+      claims: pending.map(({ balanceId, at }) => ({ balance_id: balanceId, claimed_at: isoTime(at) })),
+    };
+  }
+  const found = await accounts.store.accountOf(who.balance.id);
+  if (found === null || (found.claim !== null && !isPending(found.claim, now))) return null;
+  if (found.claim === null) return { ...accountView(found.account), confirmed: true };
+  // Whoever claims for an address learns nothing about the account that it may have.
+  return { id: found.account.id, ...identityView(found.account), confirmed: false };
+}
+
+const accountView = (account: Account) => ({
+  id: account.id,
+  ...identityView(account),
+  ...(account.suspended === null ? {} : { suspended: account.suspended }),
+});

@@ -1,0 +1,102 @@
+import { Type } from "@sinclair/typebox";
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import type { Sum, UsageSums } from "../../store/usage-sums.ts";
+import { type EpochMs, isoTime } from "../../units/clock.ts";
+import type { KeyId } from "../../units/id.ts";
+import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import type { About } from "../about.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, time } from "../answers.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import { identify } from "../identity.ts";
+import { ok, type Reply } from "../reply.ts";
+import { PERIOD_NAMES, periodQuery, readPeriod } from "./usage-period.ts";
+
+/**
+ * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A
+ * key sees its own, an owner the whole balance or one of its keys.
+ */
+export const usageEndpoints = (): Endpoint[] => [
+  { method: "GET", path: "/v1/usage", about: USAGE, handle: usage },
+];
+
+async function usage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const who = await identify(exchange, deps);
+  if (refused(who)) return who;
+  const query = queryOf(exchange.request);
+  const period = readPeriod(query, deps.desk.clock.now());
+  if (refused(period)) return period;
+  const { name, since, stretchMs } = period;
+  const keyId = who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null);
+  const sums = await deps.usage({ balanceId: who.balance.id, keyId, since, stretchMs });
+  if (sums === null) return tooManyAtOnce();
+  return ok({ object: "usage", period: name, since: isoTime(since), stretch_ms: stretchMs, ...view(sums) });
+}
+
+export const tooManyAtOnce = (): Refusal =>
+  refuse("rate_limited", "Too many usage reports are being computed right now. Retry in 2 s.", {
+    retryAfterS: 2,
+  });
+
+const view = ({ stretches, routes, truncated }: UsageSums) => ({
+  stretches: stretches.map(({ start, model, ...sum }) => ({
+    start: isoTime(start as EpochMs),
+    model,
+    ...sumView(sum),
+  })),
+  routes: routes.map(({ model, host, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
+    model,
+    host,
+    ...sumView(sum),
+    first_token_ms: { p50: firstTokenMsP50, p95: firstTokenMsP95 },
+  })),
+  truncated,
+});
+
+export const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: Sum) => ({
+  requests,
+  failed,
+  cost_usd: usdFromNano(chargedNano as NanoUsd),
+  input_tokens: inputTokens,
+  output_tokens: outputTokens,
+});
+
+export const sumMembers = {
+  requests: count,
+  failed: count,
+  cost_usd: amountUsd,
+  input_tokens: count,
+  output_tokens: count,
+};
+const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" }));
+
+const USAGE = {
+  summary: "Sums up receipts, over time and by model and host",
+  details: "A key sees its own use, an owner that of the whole balance or of one of its keys.",
+  who: ["key", "owner"],
+  query: {
+    period: periodQuery,
+    key_id: Type.String({ description: "only receipts of this key" }),
+  },
+  answers: {
+    200: answerOf(
+      {
+        object: Type.Literal("usage"),
+        period: oneOf(PERIOD_NAMES),
+        since: time,
+        stretch_ms: count,
+        stretches: Type.Array(answerOf({ start: time, model: Type.String(), ...sumMembers })),
+        routes: Type.Array(
+          answerOf({
+            model: Type.String(),
+            host: Type.String(),
+            ...sumMembers,
+            first_token_ms: answerOf({ p50: percentile, p95: percentile }),
+          }),
+        ),
+        truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
+      },
+      "Usage",
+    ),
+  },
+} as const satisfies About;

@@ -1,0 +1,50 @@
+import type { About } from "../about.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { apiPage } from "./api-page.ts";
+import { apiDocument } from "./openapi.ts";
+import { type Page, page } from "./page.ts";
+
+/** The document of the endpoints that are served, these two among them, for programs and for people. */
+export function apiDocEndpoints(others: readonly Endpoint[], deps: HttpDeps): Endpoint[] {
+  let made: Made | null = null;
+  const current = (): Made => {
+    const { baseUrl } = deps.settings();
+    if (made?.baseUrl !== baseUrl) made = makeDocs(baseUrl, [...others, ...docs]);
+    return made;
+  };
+  const docs: Endpoint[] = [
+    {
+      method: "GET",
+      path: "/openapi.json",
+      about: DOCUMENT,
+      handle: () => new Response(current().json, { headers: { "content-type": "application/json" } }),
+    },
+    { method: "GET", path: "/docs/api", about: PAGE, handle: () => page(current().page) },
+  ];
+  return docs;
+}
+
+/** Anybody may ask for them, so they are only made anew when a reload changes the base address. */
+interface Made {
+  readonly baseUrl: string;
+  readonly json: string;
+  readonly page: Page;
+}
+
+function makeDocs(baseUrl: string, endpoints: readonly Endpoint[]): Made {
+  const document = apiDocument(endpoints, baseUrl);
+  return { baseUrl, json: JSON.stringify(document), page: apiPage(document) };
+}
+
+const DOCUMENT = {
+  summary: "This document",
+  who: [],
+  answers: { 200: ["application/json"] },
+} as const satisfies About;
+
+const PAGE = {
+  summary: "This document as a page",
+  who: [],
+  answers: { 200: ["text/html"] },
+} as const satisfies About;

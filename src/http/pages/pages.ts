@@ -1,0 +1,123 @@
+import { type Refusal, refuse } from "../../errors/refusal.ts";
+import type { About } from "../about.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { DailyFigures } from "./daily-figures.ts";
+import { errorsPage } from "./errors-page.ts";
+import { icon, makeAppPage, page } from "./page.ts";
+import { statusPage } from "./status-page.ts";
+
+/** What a person who opens the address sees, and what a supervisor asks. */
+export function pageEndpoints(deps: HttpDeps): Endpoint[] {
+  const errors = errorsPage();
+  const figures = new DailyFigures(deps);
+  return [
+    { method: "GET", path: "/", about: PAGES.greeting, handle: () => plainText(greeting(deps)) },
+    { method: "GET", path: "/healthz", about: PAGES.health, handle: () => plainText("ok\n") },
+    {
+      method: "GET",
+      path: "/readyz",
+      about: PAGES.readiness,
+      handle: () => (deps.ready() ? plainText("ready\n") : plainText("not ready\n", 503)),
+    },
+    { method: "GET", path: "/favicon.ico", about: PAGES.icon, handle: icon },
+    { method: "GET", path: "/docs/errors", about: PAGES.errors, handle: () => page(errors) },
+    {
+      method: "GET",
+      path: "/status",
+      about: PAGES.status,
+      handle: () => status(deps, figures),
+    },
+    {
+      method: "GET",
+      path: "/dashboard",
+      about: PAGES.dashboard,
+      handle: () => app("dashboard", "Dashboard", deps),
+    },
+    { method: "GET", path: "/admin", about: PAGES.admin, handle: () => app("admin", "Administration", deps) },
+    {
+      method: "GET",
+      path: "/dashboard/:file",
+      about: PAGES.file,
+      handle: appFile,
+    },
+  ];
+}
+
+async function status(deps: HttpDeps, figures: DailyFigures): Promise<Response> {
+  const { catalog, roads, hostReports, desk } = deps;
+  const sums = await figures.sums();
+  return page(statusPage(catalog(), roads, { now: desk.clock.now(), sums, hosts: hostReports() }));
+}
+
+/** The page itself holds nothing: what it shows, it asks for with the credential that its reader enters. */
+async function app(name: "dashboard" | "admin", title: string, { apps }: HttpDeps): Promise<Response> {
+  const { script, style } = await apps.entry(name);
+  return page(makeAppPage(title, { script: `dashboard/${script}`, style: `dashboard/${style}` }));
+}
+
+async function appFile({ params }: Exchange, { apps }: HttpDeps): Promise<Response | Refusal> {
+  const file = await apps.file(params.file ?? "");
+  if (file === null) {
+    return refuse(
+      "invalid_request",
+      "The dashboard has no such file. Reload the page: it may come from an older version.",
+    );
+  }
+  return new Response(file.bytes, {
+    headers: {
+      "content-type": file.type,
+      // The name holds the content's hash.
+      "cache-control": "public, max-age=31536000, immutable",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+const plainText = (text: string, status = 200): Response =>
+  new Response(text, {
+    status,
+    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+  });
+
+function greeting(deps: HttpDeps): string {
+  const { baseUrl, dashboardUrl } = deps.settings();
+  return `Text generation gateway
+
+Create a key:   curl -X POST ${baseUrl}/v1/keys
+Base URL:       ${baseUrl}/v1
+Dashboard:      ${dashboardUrl}
+API reference:  ${baseUrl}/docs/api
+Errors:         ${baseUrl}/docs/errors
+`;
+}
+
+const PAGES = {
+  greeting: { summary: "Lists the addresses to start from", who: [], answers: { 200: ["text/plain"] } },
+  health: {
+    summary: "Says that the process can serve (liveness)",
+    who: [],
+    answers: { 200: ["text/plain"] },
+  },
+  readiness: {
+    summary: "Says whether requests should be sent here (readiness)",
+    details: "It is 503 while the gateway recovers or drains.",
+    who: [],
+    answers: { 200: ["text/plain"], 503: ["text/plain"] },
+  },
+  icon: { summary: "The icon for browsers", who: [], answers: { 200: ["image/svg+xml"] } },
+  errors: { summary: "The errors reference", who: [], answers: { 200: ["text/html"] } },
+  status: { summary: "The public status page of models and hosts", who: [], answers: { 200: ["text/html"] } },
+  dashboard: { summary: "The dashboard", who: [], answers: { 200: ["text/html"] } },
+  admin: {
+    summary: "The operator's page",
+    details: "It asks for the admin token and shows nothing without it.",
+    who: [],
+    answers: { 200: ["text/html"] },
+  },
+  file: {
+    summary: "A file of the dashboard",
+    who: [],
+    answers: { 200: ["text/javascript", "text/css"] },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,198 @@
+import type { Catalog, Route } from "../../catalog/catalog.ts";
+import {
+  type CatalogEntry,
+  catalogEntries,
+  type RoadConditions,
+  servingRoutes,
+} from "../../catalog/entry.ts";
+import type { HostReport } from "../../routing/health.ts";
+import type { HostSum, ModelSum, StretchSum, UsageSums } from "../../store/usage-sums.ts";
+import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { escapeHtml, makePage, type Page } from "./page.ts";
+
+/**
+ * For the public: which models are served right now, whether their hosts answer, and how both did over the
+ * last day. Shares only, no numbers of requests: how much a gateway is used is its operator's business.
+ */
+export function statusPage(catalog: Catalog, roads: StatusRoads, day: DayReport): Page {
+  const { sums, now } = day;
+  const entries = catalogEntries(catalog, roads);
+  const states = entries.map((entry) => modelState(entry, catalog, roads));
+  const models = new Map(sums?.models.map((sum) => [sum.model, sum]));
+  const hosts = new Map(sums?.hosts.map((sum) => [sum.host, sum]));
+  return makePage(
+    "Status",
+    STYLE,
+    `<header class="banner ${states.every((state) => state === "closed") ? "fine" : "troubled"}">
+<h1>${summary(states)}</h1>
+<p>As of ${isoTime(now).slice(11, 16)} UTC, with the 24 hours before.</p>
+</header>
+<section aria-labelledby="models"><h2 id="models">Models</h2>
+<div class="list">
+${entries.map((entry, at) => modelRow(entry, states[at]!, models.get(entry.id), hoursOf(entry.id, day))).join("\n")}
+</div></section>
+<section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>
+<div class="list">
+${day.hosts
+  .filter(({ id }) => catalog.hosts.get(id)?.paused !== true)
+  .map((report) => hostRow(report, catalog, hosts.get(report.id)))
+  .join("\n")}
+</div></section>`,
+  );
+}
+
+export interface StatusRoads extends RoadConditions {
+  /** It has rested after failures, and served nobody since. */
+  unproven(route: Route): boolean;
+}
+
+export interface DayReport {
+  readonly now: EpochMs;
+  /** Null when the receipts could not be read yet. */
+  readonly sums: UsageSums | null;
+  /** What routing knows of the hosts at this moment. */
+  readonly hosts: readonly HostReport[];
+}
+
+export const STATUS_STRETCH_MS = 3_600_000;
+export const STATUS_STRETCHES = 24;
+
+type ModelState = "closed" | "half_open" | "open";
+
+/** A model whose hosts have all failed and not been seen to work since is not called available. */
+function modelState({ id, available }: CatalogEntry, { models }: Catalog, roads: StatusRoads): ModelState {
+  if (!available) return "open";
+  return servingRoutes(models.get(id)!, roads).every((route) => roads.unproven(route))
+    ? "half_open"
+    : "closed";
+}
+
+function summary(states: readonly ModelState[]): string {
+  if (states.length === 0) return "No models are configured.";
+  const troubles = (["open", "half_open"] as const).flatMap((state) => {
+    const count = states.filter((one) => one === state).length;
+    return count === 0 ? [] : [`${count} ${count === 1 ? "is" : "are"} ${STATES[state][1]}`];
+  });
+  if (troubles.length === 0) return "All models are available.";
+  return `Of ${states.length} ${states.length === 1 ? "model" : "models"}, ${troubles.join(" and ")}.`;
+}
+
+function modelRow(
+  { id, name }: CatalogEntry,
+  state: ModelState,
+  sum: ModelSum | undefined,
+  hours: readonly Hour[],
+): string {
+  return `<article>
+<div class="what"><h3>${escapeHtml(name)}</h3><code>${escapeHtml(id)}</code></div>
+<div class="hours" role="img" aria-label="${success(sum)} over the last day">${hours.map(cell).join("")}</div>
+<dl><div><dt>Success</dt><dd>${sum === undefined ? "–" : percent(sum.failed, sum.requests)}</dd></div>
+<div><dt>First token</dt><dd>${firstToken(sum)}</dd></div></dl>
+${mark(state)}
+</article>`;
+}
+
+/** Over the last day, or since the start where no receipt tells of the day. */
+function hostRow(
+  { id, state, firstTokenMs, tokensPerSecond, ...since }: HostReport,
+  catalog: Catalog,
+  sum?: HostSum,
+): string {
+  const { attempts, failed } = sum ?? { attempts: since.served + since.failed, failed: since.failed };
+  const facts = [
+    ["First token", firstTokenMs === null ? "–" : time(firstTokenMs)],
+    ["Throughput", tokensPerSecond === null ? "–" : `${Math.round(tokensPerSecond)} tokens/s`],
+    ["Answered", attempts === 0 ? "–" : percent(failed, attempts)],
+  ];
+  return `<article>
+<div class="what"><h3>${escapeHtml(id)}</h3> <span class="soft">${catalog.hosts.get(id)?.speaks.join(", ") ?? ""}</span></div>
+<dl class="wide">${facts.map(([name, fact]) => `<div><dt>${name}</dt> <dd>${fact}</dd></div> `).join("")}</dl>
+${mark(state)}
+</article>`;
+}
+
+const STATES = {
+  closed: ["fine", "available"],
+  degraded: ["some", "available, except for some models"],
+  half_open: ["some", "being tried again"],
+  open: ["most", "not available"],
+} as const satisfies Record<HostReport["state"], readonly [string, string]>;
+
+interface Hour {
+  readonly start: number;
+  readonly sum: StretchSum | undefined;
+}
+
+function hoursOf(model: string, { sums: day, now }: DayReport): Hour[] {
+  const sums = new Map(day?.stretches.filter((sum) => sum.model === model).map((sum) => [sum.start, sum]));
+  const last = now - (now % STATUS_STRETCH_MS);
+  return Array.from({ length: STATUS_STRETCHES }, (_, index) => {
+    const start = last - (STATUS_STRETCHES - 1 - index) * STATUS_STRETCH_MS;
+    return { start, sum: sums.get(start) };
+  });
+}
+
+function cell({ start, sum }: Hour): string {
+  const hour = `${isoTime(start as EpochMs).slice(11, 13)}:00 UTC`;
+  if (sum === undefined) return `<i title="${hour}: no requests"></i>`;
+  const share = sum.failed / sum.requests;
+  const kind = share <= FINE ? "fine" : share <= TROUBLED ? "some" : "most";
+  return `<i class="${kind}" title="${hour}: ${percent(sum.failed, sum.requests)} succeeded"></i>`;
+}
+
+/** Shares of failed requests up to which an hour is painted as fine, and as troubled. */
+const FINE = 0.01;
+const TROUBLED = 0.2;
+
+const success = (sum: ModelSum | undefined): string =>
+  sum === undefined ? "no requests" : `${percent(sum.failed, sum.requests)} of requests succeeded`;
+
+/** Rounded down: 99.96% is not a hundred. */
+const percent = (failed: number, of: number): string => `${Math.floor((1 - failed / of) * 1_000) / 10}%`;
+
+function firstToken(sum: ModelSum | undefined): string {
+  const { firstTokenMsP50: half = null, firstTokenMsP95: most = null } = sum ?? {};
+  if (half === null || most === null) return "–";
+  return `${time(half)} <span class="soft">· 95% within ${time(most)}</span>`;
+}
+
+const time = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
+
+function mark(state: HostReport["state"]): string {
+  const [kind, words] = STATES[state];
+  return `<span class="mark ${kind}">${words}</span>`;
+}
+
+const STYLE = `
+.banner { padding: 1.6rem 1.8rem; border-radius: 16px; margin-bottom: 2.4rem; }
+.banner h1 { font-size: 1.5rem; }
+.banner p { margin: .3rem 0 0; color: var(--soft); }
+.banner.fine { background: var(--wash); }
+.banner.troubled { background: var(--warn-wash); }
+section { margin-top: 2.2rem; }
+.list { margin-top: .8rem; background: var(--card); border: 1px solid var(--line); border-radius: 14px; box-shadow: var(--shadow); }
+article { display: grid; grid-template-columns: minmax(10rem, 1.3fr) 14rem minmax(14rem, 1fr) 8.5rem; gap: .6rem 1.6rem; align-items: center; padding: 1rem 1.4rem; }
+article + article { border-top: 1px solid var(--line); }
+h3 { font-size: 1rem; }
+.what code, .what span { color: var(--soft); font-size: .85rem; }
+.hours { display: flex; gap: 2px; height: 1.9rem; }
+.hours i { flex: 1; border-radius: 3px; background: var(--tint); }
+.hours .fine { background: var(--series-1); }
+.hours .some { background: var(--series-2); }
+.hours .most { background: var(--bad); }
+dl { display: flex; gap: 1.6rem; margin: 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
+dl.wide { grid-column: span 2; }
+dt { color: var(--soft); font-size: .8rem; }
+dd { margin: 0; white-space: nowrap; }
+.mark { justify-self: end; text-align: right; font-size: .88rem; font-weight: 550; }
+.mark.fine { color: var(--good); }
+.mark.some { color: var(--warn); }
+.mark.most { color: var(--bad); }
+.mark::before { content: ""; display: inline-block; width: .55rem; height: .55rem; margin-right: .5rem; border-radius: 50%; background: currentColor; }
+@media (max-width: 800px) {
+  article { grid-template-columns: 1fr auto; }
+  .what { grid-row: 1; }
+  .mark { grid-row: 1; grid-column: 2; }
+  .hours, dl, dl.wide { grid-column: 1 / -1; }
+}
+`;

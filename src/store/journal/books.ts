@@ -1,0 +1,247 @@
+import type { CounterId } from "../../ledger/counter.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { TerminalRecord } from "../../ledger/record.ts";
+import { type Recovered, Replay, recoveredEnd } from "../../ledger/recovery.ts";
+import type { Clock, Timer } from "../../units/clock.ts";
+import type { ReceiptId } from "../../units/id.ts";
+import { Beats, CHECKPOINT_EVERY_MS, FORGET_EVERY_MS, IDLE_MS } from "./beats.ts";
+import type { Disk } from "./disk.ts";
+import {
+  type Damage,
+  DurableJournal,
+  journalFiles,
+  readJournal,
+  spareFiles,
+  type Unapplied,
+} from "./journal.ts";
+
+/**
+ * Journal and database together: a start replays the one into the other, and from then on the database
+ * follows the journal in batches, which nobody waits for. How a batch gets into the database is each
+ * database's own.
+ */
+export abstract class JournalBooks<Options extends JournalBooksOptions> {
+  readonly journal: DurableJournal;
+  private readonly beats: Beats;
+  /** All open holds, whichever file they were first written to, are also in this file or in a later one. */
+  private headed = 0;
+  /** Files before this one are gone. */
+  private retired = 0;
+  private retiring: Promise<void> | null = null;
+  private ledger: Ledger | null = null;
+  private next: Timer | null = null;
+  private nextAfterMs = 0;
+  private bringing: Promise<void> | null = null;
+  /** Whether the database refused the last batch. */
+  private refused = false;
+  private closed = false;
+
+  protected constructor(
+    protected readonly options: Options,
+    private readonly pace: Pace,
+    firstFile: number,
+  ) {
+    const { disk, clock, relaxed } = options;
+    this.beats = new Beats(clock, options.onFault);
+    this.journal = new DurableJournal({
+      disk,
+      firstFile,
+      fileBytes: options.journalFileBytes,
+      relaxed,
+      defer: options.defer,
+      onUnapplied: () => this.bringSoon(),
+      after: (ms, run) => void clock.after(ms, run),
+    });
+  }
+
+  /**
+   * Books the batch in the database, all or nothing; rejects when it refuses. Booking something again changes
+   * nothing.
+   */
+  protected abstract bring(batch: readonly Unapplied[]): Promise<void>;
+
+  /**
+   * Removes the files before this one, all of which are booked; false while the database might still lose
+   * that.
+   */
+  protected abstract retire(before: number): Promise<boolean>;
+
+  /** The journal's sequence number up to which the database's sums are complete. */
+  get appliedThrough(): number {
+    const next = this.journal.unapplied(1)[0];
+    return next === undefined ? this.journal.durableNow : next.sequence - 1;
+  }
+
+  /** Resolves when the database has everything that is durable now; rejects when it refuses. */
+  async catchUp(): Promise<void> {
+    const { durableNow } = this.journal;
+    while (this.appliedThrough < durableNow) await (this.bringing ?? this.bringBatch());
+  }
+
+  /** The end with this receipt, if it is durable and not booked yet; otherwise null. */
+  unbooked(receipt: ReceiptId): TerminalRecord | null {
+    return this.journal.unappliedEnd(receipt);
+  }
+
+  /**
+   * Tries to book the rest; what stays in the journal is booked by the next start. True when nothing stayed.
+   */
+  async close(): Promise<boolean> {
+    this.beats.stop();
+    await this.retiring;
+    this.closed = true;
+    this.next?.cancel();
+    await this.journal.close();
+    try {
+      await this.catchUp();
+      return true;
+    } catch (error) {
+      this.options.onFault(error);
+      return false;
+    }
+  }
+
+  /**
+   * Books what the previous run had not booked, and ends every hold that it left open at its last checkpoint.
+   */
+  protected async recover({ replay, unapplied, damages }: ReadBack): Promise<void> {
+    const { writeOffTokens, recoveredBody, onRecovered, onDamaged } = this.options;
+    for (const damage of damages) onDamaged?.(damage);
+    for (let from = 0; from < unapplied.length; from += RECOVERY_BATCH) {
+      await this.bring(unapplied.slice(from, from + RECOVERY_BATCH));
+    }
+    for (const orphan of replay.orphans.values()) {
+      const record = recoveredEnd(orphan, writeOffTokens, recoveredBody);
+      this.journal.append(record);
+    }
+    if (!(await this.journal.flushed())) {
+      throw new Error(
+        `the journal cannot be written: ${this.journal.failure}. Free disk space, then start the gateway again.`,
+      );
+    }
+    await this.catchUp();
+    onRecovered?.(replay.orphans.size);
+  }
+
+  /** Checkpoints delivered tokens, begins new journal files, forgets idle counters. */
+  protected keepUp(ledger: Ledger, onForgotten: (counters: readonly CounterId[]) => void): void {
+    this.ledger = ledger;
+    this.beats.every(CHECKPOINT_EVERY_MS, () => {
+      ledger.checkpoint();
+      this.journal.schedule();
+      this.turnPage();
+    });
+    this.beats.every(FORGET_EVERY_MS, () => onForgotten(ledger.forgetIdle(this.appliedThrough, IDLE_MS)));
+  }
+
+  /** Collects the ends of some time into one batch, or as many as fit into one. */
+  private bringSoon(): void {
+    const { pace, journal } = this;
+    if (this.closed || this.bringing !== null || journal.unappliedCount === 0) return;
+    const isFull = journal.unappliedCount >= pace.batch;
+    const afterMs = this.refused ? RETRY_MS : isFull ? pace.behindMs : pace.afterMs;
+    if (this.next !== null && this.nextAfterMs <= afterMs) return;
+    this.next?.cancel();
+    this.nextAfterMs = afterMs;
+    this.next = this.options.clock.after(afterMs, () => {
+      this.next = null;
+      if (this.bringing === null) this.bringBatch().catch(this.options.onFault);
+    });
+  }
+
+  /** One at a time: nobody calls it while `bringing`. */
+  private bringBatch(): Promise<void> {
+    this.bringing = this.bringOldest().finally(() => {
+      this.bringing = null;
+      this.bringSoon();
+    });
+    return this.bringing;
+  }
+
+  private async bringOldest(): Promise<void> {
+    const batch = this.journal.unapplied(this.pace.batch);
+    // Until it says otherwise.
+    this.refused = true;
+    await this.bring(batch);
+    this.refused = false;
+    this.journal.applied(batch.length);
+  }
+
+  /**
+   * Begins the next file when this one is full, however long the older ones have to stay (for instance while
+   * a backup reads the database).
+   */
+  private turnPage(): void {
+    const { journal, ledger } = this;
+    if (journal.headWritten) this.headed = journal.currentFile;
+    const oldest = journal.unapplied(1)[0]?.file ?? this.headed;
+    const before = Math.min(this.headed, oldest);
+    if (before > this.retired && this.retiring === null) this.retiring = this.retireSome(before);
+    // Last, because a full disk may refuse the next file until the old ones are gone.
+    if (journal.full && ledger !== null) journal.rotate(() => ledger.openRecords());
+  }
+
+  private async retireSome(before: number): Promise<void> {
+    try {
+      if (await this.retire(before)) this.retired = before;
+    } catch (error) {
+      this.options.onFault(error);
+    } finally {
+      this.retiring = null;
+    }
+  }
+}
+
+export interface JournalBooksOptions {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly relaxed: boolean;
+  readonly journalFileBytes: number;
+  readonly writeOffTokens: number;
+  readonly defer: (run: () => void) => void;
+  /** Writes the receipt of a request whose process died. */
+  readonly recoveredBody: (recovered: Recovered) => string;
+  readonly onRecovered?: (orphans: number) => void;
+  readonly onDamaged?: (damage: Damage) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** How a database follows its journal. */
+export interface Pace {
+  /** The most ends that are booked together. */
+  readonly batch: number;
+  /** The longest that an end waits for others. */
+  readonly afterMs: number;
+  /** The pause between batches while ends arrive faster than that, so that the queue does not grow. */
+  readonly behindMs: number;
+}
+
+/** After the database has refused. */
+const RETRY_MS = 500;
+const RECOVERY_BATCH = 2_000;
+
+/** What the journal says of the previous run. */
+export interface ReadBack {
+  readonly replay: Replay;
+  readonly unapplied: readonly Unapplied[];
+  readonly damages: readonly Damage[];
+  readonly nextFile: number;
+}
+
+/**
+ * `reached` is how far each file had been booked, in bytes. A file's number is never used again, even if the
+ * files were lost: new records would be taken for booked ones, and a reused file's old lines for new ones.
+ */
+export function readBack(disk: Disk, reached: ReadonlyMap<number, number>): ReadBack {
+  const replay = new Replay();
+  const unapplied: Unapplied[] = [];
+  const damages: Damage[] = [];
+  for (const { record, file, bytes } of readJournal(disk, (damage) => damages.push(damage))) {
+    replay.add(record);
+    if (record.kind === "terminal" && bytes > (reached.get(file) ?? 0)) {
+      unapplied.push({ record, sequence: 0, file, bytes });
+    }
+  }
+  const last = Math.max(0, ...journalFiles(disk), ...spareFiles(disk), ...reached.keys());
+  return { replay, unapplied, damages, nextFile: last + 1 };
+}

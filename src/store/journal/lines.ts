@@ -1,0 +1,113 @@
+import { formatRecord, type LedgerRecord } from "../../ledger/record.ts";
+
+/**
+ * Journal records as lines, `check json`: the check is the CRC-32 of the JSON's bytes, salted with the number
+ * of the file, in eight hexadecimal digits. A file that is used again still holds the lines of its former
+ * number, and none of them passes.
+ */
+export class JournalLines {
+  /** Used again for every batch: what is written is on its way to the disk before the next. */
+  private buffer = Buffer.alloc(LEAST_BYTES);
+  private length = 0;
+  private salt = 0;
+
+  /** Begins a new batch, for this file. */
+  begin(file: number): void {
+    this.length = 0;
+    this.salt = saltOf(file);
+    if (this.buffer.length > MOST_KEPT_BYTES) this.buffer = Buffer.alloc(LEAST_BYTES);
+  }
+
+  /** Returns where the record's line ends within the batch. */
+  add(record: LedgerRecord): number {
+    const text = formatRecord(record);
+    this.reserve(CRC_LENGTH + text.length * MOST_BYTES_A_UNIT + SEPARATORS);
+    const { buffer } = this;
+    writeHex((Bun.hash.crc32(text) ^ this.salt) >>> 0, buffer, this.length);
+    const start = this.length + CRC_LENGTH + 1;
+    const end = start + buffer.write(text, start, "utf8");
+    buffer[start - 1] = SPACE;
+    buffer[end] = LF;
+    this.length = end + 1;
+    return this.length;
+  }
+
+  /** The lines one behind the other, valid until the next batch. */
+  bytes(): Uint8Array {
+    return this.buffer.subarray(0, this.length);
+  }
+
+  private reserve(more: number): void {
+    const needed = this.length + more;
+    if (needed <= this.buffer.length) return;
+    const grown = Buffer.alloc(needed * 2);
+    this.buffer.copy(grown, 0, 0, this.length);
+    this.buffer = grown;
+  }
+}
+
+/** Eight lower-case hexadecimal digits, from the right. */
+function writeHex(value: number, into: Uint8Array, at: number): void {
+  for (let digit = CRC_LENGTH - 1, left = value; digit >= 0; digit--, left >>>= 4) {
+    into[at + digit] = HEX_DIGITS.charCodeAt(left & 0xf);
+  }
+}
+
+/**
+ * The records, as JSON, in the bytes of the file with this number, in order, with the place where each ends;
+ * stops at the first line that was torn, or belongs to a former number.
+ */
+export function* readLines(bytes: Uint8Array, file: number): Generator<{ text: string; end: number }> {
+  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let start = 0; ; ) {
+    const end = content.indexOf(LF, start);
+    if (end === -1 || saltOfLine(content, start, end, file) === null) return;
+    const textStart = start + CRC_LENGTH + 1;
+    start = end + 1;
+    yield { text: content.toString("utf8", textStart, end), end: start };
+  }
+}
+
+/**
+ * How many lines of this file are whole behind `from`, where reading stopped. They are not read: they may be
+ * of a write that was taken back.
+ */
+export function linesBehind(bytes: Uint8Array, from: number, file: number): number {
+  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  let lines = 0;
+  for (let start = from, end = content.indexOf(LF, from); end !== -1; end = content.indexOf(LF, start)) {
+    // What a former use of the file left behind has another salt, or none.
+    if (saltOfLine(content, start, end, file) === "own") lines += 1;
+    start = end + 1;
+  }
+  return lines;
+}
+
+/**
+ * Lines had no salt while files were never used again, and a folder may be of that time. Null: the line is
+ * not whole.
+ */
+function saltOfLine(content: Buffer, start: number, end: number, file: number): "own" | "none" | null {
+  const crc = Bun.hash.crc32(content.subarray(start + CRC_LENGTH + 1, end));
+  const check = content.toString("latin1", start, start + CRC_LENGTH);
+  if (check === hex(crc ^ saltOf(file))) return "own";
+  return check === hex(crc) ? "none" : null;
+}
+
+/**
+ * Different for every file, and never 0: multiplication by an odd number takes no two numbers to the same.
+ */
+const saltOf = (file: number): number => Math.imul(file, 0x9e3779b1);
+
+const CRC_LENGTH = 8;
+const HEX_DIGITS = "0123456789abcdef";
+const hex = (crc: number): string => (crc >>> 0).toString(16).padStart(CRC_LENGTH, "0");
+
+const SPACE = 0x20;
+const LF = 0x0a;
+/** The space and the line feed. */
+const SEPARATORS = 2;
+/** UTF-8 bytes of one UTF-16 unit. */
+const MOST_BYTES_A_UNIT = 3;
+const LEAST_BYTES = 64 * 1024;
+const MOST_KEPT_BYTES = 16 * 1024 * 1024;

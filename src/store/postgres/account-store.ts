@@ -1,0 +1,254 @@
+import type { SQL, TransactionSQL } from "bun";
+import type { Account, Claim, Holdings, Session } from "../../accounts/account.ts";
+import type {
+  AccountChange,
+  AccountState,
+  AccountStore,
+  ClaimedBalance,
+  Link,
+  Question,
+} from "../../accounts/account-store.ts";
+import type { Email } from "../../accounts/email.ts";
+import type { WalletMessage, WalletName } from "../../accounts/wallet.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { AccountId, BalanceId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { Postgres } from "./postgres.ts";
+import { noteChanges } from "./registry.ts";
+
+/**
+ * Accounts, sessions, sign-in links and claims in PostgreSQL. A change is one serializable transaction: what
+ * it was decided on is what it changes, or it is decided again. A balance that changes hands resolves once
+ * every node has taken notice.
+ */
+export class PostgresAccountStore implements AccountStore {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly clock: Pick<Clock, "now">,
+    private readonly acknowledged: (version: number) => Promise<void>,
+  ) {}
+
+  async change<C extends AccountChange>(
+    about: Question,
+    decide: (state: AccountState) => C | Refusal,
+  ): Promise<C | Refusal> {
+    const { result, version } = await this.postgres.transaction(
+      async (sql) => {
+        const decided = decide(await this.state(sql, about));
+        if (refused(decided)) return { result: decided, version: null };
+        if (about.link !== undefined) await sql`DELETE FROM sign_in_links WHERE hash = ${about.link}`;
+        if (about.message !== undefined) await sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
+        await this.write(sql, decided);
+        const changes = (decided.attach ?? []).map((balance) => ({ balance, key: null, counters: [] }));
+        return {
+          result: decided,
+          version: changes.length === 0 ? null : await noteChanges(this.postgres, sql, changes),
+        };
+      },
+      { isolation: "serializable" },
+    );
+    if (version !== null) await this.acknowledged(version);
+    return result;
+  }
+
+  async holdings(about: Question): Promise<Holdings | null> {
+    return this.postgres.transaction((sql) => readHoldings(sql, about, null));
+  }
+
+  async message(hash: SecretHash): Promise<WalletMessage | null> {
+    return this.postgres.transaction((sql) => readMessage(sql, hash));
+  }
+
+  async session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null> {
+    return this.postgres.transaction(async (sql) => {
+      const [row] = await sql<(AccountRow & { expires_at: string })[]>`
+        SELECT a.*, s.expires_at FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.hash = ${hash}`;
+      if (row === undefined) return null;
+      return { ...(await holdingsOf(sql, accountFrom(row))), expiresAt: Number(row.expires_at) as EpochMs };
+    });
+  }
+
+  async endSession(hash: SecretHash): Promise<void> {
+    await this.postgres.query((sql) => sql`DELETE FROM sessions WHERE hash = ${hash}`);
+  }
+
+  async accountOf(balance: BalanceId): Promise<{ account: Account; claim: Claim | null } | null> {
+    return this.postgres.transaction(async (sql) => {
+      const [owner] = await sql<AccountRow[]>`
+        SELECT a.* FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.id = ${balance}`;
+      if (owner !== undefined) return { account: accountFrom(owner), claim: null };
+      const claim = await readClaim(sql, balance);
+      if (claim === null) return null;
+      const [account] = await sql<AccountRow[]>`SELECT * FROM accounts WHERE id = ${claim.accountId}`;
+      return { account: accountFrom(account!), claim };
+    });
+  }
+
+  private async state(sql: TransactionSQL, about: Question): Promise<AccountState> {
+    const link = about.link === undefined ? null : await readLink(sql, about.link);
+    const mailbox = about.mailbox ?? about.email;
+    return {
+      link,
+      message: about.message === undefined ? null : await readMessage(sql, about.message),
+      liveLinks: mailbox === undefined ? 0 : await this.liveLinks(sql, mailbox),
+      holdings: await readHoldings(sql, about, link),
+      balance: about.balance === undefined ? null : await readBalance(sql, about.balance),
+    };
+  }
+
+  private async liveLinks(sql: TransactionSQL, mailbox: Email): Promise<number> {
+    const [row] = await sql<{ live: string }[]>`
+      SELECT count(*) AS live FROM sign_in_links WHERE email = ${mailbox} AND expires_at > ${this.clock.now()}`;
+    return Number(row!.live);
+  }
+
+  private async write(sql: TransactionSQL, change: AccountChange): Promise<void> {
+    const { account, attach = [], balance, claim, decline, session, link, message } = change;
+    if (account !== undefined) {
+      const { id, email, wallet, createdAt, provedAt } = account;
+      await sql`INSERT INTO accounts (id, email, wallet, created_at, proved_at)
+        VALUES (${id}, ${email}, ${wallet}, ${createdAt}, ${provedAt})
+        ON CONFLICT (id) DO UPDATE SET proved_at = excluded.proved_at`;
+      for (const one of attach) await this.attach(sql, one, id);
+      if (balance !== undefined) {
+        await sql`INSERT INTO balances (id, account_id, created_at, attached_at)
+          VALUES (${balance.id}, ${id}, ${balance.createdAt}, ${balance.createdAt})`;
+      }
+      if (session !== undefined) await this.addSession(sql, session, id);
+    }
+    if (claim !== undefined) {
+      const { balanceId, accountId, at } = claim;
+      await sql`INSERT INTO claims (balance_id, account_id, at) VALUES (${balanceId}, ${accountId}, ${at})
+        ON CONFLICT (balance_id) DO UPDATE SET account_id = excluded.account_id, at = excluded.at`;
+    }
+    if (decline !== undefined) await sql`DELETE FROM claims WHERE balance_id = ${decline}`;
+    if (link !== undefined) await this.addLink(sql, link);
+    if (message !== undefined) await this.addMessage(sql, message);
+  }
+
+  private async attach(sql: TransactionSQL, balance: BalanceId, account: AccountId): Promise<void> {
+    await sql`DELETE FROM claims WHERE balance_id = ${balance}`;
+    // Later than all others of the account, whatever the clock says: the first must stay the first.
+    const attached = await sql`UPDATE balances SET account_id = ${account}, attached_at = greatest(
+        ${this.clock.now()}::bigint, (SELECT max(attached_at) + 1 FROM balances WHERE account_id = ${account}))
+      WHERE id = ${balance} AND account_id IS NULL RETURNING id`;
+    assert(attached.length === 1, `${balance} belongs to an account already`);
+  }
+
+  private async addSession(
+    sql: TransactionSQL,
+    { hash, expiresAt }: Session,
+    account: AccountId,
+  ): Promise<void> {
+    await sql`DELETE FROM sessions WHERE expires_at <= ${this.clock.now()}`;
+    await sql`INSERT INTO sessions (hash, account_id, expires_at) VALUES (${hash}, ${account}, ${expiresAt})`;
+    await sql`DELETE FROM sessions WHERE hash IN
+      (SELECT hash FROM sessions WHERE account_id = ${account} ORDER BY expires_at DESC OFFSET ${MOST_SESSIONS})`;
+  }
+
+  private async addLink(sql: TransactionSQL, { hash, email, claimed, expiresAt }: Link): Promise<void> {
+    await sql`DELETE FROM sign_in_links WHERE expires_at <= ${this.clock.now()}`;
+    await sql`INSERT INTO sign_in_links (hash, email, claimed, expires_at)
+      VALUES (${hash}, ${email}, ${claimed}, ${expiresAt})`;
+  }
+
+  private async addMessage(sql: TransactionSQL, message: WalletMessage): Promise<void> {
+    const { hash, address, chainId, expiresAt } = message;
+    await sql`DELETE FROM wallet_messages WHERE expires_at <= ${this.clock.now()}`;
+    await sql`INSERT INTO wallet_messages (hash, address, chain_id, expires_at)
+      VALUES (${hash}, ${address}, ${chainId}, ${expiresAt})`;
+  }
+}
+
+/** Anybody may claim for an address; of more claims than these, the newest are read. */
+const MOST_CLAIMS = 100;
+
+/** Of one account; a further sign-in ends the oldest. */
+const MOST_SESSIONS = 50;
+
+async function readHoldings(
+  sql: TransactionSQL,
+  { email, wallet, account }: Question,
+  link: Link | null,
+): Promise<Holdings | null> {
+  const asked = email ?? link?.email;
+  const where =
+    asked !== undefined
+      ? sql`email = ${asked}`
+      : wallet !== undefined
+        ? sql`wallet = ${wallet}`
+        : account !== undefined
+          ? sql`id = ${account}`
+          : null;
+  if (where === null) return null;
+  const [row] = await sql<AccountRow[]>`SELECT * FROM accounts WHERE ${where}`;
+  return row === undefined ? null : holdingsOf(sql, accountFrom(row));
+}
+
+async function holdingsOf(sql: SQL, account: Account): Promise<Holdings> {
+  const balances = await sql<{ id: BalanceId }[]>`
+    SELECT id FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
+  const claims = await sql<ClaimRow[]>`
+    SELECT * FROM claims WHERE account_id = ${account.id} ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
+  return { account, balances: balances.map(({ id }) => id), claims: claims.map(claimFrom) };
+}
+
+async function readLink(sql: SQL, hash: SecretHash): Promise<Link | null> {
+  const [row] = await sql<{ email: Email; claimed: BalanceId | null; expires_at: string }[]>`
+    SELECT email, claimed, expires_at FROM sign_in_links WHERE hash = ${hash}`;
+  if (row === undefined) return null;
+  return { hash, email: row.email, claimed: row.claimed, expiresAt: Number(row.expires_at) as EpochMs };
+}
+
+async function readMessage(sql: SQL, hash: SecretHash): Promise<WalletMessage | null> {
+  const [row] = await sql<{ address: `0x${string}`; chain_id: string; expires_at: string }[]>`
+    SELECT address, chain_id, expires_at FROM wallet_messages WHERE hash = ${hash}`;
+  if (row === undefined) return null;
+  const { address, chain_id, expires_at } = row;
+  return { hash, address, chainId: Number(chain_id), expiresAt: Number(expires_at) as EpochMs };
+}
+
+async function readClaim(sql: SQL, balance: BalanceId): Promise<Claim | null> {
+  const [row] = await sql<ClaimRow[]>`SELECT * FROM claims WHERE balance_id = ${balance}`;
+  return row === undefined ? null : claimFrom(row);
+}
+
+async function readBalance(sql: SQL, id: BalanceId): Promise<ClaimedBalance | null> {
+  const [row] = await sql<{ account_id: AccountId | null; suspended: SuspensionReason | null }[]>`
+    SELECT account_id, suspended FROM balances WHERE id = ${id}`;
+  if (row === undefined) return null;
+  return { accountId: row.account_id, suspended: row.suspended, claim: await readClaim(sql, id) };
+}
+
+interface AccountRow {
+  readonly id: AccountId;
+  readonly email: Email | null;
+  readonly wallet: WalletName | null;
+  readonly suspended: SuspensionReason | null;
+  readonly created_at: string;
+  readonly proved_at: string | null;
+}
+
+interface ClaimRow {
+  readonly balance_id: BalanceId;
+  readonly account_id: AccountId;
+  readonly at: string;
+}
+
+const accountFrom = (row: AccountRow): Account => ({
+  id: row.id,
+  email: row.email,
+  wallet: row.wallet,
+  suspended: row.suspended,
+  createdAt: Number(row.created_at) as EpochMs,
+  provedAt: row.proved_at === null ? null : (Number(row.proved_at) as EpochMs),
+});
+
+const claimFrom = (row: ClaimRow): Claim => ({
+  balanceId: row.balance_id,
+  accountId: row.account_id,
+  at: Number(row.at) as EpochMs,
+});

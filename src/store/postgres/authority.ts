@@ -1,0 +1,244 @@
+import type { TransactionSQL } from "bun";
+import {
+  type Authority,
+  type Grant,
+  grant,
+  NOTHING_GRANTED,
+  type Statement,
+} from "../../ledger/authority.ts";
+import type { CounterId } from "../../ledger/counter.ts";
+import { EpochOver } from "../../ledger/membership.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
+import type { Postgres } from "./postgres.ts";
+
+/**
+ * The Authority on PostgreSQL. Statements that come together are settled in one transaction: it locks their
+ * counters in the order of their ids, decides by the same rule as the simulator's authority, and writes what
+ * changed. One batch is under way at a time, so a node's statements arrive in the order in which they were
+ * made.
+ */
+export class PostgresAuthority implements Authority {
+  /** One per counter: a later statement replaces one that was not sent yet, because it supersedes it. */
+  private readonly queue = new Map<CounterId, Waiting>();
+  private busy = false;
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly defer: (run: () => void) => void = setImmediate,
+  ) {}
+
+  /** Rejects when PostgreSQL cannot be reached; the statement may have been settled nevertheless. */
+  settle(statement: Statement): Promise<Grant> {
+    const queued = this.queue.get(statement.counter);
+    if (queued !== undefined) {
+      queued.statement = statement;
+      return queued.answer.promise;
+    }
+    const waiting = { statement, answer: Promise.withResolvers<Grant>() };
+    this.queue.set(statement.counter, waiting);
+    if (!this.busy) this.start();
+    return waiting.answer.promise;
+  }
+
+  /** Forgets grants of counters whose window is over, if everything was shipped. */
+  async retire(node: string, counters: readonly CounterId[]): Promise<void> {
+    if (counters.length === 0) return;
+    const ids = JSON.stringify(counters);
+    await this.postgres.query(
+      (sql) => sql`DELETE FROM grants WHERE node = ${node} AND granted = shipped
+        AND counter IN (SELECT value FROM json_array_elements_text(${ids}::text::json))`,
+    );
+  }
+
+  private start(): void {
+    this.busy = true;
+    this.defer(async () => {
+      const batch = [...this.queue.values().take(MAX_BATCH)];
+      for (const { statement } of batch) this.queue.delete(statement.counter);
+      try {
+        const statements = batch.map(({ statement }) => statement);
+        const grants = await this.postgres.transaction((sql) => settleAll(this.postgres, sql, statements));
+        for (const [index, { answer }] of batch.entries()) answer.resolve(grants[index]!);
+      } catch (error) {
+        for (const { answer } of batch) answer.reject(error);
+      }
+      this.busy = false;
+      if (this.queue.size > 0) this.start();
+    });
+  }
+}
+
+/** The channel on which nodes hear which counters somebody runs short of: `asker counter`. */
+export const RECALLS = "gateway_recalls";
+
+interface Waiting {
+  statement: Statement;
+  readonly answer: PromiseWithResolvers<Grant>;
+}
+
+const MAX_BATCH = 256;
+
+async function settleAll(
+  postgres: Postgres,
+  sql: TransactionSQL,
+  statements: readonly Statement[],
+): Promise<Grant[]> {
+  const { ledger, epoch } = statements[0]!;
+  await holdEpoch(sql, ledger, epoch);
+  const ids = [...new Set(statements.map(({ counter }) => counter))].sort();
+  const books = await lockBooks(sql, ledger, ids);
+  const limits = await limitsOf(sql, ids);
+  const grants = statements.map((statement) => {
+    const { counter, limit } = statement;
+    const set = Math.min(limit, limits.get(counter) ?? limit) as NanoUsd;
+    return decide(books.get(counter)!, { ...statement, limit: set });
+  });
+  await write(sql, ledger, [...books.values()]);
+  await recall(postgres, sql, ledger, statements, grants);
+  return grants.map(({ grant }) => grant);
+}
+
+/**
+ * Closing an epoch takes the row for itself, so none is closed while statements of it are settled. Renewing
+ * the lease does not wait for this.
+ */
+async function holdEpoch(sql: TransactionSQL, node: string, epoch: number): Promise<void> {
+  const [row] = await sql<{ epoch: string; open: boolean }[]>`
+    SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`;
+  if (row === undefined || Number(row.epoch) !== epoch || !row.open) {
+    throw new EpochOver(`epoch ${epoch} of ${node} is over`);
+  }
+}
+
+/** A counter as it is locked, with this node's standing. */
+interface Book {
+  readonly id: string;
+  readonly credited: number;
+  readonly spent: number;
+  reserved: number;
+  readonly shipped: number;
+  readonly before: NanoUsd;
+  standing: ReturnType<typeof grant>;
+}
+
+async function lockBooks(
+  sql: TransactionSQL,
+  node: string,
+  ids: readonly string[],
+): Promise<Map<string, Book>> {
+  const list = JSON.stringify(ids);
+  await sql`INSERT INTO counters (id) SELECT value FROM json_array_elements_text(${list}::text::json)
+    ORDER BY 1 ON CONFLICT (id) DO NOTHING`;
+  const counters = await sql<Record<"id" | "credited" | "spent" | "reserved", string>[]>`
+    SELECT id, credited, spent, reserved FROM counters
+    WHERE id IN (SELECT value FROM json_array_elements_text(${list}::text::json)) ORDER BY id FOR UPDATE`;
+  const standings = await sql<Record<"counter" | "granted" | "shipped" | "used" | "number", string>[]>`
+    SELECT counter, granted, shipped, used, number FROM grants
+    WHERE node = ${node} AND counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))`;
+  const known = new Map(standings.map((row) => [row.counter, row]));
+  return new Map(
+    counters.map(({ id, credited, spent, reserved }) => {
+      const row = known.get(id);
+      const standing =
+        row === undefined
+          ? NOTHING_GRANTED
+          : { granted: nano(row.granted), used: nano(row.used), number: Number(row.number) };
+      const book: Book = {
+        id,
+        credited: Number(credited),
+        spent: Number(spent),
+        reserved: Number(reserved),
+        shipped: Number(row?.shipped ?? 0),
+        before: standing.granted,
+        standing,
+      };
+      return [id, book];
+    }),
+  );
+}
+
+/**
+ * What owners last set, of keys and budgets. A node may state what it knew before: a request that it admits
+ * may have waited since, and what was granted to that would be spent by others, above the limit.
+ */
+async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Map<string, number>> {
+  const list = JSON.stringify(ids);
+  const rows = await sql<{ id: string; set: string }[]>`
+    WITH asked AS (
+      SELECT value AS id, split_part(value, ':', 1) AS kind, split_part(value, ':', 2) AS subject
+      FROM json_array_elements_text(${list}::text::json)
+    )
+    SELECT asked.id, max(coalesce(CASE kind WHEN 'day' THEN daily_limit WHEN 'month' THEN monthly_limit
+        WHEN 'rpm' THEN rpm_limit ELSE tpm_limit END, ${MAX_NANO_USD})) AS set
+      FROM asked JOIN keys ON keys.lineage = asked.subject
+      WHERE kind IN ('day', 'month', 'rpm', 'tpm') AND state <> 'revoked' GROUP BY asked.id
+    UNION ALL
+    SELECT asked.id, cap FROM asked JOIN budgets ON budgets.id = asked.subject WHERE kind = 'budget'`;
+  return new Map(rows.map(({ id, set }) => [id, Number(set)]));
+}
+
+function decide(book: Book, statement: Statement): { grant: Grant; short: boolean } {
+  const { counter, number, needed } = statement;
+  const limit = counter.startsWith("balance:") ? (book.credited as NanoUsd) : statement.limit;
+  const mine = book.standing.granted - book.shipped;
+  const elsewhere = (book.spent - book.shipped + book.reserved - mine) as NanoUsd;
+  book.standing = grant(statement, book.standing, elsewhere, limit);
+  const { granted } = book.standing;
+  book.reserved += granted - book.shipped - mine;
+  const short = granted < needed;
+  return {
+    grant: { counter, number, granted, elsewhere, free: limit - elsewhere - granted, recalled: false },
+    short,
+  };
+}
+
+async function write(sql: TransactionSQL, node: string, books: readonly Book[]): Promise<void> {
+  const rows = JSON.stringify(
+    books.map(({ id, reserved, standing: { granted, used, number } }) => ({
+      id,
+      reserved,
+      granted,
+      used,
+      number,
+    })),
+  );
+  await sql`INSERT INTO grants (node, counter, granted, used, number)
+    SELECT ${node}, id, granted, used, number
+    FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, granted BIGINT, used BIGINT, number BIGINT)
+    ON CONFLICT (node, counter) DO UPDATE
+    SET granted = excluded.granted, used = excluded.used, number = excluded.number`;
+  const moved = books.filter(({ before, standing }) => before !== standing.granted);
+  if (moved.length === 0) return;
+  await sql`UPDATE counters SET reserved = row.reserved
+    FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, reserved BIGINT) WHERE counters.id = row.id`;
+}
+
+/**
+ * Asks the others for what they last said they do not use; marks the answers of those who may hope for it.
+ */
+async function recall(
+  postgres: Postgres,
+  sql: TransactionSQL,
+  node: string,
+  statements: readonly Statement[],
+  grants: { grant: Grant; short: boolean }[],
+): Promise<void> {
+  const short = new Set(statements.filter((_, index) => grants[index]!.short).map(({ counter }) => counter));
+  if (short.size === 0) return;
+  const list = JSON.stringify([...short]);
+  const rows = await sql<{ counter: CounterId }[]>`
+    SELECT DISTINCT counter FROM grants JOIN nodes ON nodes.name = grants.node
+    WHERE counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))
+      AND node <> ${node} AND granted > used AND lease_until > clock_timestamp()`;
+  const spare = new Set(rows.map(({ counter }) => counter));
+  await postgres.say(
+    sql,
+    RECALLS,
+    [...spare].map((counter) => `${node} ${counter}`),
+  );
+  for (const one of grants) {
+    if (one.short && spare.has(one.grant.counter)) one.grant = { ...one.grant, recalled: true };
+  }
+}
+
+const nano = (text: string): NanoUsd => Number(text) as NanoUsd;

@@ -1,0 +1,305 @@
+import type { SQL, TransactionSQL } from "bun";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import type { Balance, Budget, Key } from "../../keys/key.ts";
+import type {
+  BudgetChange,
+  ChangedKey,
+  Estate,
+  KeyChange,
+  KeyStore,
+  SuspensionRecord,
+} from "../../keys/key-store.ts";
+import type { Change } from "../../ledger/membership.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { WindowKind } from "../../units/window.ts";
+import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "../key-rows.ts";
+import type { Postgres } from "./postgres.ts";
+import { noteChanges } from "./registry.ts";
+
+/**
+ * Keys, balances and budgets in PostgreSQL. A change locks its balance, so `decide` sees what it changes and
+ * two changes of one balance follow each other. A change that other nodes may have remembered otherwise
+ * resolves once all of them have taken notice (ledger/membership).
+ */
+export class PostgresKeyStore implements KeyStore {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly clock: Pick<Clock, "now">,
+    private readonly acknowledged: (version: number) => Promise<void>,
+  ) {}
+
+  async keyByHash(hash: SecretHash): Promise<Key | null> {
+    const [row] = await this.postgres.query<KeyRow<string>>(
+      (sql) => sql`SELECT * FROM keys WHERE hash = ${hash}`,
+    );
+    return row === undefined ? null : keyFromRow(row);
+  }
+
+  async keyById(id: KeyId): Promise<Key | null> {
+    const [row] = await this.postgres.query<KeyRow<string>>(
+      (sql) => sql`SELECT * FROM keys WHERE id = ${id}`,
+    );
+    return row === undefined ? null : keyFromRow(row);
+  }
+
+  async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
+    const [row] = await this.postgres.query<BalanceRow<string>>(
+      (sql) => sql`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.recovery_hash = ${hash}`,
+    );
+    return row === undefined ? null : balanceFromRow(row);
+  }
+
+  async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
+    const rows = await this.postgres.query<BalanceRow<string> & { live: string }>(
+      (sql) => sql`
+        SELECT ${columns(sql)}, (SELECT count(*) FROM keys WHERE balance_id = b.id AND ${live(sql, this.clock.now())}) AS live
+        FROM ${balancesOf(sql)} WHERE (b.created_at, b.id) < (
+          coalesce((SELECT created_at FROM balances WHERE id = ${before}), ${Number.MAX_SAFE_INTEGER}), coalesce(${before}::text, ''))
+        ORDER BY b.created_at DESC, b.id DESC LIMIT ${limit}`,
+    );
+    return rows.map((row) => ({ balance: balanceFromRow(row), liveKeys: Number(row.live) }));
+  }
+
+  async activeSuccessor(id: KeyId): Promise<Key | null> {
+    const [row] = await this.postgres.query<KeyRow<string>>(
+      (sql) => sql`
+        SELECT next.* FROM keys old JOIN keys next ON next.balance_id = old.balance_id AND next.lineage = old.lineage
+        WHERE old.id = ${id} AND old.state = 'rotated' AND next.state = 'active'`,
+    );
+    return row === undefined ? null : keyFromRow(row);
+  }
+
+  async estate(id: BalanceId): Promise<Estate | null> {
+    return this.postgres.transaction((sql) => readEstate(sql, id));
+  }
+
+  async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
+    const ids = JSON.stringify(balances);
+    const rows = await this.postgres.query<KeyRow<string>>(
+      (sql) => sql`
+        SELECT * FROM keys WHERE balance_id IN (SELECT value FROM json_array_elements_text(${ids}::text::json))
+          AND (created_at, id) < (
+            coalesce((SELECT created_at FROM keys WHERE id = ${before}), ${Number.MAX_SAFE_INTEGER}), coalesce(${before}::text, ''))
+        ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+    );
+    return rows.map(keyFromRow);
+  }
+
+  async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
+    const { id, accountId, suspended, createdAt } = balance;
+    await this.postgres.transaction(async (sql) => {
+      await sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at)
+        VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt})`;
+      await insertKey(sql, key);
+    });
+  }
+
+  async addKey(
+    balance: BalanceId,
+    decide: (estate: Estate, liveKeys: number) => Key | Refusal,
+  ): Promise<Key | Refusal> {
+    return this.postgres.transaction(async (sql) => {
+      const estate = await lockEstate(sql, balance);
+      const decided = decide(estate, await this.liveKeys(sql, balance, null));
+      // Nobody can have remembered a key that was not there: no node need be told.
+      if (!refused(decided)) await insertKey(sql, decided);
+      return decided;
+    });
+  }
+
+  async changeKey(
+    id: KeyId,
+    decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
+  ): Promise<ChangedKey | Refusal> {
+    return this.change<ChangedKey | Refusal>(async (sql) => {
+      const [at] = await sql<{ balance_id: BalanceId }[]>`SELECT balance_id FROM keys WHERE id = ${id}`;
+      assert(at !== undefined, `change of ${id}, which does not exist`);
+      const estate = await lockEstate(sql, at.balance_id);
+      const [row] = await sql<KeyRow<string>[]>`SELECT * FROM keys WHERE id = ${id}`;
+      const key = keyFromRow(row!);
+      const decided = decide(key, estate, await this.liveKeys(sql, key.balanceId, key.lineage));
+      if (refused(decided)) return { result: decided, changes: [] };
+      await updateKey(sql, decided.key);
+      const ended = decided.endsSiblings ? await endSiblings(sql, key) : [];
+      if (decided.successor !== undefined) await insertKey(sql, decided.successor);
+      return { result: { ...decided, ended }, changes: [decided.key, ...ended].map(keyChange) };
+    });
+  }
+
+  async changeBudgets(
+    balance: BalanceId,
+    decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
+  ): Promise<BudgetChange | Refusal> {
+    return this.change<BudgetChange | Refusal>(async (sql) => {
+      const estate = await lockEstate(sql, balance);
+      const uses = await sql<{ budgets: string }[]>`SELECT budgets FROM keys WHERE balance_id = ${balance}
+        AND budgets <> '[]' AND ${live(sql, this.clock.now())}`;
+      const decided = decide(estate, countUses(uses.map(({ budgets }) => JSON.parse(budgets))));
+      if (refused(decided)) return { result: decided, changes: [] };
+      const { id, balanceId, name, cap, window } = decided.budget;
+      if (decided.kind === "drop") await sql`DELETE FROM budgets WHERE id = ${id}`;
+      else {
+        await sql`INSERT INTO budgets (id, balance_id, name, cap, period) VALUES (${id}, ${balanceId}, ${name}, ${cap}, ${window})
+          ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, period = excluded.period`;
+      }
+      return { result: decided, changes: [{ balance, key: null, counters: [`budget:${id}:`] }] };
+    });
+  }
+
+  async suspend({ subject, reason, at, by, note }: SuspensionRecord): Promise<BalanceId[] | null> {
+    return this.change<BalanceId[] | null>(async (sql) => {
+      const accounts =
+        await sql`UPDATE accounts SET suspended = ${reason} WHERE id = ${subject} RETURNING id`;
+      const balances =
+        await sql`UPDATE balances SET suspended = ${reason} WHERE id = ${subject} RETURNING id`;
+      if (accounts.length + balances.length === 0) return { result: null, changes: [] };
+      await sql`INSERT INTO suspensions (at, subject, reason, by_whom, note)
+        VALUES (${at}, ${subject}, ${reason}, ${by}, ${note})`;
+      const rows = await sql<{ id: BalanceId }[]>`
+        SELECT id FROM balances WHERE id = ${subject} OR account_id = ${subject} ORDER BY attached_at, id`;
+      const result = rows.map(({ id }) => id);
+      return { result, changes: result.map((balance) => ({ balance, key: null, counters: [] })) };
+    });
+  }
+
+  async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
+    const rows = await this.postgres.query<SuspensionRow>(
+      (sql) => sql`SELECT * FROM suspensions WHERE subject = ${subject} ORDER BY seq DESC LIMIT ${limit}`,
+    );
+    return rows.map(({ reason, at, by_whom, note }) => ({
+      subject,
+      reason,
+      at: Number(at) as EpochMs,
+      by: by_whom,
+      note,
+    }));
+  }
+
+  /**
+   * Writes the change and its notice in one transaction, and resolves when no node acts on what was before
+   * it.
+   */
+  private async change<Result>(
+    write: (sql: TransactionSQL) => Promise<{ result: Result; changes: Noted[] }>,
+  ): Promise<Result> {
+    const { result, version } = await this.postgres.transaction(async (sql) => {
+      const { result, changes } = await write(sql);
+      return {
+        result,
+        version: changes.length === 0 ? null : await noteChanges(this.postgres, sql, changes),
+      };
+    });
+    if (version !== null) await this.acknowledged(version);
+    return result;
+  }
+
+  private async liveKeys(sql: TransactionSQL, balance: BalanceId, lineage: KeyId | null): Promise<number> {
+    const [row] = await sql<{ live: string }[]>`SELECT count(*) AS live FROM keys
+      WHERE balance_id = ${balance} AND (${lineage}::text IS NULL OR lineage = ${lineage})
+        AND ${live(sql, this.clock.now())}`;
+    return Number(row!.live);
+  }
+}
+
+type Noted = Omit<Change, "version">;
+
+const keyChange = ({ balanceId, hash, lineage }: Key): Noted => ({
+  balance: balanceId,
+  key: hash,
+  counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${lineage}`),
+});
+
+async function lockEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate> {
+  await sql`SELECT id FROM balances WHERE id = ${id} FOR UPDATE`;
+  const estate = await readEstate(sql, id);
+  assert(estate !== null, `change on ${id}, which does not exist`);
+  return estate;
+}
+
+async function readEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate | null> {
+  const [row] = await sql<
+    BalanceRow<string>[]
+  >`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.id = ${id}`;
+  if (row === undefined) return null;
+  const budgets = await sql<BudgetRow[]>`SELECT * FROM budgets WHERE balance_id = ${id} ORDER BY name`;
+  return { balance: balanceFromRow(row), budgets: budgets.map(budgetOf) };
+}
+
+/** An account's suspension is that of all its balances, beside those of their own. */
+const columns = (sql: SQL) =>
+  sql`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at`;
+const balancesOf = (sql: SQL) => sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
+
+/** Neither revoked nor expired. */
+const live = (sql: SQL, now: EpochMs) =>
+  sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
+
+async function insertKey(sql: TransactionSQL, key: Key): Promise<void> {
+  const { id, hash, prefix, balanceId, lineage, createdAt } = key;
+  await sql`INSERT INTO keys ${sql({
+    id,
+    hash,
+    prefix,
+    balance_id: balanceId,
+    lineage,
+    created_at: createdAt,
+    ...changeable(key),
+  })}`;
+}
+
+async function updateKey(sql: TransactionSQL, key: Key): Promise<void> {
+  await sql`UPDATE keys SET ${sql(changeable(key))} WHERE id = ${key.id}`;
+}
+
+async function endSiblings(sql: TransactionSQL, { id, balanceId, lineage }: Key): Promise<Key[]> {
+  const rows = await sql<KeyRow<string>[]>`UPDATE keys SET state = 'revoked'
+    WHERE balance_id = ${balanceId} AND lineage = ${lineage} AND id <> ${id} AND state <> 'revoked' RETURNING *`;
+  return rows.map(keyFromRow);
+}
+
+/** Columns that a key's life changes. */
+const changeable = (key: Key) => ({
+  name: key.name,
+  state: key.state,
+  expires_at: key.expiresAt,
+  rpm_limit: key.rpmLimit,
+  tpm_limit: key.tpmLimit,
+  daily_limit: key.dailyLimit,
+  monthly_limit: key.monthlyLimit,
+  allowed_models: key.allowedModels === null ? null : JSON.stringify(key.allowedModels),
+  budgets: JSON.stringify(key.budgets),
+});
+
+function countUses(lists: readonly (readonly string[])[]): Map<string, number> {
+  const uses = new Map<string, number>();
+  for (const name of lists.flat()) uses.set(name, (uses.get(name) ?? 0) + 1);
+  return uses;
+}
+
+interface SuspensionRow {
+  readonly reason: SuspensionReason | null;
+  readonly at: string;
+  readonly by_whom: string;
+  readonly note: string | null;
+}
+
+interface BudgetRow {
+  readonly id: BudgetId;
+  readonly balance_id: BalanceId;
+  readonly name: string;
+  readonly cap: string;
+  readonly period: WindowKind;
+}
+
+const budgetOf = (row: BudgetRow): Budget => ({
+  id: row.id,
+  balanceId: row.balance_id,
+  name: row.name,
+  cap: Number(row.cap) as NanoUsd,
+  window: row.period,
+});

@@ -1,0 +1,382 @@
+import type { TransactionSQL } from "bun";
+import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
+import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../../ledger/credit.ts";
+import { EpochOver } from "../../ledger/membership.ts";
+import type { TerminalRecord } from "../../ledger/record.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import { type Fold, foldEnds, type SummedEnd } from "../fold.ts";
+import { places, type Unapplied } from "../journal/journal.ts";
+import type { Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "../sqlite/ledger-store.ts";
+import type { Postgres } from "./postgres.ts";
+
+/**
+ * The books in PostgreSQL: what nodes ship of their journals, credits, receipts, and the audit over all of
+ * it.
+ */
+export class PostgresLedgerStore {
+  constructor(private readonly postgres: Postgres) {}
+
+  /**
+   * Books a batch of a node's ends and the place up to which its journal is now known, in one transaction. An
+   * end that is booked already changes nothing, so shipping a journal again is safe: its receipt is there,
+   * or, where that is deleted by now, its place in the journal is known. Charges leave what is granted and
+   * enter what is spent, so no counter's sum moves.
+   */
+  async ship(node: string, epoch: number | null, batch: readonly Unapplied[]): Promise<void> {
+    if (batch.length === 0) return;
+    await this.postgres.transaction(async (sql) => {
+      if (epoch !== null) await holdLife(sql, node, epoch);
+      await spend(sql, node, await insertEnds(sql, node, batch));
+      const reached = JSON.stringify([...places(batch)].map(([file, bytes]) => ({ file, bytes })));
+      await sql`INSERT INTO shipped (node, file, bytes)
+        SELECT ${node}, file, bytes FROM json_to_recordset(${reached}::text::json) AS row (file BIGINT, bytes BIGINT)
+        ON CONFLICT (node, file) DO UPDATE SET bytes = greatest(shipped.bytes, excluded.bytes)`;
+    });
+  }
+
+  /** How far each of the node's journal files was shipped, in bytes: what is below may be forgotten. */
+  async reached(node: string): Promise<Map<number, number>> {
+    return this.postgres.transaction(async (sql) => {
+      const rows = await sql<{ file: string; bytes: string }[]>`
+        SELECT file, bytes FROM shipped WHERE node = ${node} ${andReplicated(sql)}`;
+      return new Map(rows.map(({ file, bytes }) => [Number(file), Number(bytes)]));
+    });
+  }
+
+  async forgetReachedBefore(node: string, file: number): Promise<void> {
+    await this.postgres.query((sql) => sql`DELETE FROM shipped WHERE node = ${node} AND file < ${file}`);
+  }
+
+  /** What is shipped; what nodes hold or have not shipped yet is in their memory. */
+  async spent(id: CounterId): Promise<NanoUsd> {
+    const [row] = await this.postgres.query<{ spent: string }>(
+      (sql) => sql`SELECT spent FROM counters WHERE id = ${id}`,
+    );
+    return (row === undefined ? ZERO_USD : Number(row.spent)) as NanoUsd;
+  }
+
+  async balance(id: BalanceId): Promise<{ credited: NanoUsd; spent: NanoUsd }> {
+    const [row] = await this.postgres.query<{ credited: string; spent: string }>(
+      (sql) => sql`SELECT credited, spent FROM counters WHERE id = ${balanceCounter(id)}`,
+    );
+    return { credited: Number(row?.credited ?? 0) as NanoUsd, spent: Number(row?.spent ?? 0) as NanoUsd };
+  }
+
+  /**
+   * Credits a balance, once for each idempotency key. Durable when it resolves, with what was credited under
+   * that key, now or before. Null, and nothing is credited, where it would come to more in all than is
+   * counted exactly.
+   */
+  async credit(credit: Credit): Promise<Credit | null> {
+    const { at, idempotencyKey, balanceId, amount, note } = credit;
+    return this.postgres.transaction(async (sql) => {
+      const inserted = await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
+        VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
+        ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;
+      if (inserted.length === 0) return entryOf(sql, idempotencyKey);
+      const added =
+        await sql`INSERT INTO counters (id, credited) VALUES (${balanceCounter(balanceId)}, ${amount})
+        ON CONFLICT (id) DO UPDATE SET credited = counters.credited + excluded.credited
+        WHERE counters.credited + excluded.credited <= ${MAX_NANO_USD} RETURNING id`;
+      if (added.length > 0) return credit;
+      await sql`DELETE FROM credits WHERE idempotency_key = ${idempotencyKey}`;
+      return null;
+    });
+  }
+
+  /**
+   * Takes credit back, once for each idempotency key, as far as it is neither spent nor granted to a node.
+   * Durable when it resolves, with what was done under that key, now or before; or with what could be taken,
+   * and then nothing was.
+   */
+  async debit(debit: Debit): Promise<Credit | TooMuch> {
+    const { balanceId, idempotencyKey, at, note } = debit;
+    return this.postgres.transaction(async (sql) => {
+      const [row] = await sql<Record<"credited" | "spent" | "reserved", string>[]>`
+        SELECT credited, spent, reserved FROM counters WHERE id = ${balanceCounter(balanceId)} FOR UPDATE`;
+      const known = await entryOf(sql, idempotencyKey);
+      if (known !== null) return known;
+      const { credited, spent, reserved } = row ?? { credited: 0, spent: 0, reserved: 0 };
+      const available = (Number(credited) - Number(spent) - Number(reserved)) as NanoUsd;
+      const amount = taken(debit.amount, available);
+      if (amount === null) return { available };
+      const entry = debitEntry(debit, amount);
+      await sql`UPDATE counters SET credited = credited - ${amount} WHERE id = ${balanceCounter(balanceId)}`;
+      // Where the key is being used for another balance right now, this is tried again and finds it.
+      await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note, took_all)
+        VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${entry.amount}, ${note}, ${entry.tookAll})`;
+      return entry;
+    });
+  }
+
+  /** What was credited, or taken back, under this idempotency key. */
+  async entry(idempotencyKey: string): Promise<Credit | null> {
+    return this.postgres.transaction((sql) => entryOf(sql, idempotencyKey));
+  }
+
+  /** Newest first. */
+  async credits(balance: BalanceId, limit: number): Promise<Credit[]> {
+    const rows = await this.postgres.query<CreditRow>(
+      (sql) => sql`SELECT * FROM credits WHERE balance_id = ${balance} ORDER BY at DESC LIMIT ${limit}`,
+    );
+    return rows.map(creditOf);
+  }
+
+  async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
+    const [row] = await this.postgres.query<ReceiptRow>(
+      (sql) => sql`SELECT receipt, at, balance_id, key_id, body FROM ends WHERE receipt = ${id}`,
+    );
+    return row === undefined ? null : receiptOf(row);
+  }
+
+  /**
+   * Newest first, from below `before`. A filter may match little, so only so many are looked at: a page can
+   * be short, even empty, and still say where the next one begins.
+   */
+  async receipts(
+    balance: BalanceId,
+    { keyId, model, state }: ReceiptFilter,
+    limit: number,
+    before: ReceiptId | null,
+  ): Promise<ReceiptPage> {
+    const rows = await this.postgres.query<ReceiptRow & { matches: boolean }>(
+      (sql) => sql`
+        SELECT receipt, at, balance_id, key_id, body,
+          (${keyId}::text IS NULL OR key_id = ${keyId}) AND (${state}::text IS NULL OR state = ${state})
+            AND (${model}::text IS NULL OR ${model} IN (body::json ->> 'model', body::json ->> 'model_requested')) AS matches
+        FROM ends
+        WHERE balance_id = ${balance} AND (at, receipt) < (
+          coalesce((SELECT at FROM ends WHERE receipt = ${before}), ${Number.MAX_SAFE_INTEGER}), coalesce(${before}::text, ''))
+        ORDER BY at DESC, receipt DESC LIMIT ${MAX_SCANNED}`,
+    );
+    const found = rows.filter(({ matches }) => matches).map(receiptOf);
+    if (found.length > limit) return { receipts: found.slice(0, limit), nextBefore: found[limit - 1]!.id };
+    return { receipts: found, nextBefore: rows.length === MAX_SCANNED ? rows.at(-1)!.receipt : null };
+  }
+
+  /**
+   * Deletes some of the receipts of requests that were admitted before `before`, and keeps what they come to.
+   * Returns how many; none, when there are no more, or others are at them. An end whose hold is still there
+   * stays: when its node is closed, nothing else says that the hold was ended.
+   */
+  async fold(before: EpochMs): Promise<number> {
+    return this.postgres.transaction(async (sql) => {
+      const rows = await sql<Record<keyof SummedEnd, string>[]>`
+        SELECT receipt, at, balance_id, charged, written_off, lost, counters, allowances FROM ends
+        WHERE at < ${before} AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.receipt = ends.receipt) ORDER BY at LIMIT ${FOLD_SLICE} FOR UPDATE SKIP LOCKED`;
+      if (rows.length === 0) return 0;
+      await keepFold(sql, foldEnds(rows.map(summedEnd)));
+      const receipts = JSON.stringify(rows.map(({ receipt }) => receipt));
+      await sql`DELETE FROM ends
+        WHERE receipt IN (SELECT value FROM json_array_elements_text(${receipts}::text::json))`;
+      return rows.length;
+    });
+  }
+
+  /**
+   * Recomputes every sum from credits, ends, what is kept of ends that were deleted, and grants, at one
+   * moment.
+   */
+  async audit(): Promise<StoreAudit> {
+    return this.postgres.transaction(
+      async (sql) => {
+        const [sums] = await sql<Record<"credits" | "charges" | "losses" | "writeoffs", string>[]>`
+        SELECT (SELECT coalesce(sum(amount), 0) FROM credits) AS credits, coalesce(sum(charged), 0) AS charges,
+          coalesce(sum(lost), 0) AS losses, coalesce(sum(written_off), 0) AS writeoffs
+        FROM (SELECT charged, lost, written_off FROM ends UNION ALL SELECT charged, lost, written_off FROM folded) AS lines`;
+        const drifts = await sql<{ account: string; drift: string }[]>`
+        WITH said AS (
+          SELECT account, sum(credited) AS credited, sum(spent) AS spent, sum(reserved) AS reserved FROM (
+            SELECT 'balance:' || balance_id AS account, amount AS credited, 0 AS spent, 0 AS reserved FROM credits
+            UNION ALL SELECT 'balance:' || balance_id, 0, charged, 0 FROM ends
+            UNION ALL SELECT unnest(string_to_array(counters, ' ')), 0, charged, 0 FROM ends WHERE counters <> ''
+            UNION ALL SELECT unnest(string_to_array(allowances, ' ')), 0, 1, 0 FROM ends WHERE allowances <> ''
+            UNION ALL SELECT 'balance:' || balance_id, 0, charged, 0 FROM folded
+            UNION ALL SELECT counter, 0, spent, 0 FROM folded_counters
+            UNION ALL SELECT counter, 0, 0, granted - shipped FROM grants
+          ) AS lines GROUP BY account
+        )
+        SELECT coalesce(said.account, counters.id) AS account,
+          abs(coalesce(said.credited, 0) - coalesce(counters.credited, 0))
+          + abs(coalesce(said.spent, 0) - coalesce(counters.spent, 0))
+          + abs(coalesce(said.reserved, 0) - coalesce(counters.reserved, 0)) AS drift
+        FROM said FULL JOIN counters ON counters.id = said.account
+        WHERE coalesce(said.credited, 0) <> coalesce(counters.credited, 0)
+          OR coalesce(said.spent, 0) <> coalesce(counters.spent, 0)
+          OR coalesce(said.reserved, 0) <> coalesce(counters.reserved, 0)`;
+        return {
+          credits: BigInt(sums!.credits),
+          charges: BigInt(sums!.charges),
+          losses: BigInt(sums!.losses),
+          writeOffs: BigInt(sums!.writeoffs),
+          drifts: drifts.map(({ account, drift }): Drift => ({ account, driftNano: BigInt(drift) })),
+        };
+      },
+      { isolation: "repeatable read", deadlineMs: AUDIT_MS },
+    );
+  }
+
+  /** What this node has shipped of each counter in its present epoch. */
+  async shipped(node: string): Promise<Map<CounterId, number>> {
+    const rows = await this.postgres.query<{ counter: CounterId; shipped: string }>(
+      (sql) => sql`SELECT counter, shipped FROM grants WHERE node = ${node}`,
+    );
+    return new Map(rows.map(({ counter, shipped }) => [counter, Number(shipped)]));
+  }
+}
+
+/** Some 20 ms of PostgreSQL. */
+const FOLD_SLICE = 500;
+/**
+ * Ends a SELECT whose rows are acted upon as if they could not be lost. A commit that still waits for the
+ * replica becomes visible when PostgreSQL restarts, and a transaction that only reads it waits for nothing;
+ * one that locks it does.
+ */
+const andReplicated = (sql: TransactionSQL) => sql`FOR UPDATE`;
+
+/** Receipts that one page looks at. */
+const MAX_SCANNED = 2_000;
+/** An audit reads everything. */
+const AUDIT_MS = 600_000;
+
+interface CreditRow {
+  readonly idempotency_key: string;
+  readonly at: string;
+  readonly balance_id: BalanceId;
+  readonly amount: string;
+  readonly note: string | null;
+  readonly took_all: boolean;
+}
+
+interface ReceiptRow {
+  readonly receipt: ReceiptId;
+  readonly at: string;
+  readonly balance_id: BalanceId;
+  readonly key_id: KeyId;
+  readonly body: string;
+}
+
+const creditOf = ({ idempotency_key, at, balance_id, amount, note, took_all }: CreditRow): Credit => ({
+  balanceId: balance_id,
+  amount: Number(amount) as NanoUsd,
+  idempotencyKey: idempotency_key,
+  note,
+  at: Number(at) as EpochMs,
+  tookAll: took_all,
+});
+
+async function entryOf(sql: TransactionSQL, idempotencyKey: string): Promise<Credit | null> {
+  const [row] = await sql<CreditRow[]>`
+    SELECT * FROM credits WHERE idempotency_key = ${idempotencyKey} ${andReplicated(sql)}`;
+  return row === undefined ? null : creditOf(row);
+}
+
+const receiptOf = ({ receipt, at, balance_id, key_id, body }: ReceiptRow): StoredReceipt => ({
+  id: receipt,
+  at: Number(at) as EpochMs,
+  balanceId: balance_id,
+  keyId: key_id,
+  body,
+});
+
+const summedEnd = (row: Record<keyof SummedEnd, string>): SummedEnd => ({
+  ...row,
+  at: Number(row.at) as EpochMs,
+  charged: Number(row.charged),
+  written_off: Number(row.written_off),
+  lost: Number(row.lost),
+});
+
+/** In the order of the names: two nodes that fold at once wait for each other. */
+async function keepFold(sql: TransactionSQL, { months, counters }: Fold): Promise<void> {
+  const monthRows = JSON.stringify(months);
+  await sql`INSERT INTO folded (balance_id, month, receipts, charged, written_off, lost)
+    SELECT * FROM json_to_recordset(${monthRows}::text::json)
+      AS row (balance_id TEXT, month BIGINT, receipts BIGINT, charged BIGINT, written_off BIGINT, lost BIGINT)
+    ORDER BY balance_id, month
+    ON CONFLICT (balance_id, month) DO UPDATE SET receipts = folded.receipts + excluded.receipts,
+      charged = folded.charged + excluded.charged, written_off = folded.written_off + excluded.written_off,
+      lost = folded.lost + excluded.lost`;
+  const counterRows = JSON.stringify([...counters].map(([counter, spent]) => ({ counter, spent })));
+  await sql`INSERT INTO folded_counters (counter, spent)
+    SELECT * FROM json_to_recordset(${counterRows}::text::json) AS row (counter TEXT, spent BIGINT) ORDER BY counter
+    ON CONFLICT (counter) DO UPDATE SET spent = folded_counters.spent + excluded.spent`;
+}
+
+/** Unlike grants, ends may still be shipped for an epoch that was closed: they happened. */
+async function holdLife(sql: TransactionSQL, node: string, epoch: number): Promise<void> {
+  const [row] = await sql<{ epoch: string }[]>`SELECT epoch FROM nodes WHERE name = ${node} FOR KEY SHARE`;
+  if (Number(row?.epoch) !== epoch) throw new EpochOver(`epoch ${epoch} of ${node} is over`);
+}
+
+/** Returns those that were not there. */
+export async function insertEnds(
+  sql: TransactionSQL,
+  node: string,
+  batch: readonly PlacedEnd[],
+): Promise<readonly TerminalRecord[]> {
+  if (batch.length === 0) return [];
+  const rows = JSON.stringify(batch.map(({ record, file, bytes }) => ({ ...rowOf(record), file, bytes })));
+  const inserted = await sql<{ receipt: ReceiptId }[]>`
+    INSERT INTO ends (receipt, at, node, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body)
+    SELECT receipt, at, ${node}, balance_id, key_id, state, charged, written_off, lost, counters, allowances, body
+    FROM json_to_recordset(${rows}::text::json) AS row (receipt TEXT, at BIGINT, balance_id TEXT, key_id TEXT, state TEXT,
+      charged BIGINT, written_off BIGINT, lost BIGINT, counters TEXT, allowances TEXT, body TEXT, file BIGINT, bytes BIGINT)
+    WHERE NOT EXISTS (SELECT 1 FROM shipped WHERE node = ${node} AND shipped.file = row.file AND shipped.bytes >= row.bytes)
+    ON CONFLICT (receipt) DO NOTHING RETURNING receipt`;
+  const fresh = new Set(inserted.map(({ receipt }) => receipt));
+  // Each once: deleted as it is found.
+  return batch.map(({ record }) => record).filter(({ receipt }) => fresh.delete(receipt));
+}
+
+/** With its place in its node's journal, where that has one. */
+type PlacedEnd = Pick<Unapplied, "record"> & Partial<Pick<Unapplied, "file" | "bytes">>;
+
+function rowOf(end: TerminalRecord) {
+  const { receipt, at, balance, key, state, charged, writtenOff, lost, counters, allowances, body } = end;
+  const account = balanceCounter(balance);
+  return {
+    receipt,
+    at,
+    balance_id: balance,
+    key_id: key,
+    state,
+    charged,
+    written_off: writtenOff,
+    lost,
+    // The balance is a column of its own.
+    counters: counters.filter((counter) => counter !== account).join(" "),
+    allowances: allowances.join(" "),
+    body,
+  };
+}
+
+/** Moves the charges of ends that were not known before from what the node was granted to what is spent. */
+export async function spend(
+  sql: TransactionSQL,
+  node: string,
+  ends: readonly TerminalRecord[],
+): Promise<void> {
+  const sums = new Map<CounterId, number>();
+  for (const { charged, counters, allowances } of ends) {
+    if (charged > 0) for (const id of counters) sums.set(id, (sums.get(id) ?? 0) + charged);
+    for (const id of allowances) sums.set(id, (sums.get(id) ?? 0) + 1);
+  }
+  if (sums.size === 0) return;
+  const rows = JSON.stringify([...sums].map(([id, amount]) => ({ id, amount })));
+  // In one go: none needs what another answers.
+  await Promise.all([
+    sql`INSERT INTO counters (id) SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT)
+      ORDER BY id ON CONFLICT (id) DO NOTHING`,
+    sql`SELECT id FROM counters WHERE id IN (SELECT id FROM json_to_recordset(${rows}::text::json) AS row (id TEXT))
+      ORDER BY id FOR UPDATE`,
+    sql`UPDATE grants SET shipped = shipped + amount
+      FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT) WHERE node = ${node} AND counter = id`,
+    sql`UPDATE counters SET spent = spent + amount,
+        reserved = reserved - CASE WHEN EXISTS (SELECT FROM grants WHERE node = ${node} AND counter = counters.id)
+          THEN amount ELSE 0 END
+      FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, amount BIGINT) WHERE counters.id = row.id`,
+  ]);
+}

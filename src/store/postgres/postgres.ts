@@ -1,0 +1,254 @@
+import { SQL, type TransactionSQL } from "bun";
+import { StoreUnreachable } from "../../errors/bookkeeping.ts";
+import { type Clock, pause, type Timer } from "../../units/clock.ts";
+import { POSTGRES_MIGRATIONS } from "./migrations.ts";
+
+/**
+ * A node's pool of connections. All work runs in transactions with a deadline: on a network that swallows
+ * packets, a query hangs for minutes, and its connection with it, so the whole client is replaced when a
+ * deadline passes. Transactions that lose against others (serialization, deadlock) are retried.
+ */
+export class Postgres {
+  private client: SQL;
+  private listener: SQL | null = null;
+  private channels: Channels | null = null;
+  private feeling: Timer | null = null;
+  private isMute = false;
+
+  constructor(
+    private readonly options: PostgresOptions,
+    private readonly clock: Pick<Clock, "after">,
+  ) {
+    this.client = this.connect(options.connections);
+  }
+
+  /**
+   * Runs `work` in one transaction, once it is won; `work` may be run more than once. At `read committed`,
+   * whatever the database's own default is, who waited for a lock sees what was committed meanwhile.
+   */
+  transaction<Result>(
+    work: (sql: TransactionSQL) => Promise<Result>,
+    { isolation = "read committed", deadlineMs = this.options.deadlineMs }: TransactionOptions = {},
+  ): Promise<Result> {
+    return this.untilWon((client) => client.begin(`ISOLATION LEVEL ${isolation}`, work), deadlineMs);
+  }
+
+  /** One statement on any connection. */
+  query<Row>(ask: (sql: SQL) => Promise<Row[]>): Promise<Row[]> {
+    return this.untilWon(ask, this.options.deadlineMs);
+  }
+
+  /**
+   * Finds out whether the database delivers notifications; not every database that speaks this protocol does.
+   */
+  async tryToSay(): Promise<void> {
+    try {
+      await this.query((sql) => sql`SELECT pg_notify(${NOTHING_SAID}, '')`);
+    } catch (error) {
+      if (error instanceof StoreUnreachable) throw error;
+      this.isMute = true;
+    }
+  }
+
+  /**
+   * Sends a notification on a channel when the transaction commits. Does nothing if the database does not
+   * support that, which would fail the transaction: listeners also poll.
+   */
+  async say(sql: TransactionSQL, channel: string, words: readonly string[]): Promise<void> {
+    if (this.isMute || words.length === 0) return;
+    const list = JSON.stringify(words);
+    await sql`SELECT pg_notify(${channel}, value) FROM json_array_elements_text(${list}::text::json)`;
+  }
+
+  /**
+   * Listens on channels over a connection of its own, which reconnects by itself. Notifications sent while it
+   * is gone are missed, so listeners also poll.
+   */
+  listen(channels: Channels): void {
+    if (this.isMute) return;
+    void this.listener?.close({ timeout: 0 }).catch(() => {});
+    const listener = this.connect(1);
+    this.listener = listener;
+    this.channels = channels;
+    const hear = Object.entries(channels).map(([channel, heard]) => listener.listen(channel, heard));
+    // Only a connection that was once established reconnects by itself.
+    Promise.all(hear).then(
+      () => this.feel(listener),
+      () => this.listenAgain(listener, LISTEN_AGAIN_MS),
+    );
+  }
+
+  /** There may be no notification for days, so only a query shows whether the connection still works. */
+  private feel(listener: SQL): void {
+    this.feeling = this.clock.after(FEEL_MS, async () => {
+      if (this.listener !== listener) return;
+      const late = this.clock.after(ANSWER_MS, () => this.listenAgain(listener, 0));
+      try {
+        const asked = await listener.listen(NOTHING_SAID, () => {});
+        await asked.unlisten();
+        this.feel(listener);
+      } catch {
+        this.listenAgain(listener, LISTEN_AGAIN_MS);
+      } finally {
+        late.cancel();
+      }
+    });
+  }
+
+  private listenAgain(listener: SQL, afterMs: number): void {
+    this.clock.after(afterMs, () => {
+      if (this.listener === listener) this.listen(this.channels!);
+    });
+  }
+
+  async close(): Promise<void> {
+    void this.listener?.close({ timeout: 0 }).catch(() => {});
+    this.listener = null;
+    this.feeling?.cancel();
+    await this.client.close({ timeout: CLOSE_S });
+  }
+
+  private async untilWon<Result>(
+    work: (client: SQL) => Promise<Result>,
+    deadlineMs: number,
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.inTime(work, deadlineMs);
+      } catch (error) {
+        if (!LOST_TO_OTHERS.has(sqlState(error) ?? "")) throw error;
+        if (attempt === MAX_ATTEMPTS) throw crowdedOut(error);
+      }
+      // Retrying at once would take the row again that the winner is still waiting for.
+      await pause(this.clock, Math.min(2 ** attempt, LONGEST_PAUSE_MS));
+    }
+  }
+
+  private async inTime<Result>(work: (client: SQL) => Promise<Result>, deadlineMs: number): Promise<Result> {
+    const { client } = this;
+    const late = Promise.withResolvers<never>();
+    const timer = this.clock.after(deadlineMs, () => {
+      late.reject(new StoreUnreachable(`PostgreSQL did not answer within ${deadlineMs} ms`));
+      this.replace(client);
+    });
+    try {
+      return await Promise.race([work(client), late.promise]);
+    } catch (error) {
+      // A replica keeps answering reads: only new connections find the leader.
+      if (sqlState(error) === READ_ONLY) this.replace(client);
+      throw sqlState(error) === null || GOING_DOWN.test(sqlState(error)!) ? unreachable(error) : error;
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  private replace(client: SQL): void {
+    if (this.client !== client) return;
+    this.client = this.connect(this.options.connections);
+    void client.close({ timeout: 0 }).catch(() => {});
+    // What swallowed the answer may have swallowed that connection too.
+    if (this.channels !== null) this.listen(this.channels);
+  }
+
+  private connect(max: number): SQL {
+    return new SQL(this.options.url, {
+      max,
+      connectionTimeout: CONNECT_S,
+      idleTimeout: 0,
+      // A node that is cut off within a transaction must not keep rows locked. `statement_timeout` would also
+      // end the wait for a replica, and call the commit a success.
+      connection: { idle_in_transaction_session_timeout: this.options.deadlineMs },
+    });
+  }
+}
+
+type Channels = Readonly<Record<string, (payload: string) => void>>;
+
+interface TransactionOptions {
+  readonly isolation?: "read committed" | "repeatable read" | "serializable";
+  readonly deadlineMs?: number;
+}
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database?sslmode=…` */
+  readonly url: string;
+  readonly connections: number;
+  readonly deadlineMs: number;
+}
+
+const CLOSE_S = 2;
+/** Together with the pauses between them, about half a second. */
+const MAX_ATTEMPTS = 10;
+const LONGEST_PAUSE_MS = 100;
+/** serialization_failure, deadlock_detected, and unique_violation, which may come in place of the first. */
+const LOST_TO_OTHERS = new Set(["40001", "40P01", "23505"]);
+/**
+ * Connection lost, a commit of which nobody knows whether it happened, resources exhausted, operator
+ * intervention (a limit on how long statements take is one), a lock that was not waited for any longer, the
+ * system beneath, a server that follows another, a transaction that was idle for too long: nothing that the
+ * statement did.
+ */
+const GOING_DOWN = /^(08|40003|53|55P03|57|58|25006|25P03)/;
+const READ_ONLY = "25006";
+
+/** The five characters by which PostgreSQL names an error; null when the error did not come from a server. */
+function sqlState(error: unknown): string | null {
+  const { errno } = (error ?? {}) as { errno?: unknown };
+  return typeof errno === "string" && errno.length === 5 ? errno : null;
+}
+
+/**
+ * A row that is there already may be an order that nobody can ever carry out; the others were only unlucky.
+ */
+function crowdedOut(error: unknown): unknown {
+  const state = sqlState(error);
+  if (state === "23505") return error;
+  const message = `PostgreSQL let others go first ${MAX_ATTEMPTS} times (${state})`;
+  return new StoreUnreachable(message, { cause: error });
+}
+
+function unreachable(error: unknown): unknown {
+  if (error instanceof StoreUnreachable) return error;
+  const { code } = (error ?? {}) as { code?: unknown };
+  // What is not the client's own error is ours, thrown inside the transaction.
+  if (typeof code !== "string" || !code.startsWith("ERR_POSTGRES_")) return error;
+  return new StoreUnreachable(`PostgreSQL cannot be reached: ${code}`, { cause: error });
+}
+
+const CONNECT_S = 5;
+const LISTEN_AGAIN_MS = 2_000;
+const FEEL_MS = 5_000;
+const ANSWER_MS = 5_000;
+/** A channel that nobody notifies. */
+const NOTHING_SAID = "gateway_nothing";
+
+/**
+ * Brings the schema up to date and finds out what the database supports; nodes that start together wait for
+ * each other.
+ */
+export async function migratePostgres(postgres: Postgres): Promise<void> {
+  // Of nodes that create the table at once, some lose in the catalogue; if it is not there, the next
+  // statement says so.
+  await postgres
+    .query(
+      (sql) => sql`CREATE TABLE IF NOT EXISTS gateway_schema (one INT PRIMARY KEY, version BIGINT NOT NULL)`,
+    )
+    .catch(() => {});
+  await postgres.query(
+    (sql) => sql`INSERT INTO gateway_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`,
+  );
+  await postgres.transaction(async (sql) => {
+    const [row] = await sql<
+      { version: string }[]
+    >`SELECT version FROM gateway_schema WHERE one = 1 FOR UPDATE`;
+    const present = Number(row!.version);
+    if (present > POSTGRES_MIGRATIONS.length) {
+      throw new Error(
+        `the database was written by a newer gateway (schema ${present}, this one knows ${POSTGRES_MIGRATIONS.length}): upgrade the gateway`,
+      );
+    }
+    for (const migration of POSTGRES_MIGRATIONS.slice(present)) await sql.unsafe(migration).simple();
+    await sql`UPDATE gateway_schema SET version = ${POSTGRES_MIGRATIONS.length} WHERE one = 1`;
+  });
+  await postgres.tryToSay();
+}

@@ -1,0 +1,290 @@
+import type { Database } from "bun:sqlite";
+import type { Account, Claim, Holdings, Session } from "../../accounts/account.ts";
+import type {
+  AccountChange,
+  AccountState,
+  AccountStore,
+  ClaimedBalance,
+  Link,
+  Question,
+} from "../../accounts/account-store.ts";
+import type { Email } from "../../accounts/email.ts";
+import type { WalletMessage, WalletName } from "../../accounts/wallet.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { AccountId, BalanceId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+
+/**
+ * Accounts, sessions, sign-in links and claims in SQLite. A change is one immediate transaction, synced at
+ * commit. What has expired is deleted whenever something of its kind is added, so that nothing a stranger may
+ * cause stays for good.
+ */
+export class SqliteAccountStore implements AccountStore {
+  private readonly statements;
+
+  constructor(
+    private readonly db: Database,
+    private readonly clock: Pick<Clock, "now">,
+  ) {
+    this.statements = prepare(db);
+  }
+
+  async change<C extends AccountChange>(
+    about: Question,
+    decide: (state: AccountState) => C | Refusal,
+  ): Promise<C | Refusal> {
+    return this.db
+      .transaction(() => {
+        const decided = decide(this.state(about));
+        if (refused(decided)) return decided;
+        if (about.link !== undefined) this.statements.dropLink.run(about.link);
+        if (about.message !== undefined) this.statements.dropMessage.run(about.message);
+        this.write(decided);
+        return decided;
+      })
+      .immediate();
+  }
+
+  async holdings(about: Question): Promise<Holdings | null> {
+    return this.readHoldings(about, null);
+  }
+
+  async message(hash: SecretHash): Promise<WalletMessage | null> {
+    return this.readMessage(hash);
+  }
+
+  async session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null> {
+    const row = this.statements.session.get(hash);
+    if (row === null) return null;
+    const { expires_at, ...account } = row;
+    return { ...this.holdingsOf(accountFrom(account)), expiresAt: expires_at };
+  }
+
+  async endSession(hash: SecretHash): Promise<void> {
+    this.statements.endSession.run(hash);
+  }
+
+  async accountOf(balance: BalanceId): Promise<{ account: Account; claim: Claim | null } | null> {
+    const { byBalance, claim, byId } = this.statements;
+    const owner = byBalance.get(balance);
+    if (owner !== null) return { account: accountFrom(owner), claim: null };
+    const claimed = claim.get(balance);
+    if (claimed === null) return null;
+    return { account: accountFrom(byId.get(claimed.account_id)!), claim: claimFrom(claimed) };
+  }
+
+  private state(about: Question): AccountState {
+    const link = about.link === undefined ? null : this.readLink(about.link);
+    const mailbox = about.mailbox ?? about.email;
+    return {
+      link,
+      message: about.message === undefined ? null : this.readMessage(about.message),
+      liveLinks: mailbox === undefined ? 0 : this.statements.liveLinks.get(mailbox, this.clock.now())!.live,
+      holdings: this.readHoldings(about, link),
+      balance: about.balance === undefined ? null : this.readBalance(about.balance),
+    };
+  }
+
+  private readHoldings({ email, wallet, account }: Question, link: Link | null): Holdings | null {
+    const asked = email ?? link?.email;
+    const row =
+      asked !== undefined
+        ? this.statements.byEmail.get(asked)
+        : wallet !== undefined
+          ? this.statements.byWallet.get(wallet)
+          : account !== undefined
+            ? this.statements.byId.get(account)
+            : null;
+    return row === null ? null : this.holdingsOf(accountFrom(row));
+  }
+
+  private holdingsOf(account: Account): Holdings {
+    return {
+      account,
+      balances: this.statements.balancesOf.all(account.id).map(({ id }) => id),
+      claims: this.statements.claimsOf.all(account.id, MOST_CLAIMS).map(claimFrom),
+    };
+  }
+
+  private readLink(hash: SecretHash): Link | null {
+    const row = this.statements.link.get(hash);
+    if (row === null) return null;
+    return { hash, email: row.email, claimed: row.claimed, expiresAt: row.expires_at };
+  }
+
+  private readMessage(hash: SecretHash): WalletMessage | null {
+    const row = this.statements.message.get(hash);
+    if (row === null) return null;
+    return { hash, address: row.address, chainId: row.chain_id, expiresAt: row.expires_at };
+  }
+
+  private readBalance(id: BalanceId): ClaimedBalance | null {
+    const row = this.statements.balance.get(id);
+    if (row === null) return null;
+    const claim = this.statements.claim.get(id);
+    return {
+      accountId: row.account_id,
+      suspended: row.suspended,
+      claim: claim === null ? null : claimFrom(claim),
+    };
+  }
+
+  private write({
+    account,
+    attach = [],
+    balance,
+    claim,
+    decline,
+    session,
+    link,
+    message,
+  }: AccountChange): void {
+    const { statements } = this;
+    if (account !== undefined) {
+      const { id, email, wallet, createdAt, provedAt } = account;
+      statements.putAccount.run(id, email, wallet, createdAt, provedAt);
+      for (const one of attach) this.attach(one, id);
+      if (balance !== undefined)
+        statements.addBalance.run(balance.id, id, balance.createdAt, balance.createdAt);
+      if (session !== undefined) this.addSession(session, id);
+    }
+    if (claim !== undefined) statements.putClaim.run(claim.balanceId, claim.accountId, claim.at);
+    if (decline !== undefined) statements.dropClaim.run(decline);
+    if (link !== undefined) this.addLink(link);
+    if (message !== undefined) this.addMessage(message);
+  }
+
+  private attach(balance: BalanceId, account: AccountId): void {
+    this.statements.dropClaim.run(balance);
+    const { changes } = this.statements.attach.run(account, this.clock.now(), balance);
+    assert(changes === 1, `${balance} belongs to an account already`);
+  }
+
+  private addSession({ hash, expiresAt }: Session, account: AccountId): void {
+    this.statements.dropEndedSessions.run(this.clock.now());
+    this.statements.addSession.run(hash, account, expiresAt);
+    this.statements.dropOldestSessions.run(account, MOST_SESSIONS);
+  }
+
+  private addLink({ hash, email, claimed, expiresAt }: Link): void {
+    this.statements.dropEndedLinks.run(this.clock.now());
+    this.statements.addLink.run(hash, email, claimed, expiresAt);
+  }
+
+  private addMessage({ hash, address, chainId, expiresAt }: WalletMessage): void {
+    this.statements.dropEndedMessages.run(this.clock.now());
+    this.statements.addMessage.run(hash, address, chainId, expiresAt);
+  }
+}
+
+/** Anybody may claim for an address; of more claims than these, the newest are read. */
+const MOST_CLAIMS = 100;
+
+/** Of one account; a further sign-in ends the oldest. */
+const MOST_SESSIONS = 50;
+
+interface AccountRow {
+  readonly id: AccountId;
+  readonly email: Email | null;
+  readonly wallet: WalletName | null;
+  readonly suspended: SuspensionReason | null;
+  readonly created_at: EpochMs;
+  readonly proved_at: EpochMs | null;
+}
+
+interface ClaimRow {
+  readonly balance_id: BalanceId;
+  readonly account_id: AccountId;
+  readonly at: EpochMs;
+}
+
+const accountFrom = (row: AccountRow): Account => ({
+  id: row.id,
+  email: row.email,
+  wallet: row.wallet,
+  suspended: row.suspended,
+  createdAt: row.created_at,
+  provedAt: row.proved_at,
+});
+
+const claimFrom = (row: ClaimRow): Claim => ({
+  balanceId: row.balance_id,
+  accountId: row.account_id,
+  at: row.at,
+});
+
+const ACCOUNT_COLUMNS = ["id", "email", "wallet", "suspended", "created_at", "proved_at"]
+  .map((column) => `a.${column}`)
+  .join(", ");
+
+function prepare(db: Database) {
+  return {
+    byId: db.query<AccountRow, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE id = ?`),
+    byEmail: db.query<AccountRow, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE email = ?`),
+    byWallet: db.query<AccountRow, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE wallet = ?`),
+    byBalance: db.query<AccountRow, [string]>(
+      `SELECT ${ACCOUNT_COLUMNS} FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.id = ?`,
+    ),
+    putAccount: db.query<never, [string, string | null, string | null, number, number | null]>(
+      `INSERT INTO accounts (id, email, wallet, created_at, proved_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET proved_at = excluded.proved_at`,
+    ),
+    balance: db.query<{ account_id: AccountId | null; suspended: SuspensionReason | null }, [string]>(
+      "SELECT account_id, suspended FROM balances WHERE id = ?",
+    ),
+    balancesOf: db.query<{ id: BalanceId }, [string]>(
+      "SELECT id FROM balances WHERE account_id = ? ORDER BY attached_at, id",
+    ),
+    addBalance: db.query<never, [string, string, number, number]>(
+      "INSERT INTO balances (id, account_id, created_at, attached_at) VALUES (?, ?, ?, ?)",
+    ),
+    // Later than all others of the account, whatever the clock says: the first must stay the first.
+    attach: db.query<never, [string, number, string]>(
+      `UPDATE balances SET account_id = ?1, attached_at =
+         max(?2, coalesce((SELECT max(attached_at) + 1 FROM balances WHERE account_id = ?1), 0))
+       WHERE id = ?3 AND account_id IS NULL`,
+    ),
+    claim: db.query<ClaimRow, [string]>("SELECT * FROM claims WHERE balance_id = ?"),
+    claimsOf: db.query<ClaimRow, [string, number]>(
+      "SELECT * FROM claims WHERE account_id = ? ORDER BY at DESC, balance_id LIMIT ?",
+    ),
+    putClaim: db.query<never, [string, string, number]>(
+      "INSERT OR REPLACE INTO claims (balance_id, account_id, at) VALUES (?, ?, ?)",
+    ),
+    dropClaim: db.query<never, [string]>("DELETE FROM claims WHERE balance_id = ?"),
+    session: db.query<AccountRow & { expires_at: EpochMs }, [string]>(
+      `SELECT ${ACCOUNT_COLUMNS}, s.expires_at FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.hash = ?`,
+    ),
+    addSession: db.query<never, [string, string, number]>(
+      "INSERT INTO sessions (hash, account_id, expires_at) VALUES (?, ?, ?)",
+    ),
+    endSession: db.query<never, [string]>("DELETE FROM sessions WHERE hash = ?"),
+    dropEndedSessions: db.query<never, [number]>("DELETE FROM sessions WHERE expires_at <= ?"),
+    dropOldestSessions: db.query<never, [string, number]>(
+      `DELETE FROM sessions WHERE hash IN
+         (SELECT hash FROM sessions WHERE account_id = ? ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`,
+    ),
+    link: db.query<{ email: Email; claimed: BalanceId | null; expires_at: EpochMs }, [string]>(
+      "SELECT email, claimed, expires_at FROM sign_in_links WHERE hash = ?",
+    ),
+    liveLinks: db.query<{ live: number }, [string, number]>(
+      "SELECT count(*) AS live FROM sign_in_links WHERE email = ? AND expires_at > ?",
+    ),
+    addLink: db.query<never, [string, string, string | null, number]>(
+      "INSERT INTO sign_in_links (hash, email, claimed, expires_at) VALUES (?, ?, ?, ?)",
+    ),
+    dropLink: db.query<never, [string]>("DELETE FROM sign_in_links WHERE hash = ?"),
+    dropEndedLinks: db.query<never, [number]>("DELETE FROM sign_in_links WHERE expires_at <= ?"),
+    message: db.query<{ address: `0x${string}`; chain_id: number; expires_at: EpochMs }, [string]>(
+      "SELECT address, chain_id, expires_at FROM wallet_messages WHERE hash = ?",
+    ),
+    addMessage: db.query<never, [string, string, number, number]>(
+      "INSERT INTO wallet_messages (hash, address, chain_id, expires_at) VALUES (?, ?, ?, ?)",
+    ),
+    dropMessage: db.query<never, [string]>("DELETE FROM wallet_messages WHERE hash = ?"),
+    dropEndedMessages: db.query<never, [number]>("DELETE FROM wallet_messages WHERE expires_at <= ?"),
+  };
+}

@@ -1,0 +1,73 @@
+import { Database } from "bun:sqlite";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { DATABASE } from "../data-folder.ts";
+import { syncPath } from "../journal/disk.ts";
+import { journalFiles } from "../journal/journal.ts";
+
+/** The folder cannot be backed up, or not to that place; the message says why. */
+export class BackupError extends Error {
+  override name = "BackupError";
+}
+
+/**
+ * Copies the data folder `from` to `to` as of one moment, whether or not a gateway is running on it:
+ * everything acknowledged before this call is in the copy. A gateway started on the copy ends what was under
+ * way at that moment, as after a crash.
+ *
+ * The database is copied first, then the journal. Until both are copied, an open read transaction on the
+ * database prevents the removal of journal files whose records the copied database may lack. What is in both
+ * is booked only once.
+ */
+export function backUp(from: string, to: string): void {
+  const database = join(from, DATABASE);
+  if (!existsSync(database)) throw new BackupError(`there is no database in ${from}`);
+  makeEmpty(to);
+  const reader = new Database(database, { readonly: true });
+  try {
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM applied").get();
+    copyDatabase(database, join(to, DATABASE));
+    copyFiles(from, to);
+  } finally {
+    reader.close();
+  }
+  syncPath(to);
+}
+
+function makeEmpty(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (readdirSync(folder).length > 0) throw new BackupError(`${folder} is not empty`);
+}
+
+function copyDatabase(from: string, to: string): void {
+  // Created here, because SQLite would make it readable by others.
+  closeSync(openSync(to, "wx", 0o600));
+  const db = new Database(from, { readonly: true });
+  try {
+    db.query("VACUUM INTO ?").run(to);
+  } finally {
+    db.close();
+  }
+  syncPath(to);
+}
+
+/**
+ * Copies the operator's token too, because nobody could get in without it. A node's name is not copied,
+ * because it must be unique.
+ */
+function copyFiles(from: string, to: string): void {
+  const names = readdirSync(from).filter((name) => name === "admin-token" || isJournal(name));
+  for (const name of names.sort()) {
+    try {
+      copyFileSync(join(from, name), join(to, name));
+    } catch (error) {
+      // It was being removed as the read transaction began, so the database had all of it.
+      if (isJournal(name) && !existsSync(join(from, name))) continue;
+      throw error;
+    }
+    syncPath(join(to, name));
+  }
+}
+
+const isJournal = (name: string): boolean => journalFiles({ list: () => [name] }).length === 1;

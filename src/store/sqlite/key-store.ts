@@ -1,0 +1,311 @@
+import type { Database } from "bun:sqlite";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { Balance, Budget, Key } from "../../keys/key.ts";
+import type {
+  BudgetChange,
+  ChangedKey,
+  Estate,
+  KeyChange,
+  KeyStore,
+  SuspensionRecord,
+} from "../../keys/key-store.ts";
+import { assert } from "../../units/assert.ts";
+import type { Clock } from "../../units/clock.ts";
+import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
+import type { SecretHash } from "../../units/secret-hash.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { WindowKind } from "../../units/window.ts";
+import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "../key-rows.ts";
+
+/**
+ * Keys, balances and budgets in SQLite. Every change is one immediate transaction, so `decide` sees what it
+ * changes; the database syncs at commit, so what a promise resolves with is on disk.
+ */
+export class SqliteKeyStore implements KeyStore {
+  private readonly statements;
+
+  constructor(
+    private readonly db: Database,
+    private readonly clock: Pick<Clock, "now">,
+  ) {
+    this.statements = prepare(db);
+  }
+
+  async keyByHash(hash: SecretHash): Promise<Key | null> {
+    return keyOf(this.statements.keyByHash.get(hash));
+  }
+
+  async keyById(id: KeyId): Promise<Key | null> {
+    return keyOf(this.statements.keyById.get(id));
+  }
+
+  async balanceByRecovery(hash: SecretHash): Promise<Balance | null> {
+    const row = this.statements.balanceByRecovery.get(hash);
+    return row === null ? null : balanceFromRow(row);
+  }
+
+  async estate(id: BalanceId): Promise<Estate | null> {
+    return this.readEstate(id);
+  }
+
+  async keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]> {
+    const from = before === null ? null : this.statements.keyById.get(before);
+    const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
+    return balances
+      .flatMap((balance) => this.statements.keysOf.all(balance, at, from?.id ?? "", limit))
+      .sort(newestFirst)
+      .slice(0, limit)
+      .map(keyFromRow);
+  }
+
+  async activeSuccessor(id: KeyId): Promise<Key | null> {
+    return keyOf(this.statements.activeSuccessor.get(id));
+  }
+
+  async balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]> {
+    const from = before === null ? null : this.statements.balanceById.get(before);
+    const at = from?.created_at ?? Number.MAX_SAFE_INTEGER;
+    return this.statements.balances
+      .all(this.clock.now(), at, from?.id ?? "", limit)
+      .map((row) => ({ balance: balanceFromRow(row), liveKeys: row.live }));
+  }
+
+  async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
+    this.change(() => {
+      const { id, accountId, suspended, createdAt } = balance;
+      this.statements.addBalance.run(id, accountId, suspended, recovery, createdAt);
+      this.insertKey(key);
+    });
+  }
+
+  async addKey(
+    balance: BalanceId,
+    decide: (estate: Estate, liveKeys: number) => Key | Refusal,
+  ): Promise<Key | Refusal> {
+    return this.change(() => {
+      const { live } = this.statements.liveKeys.get(balance, this.clock.now())!;
+      const decided = decide(this.existingEstate(balance), live);
+      if (!refused(decided)) this.insertKey(decided);
+      return decided;
+    });
+  }
+
+  async changeKey(
+    id: KeyId,
+    decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
+  ): Promise<ChangedKey | Refusal> {
+    return this.change(() => {
+      const key = keyOf(this.statements.keyById.get(id));
+      assert(key !== null, `change of ${id}, which does not exist`);
+      const { live } = this.statements.liveSiblings.get(key.balanceId, key.lineage, this.clock.now())!;
+      const decided = decide(key, this.existingEstate(key.balanceId), live);
+      if (refused(decided)) return decided;
+      this.updateKey(decided.key);
+      const { balanceId, lineage } = key;
+      const ended = decided.endsSiblings ? this.statements.endLineage.all(balanceId, lineage, id) : [];
+      if (decided.successor !== undefined) this.insertKey(decided.successor);
+      return { ...decided, ended: ended.map((row) => keyOf(row)!) };
+    });
+  }
+
+  async changeBudgets(
+    balance: BalanceId,
+    decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
+  ): Promise<BudgetChange | Refusal> {
+    return this.change(() => {
+      const uses = this.statements.budgetUses.all(balance, this.clock.now());
+      const decided = decide(
+        this.existingEstate(balance),
+        new Map(uses.map(({ name, keys }) => [name, keys])),
+      );
+      if (refused(decided)) return decided;
+      const { id, balanceId, name, cap, window } = decided.budget;
+      if (decided.kind === "drop") this.statements.dropBudget.run(id);
+      else this.statements.putBudget.run(id, balanceId, name, cap, window);
+      return decided;
+    });
+  }
+
+  async suspend({ subject, reason, at, by, note }: SuspensionRecord): Promise<BalanceId[] | null> {
+    const { suspendBalance, suspendAccount, balancesOf, addSuspension } = this.statements;
+    return this.change(() => {
+      const accounts = suspendAccount.run(reason, subject).changes;
+      const balances = suspendBalance.run(reason, subject).changes;
+      if (accounts + balances === 0) return null;
+      addSuspension.run(at, subject, reason, by, note);
+      return balancesOf.all(subject, subject).map(({ id }) => id);
+    });
+  }
+
+  async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
+    return this.statements.suspensions.all(subject, limit);
+  }
+
+  private change<Result>(write: () => Result): Result {
+    return this.db.transaction(write).immediate();
+  }
+
+  private existingEstate(id: BalanceId): Estate {
+    const estate = this.readEstate(id);
+    assert(estate !== null, `change on ${id}, which does not exist`);
+    return estate;
+  }
+
+  private readEstate(id: BalanceId): Estate | null {
+    const row = this.statements.balanceById.get(id);
+    if (row === null) return null;
+    return { balance: balanceFromRow(row), budgets: this.statements.budgetsOf.all(id).map(budgetOf) };
+  }
+
+  private insertKey(key: Key): void {
+    this.statements.addKey.run(
+      key.id,
+      key.hash,
+      key.prefix,
+      key.balanceId,
+      key.lineage,
+      key.createdAt,
+      ...changeable(key),
+    );
+  }
+
+  private updateKey(key: Key): void {
+    this.statements.updateKey.run(...changeable(key), key.id);
+  }
+}
+
+const newestFirst = (a: KeyRow<number>, b: KeyRow<number>): number =>
+  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+
+/** Columns that a key's life changes, in the order of `CHANGEABLE`. */
+const changeable = (key: Key): Changeable => [
+  key.name,
+  key.state,
+  key.expiresAt,
+  key.rpmLimit,
+  key.tpmLimit,
+  key.dailyLimit,
+  key.monthlyLimit,
+  key.allowedModels === null ? null : JSON.stringify(key.allowedModels),
+  JSON.stringify(key.budgets),
+];
+
+const CHANGEABLE = [
+  "name",
+  "state",
+  "expires_at",
+  "rpm_limit",
+  "tpm_limit",
+  "daily_limit",
+  "monthly_limit",
+  "allowed_models",
+  "budgets",
+];
+
+type Changeable = [
+  string | null,
+  string,
+  number | null,
+  number | null,
+  number | null,
+  number | null,
+  number | null,
+  string | null,
+  string,
+];
+
+interface BudgetRow {
+  readonly id: BudgetId;
+  readonly balance_id: BalanceId;
+  readonly name: string;
+  readonly cap: NanoUsd;
+  readonly window: WindowKind;
+}
+
+const keyOf = (row: KeyRow<number> | null): Key | null => (row === null ? null : keyFromRow(row));
+
+const budgetOf = (row: BudgetRow): Budget => ({
+  id: row.id,
+  balanceId: row.balance_id,
+  name: row.name,
+  cap: row.cap,
+  window: row.window,
+});
+
+/** An account's suspension is that of all its balances, beside those of their own. */
+const BALANCE_COLUMNS = "b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at";
+const BALANCES = "balances b LEFT JOIN accounts a ON a.id = b.account_id";
+/** Neither revoked nor expired at the parameter's time. */
+const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
+
+function prepare(db: Database) {
+  return {
+    keyByHash: db.query<KeyRow<number>, [string]>("SELECT * FROM keys WHERE hash = ?"),
+    keyById: db.query<KeyRow<number>, [string]>("SELECT * FROM keys WHERE id = ?"),
+    keysOf: db.query<KeyRow<number>, [string, number, string, number]>(
+      `SELECT * FROM keys WHERE balance_id = ? AND (created_at, id) < (?, ?)
+       ORDER BY created_at DESC, id DESC LIMIT ?`,
+    ),
+    liveKeys: db.query<{ live: number }, [string, number]>(
+      `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND ${LIVE}`,
+    ),
+    liveSiblings: db.query<{ live: number }, [string, string, number]>(
+      `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND lineage = ? AND ${LIVE}`,
+    ),
+    activeSuccessor: db.query<KeyRow<number>, [string]>(
+      `SELECT next.* FROM keys old JOIN keys next ON next.balance_id = old.balance_id AND next.lineage = old.lineage
+       WHERE old.id = ? AND old.state = 'rotated' AND next.state = 'active'`,
+    ),
+    endLineage: db.query<KeyRow<number>, [string, string, string]>(
+      `UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND lineage = ? AND id <> ? AND state <> 'revoked'
+       RETURNING *`,
+    ),
+    addKey: db.query<never, [string, string, string, string, string, number, ...Changeable]>(
+      `INSERT INTO keys (id, hash, prefix, balance_id, lineage, created_at, ${CHANGEABLE.join(", ")})
+       VALUES (?, ?, ?, ?, ?, ?${", ?".repeat(CHANGEABLE.length)})`,
+    ),
+    updateKey: db.query<never, [...Changeable, string]>(
+      `UPDATE keys SET ${CHANGEABLE.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`,
+    ),
+    balanceById: db.query<BalanceRow<number>, [string]>(
+      `SELECT ${BALANCE_COLUMNS} FROM ${BALANCES} WHERE b.id = ?`,
+    ),
+    balanceByRecovery: db.query<BalanceRow<number>, [string]>(
+      `SELECT ${BALANCE_COLUMNS} FROM ${BALANCES} WHERE b.recovery_hash = ?`,
+    ),
+    balances: db.query<BalanceRow<number> & { live: number }, [number, number, string, number]>(
+      `SELECT ${BALANCE_COLUMNS},
+         (SELECT count(*) FROM keys WHERE balance_id = b.id
+           AND ${LIVE}) AS live
+       FROM ${BALANCES} WHERE (b.created_at, b.id) < (?, ?) ORDER BY b.created_at DESC, b.id DESC LIMIT ?`,
+    ),
+    addBalance: db.query<never, [string, string | null, string | null, string, number]>(
+      "INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at) VALUES (?, ?, ?, ?, ?)",
+    ),
+    suspendBalance: db.query<never, [string | null, string]>(
+      "UPDATE balances SET suspended = ? WHERE id = ?",
+    ),
+    suspendAccount: db.query<never, [string | null, string]>(
+      "UPDATE accounts SET suspended = ? WHERE id = ?",
+    ),
+    balancesOf: db.query<{ id: BalanceId }, [string, string]>(
+      "SELECT id FROM balances WHERE id = ? OR account_id = ? ORDER BY attached_at, id",
+    ),
+    addSuspension: db.query<never, [number, string, string | null, string, string | null]>(
+      "INSERT INTO suspensions (at, subject, reason, by, note) VALUES (?, ?, ?, ?, ?)",
+    ),
+    suspensions: db.query<SuspensionRecord, [string, number]>(
+      "SELECT subject, reason, at, by, note FROM suspensions WHERE subject = ? ORDER BY seq DESC LIMIT ?",
+    ),
+    budgetsOf: db.query<BudgetRow, [string]>("SELECT * FROM budgets WHERE balance_id = ? ORDER BY name"),
+    budgetUses: db.query<{ name: string; keys: number }, [string, number]>(
+      `SELECT value AS name, count(*) AS keys FROM keys, json_each(keys.budgets)
+       WHERE balance_id = ? AND ${LIVE} GROUP BY value`,
+    ),
+    putBudget: db.query<never, [string, string, string, number, string]>(
+      `INSERT INTO budgets (id, balance_id, name, cap, window) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, window = excluded.window`,
+    ),
+    dropBudget: db.query<never, [string]>("DELETE FROM budgets WHERE id = ?"),
+  };
+}
