@@ -29,13 +29,26 @@ afterAll(async () => {
 });
 
 async function sentBy(client: SurfaceName, spoken: SurfaceName, quirks: string, named: object) {
+  const { sent } = await exchange(client, spoken, quirks, named, MODEL_CEILING);
+  const { max_tokens, max_completion_tokens, max_output_tokens } = sent;
+  return JSON.parse(JSON.stringify({ max_tokens, max_completion_tokens, max_output_tokens }));
+}
+
+/** What a host is sent, and what the client is told was left out. */
+async function exchange(
+  client: SurfaceName,
+  spoken: SurfaceName,
+  quirks: string,
+  named: object,
+  modelCeiling: number,
+) {
   const host = await startFakeHost(() => json(SAYS[spoken]));
   const gateway = await open(`
 hosts: [{ id: h, base_url: ${host.url}/v1, speaks: [${spoken}], quirks: ${quirks} }]
 models:
   - id: test/model
     context_length: 100000
-    max_output_tokens: ${MODEL_CEILING}
+    max_output_tokens: ${modelCeiling}
     price: { input: 1, output: 2 }
     routes: [{ host: h, model: m }]
 `);
@@ -50,8 +63,7 @@ models:
     json: { model: "test/model", ...said, ...named },
   });
   expect(reply.status).toBe(200);
-  const { max_tokens, max_completion_tokens, max_output_tokens } = host.requests[0]!.json();
-  return JSON.parse(JSON.stringify({ max_tokens, max_completion_tokens, max_output_tokens }));
+  return { sent: host.requests[0]!.json(), omitted: reply.headers.get("x-gateway-omitted") };
 }
 
 const named = (client: SurfaceName, ceiling: number) =>
@@ -93,6 +105,61 @@ describe("the two names that chat has for it", () => {
     [OLDER, { max_completion_tokens: null }, {}],
   ])("with quirks %s, %j is asked for as %j", async (quirks, given, sent) => {
     expect(await sentBy("chat.completions", "chat.completions", quirks, given)).toEqual(sent);
+  });
+});
+
+describe("tokens to think with, which Anthropic counts into the ceiling, and refuses where they fill it", () => {
+  const thinking = (budget: number) => ({ type: "enabled", budget_tokens: budget });
+
+  test.each<[string, object, object | undefined, string | null]>([
+    ["as many as were named", { max_tokens: 8_000, thinking: thinking(7_999) }, thinking(7_999), null],
+    ["as many, where they fit", { max_tokens: 32_000, thinking: thinking(4_000) }, thinking(4_000), null],
+    ["four fifths of it", { max_tokens: 32_000, thinking: thinking(31_999) }, thinking(6_400), null],
+    [
+      "four fifths of it, shown as before",
+      { max_tokens: 9_000, thinking: { ...thinking(7_000), display: "omitted" } },
+      { ...thinking(6_400), display: "omitted" },
+      null,
+    ],
+    [
+      "more than it, as the client has it, which may think between calls of tools",
+      { max_tokens: 32_000, thinking: thinking(60_000) },
+      thinking(60_000),
+      null,
+    ],
+    ["none, where none are named", { max_tokens: 32_000 }, undefined, null],
+    [
+      "as the model likes",
+      { max_tokens: 32_000, thinking: { type: "adaptive" } },
+      { type: "adaptive" },
+      null,
+    ],
+  ])("under the ceiling of 8,000 of the model: %s", async (_, named, thoughts, omitted) => {
+    const told = await exchange("messages", "messages", "{}", named, 8_000);
+    expect([told.sent.max_tokens, told.sent.thinking, told.omitted]).toEqual([8_000, thoughts, omitted]);
+  });
+
+  test("where the model writes no more than the least that may be thought with, it does not think", async () => {
+    const named = { max_tokens: 32_000, thinking: thinking(16_000) };
+    const told = await exchange("messages", "messages", "{}", named, 1_024);
+    expect([told.sent.max_tokens, "thinking" in told.sent, told.omitted]).toEqual([1_024, false, "thinking"]);
+    const { sent } = await exchange("messages", "messages", "{}", named, 1_100);
+    expect([sent.max_tokens, sent.thinking]).toEqual([1_100, thinking(1_024)]);
+  });
+
+  test.each<[string, object, object]>([
+    ["lowered", { max_tokens: 32_000, reasoning: { max_tokens: 30_000 } }, thinking(6_400)],
+    ["the client's", { max_tokens: 7_000, reasoning: { max_tokens: 6_900 } }, thinking(6_900)],
+    [
+      "the client's, and they do not fit",
+      { max_tokens: 7_000, reasoning: { max_tokens: 7_000 } },
+      thinking(5_600),
+    ],
+    ["not named", { max_tokens: undefined, reasoning: { max_tokens: 30_000 } }, thinking(6_400)],
+    ["less than it takes", { max_tokens: 7_000, reasoning: { max_tokens: 100 } }, thinking(1_024)],
+  ])("for a client of chat, leave room for an answer where the ceiling is %s", async (_, named, thoughts) => {
+    const { sent } = await exchange("chat.completions", "messages", "{}", named, 8_000);
+    expect(sent.thinking).toEqual(thoughts);
   });
 });
 

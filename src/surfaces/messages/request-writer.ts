@@ -265,7 +265,7 @@ function writeToolChoice({ toolChoice, parallelToolCalls }: Conversation): Json 
 
 /** Null where the host does not think: not asked to, no room for it, or a forced tool, which excludes it. */
 function writeThinking(
-  { reasoning, toolChoice, turns }: Conversation,
+  { reasoning, toolChoice, turns, maxOutputTokens: named }: Conversation,
   ceiling: number,
   target: HostTarget,
   saying: Saying,
@@ -281,7 +281,7 @@ function writeThinking(
   }
   const display = reasoning.summary === null ? {} : { display: "summarized" };
   if (target.quirks.adaptiveThinking === true) return { type: "adaptive", ...display };
-  const budget = budgetOf(reasoning, ceiling);
+  const budget = budgetOf(reasoning, ceiling, named);
   if (budget === null) saying.omit("reasoning.effort");
   return budget === null ? null : { type: "enabled", budget_tokens: budget, ...display };
 }

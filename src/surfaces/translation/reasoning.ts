@@ -60,11 +60,25 @@ const CORE_EFFORTS = {
   max: "high",
 } as const satisfies Record<Effort, Effort>;
 
-/** Tokens to think with under this ceiling, which they are a part of; null where it leaves no room. */
-export function budgetOf({ effort, budgetTokens }: ReasoningWish, ceiling: number): number | null {
+/**
+ * Tokens to think with under a ceiling, which they are a part of; null where it leaves no room. `named` is the
+ * ceiling of the client's own, and null where it named none.
+ */
+export function budgetOf(wish: ReasoningWish, ceiling: number, named: number | null): number | null {
+  const { effort, budgetTokens } = wish;
   const wished = budgetTokens ?? Math.min(MOST_BUDGET, Math.floor(ceiling * SHARES[effort ?? "medium"]));
-  const budget = Math.min(Math.max(wished, LEAST_BUDGET), ceiling - 1);
-  return budget < LEAST_BUDGET ? null : budget;
+  const budget = Math.max(wished, LEAST_BUDGET);
+  const isMeant = budgetTokens === null || ceiling === named;
+  return isMeant && budget < ceiling ? budget : budgetUnder(ceiling, budget);
+}
+
+/**
+ * What becomes of a budget under a ceiling that it was not named for: no more than leaves room for an answer.
+ * Null where the ceiling is too low for any, because Anthropic refuses a budget that fills it.
+ */
+export function budgetUnder(ceiling: number, budget: number): number | null {
+  if (ceiling <= LEAST_BUDGET) return null;
+  return Math.min(budget, Math.max(LEAST_BUDGET, Math.floor(ceiling * SHARES.high)));
 }
 
 /** Anthropic's efforts have no `minimal`. */
