@@ -11,10 +11,8 @@ export async function drain(
   const answering = () => server.pendingRequests > 0;
   const inMs = (ms: number) => clock.elapsedMs() + ms;
   const stopped = server.stop();
-  const deadlineMs = inMs(drainMs);
-  await waitWhile(holding, deadlineMs, clock);
-  // What has settled may still have its last frames to send.
-  await waitWhile(answering, Math.min(deadlineMs, inMs(CUT_MS)), clock);
+  // A request holds nothing yet while its body arrives, and no longer while its last frames are sent.
+  await waitWhile(() => holding() || answering(), inMs(drainMs), clock);
   // Streams that are still open are cut: each settles for what it delivered, and tells its client why.
   openStreams.cutAll("the gateway was stopped, and its time to finish streams ran out");
   await waitWhile(answering, inMs(CUT_MS), clock);
