@@ -5,7 +5,7 @@ import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
 /**
  * The `provider` object of a request, with OpenRouter's meaning; a provider is a host of this gateway, named
  * by its id. https://openrouter.ai/docs/guides/routing/provider-selection. A member that cannot be understood
- * is refused, never ignored; null is as good as absent.
+ * is refused, never ignored; null is as good as absent, and so is an empty list.
  */
 export interface ProviderWishes {
   /** Host ids in lower case; these come first, in this order. */
@@ -78,7 +78,7 @@ type Reader = (path: string, value: unknown) => Partial<ProviderWishes> | Refusa
 
 const READERS = {
   order: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ order: lower(names) })),
-  only: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ only: lower(names) })),
+  only: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ only: orNone(lower(names)) })),
   ignore: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ ignore: lower(names) })),
   allow_fallbacks: (path, value) => into(readFlag(path, value), (allowFallbacks) => ({ allowFallbacks })),
   require_parameters: (path, value) =>
@@ -87,7 +87,7 @@ const READERS = {
     into(readOneOf(path, value, ["allow", "deny"]), (dataCollection) => ({ dataCollection })),
   zdr: (path, value) => into(readFlag(path, value), (zdr) => ({ zdr })),
   quantizations: (path, value) =>
-    into(readQuantizations(path, value), (quantizations) => ({ quantizations })),
+    into(readQuantizations(path, value), (names) => ({ quantizations: orNone(names) })),
   sort: (path, value) => into(readSort(path, value), (sort) => ({ sort })),
   preferred_min_throughput: (path, value) =>
     into(readCutoffs(path, value, 1), (minThroughput) => ({ minThroughput })),
@@ -99,6 +99,8 @@ const READERS = {
 
 const into = <T, R>(read: T | Refusal, use: (value: T) => R): R | Refusal =>
   refused(read) ? read : use(read);
+
+const orNone = <T>(list: readonly T[]): readonly T[] | null => (list.length === 0 ? null : list);
 
 const lower = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase());
 
@@ -180,10 +182,9 @@ function readMaxPrice(path: string, value: unknown): ProviderWishes["maxPrice"] 
 export function readNames(path: string, value: unknown, most: number): readonly string[] | Refusal {
   const fine =
     Array.isArray(value) &&
-    value.length > 0 &&
     value.length <= most &&
     value.every((name) => typeof name === "string" && name !== "");
-  return fine ? (value as string[]) : invalid(path, `must be an array of 1 to ${most} names`);
+  return fine ? (value as string[]) : invalid(path, `must be an array of up to ${most} names`);
 }
 
 const shown = (name: string): string => name.slice(0, SHOWN_CHARACTERS);

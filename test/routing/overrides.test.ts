@@ -54,6 +54,11 @@ const UNDERSTOOD: [string, object, object][] = [
     { max_price: { prompt: 1, completion: "2.5" } },
     { maxPrice: { prompt: 1_000_000_000, completion: 2_500_000_000 } },
   ],
+  [
+    "an empty list is as good as absent, as forms send it",
+    { order: [], only: [], ignore: [], quantizations: [], allow_fallbacks: false },
+    { allowFallbacks: false },
+  ],
   ["null is as good as absent", { order: null, sort: null, max_price: { prompt: null } }, {}],
 ];
 
@@ -77,7 +82,11 @@ const REFUSED: [string, object, string][] = [
   ],
   ["not an object", { provider: "openai" }, "`provider` must be an object"],
   ["a list", { provider: [] }, "`provider` must be an object"],
-  ["no names", { provider: { only: [] } }, "`provider.only` must be an array of 1 to 64 names"],
+  [
+    "a name without letters",
+    { provider: { only: [""] } },
+    "`provider.only` must be an array of up to 64 names",
+  ],
   ["a name alone", { provider: { order: "openai" } }, "`provider.order` must be an array"],
   ["not a flag", { provider: { zdr: "yes" } }, "`provider.zdr` must be true or false"],
   [
@@ -123,7 +132,7 @@ const REFUSED: [string, object, string][] = [
   ],
   ["a price of an image", { provider: { max_price: { image: 1 } } }, "`provider.max_price.image` is unknown"],
   ["a route that is not fallback", { route: "sort" }, '`route` must be "fallback"'],
-  ["models that are none", { models: "a/b" }, "`models` must be an array of 1 to 8 names"],
+  ["models that are none", { models: "a/b" }, "`models` must be an array of up to 8 names"],
   ["a model that is no text", { models: ["a/b", 1] }, "`models` must be an array"],
   [
     "fallbacks on another surface",
@@ -155,7 +164,7 @@ describe("fallbacks, on messages", () => {
   });
   test("four are refused", () => {
     expect(refusal({ fallbacks: fallback("a/b", "c/d", "e/f", "g/h") }, "messages")).toContain(
-      "1 to 3 names",
+      "up to 3 names",
     );
   });
   test("together with models they are refused", () => {
@@ -175,5 +184,7 @@ describe("fallbacks, on messages", () => {
 test("models, and route fallback, are OpenRouter's spelling of the same on every surface", () => {
   expect(read({ models: ["a/b"], route: "fallback" }, "responses").moreModels).toEqual(["a/b"]);
   expect(read({ route: "fallback" })).toEqual(NO_OVERRIDES);
+  expect(read({ models: [], route: "fallback" })).toEqual(NO_OVERRIDES);
+  expect(read({ fallbacks: [] }, "messages")).toEqual(NO_OVERRIDES);
   expect(read({ models: null, provider: null, route: null, fallbacks: null })).toBe(NO_OVERRIDES);
 });
