@@ -24,9 +24,10 @@ export class Debits {
    */
   async take(debit: Debit): Promise<Credit | TooMuch> {
     const { idempotencyKey } = debit;
-    for (let other = this.underWay.get(idempotencyKey); other !== undefined; ) {
+    for (;;) {
+      const other = this.underWay.get(idempotencyKey);
+      if (other === undefined) break;
       await other.catch(() => {});
-      other = this.underWay.get(idempotencyKey);
     }
     const done = this.takeOnce(debit);
     this.underWay.set(idempotencyKey, done);

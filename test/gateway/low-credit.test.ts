@@ -1,19 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { openGateway } from "../../src/gateway.ts";
-import { type Clock, systemClock } from "../../src/units/clock.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { Folder } from "../process/gateway.ts";
+import { HurriedClock } from "./hurried-clock.ts";
 import { OpenGateway } from "./open.ts";
 
-let rounds = 0;
 /** Of a gateway that looks at balances all the time. */
-const clock: Clock = {
-  ...systemClock,
-  after(ms, fire) {
-    if (ms === 300_000) rounds += 1;
-    return systemClock.after(ms < 60_000 ? ms : 5, fire);
-  },
-};
+const clock = new HurriedClock(300_000);
 const server = await MailServer.start();
 const config = (below: string) => `
 low_credit_usd: ${below}
@@ -39,10 +32,7 @@ async function started(): Promise<OpenGateway> {
 }
 
 /** Whole ones, from now on. */
-async function looks(count: number): Promise<void> {
-  const until = rounds + count + 1;
-  while (rounds < until) await Bun.sleep(1);
-}
+const looks = (count: number): Promise<void> => clock.more(count + 1);
 
 const SPENDING = { model: "sim/echo", messages: [{ role: "user", content: "word ".repeat(200) }] };
 

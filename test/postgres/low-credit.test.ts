@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { PostgresLowCreditStore } from "../../src/store/postgres/low-credit-store.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
-import { type Clock, systemClock } from "../../src/units/clock.ts";
+import { systemClock } from "../../src/units/clock.ts";
 import { MailServer } from "../fakes/mail-server.ts";
+import { HurriedClock } from "../gateway/hurried-clock.ts";
 import { open } from "../gateway/open.ts";
 import { lowCreditCases } from "../store/low-credit-cases.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -44,33 +45,22 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
   test("send one mail when credit runs low, whichever served the requests", async () => {
     const server = await MailServer.start();
     const store = await cluster.database();
-    let rounds = 0;
-    const clock: Clock = {
-      ...systemClock,
-      after(ms, fire) {
-        if (ms === 300_000) rounds += 1;
-        return systemClock.after(ms < 60_000 ? ms : 5, fire);
-      },
-    };
+    const clock = new HurriedClock(300_000);
     const smtp = `smtp: { host: 127.0.0.1, port: ${server.port}, from: a@gateway.test }`;
     const config = `store: ${store}\nlow_credit_usd: 0.9998\n${smtp}\n`;
     const gateways = await Promise.all([1, 2, 3].map(() => open(config, {}, clock)));
-    const looks = async (count: number) => {
-      const until = rounds + count;
-      while (rounds < until) await Bun.sleep(1);
-    };
     const { key, balance_id } = await gateways[0]!.key(1);
     await gateways[1]!.send("POST", "/v1/me/claim", { bearer: key, json: { email: "kim@example.com" } });
     const token = /#signin=(or-link-\w+)/.exec((await server.mail(1)).text)![1]!;
     await gateways[2]!.send("POST", "/v1/auth/email/verify", { json: { token } });
-    await looks(6);
+    await clock.more(6);
     for (let request = 0; request < 6; request++) {
       const content = "word ".repeat(200);
       const messages = [{ role: "user", content }];
       await gateways[request % 3]!.chat(key, { model: "sim/echo", messages });
     }
     expect((await server.mail(2)).text).toContain(`Your balance ${balance_id} has $0.99`);
-    await looks(12);
+    await clock.more(12);
     for (const gateway of gateways) await gateway.close();
     expect(server.mails).toHaveLength(2);
     const news = gateways.flatMap(({ logged }) => logged.filter((line) => line.includes('"low credit"')));

@@ -12,6 +12,7 @@ import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import type { BalanceRow, Decision } from "./answers.ts";
+import { type BalanceDialogProps, noted } from "./balance-dialog.ts";
 import { BalanceBudgets } from "./budgets.tsx";
 import { BalanceCredits, CreditDialog, DebitDialog } from "./credits.tsx";
 import { KeyRow } from "./key-row.tsx";
@@ -179,14 +180,13 @@ function Decisions({ of: { id, account_id }, round }: { of: BalanceRow; round: n
   );
 }
 
-function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialogProps) {
+function SuspendDialog({ of: { id, account_id }, onClose, onDone }: BalanceDialogProps) {
   const api = useOperator();
   const [subject, setSubject] = useState(account_id ?? id);
   const [reason, setReason] = useState<string>(REASONS[0]);
   const [note, setNote] = useState("");
   const suspend = useAction(async () => {
-    const why = note.trim() === "" ? {} : { note: note.trim() };
-    await api.post(`admin/accounts/${subject}/suspend`, { reason, ...why });
+    await api.post(`admin/accounts/${subject}/suspend`, { reason, ...noted(note) });
     onDone();
   });
   return (
@@ -223,12 +223,6 @@ function SuspendDialog({ of: { id, account_id }, onClose, onDone }: SuspendDialo
       </Form>
     </Dialog>
   );
-}
-
-interface SuspendDialogProps {
-  readonly of: BalanceRow;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
 }
 
 const REASONS = ["chargeback", "sanctions", "acceptable_use"] as const;

@@ -7,7 +7,7 @@ import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { Choice, Form, readLimit, TextField } from "../parts/field.tsx";
 import { Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
-import type { BalanceRow } from "./answers.ts";
+import { type BalanceDialogProps, noted } from "./balance-dialog.ts";
 import { useOperator } from "./operator.ts";
 
 /** What a balance was credited, and what was taken back; nothing where there was neither. */
@@ -26,7 +26,7 @@ export function BalanceCredits({ id, round }: { id: string; round: number }) {
   );
 }
 
-export function CreditDialog({ of: { id }, onClose, onDone }: CreditDialogProps) {
+export function CreditDialog({ of: { id }, onClose, onDone }: BalanceDialogProps) {
   const api = useOperator();
   const [amount, setAmount] = useState("");
   const [note, setNote] = useState("");
@@ -53,7 +53,7 @@ export function CreditDialog({ of: { id }, onClose, onDone }: CreditDialogProps)
   );
 }
 
-export function DebitDialog({ of: { id, available_usd }, onClose, onDone }: CreditDialogProps) {
+export function DebitDialog({ of: { id, available_usd }, onClose, onDone }: BalanceDialogProps) {
   const api = useOperator();
   const [howMuch, setHowMuch] = useState<string>("some");
   const [amount, setAmount] = useState("");
@@ -92,12 +92,6 @@ export function DebitDialog({ of: { id, available_usd }, onClose, onDone }: Cred
   );
 }
 
-interface CreditDialogProps {
-  readonly of: BalanceRow;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
-
 interface TypedFieldProps {
   readonly value: string;
   readonly onValue: (value: string) => void;
@@ -116,8 +110,6 @@ function readAmount(text: string): number {
   if (amount === null || amount === undefined) throw new Error("The amount must be a number of dollars.");
   return amount;
 }
-
-const noted = (note: string): { note?: string } => (note.trim() === "" ? {} : { note: note.trim() });
 
 /** Not `randomUUID`, which browsers offer on https only. */
 function randomName(): string {

@@ -1,3 +1,4 @@
+import type { Static } from "@sinclair/typebox";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { SuspensionReason } from "../../errors/suspension.ts";
 import type { Credit } from "../../ledger/credit.ts";
@@ -52,27 +53,18 @@ async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Re
   const amount = readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
   if (amount === 0) return invalidField("amount_usd", "`amount_usd` must be more than 0.");
-  const balanceId = await creditedBalance(fields.balance_id, fields.key_id, deps);
-  if (refused(balanceId)) return balanceId;
-  const { idempotency_key: idempotencyKey, note = null } = fields;
-  const at = deps.desk.clock.now();
-  const done = await deps.ledger.credit({ balanceId, amount, idempotencyKey, note, at });
+  const entry = await readEntry(fields, deps);
+  if (refused(entry)) return entry;
+  const { balanceId } = entry;
+  const done = await deps.ledger.credit({ ...entry, amount });
   if (done === null) {
     return invalidField(
       "amount_usd",
       `A balance can be credited with at most ${usdFromNano(MAX_NANO_USD).toLocaleString("en-US")} USD in all, and this would take ${balanceId} above it. Nothing was credited. Credit another balance of the account.`,
     );
   }
-  if (done.balanceId !== balanceId || done.amount !== amount) {
-    return usedKey(done, "credited");
-  }
-  return ok({
-    balance_id: done.balanceId,
-    amount_usd: usdFromNano(done.amount),
-    idempotency_key: done.idempotencyKey,
-    note: done.note,
-    credited_at: isoTime(done.at),
-  });
+  if (done.balanceId !== balanceId || done.amount !== amount) return usedKey(done, "credited");
+  return ok({ ...entryView(done), credited_at: isoTime(done.at) });
 }
 
 /** For what was credited by mistake, and for refunds. */
@@ -84,22 +76,32 @@ async function debit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Ref
   const amount = fields.amount_usd === "all" ? "all" : readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
   if (amount === 0) return invalidField("amount_usd", '`amount_usd` must be more than 0, or "all".');
-  const balanceId = await creditedBalance(fields.balance_id, fields.key_id, deps);
-  if (refused(balanceId)) return balanceId;
-  const { idempotency_key: idempotencyKey, note = null } = fields;
-  const at = deps.desk.clock.now();
-  const done = await deps.ledger.debit({ balanceId, amount, idempotencyKey, note, at });
+  const entry = await readEntry(fields, deps);
+  if (refused(entry)) return entry;
+  const { balanceId } = entry;
+  const done = await deps.ledger.debit({ ...entry, amount });
   if ("available" in done) return tooMuch(amount, balanceId, done.available);
   const isSame = amount === "all" ? done.tookAll : !done.tookAll && done.amount === -amount;
   if (done.balanceId !== balanceId || !isSame) return usedKey(done, "taken back");
-  return ok({
-    balance_id: done.balanceId,
-    amount_usd: usdFromNano(-done.amount as NanoUsd),
-    idempotency_key: done.idempotencyKey,
-    note: done.note,
-    debited_at: isoTime(done.at),
-  });
+  return ok({ ...entryView(done), debited_at: isoTime(done.at) });
 }
+
+/** What a credit and a debit have in common. */
+async function readEntry(
+  fields: Omit<Static<typeof CreditFields>, "amount_usd">,
+  deps: HttpDeps,
+): Promise<Pick<Credit, "balanceId" | "idempotencyKey" | "note" | "at"> | Refusal> {
+  const { balance_id, key_id, idempotency_key: idempotencyKey, note = null } = fields;
+  const balanceId = await namedBalance(balance_id, key_id, deps);
+  return refused(balanceId) ? balanceId : { balanceId, idempotencyKey, note, at: deps.desk.clock.now() };
+}
+
+const entryView = ({ balanceId, amount, idempotencyKey, note }: Credit) => ({
+  balance_id: balanceId,
+  amount_usd: usdFromNano(Math.abs(amount) as NanoUsd),
+  idempotency_key: idempotencyKey,
+  note,
+});
 
 const tooMuch = (amount: NanoUsd | "all", balance: BalanceId, available: NanoUsd): Refusal =>
   invalidField(
@@ -113,7 +115,7 @@ const usedKey = ({ amount, balanceId }: Credit, now: "credited" | "taken back"):
     `\`idempotency_key\` was already used, ${amount > 0 ? `for a credit of ${decimalUsd(amount)} USD to ${balanceId}` : `to take ${decimalUsd(-amount as NanoUsd)} USD back from ${balanceId}`}. Nothing was ${now} now.`,
   );
 
-async function creditedBalance(
+async function namedBalance(
   balance: string | undefined,
   key: string | undefined,
   { desk }: HttpDeps,

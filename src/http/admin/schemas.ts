@@ -143,6 +143,13 @@ export const MAX_ROWS = 200;
 
 const admin = { who: ["admin"] } as const;
 
+const entryMembers = {
+  balance_id: Type.String(),
+  amount_usd: amountUsd,
+  idempotency_key: Type.String(),
+  note: orNone(Type.String()),
+};
+
 export const ADMIN = {
   credit: {
     ...admin,
@@ -151,13 +158,7 @@ export const ADMIN = {
       "Name the balance, or a key of it. Repeating a request returns the first one's response and credits nothing.",
     body: CreditFields,
     answers: {
-      200: answerOf({
-        balance_id: Type.String(),
-        amount_usd: amountUsd,
-        idempotency_key: Type.String(),
-        note: orNone(Type.String()),
-        credited_at: time,
-      }),
+      200: answerOf({ ...entryMembers, credited_at: time }),
     },
   },
   debit: {
@@ -167,13 +168,7 @@ export const ADMIN = {
       'Name the balance, or a key of it. Only what is available can be taken: what is spent, or held by open requests, cannot. If that is less than `amount_usd`, nothing is taken, and the error names it; "all" takes just that much. Repeating a request returns the first one\'s response and takes nothing. With several nodes, what they were granted and do not use is called back first, which takes up to 10 s if one of them does not answer.',
     body: DebitFields,
     answers: {
-      200: answerOf({
-        balance_id: Type.String(),
-        amount_usd: amountUsd,
-        idempotency_key: Type.String(),
-        note: orNone(Type.String()),
-        debited_at: time,
-      }),
+      200: answerOf({ ...entryMembers, debited_at: time }),
     },
   },
   suspend: {

@@ -7,14 +7,20 @@ import {
   type Spending,
   type SpendingOrder,
 } from "../../store/spending.ts";
-import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { About } from "../about.ts";
-import { answerOf, count, oneOf, orNone, time } from "../answers.ts";
+import { answerOf, orNone } from "../answers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { sumMembers, sumView, tooManyAtOnce } from "../endpoints/usage.ts";
-import { PERIOD_NAMES, periodQuery, readPeriod, type UsagePeriod } from "../endpoints/usage-period.ts";
+import { stretchAnswer, stretchView, sumMembers, sumView, tooManyAtOnce } from "../endpoints/usage.ts";
+import {
+  periodMembers,
+  periodQuery,
+  periodView,
+  readPeriod,
+  type UsagePeriod,
+} from "../endpoints/usage-period.ts";
 import { invalidField, readCount } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import { guarded } from "./token.ts";
@@ -33,17 +39,11 @@ async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Ref
   if (refused(order)) return order;
   const most = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
   if (refused(most)) return most;
-  const { name, since, stretchMs, lengthMs } = period;
+  const { since, stretchMs, lengthMs } = period;
   const beforeMs = isKept(period, now, deps) ? lengthMs : null;
   const spending = await deps.spending({ since, now, stretchMs, beforeMs, order, most });
   if (spending === null) return tooManyAtOnce();
-  return ok({
-    object: "usage",
-    period: name,
-    since: isoTime(since),
-    stretch_ms: stretchMs,
-    ...view(spending),
-  });
+  return ok({ ...periodView(period), ...view(spending) });
 }
 
 function readOrder(query: URLSearchParams): SpendingOrder | Refusal {
@@ -74,11 +74,7 @@ function view(spending: Spending) {
   });
   return {
     total: sums(total),
-    stretches: stretches.map(({ start, model, ...sum }) => ({
-      start: isoTime(start as EpochMs),
-      model,
-      ...sumView(sum),
-    })),
+    stretches: stretches.map(stretchView),
     balances: list(balances, (id) => {
       const { accountId = null, email = null, wallet = null } = owners.get(id) ?? {};
       return { balance_id: id, account_id: accountId, email, wallet };
@@ -137,12 +133,9 @@ const USAGE = {
   answers: {
     200: answerOf(
       {
-        object: Type.Literal("usage"),
-        period: oneOf(PERIOD_NAMES),
-        since: time,
-        stretch_ms: count,
+        ...periodMembers,
         total: answerOf(comparedMembers),
-        stretches: Type.Array(answerOf({ start: time, model: Type.String(), ...sumMembers })),
+        stretches: Type.Array(stretchAnswer),
         balances: rankingOf({
           balance_id: Type.String(),
           account_id: orNone(Type.String()),

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Refusal } from "../../errors/refusal.ts";
-import type { EpochMs } from "../../units/clock.ts";
+import { type EpochMs, isoTime } from "../../units/clock.ts";
+import { count, oneOf, time } from "../answers.ts";
 import { invalidField } from "../fields.ts";
 
 /** The time that a report on usage covers, up to now, in stretches of the UTC clock. */
@@ -14,7 +15,7 @@ export interface UsagePeriod {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-export const PERIOD_NAMES = ["day", "week", "month"] as const;
+const PERIOD_NAMES = ["day", "week", "month"] as const;
 type PeriodName = (typeof PERIOD_NAMES)[number];
 /** How many stretches back, and how long each of them is. */
 const PERIODS: Record<PeriodName, { readonly stretches: number; readonly stretchMs: number }> = {
@@ -35,3 +36,18 @@ export function readPeriod(query: URLSearchParams, now: EpochMs): UsagePeriod | 
   const since = (now - (now % stretchMs) - (stretches - 1) * stretchMs) as EpochMs;
   return { name, since, stretchMs, lengthMs: stretches * stretchMs };
 }
+
+/** What every report on usage begins with. */
+export const periodView = ({ name, since, stretchMs }: UsagePeriod) => ({
+  object: "usage",
+  period: name,
+  since: isoTime(since),
+  stretch_ms: stretchMs,
+});
+
+export const periodMembers = {
+  object: Type.Literal("usage"),
+  period: oneOf(PERIOD_NAMES),
+  since: time,
+  stretch_ms: count,
+};

@@ -5,12 +5,12 @@ import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { About } from "../about.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, time } from "../answers.ts";
+import { amountUsd, answerOf, count, orNone, time } from "../answers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { identify } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
-import { PERIOD_NAMES, periodQuery, readPeriod } from "./usage-period.ts";
+import { periodMembers, periodQuery, periodView, readPeriod } from "./usage-period.ts";
 
 /**
  * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A
@@ -26,11 +26,11 @@ async function usage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const query = queryOf(exchange.request);
   const period = readPeriod(query, deps.desk.clock.now());
   if (refused(period)) return period;
-  const { name, since, stretchMs } = period;
+  const { since, stretchMs } = period;
   const keyId = who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null);
   const sums = await deps.usage({ balanceId: who.balance.id, keyId, since, stretchMs });
   if (sums === null) return tooManyAtOnce();
-  return ok({ object: "usage", period: name, since: isoTime(since), stretch_ms: stretchMs, ...view(sums) });
+  return ok({ ...periodView(period), ...view(sums) });
 }
 
 export const tooManyAtOnce = (): Refusal =>
@@ -39,11 +39,7 @@ export const tooManyAtOnce = (): Refusal =>
   });
 
 const view = ({ stretches, routes, truncated }: UsageSums) => ({
-  stretches: stretches.map(({ start, model, ...sum }) => ({
-    start: isoTime(start as EpochMs),
-    model,
-    ...sumView(sum),
-  })),
+  stretches: stretches.map(stretchView),
   routes: routes.map(({ model, host, firstTokenMsP50, firstTokenMsP95, ...sum }) => ({
     model,
     host,
@@ -51,6 +47,12 @@ const view = ({ stretches, routes, truncated }: UsageSums) => ({
     first_token_ms: { p50: firstTokenMsP50, p95: firstTokenMsP95 },
   })),
   truncated,
+});
+
+export const stretchView = ({ start, model, ...sum }: UsageSums["stretches"][number]) => ({
+  start: isoTime(start as EpochMs),
+  model,
+  ...sumView(sum),
 });
 
 export const sumView = ({ requests, failed, chargedNano, inputTokens, outputTokens }: Sum) => ({
@@ -68,6 +70,8 @@ export const sumMembers = {
   input_tokens: count,
   output_tokens: count,
 };
+
+export const stretchAnswer = answerOf({ start: time, model: Type.String(), ...sumMembers });
 const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" }));
 
 const USAGE = {
@@ -81,11 +85,8 @@ const USAGE = {
   answers: {
     200: answerOf(
       {
-        object: Type.Literal("usage"),
-        period: oneOf(PERIOD_NAMES),
-        since: time,
-        stretch_ms: count,
-        stretches: Type.Array(answerOf({ start: time, model: Type.String(), ...sumMembers })),
+        ...periodMembers,
+        stretches: Type.Array(stretchAnswer),
         routes: Type.Array(
           answerOf({
             model: Type.String(),

@@ -1,0 +1,24 @@
+import { type Clock, systemClock } from "../../src/units/clock.ts";
+
+/** A clock whose long waits end at once; `rounds` counts those of this length that were begun. */
+export class HurriedClock implements Clock {
+  readonly now = systemClock.now;
+  readonly elapsedMs = systemClock.elapsedMs;
+  rounds = 0;
+
+  constructor(private readonly roundMs: number) {}
+
+  after(ms: number, fire: () => void) {
+    if (ms === this.roundMs) this.rounds += 1;
+    return systemClock.after(ms < LONG_MS ? ms : HURRIED_MS, fire);
+  }
+
+  /** Resolves when so many more have begun. */
+  async more(rounds: number): Promise<void> {
+    const until = this.rounds + rounds;
+    while (this.rounds < until) await Bun.sleep(1);
+  }
+}
+
+const LONG_MS = 60_000;
+const HURRIED_MS = 5;
