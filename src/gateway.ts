@@ -12,6 +12,7 @@ import { ConfigError, formatProblems } from "./config/problem.ts";
 import { contractSignatures } from "./contract-signatures.ts";
 import { Counting, countMessages } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
+import { Departure } from "./departure.ts";
 import { drain } from "./draining.ts";
 import { generator } from "./generation/generate.ts";
 import type { House } from "./generation/house.ts";
@@ -131,7 +132,10 @@ export interface Gateway {
   readonly found: FoundHosts;
   /** Null when the new configuration is in force; otherwise why it was refused, and the old one stays. */
   reload(): Promise<string | null>;
-  /** Refuses new requests, lets streams finish within `drain_ms`, closes the books. */
+  /**
+   * Serves for `shutdown_delay_ms` more while `/readyz` is 503, then refuses new requests, lets streams
+   * finish within `drain_ms`, closes the books. Called again, it skips what is left of the delay.
+   */
   stop(): Promise<void>;
 }
 
@@ -156,14 +160,34 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const rooms = await openRooms(parts);
   const generate = generator(houseOf(rooms, parts));
   const reload = inTurn(() => reloaded(rooms, parts));
-  let draining = false;
-  const app = httpApp(depsOf(rooms, parts, { generate, reload, isDraining: () => draining }));
+  let started = false;
+  const departure = new Departure({
+    clock,
+    delayMs: () => inForce.config.shutdownDelayMs,
+    async leave() {
+      parts.log("draining");
+      rooms.freeRoutes.stop();
+      const { openStreams } = rooms;
+      const { drainMs } = inForce.config;
+      await drain(server, { ledger: rooms.books.ledger, openStreams, clock, drainMs });
+      await closed(rooms, parts);
+    },
+  });
+  const app = httpApp(
+    depsOf(rooms, parts, {
+      generate,
+      reload,
+      hasStarted: () => started,
+      isStopping: () => departure.begun,
+    }),
+  );
   const hostname = env.HOST || "127.0.0.1";
   rooms.slots.prepare(inForce.config.catalog.hosts.values());
   const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);
   inForce.listensAt(url);
   await Promise.race([rooms.freeRoutes.verify(), pause(clock, FIRST_PROBES_MS)]);
+  started = true;
   return {
     url,
     folder,
@@ -174,13 +198,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       return inForce.found;
     },
     reload,
-    async stop() {
-      draining = true;
-      rooms.freeRoutes.stop();
-      const { ledger } = rooms.books;
-      await drain(server, { ledger, openStreams: rooms.openStreams, clock, drainMs: inForce.config.drainMs });
-      await closed(rooms, parts);
-    },
+    stop: () => departure.depart(),
   };
 }
 
@@ -326,11 +344,13 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
 interface Serving {
   readonly generate: HttpDeps["generate"];
   reload(): Promise<string | null>;
-  isDraining(): boolean;
+  hasStarted(): boolean;
+  isStopping(): boolean;
 }
 
 /** What HTTP serves. */
-function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Serving): HttpDeps {
+function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
+  const { generate, reload, hasStarted, isStopping } = serving;
   const { inForce, clock, random, folder } = parts;
   const { books, health, colleagues, hostsHere, reporting, counting, mailer } = rooms;
   const { ledger, keyring } = books;
@@ -378,7 +398,12 @@ function depsOf(rooms: Rooms, parts: Parts, { generate, reload, isDraining }: Se
     usage: books.usage,
     spending: books.spending,
     apps: new AppBundle(),
-    ready: () => !isDraining() && books.healthy(),
+    unready() {
+      if (isStopping()) return "it has been told to stop";
+      if (!hasStarted()) return "it is starting";
+      return books.healthy() ? null : "it cannot record requests";
+    },
+    stopping: isStopping,
     async reload() {
       const problem = await reload();
       if (problem === null) parts.onReloaded();

@@ -57,12 +57,19 @@ if (worker !== undefined) {
   }, PARENT_CHECK_MS).unref();
 }
 
-let ending = false;
+// A terminal signals this process and the one that began it, which passes the signal on.
+const SAME_SIGNAL_MS = 250;
+
+let signalledMs: number | null = null;
 async function end(): Promise<void> {
-  if (ending) return;
-  ending = true;
-  log("draining");
-  await serving.stop();
+  const nowMs = systemClock.elapsedMs();
+  const again = signalledMs !== null;
+  if (signalledMs !== null && nowMs - signalledMs < SAME_SIGNAL_MS) return;
+  signalledMs = nowMs;
+  const stopped = serving.stop();
+  if (again) return;
+  log("stopping");
+  await stopped;
   log("stopped");
   process.exit(0);
 }

@@ -24,6 +24,7 @@ const FLOORS = [
     "low-credit.ts",
     "mailer.ts",
     "counting-thread.ts",
+    "departure.ts",
     "draining.ts",
     "bookkeeping.ts",
     "workers",

@@ -18,8 +18,8 @@ export async function checkPort(
     });
     const text = await response.text();
     if (text === "ready\n") return { finding: ok(check, `a gateway serves at ${url}`), gateway: true };
-    if (text === "not ready\n") {
-      const detail = `a gateway at ${url} is recovering or draining`;
+    if (text.startsWith("not ready")) {
+      const detail = `a gateway at ${url} is ${text.trimEnd()}`;
       return { finding: { check, state: "warn", detail, next: "Wait, then check again." }, gateway: true };
     }
     const detail = `another program answers at ${url}`;

@@ -46,6 +46,7 @@ export function configView(config: Config, links: Links): object {
     receipts: { keep_days: config.receipts.keepDays },
     body_bytes: config.bodyBytes,
     body_memory_bytes: config.bodyMemoryBytes,
+    shutdown_delay_ms: config.shutdownDelayMs,
     drain_ms: config.drainMs,
     grace_ms: config.graceMs,
     store: storeRow(config.store),

@@ -30,6 +30,8 @@ export interface Config {
   readonly bodyBytes: number;
   /** Memory for large request bodies. */
   readonly bodyMemoryBytes: number;
+  /** How long everything is still served after SIGTERM, while balancers find out that it will not be. */
+  readonly shutdownDelayMs: number;
   readonly drainMs: number;
   /** How long a rotated key keeps working. */
   readonly graceMs: number;

@@ -59,6 +59,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
     receipts: { keepDays: rows.receipts?.keep_days ?? null },
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,
+    shutdownDelayMs: rows.shutdown_delay_ms ?? DEFAULTS.shutdownDelayMs,
     drainMs: rows.drain_ms ?? DEFAULTS.drainMs,
     graceMs: rows.grace_ms ?? DEFAULTS.graceMs,
     store: store(rows, report),

@@ -196,6 +196,7 @@ export const FileSchema = Type.Object(
     ),
     body_bytes: Type.Optional(count(1)),
     body_memory_bytes: Type.Optional(count(1, 1e12)),
+    shutdown_delay_ms: Type.Optional(ms()),
     drain_ms: Type.Optional(ms()),
     grace_ms: Type.Optional(ms()),
     store: Type.Optional(text("sqlite, or a postgres:// address")),

@@ -10,7 +10,7 @@ import { adminReceiptEndpoints } from "./admin/receipts.ts";
 import { adminUsageEndpoints } from "./admin/usage.ts";
 import { fromAnyOrigin, preflights, readable } from "./any-origin.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answer, type Endpoint, Exchange, refusal } from "./endpoint.ts";
+import { answer, closingWhereStopping, type Endpoint, Exchange, refusal } from "./endpoint.ts";
 import { accountEndpoints } from "./endpoints/accounts.ts";
 import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
@@ -66,7 +66,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
       const moved = movedPage(request);
       if (moved !== null) return moved;
       const { why, headers } = unknownPath(request, endpoints);
-      return refusal(why, exchange, deps, headers);
+      return closingWhereStopping(refusal(why, exchange, deps, headers), deps);
     } catch (failure) {
       return lastResort(failure, deps);
     }

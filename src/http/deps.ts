@@ -55,8 +55,10 @@ export interface HttpDeps {
   /** What everybody used; null when too many requests ask at once. */
   spending(of: SpendingScope): Promise<Spending | null>;
   readonly apps: Apps;
-  /** False while draining or recovering. */
-  ready(): boolean;
+  /** Why no requests should be sent here; null while they should. */
+  unready(): string | null;
+  /** Told to stop: each connection is closed with its next answer. */
+  stopping(): boolean;
   /** Reads the configuration again; a problem is what a bad file is refused with. */
   reload(): Promise<{ readonly problem: string | null; readonly needsRestart: readonly string[] }>;
   /** The configuration in force as JSON, without any secret. */

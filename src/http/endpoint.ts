@@ -82,8 +82,7 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
   const { request } = exchange;
   try {
     const outcome = severalHosts(request) ?? (await endpoint.handle(exchange, deps));
-    if (outcome instanceof Response) return outcome;
-    return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
+    return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
   } catch (error) {
     if (error instanceof StoreUnreachable) return refusal(bookkeepingDown(), exchange, deps);
     // Reading the body of a client that has left rejects, and nobody is there to be answered.
@@ -92,6 +91,17 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
   } finally {
     exchange.giveRoomBack();
   }
+}
+
+function responseOf(outcome: Reply | Refusal | Response, exchange: Exchange, deps: HttpDeps): Response {
+  if (outcome instanceof Response) return outcome;
+  return refused(outcome) ? refusal(outcome, exchange, deps) : replyResponse(outcome, exchange.receipt);
+}
+
+/** Whoever keeps connections open learns with the answer that this one is not to be used again. */
+export function closingWhereStopping(response: Response, deps: Pick<HttpDeps, "stopping">): Response {
+  if (deps.stopping()) response.headers.set("connection", "close");
+  return response;
 }
 
 export function refusal(

@@ -65,7 +65,7 @@ export class Supervisor {
     for (const { child } of this.workers) child?.kill("SIGHUP");
   }
 
-  /** Drains all workers; resolves when they have ended. */
+  /** Stops all workers, or hurries those that are stopping; resolves when they have ended. */
   async stop(): Promise<void> {
     this.stopping = true;
     for (const { child } of this.workers) child?.kill("SIGTERM");

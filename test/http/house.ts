@@ -52,7 +52,8 @@ export class TestHouse {
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
   usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
   spending: HttpDeps["spending"] = async (of) => spendingOf([], of);
-  ready = true;
+  unready: string | null = null;
+  stopping = false;
   overRate = false;
   readonly bodies = new ByteBudget(150_000, systemClock);
   reloadProblem: string | null = null;
@@ -212,7 +213,8 @@ export class TestHouse {
       usage: (of) => this.usage(of),
       spending: (of) => this.spending(of),
       apps: new AppBundle(),
-      ready: () => this.ready,
+      unready: () => this.unready,
+      stopping: () => this.stopping,
       reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
       configInForce: () => ({ file: "gateway.yaml" }),
       metrics: async () => "gateway_up 1\n",

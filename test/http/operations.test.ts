@@ -340,10 +340,11 @@ describe("pages", () => {
   });
 
   test("readiness follows the gateway; health does not", async () => {
-    house.ready = false;
-    expect((await house.send("GET", "/readyz")).status).toBe(503);
+    house.unready = "it is told to wait";
+    const { status, text } = await house.send("GET", "/readyz");
+    expect([status, text]).toEqual([503, "not ready: it is told to wait\n"]);
     expect((await house.send("GET", "/healthz")).status).toBe(200);
-    house.ready = true;
+    house.unready = null;
     expect((await house.send("GET", "/readyz")).status).toBe(200);
   });
 });

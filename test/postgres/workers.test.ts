@@ -57,6 +57,24 @@ describeOnPostgres("workers on one port", (cluster) => {
     });
   }, 30_000);
 
+  test("told to stop, all of them serve on and say that they are not ready, until they are told again", async () => {
+    await withGateway(async (gateway) => {
+      const { key } = await gateway.keyWith(1);
+      // A terminal's Ctrl-C reaches the supervisor and every worker, and the supervisor passes it on.
+      for (const pid of [gateway.pid, ...pids(gateway.pid)]) process.kill(pid, "SIGINT");
+      await until(async () => {
+        const ready = await Promise.all(Array.from({ length: 20 }, () => gateway.get("/readyz")));
+        return ready.every(({ status }) => status === 503);
+      });
+      await Bun.sleep(300);
+      for (let request = 0; request < 20; request++) {
+        const { status, headers } = await gateway.post("/v1/chat/completions", CHAT, key);
+        expect([status, headers.get("connection")]).toEqual([200, "close"]);
+      }
+      expect(await gateway.stop()).toBe(0);
+    }, "shutdown_delay_ms: 60000\n");
+  }, 30_000);
+
   test("all credit is taken back, also what a worker that was killed had been granted", async () => {
     await withGateway(async (gateway) => {
       const { key, balance_id } = await gateway.keyWith(1);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { freePort } from "../../bench/processes.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
@@ -67,3 +68,88 @@ test("a request whose body was still on its way when SIGTERM came is answered, h
     expect((await client.answer()).body).toContain("[DONE]");
     expect(await ended).toBe(0);
   }));
+
+test("until the start is over, /readyz says so", async () => {
+  const free = "      - { host: h0, model: bench-model, free: true }";
+  const config = simpleConfig([host.port]).replace(/(routes:\n)/, `$1${free}\n`);
+  const folder = new Folder(config);
+  const port = freePort();
+  pause = gate();
+  // It asks the host whether the free route works.
+  const starting = GatewayProcess.start(folder, { PORT: String(port) });
+  const ready = () => fetch(`http://127.0.0.1:${port}/readyz`).then((response) => response.text());
+  await until(async () => (await ready()) === "not ready: it is starting\n");
+  pause.open();
+  const gateway = await starting;
+  expect(await ready()).toBe("ready\n");
+  expect(await gateway.stop()).toBe(0);
+  folder.remove();
+});
+
+const LEAVING = "shutdown_delay_ms: 30000";
+const readiness = async (gateway: GatewayProcess) => (await gateway.get("/readyz")).text;
+const told = (gateway: GatewayProcess) =>
+  until(async () => (await readiness(gateway)) === "not ready: it has been told to stop\n");
+
+test("told to stop, it serves for shutdown_delay_ms: /readyz says no, and connections close with their answers", () =>
+  withGateway(async (gateway, key) => {
+    const idle = await RawClient.connect(gateway.url);
+    expect(await idle.get("/readyz")).toEqual({ status: 200, closes: false, body: "ready\n" });
+    const busy = await RawClient.connect(gateway.url);
+    const answered = busy.post(key, CHAT);
+    const streaming = await RawClient.connect(gateway.url);
+    const streamed = streaming.post(key, { ...CHAT, stream: true });
+    await streaming.sees(" one");
+
+    gateway.signal("SIGTERM");
+    await told(gateway);
+    // New connections, and old ones, are served.
+    const late = await RawClient.connect(gateway.url);
+    const lateStreamed = late.post(key, { ...CHAT, stream: true });
+    await late.sees(" one");
+    pause.open();
+    expect(await answered).toMatchObject({ status: 200, closes: true });
+    await busy.closing();
+    // Its head had been sent before.
+    expect(await streamed).toMatchObject({ status: 200, closes: false });
+    expect((await streamed).body).toContain("[DONE]");
+    expect(await streaming.post(key, CHAT)).toMatchObject({ status: 200, closes: true });
+    expect(await lateStreamed).toMatchObject({ status: 200, closes: true });
+    expect((await lateStreamed).body).toContain("[DONE]");
+    await late.closing();
+    expect(await idle.get("/readyz")).toMatchObject({ status: 503, closes: true });
+    await idle.closing();
+    // A refusal, and a path that there is not.
+    for (const path of ["/v1/me", "/v1/embeddings"]) {
+      const client = await RawClient.connect(gateway.url);
+      expect(await client.get(path)).toMatchObject({ closes: true });
+      await client.closing();
+    }
+  }, LEAVING));
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "a second %s ends the delay: streams finish, the exit code is 0",
+  (signal) =>
+    withGateway(async (gateway, key) => {
+      const streaming = await RawClient.connect(gateway.url);
+      const streamed = streaming.post(key, { ...CHAT, stream: true });
+      await streaming.sees(" one");
+      gateway.signal("SIGTERM");
+      await told(gateway);
+      // Two that come together are one that was passed on.
+      await Bun.sleep(300);
+      gateway.signal(signal);
+      await refusesConnections(gateway);
+      pause.open();
+      expect((await streamed).body).toContain("[DONE]");
+      expect(await gateway.ended()).toBe(0);
+    }, LEAVING),
+);
+
+test("the delay over, it drains by itself", () =>
+  withGateway(async (gateway) => {
+    const idle = await RawClient.connect(gateway.url);
+    expect((await idle.get("/healthz")).status).toBe(200);
+    expect(await gateway.stop()).toBe(0);
+    await idle.closing();
+  }, "shutdown_delay_ms: 200"));

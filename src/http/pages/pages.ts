@@ -18,7 +18,7 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
       method: "GET",
       path: "/readyz",
       about: PAGES.readiness,
-      handle: () => (deps.ready() ? plainText("ready\n") : plainText("not ready\n", 503)),
+      handle: () => readiness(deps.unready()),
     },
     { method: "GET", path: "/favicon.ico", about: PAGES.icon, handle: icon },
     { method: "GET", path: "/docs/errors", about: PAGES.errors, handle: () => page(errors) },
@@ -74,6 +74,9 @@ async function appFile({ params }: Exchange, { apps }: HttpDeps): Promise<Respon
   });
 }
 
+const readiness = (unready: string | null): Response =>
+  unready === null ? plainText("ready\n") : plainText(`not ready: ${unready}\n`, 503);
+
 const plainText = (text: string, status = 200): Response =>
   new Response(text, {
     status,
@@ -101,7 +104,8 @@ const PAGES = {
   },
   readiness: {
     summary: "Says whether requests should be sent here (readiness)",
-    details: "It is 503 while the gateway recovers or drains.",
+    details:
+      "It is 503 while the gateway starts, cannot record anything, or has been told to stop; the body says which.",
     who: [],
     answers: { 200: ["text/plain"], 503: ["text/plain"] },
   },
