@@ -61,6 +61,24 @@ test("a suspended account's keys are refused with its reason, and served again o
   expect(await free(key)).toBe("200");
 });
 
+test("a suspended balance's keys can be rotated and revoked, and no new secret lifts the suspension", async () => {
+  const { id, key, recovery_secret, balance_id } = await gateway.key(1);
+  const rotate = async (id: string, bearer: string) =>
+    (await gateway.send("POST", `/v1/keys/${id}/rotate`, { bearer })).json;
+  await gateway.admin(`/admin/accounts/${balance_id}/suspend`, { reason: "chargeback" });
+  const second = await rotate(id, key);
+  const third = await rotate(second.id, recovery_secret);
+  for (const bearer of [second.key, third.key]) expect(bearer).toStartWith("or-live-");
+  expect([await free(key), await free(second.key), await free(third.key)]).toEqual([
+    "invalid_api_key",
+    "invalid_api_key",
+    "account_suspended",
+  ]);
+  expect((await gateway.chat(third.key)).json.error.code).toBe("account_suspended");
+  const revoked = await gateway.send("DELETE", `/v1/keys/${third.id}`, { bearer: recovery_secret });
+  expect([revoked.status, await free(third.key)]).toEqual([200, "invalid_api_key"]);
+});
+
 test.each(["/v1/chat/completions", "/v1/responses", "/v1/messages"])(
   "%s takes API keys only",
   async (path) => {
