@@ -325,7 +325,7 @@ const model = (id: string): [string, Model] => [
 ];
 const CATALOG: Catalog = {
   models: new Map([model("test/one"), model("test/two")]),
-  auto: new Map(),
+  auto: new Map([["fast", ["test/one"]]]),
   hosts: new Map([["h", host]]),
 };
 
