@@ -78,10 +78,10 @@ export function affordableOutput(
   choices: number,
   price: Price,
 ): number {
-  const left = available - sumLines(promptFemto(prompt, price));
-  if (left < 0) return 0;
+  const leftFemto = BigInt(available) * FEMTO_PER_NANO - BigInt(promptFemto(prompt, price));
+  if (leftFemto < 0) return 0;
   if (price.output === 0) return Number.MAX_SAFE_INTEGER;
-  return Math.floor(Math.floor((left / price.output) * 1_000_000) / choices);
+  return Number(leftFemto / (BigInt(price.output) * BigInt(choices)));
 }
 
 function promptFemto({ bound, cachedFor1h, hasAudio }: PromptSize, price: Price): number | bigint {
@@ -90,4 +90,5 @@ function promptFemto({ bound, cachedFor1h, hasAudio }: PromptSize, price: Price)
   return lineFemto(bound, max(read, max(cacheWrite, cachedFor1h ? cacheWrite1h : cacheWrite)));
 }
 
+const FEMTO_PER_NANO = 1_000_000n;
 const max = <N extends number>(a: N, b: N): N => (a > b ? a : b);

@@ -103,14 +103,15 @@ describe("the output that a balance covers", () => {
       const choices = 1 + random.below(4);
       const most = affordableOutput(available, prompt, choices, price);
       if (most > 0) expect(worstCase(prompt, most * choices, price)).toBeLessThanOrEqual(available);
-      // What is left of a nano-dollar may have bought it.
-      expect(worstCase(prompt, (most + 1) * choices, price)).toBeGreaterThanOrEqual(available - 1);
+      expect(worstCase(prompt, (most + 1) * choices, price)).toBeGreaterThan(available);
     }
   });
 
   const table: [available: number, price: Record<string, number>, most: number][] = [
     [2 * DOLLAR, { ...BASE, cacheWrite: 1 }, 199_900],
     [0, BASE, 0],
+    // All of it, to the last nano-dollar.
+    [2_986_000, { ...BASE, output: 2 }, 493],
     // Just the prompt, and a little less.
     [2_000_000, BASE, 0],
     [1_999_999, BASE, 0],
