@@ -18,6 +18,7 @@ import { generator } from "./generation/generate.ts";
 import type { House } from "./generation/house.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
 import { Destinations } from "./hosts/destination.ts";
+import { HostCosts } from "./hosts/host-costs.ts";
 import { http1Transport } from "./hosts/http1/transport.ts";
 import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated/host.ts";
@@ -297,6 +298,7 @@ async function openRooms(parts: Parts) {
 
 /** What a generation request passes through. */
 function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
+  const hostCosts = new HostCosts(clock);
   const { books, health, freeRoutes, reporting, counting, receipts } = rooms;
   return {
     clock,
@@ -325,9 +327,17 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     suggest: rooms.suggest,
     identify: (secret, at) => books.keyring.identify(secret, at),
     allowances: ({ balance }, call) => rooms.allowances(balance, call.blocks()),
-    charged({ route }) {
-      log("free route charges", { host: route.host.id, model: route.model });
-      freeRoutes.doubt(route);
+    hostCharged({ model, route }, saidUsd, cost) {
+      if (saidUsd <= 0) return;
+      const at = { host: route.host.id, model: route.model };
+      reporting.metrics.hostCharged(model.id, at.host, saidUsd);
+      if (route.free) {
+        log("free route charges", at);
+        freeRoutes.doubt(route);
+        return;
+      }
+      const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
+      if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
     counting: {
       countText: ({ body }) => counting.count("text", body),

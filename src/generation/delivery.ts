@@ -8,7 +8,7 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import type { Bill, End } from "./bill.ts";
 import type { House, Settings } from "./house.ts";
-import { chargesForFree, deliveredTokens, Meter, usedTokens } from "./metering.ts";
+import { deliveredTokens, Meter, usedTokens } from "./metering.ts";
 import { stoppedForCredit, upstreamError } from "./refusals.ts";
 
 /**
@@ -86,8 +86,9 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     // One piece does not show how fast the host writes.
     const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
     house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms, by });
-    if (chargesForFree(stop, judge.usage)) house.charged(stop);
-    const ended = bill.settle(endOf(end, parcel));
+    const ending = endOf(end, parcel);
+    if (judge.usage?.costUsd !== undefined) house.hostCharged(stop, judge.usage.costUsd, ending.cost);
+    const ended = bill.settle(ending);
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
     const last = lastFrames(end, parcel, ended.settlement, isDurable);

@@ -25,7 +25,7 @@ import { Bill } from "./bill.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { Delivery } from "./delivery.ts";
 import type { House, Settings } from "./house.ts";
-import { chargesForFree, usedTokens } from "./metering.ts";
+import { usedTokens } from "./metering.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { type RequestTrace, refusedReceipt } from "./receipt.ts";
 import { crowded, noAnswer, noOverride, notAKey } from "./refusals.ts";
@@ -239,9 +239,9 @@ class Run {
     bill: Bill,
   ): Promise<Answer> {
     this.served(stop);
-    if (chargesForFree(stop, reply.usage)) this.house.charged(stop);
     const { tokens, from } = usedTokens(reply.usage, reply.countedTokens, request);
     const cost = costOf(tokens, stop.price);
+    if (reply.usage?.costUsd !== undefined) this.house.hostCharged(stop, reply.usage.costUsd, cost);
     const firstTokenMs = bill.elapsedMs();
     const ended = bill.settle({ state: "settled", cost, tokens, from, stop, firstTokenMs });
     if (!(ended.durable === true || (await ended.durable))) {

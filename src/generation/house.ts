@@ -16,6 +16,7 @@ import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
+import type { NanoUsd } from "../units/usd.ts";
 import type { Call } from "./answer.ts";
 import type { CountingDesk } from "./prompt-count.ts";
 import type { Finished, Receipt } from "./receipt.ts";
@@ -44,8 +45,8 @@ export interface House {
   suggest(id: string): string;
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
   allowances(holder: Holder, call: Call): readonly Allowance[];
-  /** The host of a free route reported a charge. */
-  charged(stop: Stop): void;
+  /** The host said what an answer cost there, USD; `cost` is what it cost here. */
+  hostCharged(stop: Stop, saidUsd: number, cost: NanoUsd): void;
   readonly counting: CountingDesk;
   /** The request's place in a trace; null when nobody traces. */
   openTrace(headers: Headers): Trace | null;

@@ -2,7 +2,6 @@ import type { Price } from "../catalog/catalog.ts";
 import { NO_PROMPT, NO_TOKENS, type Tokens, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
-import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
 
 /**
@@ -81,10 +80,6 @@ export function deliveredTokens(
   const output = Math.min(countedOutput, allowed);
   return { input, audioInput, cacheRead, cacheWrite, cacheWrite1h, output, reasoning: 0 };
 }
-
-/** Whether a host wants money for what its route gives away. */
-export const chargesForFree = ({ route }: Stop, usage: Usage | null): boolean =>
-  route.free && usage?.costUsd !== undefined && usage.costUsd > 0;
 
 /**
  * Tokens whose kind a host does not report count as the dearer kind, if the request has that kind. Audio

@@ -19,6 +19,10 @@ export class Metrics {
     attempts: counters("gateway_attempts_total", "Attempts, by host and outcome."),
     tokens: counters("gateway_tokens_total", "Tokens of requests that a host served, by kind."),
     cost: counters("gateway_cost_usd_total", "USD charged to balances."),
+    hostCost: counters(
+      "gateway_host_cost_usd_total",
+      "USD that hosts say they charged, by model and host. Few hosts say.",
+    ),
     writtenOff: counters(
       "gateway_written_off_usd_total",
       "USD not charged because the host failed early in a stream.",
@@ -70,6 +74,11 @@ export class Metrics {
       this.tries.set(key, count);
     }
     count.add(1);
+  }
+
+  /** A host said what an answer cost there. */
+  hostCharged(model: string, host: string, usd: number): void {
+    this.families.hostCost.of(labels({ model, host })).add(usd);
   }
 
   read(): Metric[] {

@@ -38,7 +38,6 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const store = new LedgerStore(db);
   const faults: unknown[] = [];
   const refusals: Receipt[] = [];
-  const charged: string[] = [];
   const told: string[] = [];
   const counted: ("text" | "files")[] = [];
   const opening = {
@@ -95,7 +94,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     suggest: (id) => `The closest is not ${id}.`,
     identify: (secret) => (secret === SECRET ? holder : null),
     allowances: () => [{ owner: BALANCE, limit: 3 }],
-    charged: (stop) => void charged.push(stop.route.host.id),
+    hostCharged() {},
     openTrace: () => null,
     finished: ({ state, errorCode }) => void told.push(errorCode === null ? state : `${state} ${errorCode}`),
     counting: {
@@ -118,7 +117,6 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     disk,
     faults,
     refusals,
-    charged,
     told,
     counted,
     slots,
@@ -181,8 +179,6 @@ export interface TestHouse {
   readonly disk: SimulatedDisk;
   readonly faults: unknown[];
   readonly refusals: Receipt[];
-  /** Hosts of free routes that reported a charge. */
-  readonly charged: string[];
   /** What the operator's figures hear of each request. */
   readonly told: string[];
   /** What of prompts was counted. */

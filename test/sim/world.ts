@@ -444,7 +444,7 @@ function openHouse(parts: {
     suggest: () => "",
     identify: (secret) => holderOf(keys.find(({ id }) => id === secret)!),
     allowances: () => [],
-    charged() {},
+    hostCharged() {},
     openTrace: () => null,
     finished() {},
     counting: {

@@ -1,0 +1,50 @@
+import type { Clock } from "../units/clock.ts";
+import { type NanoUsd, usdFromNano } from "../units/usd.ts";
+
+/**
+ * Compares what hosts say that they charged for answers with what balances were charged for the same ones.
+ * A price that went up at a host would otherwise show only on its bill.
+ */
+export class HostCosts {
+  /** By host and its model: as many as routes have been configured. */
+  private readonly routes = new Map<string, Compared>();
+
+  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
+
+  /** What to tell the operator of the route now, at most once an hour; otherwise null. */
+  note(route: string, saidUsd: number, cost: NanoUsd): Undercharged | null {
+    const nowMs = this.clock.elapsedMs();
+    let sums = this.routes.get(route);
+    if (sums === undefined || nowMs - sums.sinceMs >= TOLD_EVERY_MS) {
+      sums = { sinceMs: nowMs, isTold: false, saidUsd: 0, costUsd: 0 };
+      this.routes.set(route, sums);
+    }
+    sums.saidUsd += saidUsd;
+    sums.costUsd += usdFromNano(cost);
+    const isMore = sums.saidUsd - sums.costUsd >= LEAST_USD && sums.saidUsd > sums.costUsd * TOLERANCE;
+    if (sums.isTold || !isMore) return null;
+    sums.isTold = true;
+    return { host_charged_usd: legible(sums.saidUsd), charged_usd: legible(sums.costUsd) };
+  }
+}
+
+/** Of the same answers, all within one hour. */
+export interface Undercharged {
+  readonly host_charged_usd: number;
+  readonly charged_usd: number;
+}
+
+interface Compared {
+  readonly sinceMs: number;
+  isTold: boolean;
+  saidUsd: number;
+  costUsd: number;
+}
+
+const TOLD_EVERY_MS = 3_600_000;
+/** Without the traces of adding fractions. */
+const legible = (usd: number): number => Number(usd.toFixed(6));
+
+/** Hosts round, and count a prompt a little differently. */
+const TOLERANCE = 1.05;
+const LEAST_USD = 0.01;

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Made, type OpenGateway, open } from "./open.ts";
+
+/** A host that tells what each answer cost there, as OpenRouter does. Here, an answer costs 0.005. */
+let saidUsd = 0;
+const usage = () => ({ prompt_tokens: 0, completion_tokens: 1_000, total_tokens: 1_000, cost: saidUsd });
+const host = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  async fetch(request) {
+    const common = { id: "1", created: 1, model: "m" };
+    if (!((await request.json()) as { stream?: boolean }).stream) {
+      const message = { role: "assistant", content: "Yes." };
+      const choices = [{ index: 0, message, finish_reason: "stop" }];
+      return Response.json({ ...common, object: "chat.completion", choices, usage: usage() });
+    }
+    const chunks = [
+      { choices: [{ index: 0, delta: { role: "assistant", content: "Yes." }, finish_reason: null }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+      { choices: [], usage: usage() },
+    ];
+    const events = chunks.map((chunk) =>
+      JSON.stringify({ ...common, object: "chat.completion.chunk", ...chunk }),
+    );
+    return new Response([...events, "[DONE]"].map((data) => `data: ${data}\n\n`).join(""), {
+      headers: { "content-type": "text/event-stream" },
+    });
+  },
+});
+
+let gateway: OpenGateway;
+let mine: Made;
+beforeAll(async () => {
+  const model = (id: string) => `
+  - id: test/${id}
+    context_length: 100000
+    max_output_tokens: 4000
+    price: { input: 1, output: 5 }
+    routes: [{ host: a, model: ${id} }]`;
+  gateway = await open(`
+hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions] }]
+models:${["same", "dear", "streamed"].map(model).join("")}
+`);
+  mine = await gateway.key(10);
+});
+afterAll(async () => {
+  await gateway.close();
+  await host.stop(true);
+});
+
+async function ask(model: string, cost: number, stream = false): Promise<void> {
+  saidUsd = cost;
+  const messages = [{ role: "user", content: "Is it?" }];
+  const { status } = await gateway.chat(mine.key, {
+    model: `test/${model}`,
+    max_tokens: 1_000,
+    messages,
+    stream,
+  });
+  expect(status).toBe(200);
+}
+
+const told = (model: string) =>
+  gateway.logged.filter((line) => line.includes('"host charges more"') && line.includes(`"${model}"`));
+const counted = async (model: string) => {
+  const text = (await gateway.admin("/metrics")).text;
+  const line = new RegExp(`^gateway_host_cost_usd_total{model="test/${model}",host="a"} (.*)$`, "m").exec(
+    text,
+  );
+  return line === null ? null : Number(line[1]);
+};
+
+test("a host that charges what balances are charged, or a little more, is counted and nobody is told", async () => {
+  for (const cost of [0.005, 0.0051, 0.005, 0.0049]) await ask("same", cost);
+  expect(await counted("same")).toBeCloseTo(0.02, 9);
+  expect(told("same")).toEqual([]);
+});
+
+test("a host that charges more is told of once, with both sums", async () => {
+  for (let request = 0; request < 5; request++) await ask("dear", 0.01);
+  expect(await counted("dear")).toBeCloseTo(0.05, 9);
+  expect(told("dear")).toHaveLength(1);
+  expect(JSON.parse(told("dear")[0]!)).toMatchObject({
+    host: "a",
+    model: "dear",
+    host_charged_usd: 0.02,
+    charged_usd: 0.01,
+  });
+});
+
+const balance = async () => (await gateway.send("GET", "/v1/me", { bearer: mine.key })).json.balance_usd;
+
+test("streams count too, and what a host says changes nothing of what is charged", async () => {
+  const before = await balance();
+  await ask("streamed", 1, true);
+  expect(await counted("streamed")).toBe(1);
+  expect(told("streamed")).toHaveLength(1);
+  expect(before - (await balance())).toBeCloseTo(0.005, 9);
+});
+
+test.each([-1, Number.MAX_VALUE * 2, "0.1", null])("%p is no cost", async (cost) => {
+  const before = await counted("same");
+  await ask("same", cost as number);
+  expect(await counted("same")).toBe(before);
+});
