@@ -116,14 +116,14 @@ export class Trial {
   }
 
   /**
-   * An error behind a good status. That a prompt is too long, OpenAI says only in the stream; it is no less a
-   * verdict on the request.
+   * An error behind a good status. That a prompt is too long or against its rules, OpenAI says only in the
+   * stream; it is no less a verdict on the request.
    */
   private failed(error: HostError): TryOutcome {
     const { stop, status } = this;
-    return error.contextTooLong
+    return error.isVerdict
       ? { kind: "rejected", stop, status, error }
-      : { kind: "refused", message: error.kept };
+      : { kind: "refused", message: error.kept, wholeHost: error.blames === "account" };
   }
 
   /** All of a whole answer comes with its first token. */

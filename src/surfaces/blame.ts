@@ -68,5 +68,38 @@ const HOST_SENTENCES: readonly RegExp[] = [
   /^your organization must be verified/i,
 ];
 
+/**
+ * Whether a host's code alone, where no status tells, is one for a request that is wrong. A status among the
+ * codes has the last word.
+ */
+export function condemns(codes: readonly string[]): boolean {
+  const status = codes.find((code) => /^[1-5]\d\d$/.test(code));
+  return status === undefined ? codes.some((code) => REQUEST_CODES.has(code)) : REQUEST_STATUSES.has(status);
+}
+
+/** OpenAI and Anthropic; OpenAI's Responses ("The response object", `error.code`); vLLM. */
+const REQUEST_CODES: ReadonlySet<string> = new Set([
+  "invalid_request_error",
+  "request_too_large",
+  "invalid_prompt",
+  "invalid_image",
+  "invalid_image_format",
+  "invalid_base64_image",
+  "invalid_image_url",
+  "invalid_image_mode",
+  "image_too_large",
+  "image_too_small",
+  "image_parse_error",
+  "image_content_policy_violation",
+  "image_file_too_large",
+  "image_file_not_found",
+  "unsupported_image_media_type",
+  "empty_image_file",
+  "failed_to_download_image",
+  "BadRequestError",
+]);
+
+const REQUEST_STATUSES: ReadonlySet<string> = new Set(["400", "413", "415", "422"]);
+
 const begins = (message: string, sentences: readonly RegExp[]): boolean =>
   sentences.some((sentence) => sentence.test(message));

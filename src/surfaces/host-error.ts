@@ -1,4 +1,4 @@
-import { blameOf } from "./blame.ts";
+import { blameOf, condemns } from "./blame.ts";
 import { asObject, asText } from "./json.ts";
 import type { HostError } from "./surface.ts";
 
@@ -16,8 +16,9 @@ export function readHostError(status: number, body: Uint8Array): HostError {
 
 /** The same for an error that arrived inside a stream, or with a 200. */
 export function errorOf(value: unknown, fallback: string): HostError {
+  const error = plainError(value, fallback);
   const provider = providerError(value);
-  return provider === null ? plainError(value, fallback) : ofProvider(plainError(provider, fallback));
+  return provider === null ? error : ofProvider(plainError(provider, fallback), error);
 }
 
 function plainError(value: unknown, fallback: string): HostError {
@@ -35,13 +36,16 @@ function plainError(value: unknown, fallback: string): HostError {
   const message = spoken ?? (code === "" ? fallback : code);
   const details = asObjects(inner?.details);
   const codes = [code, codeOf(inner?.type), ...details.map(({ reason }) => codeOf(reason))];
+  const contextTooLong = CONTEXT_CODES.has(code) || CONTEXT_SENTENCES.some((sign) => sign.test(message));
+  const blames = blameOf(codes, message);
   const param = typeof inner?.param === "string" && inner.param !== "" ? inner.param : null;
   return {
     message,
     kept: CODE.test(code) ? code : "an error",
-    contextTooLong: CONTEXT_CODES.has(code) || CONTEXT_SENTENCES.some((sign) => sign.test(message)),
+    contextTooLong,
     param: param ?? wrong[0]?.name ?? null,
-    blames: blameOf(codes, message),
+    blames,
+    isVerdict: contextTooLong || (blames === "request" && condemns(codes)),
     restMs: restOf(details),
   };
 }
@@ -60,9 +64,10 @@ function providerError(value: unknown): unknown {
 const PROVIDER_ERROR = "Provider returned error";
 
 /** An account there is not the gateway's, and the host's other models are served by other providers. */
-const ofProvider = (error: HostError): HostError => ({
+const ofProvider = (error: HostError, told: HostError): HostError => ({
   ...error,
   blames: error.blames === "account" ? "host" : error.blames,
+  isVerdict: error.isVerdict || (error.blames === "request" && told.isVerdict),
 });
 
 /**
@@ -103,6 +108,7 @@ export const fault = (message: string): HostError => ({
   contextTooLong: false,
   param: null,
   blames: "host",
+  isVerdict: false,
   restMs: null,
 });
 

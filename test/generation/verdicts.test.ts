@@ -1,0 +1,140 @@
+import { afterAll, expect, test } from "bun:test";
+import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ask, openHouse, read, type TestHouse } from "./house.ts";
+
+/**
+ * Hosts also say what is wrong with a request after their 200. Other hosts would say the same, and a client
+ * that is told of failing hosts repeats what cannot succeed.
+ */
+const hosts: FakeHost[] = [];
+const houses: TestHouse[] = [];
+afterAll(async () => {
+  await Promise.all(houses.map((house) => house.close()));
+  await Promise.all(hosts.map((host) => host.close()));
+});
+
+const event = (data: { type: string; [member: string]: unknown }) => ({
+  event: data.type,
+  data: JSON.stringify(data),
+});
+const CREATED = event({
+  type: "response.created",
+  sequence_number: 0,
+  response: { id: "resp_1", output: [] },
+});
+const failed = (code: string, message: string) =>
+  sse([
+    CREATED,
+    event({
+      type: "response.failed",
+      response: { id: "resp_1", status: "failed", error: { code, message } },
+    }),
+  ]);
+const anthropic = (type: string, message: string) =>
+  sse([event({ type: "error", error: { type, message } })]);
+const chunk = (error: object) => sse([{ data: JSON.stringify({ error }) }]);
+
+const FLAGGED = "Invalid prompt: your prompt was flagged as potentially violating our usage policy.";
+const BLOCKED = "Output blocked by content filtering policy";
+const BROKEN = "The image data you provided does not represent a valid image.";
+const VERDICTS: [string, SurfaceName, Behaviour, string][] = [
+  ["OpenAI, of a prompt", "responses", failed("invalid_prompt", FLAGGED), FLAGGED],
+  ["OpenAI, of an image", "responses", failed("invalid_image", BROKEN), BROKEN],
+  [
+    "OpenAI, by an error event",
+    "responses",
+    sse([
+      event({
+        type: "error",
+        error: { type: "invalid_request_error", code: null, message: FLAGGED },
+      }),
+    ]),
+    FLAGGED,
+  ],
+  ["Anthropic", "messages", anthropic("invalid_request_error", BLOCKED), BLOCKED],
+  ["vLLM", "chat.completions", chunk({ message: BROKEN, type: "BadRequestError", code: 400 }), BROKEN],
+  [
+    "an error with 200",
+    "chat.completions",
+    json({ error: { message: BROKEN, type: "invalid_request_error" } }),
+    BROKEN,
+  ],
+  [
+    "OpenRouter, of its provider",
+    "chat.completions",
+    chunk({ message: "Provider returned error", code: 400, metadata: { raw: BROKEN } }),
+    BROKEN,
+  ],
+];
+
+const OTHERS: [string, SurfaceName, Behaviour][] = [
+  ["OpenAI, of itself", "responses", failed("server_error", "Sorry about that.")],
+  ["OpenAI, of its rate", "responses", failed("rate_limit_exceeded", "Please try again in 2 s.")],
+  ["Anthropic, overloaded", "messages", anthropic("overloaded_error", "Overloaded")],
+  [
+    "Anthropic, out of credit",
+    "messages",
+    anthropic("invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+  ],
+  [
+    "of a model that is gone",
+    "chat.completions",
+    chunk({ message: "Gone.", type: "invalid_request_error", code: "model_not_found" }),
+  ],
+  [
+    "a rate, as a number",
+    "chat.completions",
+    chunk({ message: "Slower.", type: "invalid_request_error", code: 429 }),
+  ],
+];
+
+/** The second host would answer. */
+async function answered(client: SurfaceName, stream: boolean, spoken: SurfaceName, says: Behaviour) {
+  const opened = await Promise.all(
+    [says, sse(chatText().events)].map((behaviour) => startFakeHost(() => behaviour)),
+  );
+  hosts.push(...opened);
+  const rows = [
+    hostRow(opened[0]!, { id: "h0", speaks: [spoken] }),
+    hostRow(opened[1]!, { id: "h1", speaks: ["chat.completions"] }),
+  ];
+  const house = await openHouse(rows);
+  houses.push(house);
+  // So long that the host is asked to stream it, either way.
+  const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
+  const answer = await house.send(client, ask(client, { stream, ...ceiling }));
+  const text = await read(answer);
+  return {
+    status: answer.status,
+    text,
+    attempts: house.receipt(answer).attempts,
+    asked: opened[1]!.requests.length,
+  };
+}
+
+for (const client of SURFACE_NAMES)
+  for (const stream of [true, false]) {
+    const how = `${client}, ${stream ? "streamed" : "whole"}`;
+    test.each(VERDICTS)(
+      `${how}: a verdict on the request is told at once: %s`,
+      async (_what, spoken, says, sentence) => {
+        const { status, text, attempts, asked } = await answered(client, stream, spoken, says);
+        const { code, message } = JSON.parse(text).error;
+        expect([status, code, asked]).toEqual([400, "invalid_request", 0]);
+        expect(message).toContain(sentence);
+        expect(attempts).toMatchObject([{ host: "h0", outcome: "rejected" }]);
+      },
+    );
+
+    test.each(OTHERS)(
+      `${how}: what says nothing about the request is another host's turn: %s`,
+      async (_what, spoken, says) => {
+        const { status, attempts } = await answered(client, stream, spoken, says);
+        expect(status).toBe(200);
+        expect(attempts).toMatchObject([{ host: "h0", outcome: "refused" }, { host: "h1" }]);
+      },
+    );
+  }
