@@ -69,6 +69,8 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
   const { house, settings, request, opened, bill, outputCeiling, firstTokenMs, signal } = parcel;
   const { judge, stop } = opened;
   try {
+    const served = { model: stop.model.id, host: stop.route.host.id, price: stop.price };
+    house.ledger.serves(bill.reservation, served);
     const line = {
       source: opened.source,
       judge,

@@ -19,7 +19,7 @@ import {
 import { type Debit, type TooMuch, taken } from "./credit.ts";
 import type { Answer, Grants, Shared } from "./grants.ts";
 import { type BalanceBook, Counters, Lane, NO_COUNTERS, Purse, RateShare } from "./lane.ts";
-import type { LedgerRecord } from "./record.ts";
+import type { LedgerRecord, Served } from "./record.ts";
 import {
   type Allowance,
   type Ending,
@@ -53,6 +53,8 @@ export class Ledger {
   private readonly counters = new Map<CounterId, Counter>();
   private readonly open = new Map<ReceiptId, Reservation>();
   private readonly moved = new Map<ReceiptId, number>();
+  /** Streams of which the journal does not say yet who answers them. */
+  private readonly begun = new Set<Reservation>();
   /** Sum of what hosts delivered beyond holds since start. */
   lost: NanoUsd = ZERO_USD;
 
@@ -162,6 +164,13 @@ export class Ledger {
     return this.moneyShortfall(reservation.purse, reservation.want, amount) === null;
   }
 
+  /** Notes who answers a stream, for the next checkpoint: a crash is billed at their price. */
+  serves(reservation: Reservation, by: Served): void {
+    if (!reservation.isOpen) return;
+    reservation.served = by;
+    this.begun.add(reservation);
+  }
+
   /** Notes how far a stream has got, for the next checkpoint. */
   delivered(reservation: Reservation, outputTokens: number): void {
     if (!reservation.isOpen) return;
@@ -170,9 +179,12 @@ export class Ledger {
   }
 
   /**
-   * Journals how far every stream that moved has got, so that a crash bills what was delivered and no more.
+   * Journals who answers the streams that have begun, and how far every stream that moved has got, so that a
+   * crash bills what was delivered and no more.
    */
   checkpoint(): void {
+    for (const reservation of this.begun) this.journal.append(holdRecord(reservation));
+    this.begun.clear();
     if (this.moved.size === 0) return;
     this.journal.append({ kind: "delivered", tokens: [...this.moved] });
     this.moved.clear();
@@ -426,6 +438,7 @@ export class Ledger {
     reservation.isOpen = false;
     this.open.delete(want.receipt);
     this.moved.delete(want.receipt);
+    this.begun.delete(reservation);
     this.lost = (this.lost + settled.lost) as NanoUsd;
     lane.openHolds -= 1;
     lane.usedAt = nowMs;

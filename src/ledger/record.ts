@@ -26,6 +26,15 @@ export interface HoldRecord {
   readonly promptTokens: number;
   /** What a receipt written by recovery shows of the request. */
   readonly about: HoldSubject;
+  /** Who answers. It is known only once a stream has begun, and then the record is written again. */
+  readonly served?: Served;
+}
+
+/** The model and host that answer a request, and their price. */
+export interface Served {
+  readonly model: string;
+  readonly host: string;
+  readonly price: Price;
 }
 
 export interface HoldSubject {

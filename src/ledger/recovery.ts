@@ -47,7 +47,8 @@ export class Replay {
 
 /**
  * The end of a request whose process died: billed as far as the last checkpoint says that it was delivered,
- * never beyond its hold, and written off below `writeOffTokens`. `body` writes the receipt.
+ * at the price of who answered, never beyond its hold, and written off below `writeOffTokens`. `body` writes
+ * the receipt.
  */
 export function recoveredEnd(
   orphan: OrphanHold,
@@ -57,7 +58,7 @@ export function recoveredEnd(
   const { hold, held, delivered } = orphan;
   const tokens: Tokens =
     delivered > 0 ? { ...NO_TOKENS, input: hold.promptTokens, output: delivered } : NO_TOKENS;
-  const cost = Math.min(costOf(tokens, hold.price), held) as NanoUsd;
+  const cost = Math.min(costOf(tokens, hold.served?.price ?? hold.price), held) as NanoUsd;
   const writeOff = delivered < writeOffTokens;
   const charged = writeOff ? ZERO_USD : cost;
   const writtenOff = writeOff ? cost : ZERO_USD;

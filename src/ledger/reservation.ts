@@ -4,7 +4,7 @@ import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Counters, Lane, Purse } from "./lane.ts";
-import type { HoldRecord, HoldSubject, TerminalRecord, TerminalState } from "./record.ts";
+import type { HoldRecord, HoldSubject, Served, TerminalRecord, TerminalState } from "./record.ts";
 
 /** Money taken from everything that limits a request; open until it is settled, once. */
 export class Reservation {
@@ -12,6 +12,7 @@ export class Reservation {
   held: NanoUsd;
   /** Output tokens that the client was sent so far. */
   delivered = 0;
+  served: Served | null = null;
   /** The journal's number for the hold; await its durability before the first byte leaves. */
   sequence = 0;
 
@@ -87,7 +88,7 @@ export interface Settlement extends Settled {
   readonly sequence: number;
 }
 
-export const holdRecord = ({ want, held, counters, allowances }: Reservation): HoldRecord => ({
+export const holdRecord = ({ want, held, counters, allowances, served }: Reservation): HoldRecord => ({
   kind: "hold",
   receipt: want.receipt,
   at: want.at,
@@ -99,6 +100,7 @@ export const holdRecord = ({ want, held, counters, allowances }: Reservation): H
   price: want.price,
   promptTokens: want.promptTokens,
   about: want.about,
+  ...(served === null ? {} : { served }),
 });
 
 export const terminalRecord = (

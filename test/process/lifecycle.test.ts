@@ -53,6 +53,18 @@ async function openStream(
   };
 }
 
+/** The hold covers a dear host, which does not answer. */
+const afterADearHost = () =>
+  simpleConfig([host.port])
+    .replace(
+      "hosts:\n",
+      'hosts:\n  - { id: dear, base_url: "http://127.0.0.1:1/v1", speaks: [chat.completions] }\n',
+    )
+    .replace(
+      "routes:\n",
+      "routes:\n      - { host: dear, model: dear, price: { input: 100, output: 1000 } }\n",
+    );
+
 /** Resolves once the output holds these words, or has ended. */
 async function said(output: ReadableStream<Uint8Array>, words: string): Promise<void> {
   let text = "";
@@ -124,7 +136,7 @@ test("SIGTERM cuts a stream that takes too long: its client is told, and pays wh
     `${simpleConfig([host.port])}\ndrain_ms: 300\n`,
   ));
 
-test("killed while it streams: what was delivered is billed, nothing is held, the books are right", () =>
+test("killed while it streams: what was delivered is billed at its host's price, nothing is held, the books are right", () =>
   withFolder(async (folder) => {
     const gateway = await GatewayProcess.start(folder);
     const { key } = await gateway.keyWith(1);
@@ -136,14 +148,17 @@ test("killed while it streams: what was delivered is billed, nothing is held, th
 
     const again = await GatewayProcess.start(folder);
     const { json: receipt } = await again.get(`/v1/receipts/${stream.receipt}`, key);
-    expect(receipt).toMatchObject({ state: "recovered", write_off: false });
-    expect(receipt.tokens.output).toBeGreaterThan(50);
-    expect(receipt.tokens.output).toBeLessThan(200);
+    expect(receipt).toMatchObject({ state: "recovered", write_off: false, model: "test/model", host: "h0" });
+    const { input, output } = receipt.tokens;
+    expect(output).toBeGreaterThan(50);
+    expect(output).toBeLessThan(200);
+    expect(receipt.price).toMatchObject({ input: 1, output: 10 });
+    expect(receipt.cost_usd).toBeCloseTo((input + output * 10) / 1e6, 9);
     expect((await again.get(`/v1/receipts/${settled}`, key)).json.state).toBe("settled");
     expect((await again.get("/v1/me", key)).json.held_usd).toBe(0);
     expect((await again.audit()).json).toMatchObject({ ok: true, drift_nano: "0" });
     await again.stop();
-  }));
+  }, afterADearHost()));
 
 test("a second gateway on the same data folder refuses to start, and says why", () =>
   withFolder(async (folder) => {

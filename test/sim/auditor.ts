@@ -117,12 +117,12 @@ export class Auditor {
   }
 
   /** Of an answer that its host ended, the host's own word may be billed, as far as the hold goes. */
-  private most(ask: Asked, hosts: readonly Served[], { held }: BookedReceipt): number {
+  private most(ask: Asked, hosts: readonly Served[], { held, host }: BookedReceipt): number {
     if (hosts.some(({ ended, script }) => ended && script.usage.kind === "beyond")) return held;
+    // Nothing can be charged before the books say who sent it.
+    if (host === null) return 0;
     const words = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
-    return Math.max(
-      ...[...ask.prices.keys()].map((host) => cost(ask.prices, host, PROMPT_BYTES, words * COUNT_FACTOR)),
-    );
+    return cost(ask.prices, host, PROMPT_BYTES, words * COUNT_FACTOR);
   }
 
   /** No cap is crossed in any window, with what was charged counted on the day of admission. */

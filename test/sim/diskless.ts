@@ -83,7 +83,9 @@ export class SimulatedPostgres {
   private apply(life: string, { ends, holds, moved, closed }: CommitBatch): void {
     for (const end of ends) this.insertEnd(life, end);
     for (const { receipt, text, held, delivered } of holds) {
-      this.holds.set(receipt, { life, hold: parseRecord(text) as HoldRecord, held, delivered });
+      const known = this.holds.get(receipt)?.delivered ?? 0;
+      const hold = parseRecord(text) as HoldRecord;
+      this.holds.set(receipt, { life, hold, held, delivered: Math.max(known, delivered) });
     }
     for (const { receipt, held, delivered } of moved) {
       const hold = this.holds.get(receipt);

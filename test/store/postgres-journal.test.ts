@@ -76,6 +76,19 @@ describe("what a transaction says", () => {
     expect(last()).toEqual({ ...NOTHING, ends: ["a"], closed: ["a"] });
   });
 
+  test("a hold that says who answers takes the place of the one that did not", async () => {
+    const { append, journal, commits, asked, last } = house();
+    append(hold("a"));
+    journal.schedule();
+    await commits();
+    append({ ...hold("a"), served: { model: "m", host: "h" } } as unknown as LedgerRecord);
+    append(delivered("a", 7));
+    journal.schedule();
+    await commits();
+    expect(last()).toEqual({ ...NOTHING, holds: ["a 100 7"] });
+    expect(asked.at(-1)!.batch.holds[0]!.text).toContain('"served":{"model":"m","host":"h"}');
+  });
+
   test("what begins and ends meanwhile is its end alone", async () => {
     const { append, journal, commits, last } = house();
     for (const record of [hold("a"), extend("a", 150), delivered("a", 7), end("a"), hold("b")])

@@ -98,7 +98,8 @@ async function insertHolds(sql: TransactionSQL, node: string, holds: CommitBatch
   await sql`INSERT INTO holds (receipt, node, held, delivered, record)
     SELECT receipt, ${node}, held, delivered, record
     FROM json_to_recordset(${rows}::text::json) AS row (receipt TEXT, held BIGINT, delivered BIGINT, record TEXT)
-    ON CONFLICT (receipt) DO UPDATE SET held = excluded.held, delivered = excluded.delivered`;
+    ON CONFLICT (receipt) DO UPDATE SET held = excluded.held, record = excluded.record,
+      delivered = greatest(excluded.delivered, holds.delivered)`;
 }
 
 async function moveHolds(sql: TransactionSQL, moved: CommitBatch["moved"]): Promise<void> {
