@@ -61,6 +61,17 @@ export interface DeliveredRecord {
  */
 export type TerminalState = "settled" | "written_off" | "failed" | "cancelled" | "recovered";
 
+const IS_FAILURE = {
+  settled: false,
+  written_off: true,
+  failed: true,
+  cancelled: false,
+  recovered: true,
+} as const satisfies Record<TerminalState, boolean>;
+
+/** The gateway or a host failed; a client that left is no failure. */
+export const FAILED_STATES = Object.entries(IS_FAILURE).flatMap(([state, fails]) => (fails ? state : []));
+
 export interface TerminalRecord {
   readonly kind: "terminal";
   readonly receipt: ReceiptId;

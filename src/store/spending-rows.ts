@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { FAILED_STATES } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { Postgres } from "./postgres/postgres.ts";
 import {
@@ -24,7 +25,7 @@ export function spendingFromSqlite(db: Database, scope: SpendingScope): Spending
     .query<SpendingGroup, [number, number, number, number, number]>(
       `SELECT CASE WHEN at >= ?1 THEN at - at % ?2 END AS start, balance_id AS balanceId, key_id AS keyId,
          coalesce(body ->> 'model', body ->> 'model_requested') AS model, body ->> 'host' AS host,
-         count(*) AS requests, sum(state IN ('failed', 'written_off', 'recovered')) AS failed,
+         count(*) AS requests, sum(state IN (${FAILED})) AS failed,
          sum(charged) AS charged,
          sum((body ->> '$.tokens.input') + (body ->> '$.tokens.cache_read') + (body ->> '$.tokens.cache_write'))
            AS input,
@@ -55,7 +56,7 @@ export async function spendingFromPostgres(store: Postgres, scope: SpendingScope
     (sql) => sql`
       SELECT start, "balanceId", "keyId", coalesce(body ->> 'model', body ->> 'model_requested') AS model,
         body ->> 'host' AS host, count(*) AS requests,
-        count(*) FILTER (WHERE state IN ('failed', 'written_off', 'recovered')) AS failed,
+        count(*) FILTER (WHERE state IN ${sql(FAILED_STATES)}) AS failed,
         sum(charged) AS charged,
         sum((body -> 'tokens' ->> 'input')::bigint + (body -> 'tokens' ->> 'cache_read')::bigint
           + (body -> 'tokens' ->> 'cache_write')::bigint) AS input,
@@ -78,6 +79,8 @@ export async function spendingFromPostgres(store: Postgres, scope: SpendingScope
   );
   return { ...ranked, owners: byId(owners), keyLabels: byId(keyLabels), ...reach.told };
 }
+
+const FAILED = FAILED_STATES.map((state) => `'${state}'`).join(", ");
 
 /** Both databases understand these. */
 const OWNERS = `

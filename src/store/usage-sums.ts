@@ -1,3 +1,5 @@
+import { FAILED_STATES } from "../ledger/record.ts";
+
 /**
  * What receipts add up to: by stretch of time and model, by model, and by model and host. Made in a thread of
  * its own (usage-thread), and structured so that it can be handed from there as it is.
@@ -16,7 +18,7 @@ export interface UsageSums {
 
 export interface Sum {
   readonly requests: number;
-  /** The gateway or a host failed; a client that left is no failure. */
+  /** Ended in one of `FAILED_STATES`. */
   readonly failed: number;
   readonly chargedNano: number;
   readonly inputTokens: number;
@@ -147,7 +149,7 @@ const newGroup = (name: Name): Group => ({
   firstTokens: [],
 });
 
-const FAILURES = new Set(["failed", "written_off", "recovered"]);
+const FAILURES = new Set<string>(FAILED_STATES);
 
 /** What a host thinks of a request, a client that leaves and a faster host say nothing about the host. */
 const SILENT_ON_THE_HOST = new Set(["rejected", "abandoned", "outrun"]);

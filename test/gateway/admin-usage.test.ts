@@ -97,3 +97,14 @@ test("a period whose predecessor's receipts are deleted is compared with nothing
   expect([await before("day"), await before("week"), await before("month")]).toEqual([0, 0, null]);
   await short.close();
 });
+
+test("what no host could serve is counted as failed", async () => {
+  const before = (await usage()).total;
+  gateway.folder.configure(`
+hosts: [{ id: h, base_url: http://127.0.0.1:1/v1, speaks: [chat.completions] }]
+models: [{ id: test/model, context_length: 1000, max_output_tokens: 100, price: { input: 1, output: 2 }, routes: [{ host: h, model: m }] }]
+`);
+  expect(await gateway.gateway.reload()).toBeNull();
+  expect((await gateway.chat(first.key)).status).toBe(503);
+  expect((await usage()).total).toMatchObject({ requests: before.requests + 1, failed: before.failed + 1 });
+});

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { json, sse } from "../fakes/behaviours.ts";
+import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { oneHost } from "../fakes/one-host.ts";
@@ -23,6 +23,7 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     gates = { held: gate(), arrivals: 0 };
     host = await startFakeHost((request) => async (wire, seen) => {
       gates.arrivals += 1;
+      if (request.text().includes("in vain")) return status(500)(wire, seen);
       if (!request.text().includes("at once")) await gates.held.passed;
       await (request.json().stream === true ? sse(events) : json(whole))(wire, seen);
     });
@@ -267,6 +268,8 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
   test("what everybody used is told at each gateway, whichever served it", async () => {
     const key = await gateways[0]!.key(1, { name: "shared" });
     for (const at of [0, 1, 2]) expect((await ask(at, key.key)).status).toBe(200);
+    const messages = [{ role: "user", content: "in vain" }];
+    expect((await gateways[0]!.chat(key.key, { messages })).status).toBe(503);
     for (const gateway of gateways) {
       // A row of an earlier test may be dearer.
       const seen = async () => {
@@ -277,10 +280,10 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
         const [named] = keys.data.filter((row: { key_id: string }) => row.key_id === key.id);
         return { balance, named };
       };
-      while ((await seen()).balance?.requests !== 3) await Bun.sleep(5);
+      while ((await seen()).balance?.requests !== 4) await Bun.sleep(5);
       const { balance, named } = await seen();
       expect(balance).toMatchObject({ account_id: null, cost_before_usd: 0, output_tokens: 3 });
-      expect(named).toMatchObject({ name: "shared", requests: 3, cost_usd: balance.cost_usd });
+      expect(named).toMatchObject({ name: "shared", requests: 4, failed: 1, cost_usd: balance.cost_usd });
     }
   });
 });
