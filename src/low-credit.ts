@@ -8,7 +8,8 @@ import {
 import { lowCreditMail, type Mail } from "./accounts/mail.ts";
 import type { Log } from "./log.ts";
 import type { Delivery } from "./mailer.ts";
-import { type Clock, type EpochMs, pause, type Timer } from "./units/clock.ts";
+import { type Clock, type EpochMs, pause } from "./units/clock.ts";
+import { Rounds } from "./units/rounds.ts";
 import { type NanoUsd, usdFromNano } from "./units/usd.ts";
 
 /**
@@ -18,40 +19,30 @@ import { type NanoUsd, usdFromNano } from "./units/usd.ts";
  * that a crash delays a mail and loses none.
  */
 export class LowCreditWatch {
-  private timer: Timer;
-  private round: Promise<void> = Promise.resolve();
-  private stopped = false;
+  private readonly rounds: Rounds;
 
   constructor(private readonly house: LowCreditHouse) {
-    this.timer = this.after(FIRST_MS);
+    this.rounds = new Rounds(house.clock, FIRST_MS, () => this.look());
   }
 
   /** Resolves when nobody is being told any more. */
   stop(): Promise<void> {
-    this.stopped = true;
-    this.timer.cancel();
-    return this.round;
+    return this.rounds.stop();
   }
 
-  private after(ms: number): Timer {
-    return this.house.clock.after(ms, () => {
-      this.round = this.look();
-    });
-  }
-
-  private async look(): Promise<void> {
+  private async look(): Promise<number> {
     try {
       await this.lookAtAll();
     } catch (error) {
-      if (!this.stopped) this.house.log("low credit", { problem: String(error) });
+      if (!this.rounds.stopped) this.house.log("low credit", { problem: String(error) });
     }
-    if (!this.stopped) this.timer = this.after(EVERY_MS);
+    return EVERY_MS;
   }
 
   private async lookAtAll(): Promise<void> {
     const { store, clock, below } = this.house;
     let last: WatchedBalance | null = null;
-    while (!this.stopped) {
+    while (!this.rounds.stopped) {
       const limit = below();
       if (limit === null) return;
       const balances: readonly WatchedBalance[] = await store.watched(last);
@@ -70,7 +61,7 @@ export class LowCreditWatch {
     });
     await store.mark(changes.filter(({ mark }) => mark.state !== "due"));
     for (const { balance } of changes.filter(({ mark }) => mark.state === "due")) {
-      if (this.stopped || !(await this.tell(balance, below))) return false;
+      if (this.rounds.stopped || !(await this.tell(balance, below))) return false;
     }
     return true;
   }

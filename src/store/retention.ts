@@ -1,4 +1,5 @@
-import type { Clock, EpochMs, Timer } from "../units/clock.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import { Rounds } from "../units/rounds.ts";
 
 /**
  * Deletes receipts that are older than the operator wants them kept: once an hour, a slice at a time with
@@ -6,30 +7,20 @@ import type { Clock, EpochMs, Timer } from "../units/clock.ts";
  * goes on.
  */
 export class Retention {
-  private timer: Timer;
-  private slice: Promise<void> = Promise.resolve();
-  private stopped = false;
-  /** In this round. */
+  private readonly slices: Rounds;
+  /** Since it last had nothing to do. */
   private deleted = 0;
 
   constructor(private readonly options: RetentionOptions) {
-    this.timer = this.after(FIRST_MS);
+    this.slices = new Rounds(options.clock, FIRST_MS, () => this.deleteSome());
   }
 
   /** Resolves when nothing is being deleted any more. */
   stop(): Promise<void> {
-    this.stopped = true;
-    this.timer.cancel();
-    return this.slice;
+    return this.slices.stop();
   }
 
-  private after(ms: number): Timer {
-    return this.options.clock.after(ms, () => {
-      this.slice = this.deleteSome();
-    });
-  }
-
-  private async deleteSome(): Promise<void> {
+  private async deleteSome(): Promise<number> {
     const { clock, keepDays, fold, onDeleted, onFault } = this.options;
     const days = keepDays();
     let some = 0;
@@ -43,7 +34,7 @@ export class Retention {
       onDeleted(this.deleted);
       this.deleted = 0;
     }
-    if (!this.stopped) this.timer = this.after(some > 0 ? PAUSE_MS : EVERY_MS);
+    return some > 0 ? PAUSE_MS : EVERY_MS;
   }
 }
 
