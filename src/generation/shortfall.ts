@@ -2,7 +2,9 @@ import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
 import type { RateShortfall, Shortfall } from "../ledger/shortfall.ts";
+import { asObject } from "../surfaces/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
+import { budgetUnder } from "../surfaces/translation/reasoning.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Ask, Sized } from "./admission.ts";
@@ -91,7 +93,7 @@ function balanceMessage(available: NanoUsd, ask: Ask, { amount, prompt, price }:
   const fits = affordableOutput(available, prompt, request.choices, price);
   const advice =
     fits >= 1
-      ? `Add credit, or set ${ceilingField(request)} to at most ${fits}.`
+      ? `Add credit, or set ${ceilingField(request)} to at most ${fits}${thinkingUnder(fits, request)}.`
       : "Add credit: the balance does not even cover the prompt.";
   const { id, routes } = plan.stops[0]!.model;
   const free =
@@ -103,6 +105,18 @@ const uncounted = ({ prompt }: Ask): string =>
   prompt.isSpent
     ? " The prompt is estimated at one token per byte, because too many refused requests of this balance were counted within the last minute."
     : "";
+
+/**
+ * Anthropic refuses a ceiling that the budget of thoughts would fill; one above the client's own is no part of
+ * it.
+ */
+function thinkingUnder(ceiling: number, { surface, json, maxOutputTokens }: GenerationRequest): string {
+  const budget = surface === "messages" ? asObject(json.thinking)?.budget_tokens : null;
+  if (typeof budget !== "number" || budget < ceiling || budget >= maxOutputTokens!) return "";
+  return budgetUnder(ceiling, budget) === null
+    ? " and leave `thinking` out"
+    : " and `thinking.budget_tokens` to less";
+}
 
 /** What the request's language calls its output ceiling. */
 const ceilingField = ({ surface }: GenerationRequest): string =>

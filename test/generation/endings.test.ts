@@ -209,6 +209,29 @@ describe("money", () => {
     expect(await read(answer)).toMatch(/set max_output_tokens to at most \d+\./);
   });
 
+  test.each<[string, number, number, RegExp]>([
+    [
+      "is told to be lowered too",
+      0.03,
+      3_900,
+      /set max_tokens to at most 2\d{3} and `thinking.budget_tokens` to less\./,
+    ],
+    ["is left alone where it fits", 0.03, 2_000, /set max_tokens to at most 2\d{3}\./],
+    [
+      "is told to go where none fits",
+      0.005,
+      3_900,
+      /set max_tokens to at most \d{3} and leave `thinking` out\./,
+    ],
+    ["above the ceiling is one between calls of tools", 0.03, 9_000, /set max_tokens to at most 2\d{3}\./],
+  ])("402 on /v1/messages: a budget of thoughts %s", async (_what, creditUsd, budget, advice) => {
+    const { house } = await serving("messages", json({}), { creditUsd });
+    const thinking = { type: "enabled", budget_tokens: budget };
+    const answer = await house.send("messages", ask("messages", { max_tokens: 4_000, thinking }));
+    expect(answer.status).toBe(402);
+    expect(await read(answer)).toMatch(advice);
+  });
+
   test("a stream without a ceiling grows its hold, and stops when the balance does not cover more", async () => {
     const { events } = chatText(words(3_000), { input: 10 });
     const { host, house } = await serving("chat.completions", sse(events), {
