@@ -356,14 +356,15 @@ const MAX_PRELUDE_BYTES = 1024 * 1024;
 
 /**
  * Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's
- * request. Groq's 498 is a want of capacity, its 499 a request that it cancelled.
+ * request. Groq's 498 is a want of capacity, its 499 a request that it cancelled. 410 is a model that the host
+ * has given up.
  */
-const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 421, 425, 429, 498, 499]);
+const HOST_FAILURES = new Set([401, 402, 403, 404, 405, 407, 408, 409, 410, 421, 425, 429, 498, 499]);
 /** Statuses and faults that concern the whole host, whatever the model. */
 const WHOLE_HOST_FAILURES = new Set([401, 402, 407]);
 const WHOLE_HOST_FAULTS = new Set<HostFault["kind"]>(["dns", "refused", "tls", "connect_timeout"]);
 /** Statuses by which a host may speak of the request alone, or of how long it takes. */
-const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 421, 425, 499, 504, 524]);
+const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 410, 421, 425, 499, 504, 524]);
 /** Statuses that say: fewer at once. Anthropic's 529 is "overloaded". */
 const OVERLOAD_STATUSES = new Set([408, 429, 498, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */

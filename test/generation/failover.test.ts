@@ -49,6 +49,7 @@ const FAILURES: Record<string, (surface: SurfaceName, stream: boolean) => Behavi
   "answers 403": () => status(403),
   "answers 404": () => status(404),
   "answers 408": () => status(408),
+  "answers 410, as hosts do that have given a model up": () => status(410),
   "answers 429": () => rateLimited(7),
   "answers 498, as Groq does without capacity": () => status(498),
   "answers 400 for want of credit": () =>
