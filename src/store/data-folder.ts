@@ -76,7 +76,7 @@ function lockFolder(path: string): Database {
     const busy = /locked|busy/i.test(messageOf(error));
     throw new DataFolderError(
       busy
-        ? `the data folder ${path} is in use by another gateway. Stop that one, or set GATEWAY_DATA to another folder.`
+        ? `the data folder ${path} is in use by another gateway. Stop that one and wait until it has ended, or set GATEWAY_DATA to another folder.`
         : `the data folder ${path} cannot be written: ${messageOf(error)}. Set GATEWAY_DATA to a writable folder.`,
     );
   }
