@@ -1,3 +1,4 @@
+import type { Model } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { HostSlots, Slot } from "../limits/host-slots.ts";
 import type { Health, Lesson } from "../routing/health.ts";
@@ -113,8 +114,10 @@ class Walk {
   private hedged = false;
   private crowded = false;
   private unsayable: Refusal | null = null;
-  /** Hosts' verdicts on the request, for models that the walk then moved on from. */
-  private verdicts: readonly Rejected[] = NONE;
+  /** The last host's verdict on the request that the walk moved on from. */
+  private verdict: Rejected | null = null;
+  /** The models that it moved on from with one. */
+  private judged: readonly Model[] = NONE;
 
   constructor(
     private readonly request: GenerationRequest,
@@ -251,8 +254,7 @@ class Walk {
   }
 
   private isJudged({ model }: Stop): boolean {
-    for (const { stop } of this.verdicts) if (stop.model === model) return true;
-    return false;
+    return this.judged.includes(model);
   }
 
   private mayHedge(): boolean {
@@ -289,16 +291,24 @@ class Walk {
         return outcome;
       case "abandoned":
         return { kind: "abandoned" };
-      case "rejected": {
-        const { movesOn } = this.plan;
-        const next = movesOn === "always" || (movesOn === "too_long" && outcome.error.contextTooLong);
-        if (!next) return outcome;
-        this.verdicts = [...this.verdicts, outcome];
-        return null;
-      }
+      case "rejected":
+        return this.movesOn(outcome) ? null : outcome;
       default:
         return null;
     }
+  }
+
+  /** Whether somebody else is asked although a host found something wrong with the request. */
+  private movesOn(rejected: Rejected): boolean {
+    const { movesOn } = this.plan;
+    const { contextTooLong } = rejected.error;
+    const toNextModel = movesOn === "always" || (movesOn === "too_long" && contextTooLong);
+    // With a good status it came as the first event, after which the next host has its turn (contract §6). Of
+    // a prompt that is too long, every host says so.
+    if (!toNextModel && (contextTooLong || !isGood(rejected.status))) return false;
+    this.verdict = rejected;
+    if (toNextModel) this.judged = [...this.judged, rejected.stop.model];
+    return true;
   }
 
   private note({ stop, at, startedMs, span }: Running, outcome: TryOutcome): void {
@@ -336,8 +346,8 @@ class Walk {
   }
 
   private exhausted(): Outcome {
-    const { tries, unsayable, verdicts, ways } = this;
-    if (tries.at(-1)?.outcome === "rejected") return { ...verdicts.at(-1)!, tries };
+    const { tries, unsayable, verdict, ways } = this;
+    if (verdict !== null && tries.at(-1)?.outcome === "rejected") return { ...verdict, tries };
     if (tries.length === 0 && this.crowded) return { kind: "crowded", tries };
     if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
     const { firstTokenMs } = ways.limits;
@@ -347,7 +357,9 @@ class Walk {
   }
 }
 
-const NONE: readonly Rejected[] = [];
+const NONE: readonly Model[] = [];
+
+const isGood = (status: number): boolean => status < 300;
 
 /** The longest wait in the line for a host. Beyond that, a client is better told to come back later. */
 const MAX_LINE_MS = 5_000;

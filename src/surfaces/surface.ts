@@ -90,7 +90,7 @@ export interface HostError {
   /** The request field that the host blames. */
   readonly param: string | null;
   readonly blames: Blame;
-  /** It is clear without a status that the request is wrong, and that other hosts would say so too. */
+  /** It is clear without a status that the host finds the request wrong. */
   readonly isVerdict: boolean;
   /** For how long the host asks to be left alone; null where its words do not say. */
   readonly restMs: number | null;

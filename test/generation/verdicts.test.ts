@@ -6,8 +6,8 @@ import { chatText } from "../fakes/transcripts.ts";
 import { ask, openHouse, read, type TestHouse } from "./house.ts";
 
 /**
- * Hosts also say what is wrong with a request after their 200. Other hosts would say the same, and a client
- * that is told of failing hosts repeats what cannot succeed.
+ * Hosts also say what is wrong with a request after their 200. Another host may still serve it; but a client
+ * that is told of failing hosts, where all of them said so, repeats what cannot succeed.
  */
 const hosts: FakeHost[] = [];
 const houses: TestHouse[] = [];
@@ -91,48 +91,60 @@ const OTHERS: [string, SurfaceName, Behaviour][] = [
   ],
 ];
 
-/** The second host would answer. */
-async function answered(client: SurfaceName, stream: boolean, spoken: SurfaceName, says: Behaviour) {
-  const opened = await Promise.all(
-    [says, sse(chatText().events)].map((behaviour) => startFakeHost(() => behaviour)),
-  );
+interface Behaving {
+  readonly spoken: SurfaceName;
+  readonly says: Behaviour;
+}
+const SERVING: Behaving = { spoken: "chat.completions", says: sse(chatText().events) };
+
+/** By the first of these hosts that can. */
+async function answered(client: SurfaceName, stream: boolean, behaving: readonly Behaving[]) {
+  const opened = await Promise.all(behaving.map(({ says }) => startFakeHost(() => says)));
   hosts.push(...opened);
-  const rows = [
-    hostRow(opened[0]!, { id: "h0", speaks: [spoken] }),
-    hostRow(opened[1]!, { id: "h1", speaks: ["chat.completions"] }),
-  ];
+  const rows = behaving.map(({ spoken }, at) => hostRow(opened[at]!, { id: `h${at}`, speaks: [spoken] }));
   const house = await openHouse(rows);
   houses.push(house);
   // So long that the host is asked to stream it, either way.
   const ceiling = { [client === "responses" ? "max_output_tokens" : "max_tokens"]: 2_000 };
   const answer = await house.send(client, ask(client, { stream, ...ceiling }));
   const text = await read(answer);
-  return {
-    status: answer.status,
-    text,
-    attempts: house.receipt(answer).attempts,
-    asked: opened[1]!.requests.length,
-  };
+  return { status: answer.status, text, attempts: house.receipt(answer).attempts };
 }
 
 for (const client of SURFACE_NAMES)
   for (const stream of [true, false]) {
     const how = `${client}, ${stream ? "streamed" : "whole"}`;
     test.each(VERDICTS)(
-      `${how}: a verdict on the request is told at once: %s`,
+      `${how}: a verdict on the request of every host is told: %s`,
       async (_what, spoken, says, sentence) => {
-        const { status, text, attempts, asked } = await answered(client, stream, spoken, says);
+        const two = [
+          { spoken, says },
+          { spoken, says },
+        ];
+        const { status, text, attempts } = await answered(client, stream, two);
         const { code, message } = JSON.parse(text).error;
-        expect([status, code, asked]).toEqual([400, "invalid_request", 0]);
+        expect([status, code]).toEqual([400, "invalid_request"]);
         expect(message).toContain(sentence);
-        expect(attempts).toMatchObject([{ host: "h0", outcome: "rejected" }]);
+        expect(attempts).toMatchObject([
+          { host: "h0", outcome: "rejected" },
+          { host: "h1", outcome: "rejected" },
+        ]);
+      },
+    );
+
+    test.each(VERDICTS)(
+      `${how}: after a verdict of one host another may serve: %s`,
+      async (_what, spoken, says) => {
+        const { status, attempts } = await answered(client, stream, [{ spoken, says }, SERVING]);
+        expect(status).toBe(200);
+        expect(attempts).toMatchObject([{ host: "h0", outcome: "rejected" }, { host: "h1" }]);
       },
     );
 
     test.each(OTHERS)(
       `${how}: what says nothing about the request is another host's turn: %s`,
       async (_what, spoken, says) => {
-        const { status, attempts } = await answered(client, stream, spoken, says);
+        const { status, attempts } = await answered(client, stream, [{ spoken, says }, SERVING]);
         expect(status).toBe(200);
         expect(attempts).toMatchObject([{ host: "h0", outcome: "refused" }, { host: "h1" }]);
       },
