@@ -33,8 +33,8 @@ interface Draining {
 /**
  * Closing the port resets connections that wait to be accepted, and a proxy does not repeat what it sent on
  * one. They come while a turn of the loop works, so the port is closed after a turn that hardly did. Behind
- * nginx, with 1,000 new connections a second, 12 requests failed in four restarts without this, 1 in eight
- * with it.
+ * nginx, with 1,000 new connections a second, at least eight requests failed in four restarts without this,
+ * and one in eight restarts with it.
  */
 async function quietTurn(clock: Clock): Promise<void> {
   for (let turns = 0; turns < MAX_TURNS; turns++) {
