@@ -23,7 +23,7 @@ export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest):
     return refused(free) ? free : null;
   }
   const variant = autoVariant(model);
-  if (variant === null) return allows(naming, model) ? null : notAllowed(naming, model);
+  if (variant === null) return allows(naming, model) ? null : notAllowed(naming, model, catalog);
   const candidates = catalog.auto.get(variant)!;
   if (candidates.some((id) => allows(naming, id))) return null;
   return unresolvable(
@@ -64,7 +64,7 @@ export function freeModels(naming: Naming, catalog: Catalog): readonly Model[] |
   const ids = model === FREE_AUTO_MODEL ? freeCandidates(catalog) : [withoutFree(model)];
   const known = ids.flatMap((id) => catalog.models.get(id) ?? []);
   const allowed = known.filter(({ id }) => allows(naming, id) || allows(naming, model));
-  return known.length > 0 && allowed.length === 0 ? notAllowed(naming, model) : allowed;
+  return known.length > 0 && allowed.length === 0 ? notAllowed(naming, model, catalog) : allowed;
 }
 
 const withoutFree = (name: string): string => name.slice(0, -FREE_SUFFIX.length);
@@ -86,10 +86,15 @@ export function unknownModel(id: string, suggest: Suggest): Refusal {
 
 const MAX_SHOWN = 100;
 
-export const notAllowed = ({ allowedModels }: Allowed, id: string): Refusal =>
-  refuse("invalid_request", `This key may not call \`${id}\`. It may call: ${allowedModels!.join(", ")}.`, {
+export function notAllowed({ allowedModels }: Allowed, id: string, catalog: Catalog): Refusal {
+  // A key may list models that will be published later; a slip of the pen looks the same.
+  const listed = allowedModels!.map((name) =>
+    unknownId(name, catalog) === null ? name : `${name} (not in the catalog)`,
+  );
+  return refuse("invalid_request", `This key may not call \`${id}\`. It may call: ${listed.join(", ")}.`, {
     param: "model",
   });
+}
 
 /** Why a candidate of an automatic route was skipped. */
 export const NOT_ALLOWED = "not allowed on this key";

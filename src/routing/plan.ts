@@ -120,7 +120,7 @@ function stopsOf(name: string, wish: Wish, catalog: Catalog, roads: Roads): Foun
 }
 
 function directStops(model: Model, wish: Wish, catalog: Catalog, roads: Roads): Found {
-  if (!allows(wish, model.id)) return notAllowed(wish, model.id);
+  if (!allows(wish, model.id)) return notAllowed(wish, model.id, catalog);
   const priced = paidStops(model, wish, roads);
   if (priced.length === 0) return noPrice(model, catalog, roads, wish);
   const stops = preferredStops(priced, wish, roads);

@@ -53,14 +53,12 @@ describe("keys", () => {
     const { recovery_secret, balance_id } = await running.keyWith(0);
     const env = { GATEWAY_URL: running.url, GATEWAY_OWNER: recovery_secret };
     const args =
-      "keys create --json --daily-limit-usd 2.5 --allow-model test/model --allow-model gateway/auto:free".split(
-        " ",
-      );
+      "keys create --json --daily-limit-usd 2.5 --allow-model test/model --allow-model test/other".split(" ");
     const made = JSON.parse((await gateway(args, env)).out);
     expect(made).toMatchObject({
       balance_id,
       daily_limit_usd: 2.5,
-      allowed_models: ["test/model", "gateway/auto:free"],
+      allowed_models: ["test/model", "test/other"],
     });
     expect(made.recovery_secret).toBeUndefined();
 

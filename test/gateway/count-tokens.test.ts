@@ -18,11 +18,6 @@ models:
     context_length: 1000
     max_output_tokens: 100
     routes: [{ host: h, model: two, free: true }]
-  - id: test/third
-    context_length: 1000
-    max_output_tokens: 100
-    price: { input: 0, output: 10 }
-    routes: [{ host: h, model: three }]
 auto: { both: [test/model, test/other] }
 `);
 });

@@ -320,7 +320,14 @@ const ROWS: readonly Row[] = [
     code: "invalid_request",
     because: "a model that the key may not call",
     cause: async () => gateway.chat((await gateway.key(1, { allowed_models: ["test/broken"] })).key),
-    says: ["test/broken"],
+    says: ["It may call: test/broken."],
+    param: "model",
+  },
+  {
+    code: "invalid_request",
+    because: "a key that may only call what nobody published",
+    cause: async () => gateway.chat((await gateway.key(1, { allowed_models: ["test/modle"] })).key),
+    says: ["test/modle (not in the catalog)"],
     param: "model",
   },
   {

@@ -325,7 +325,7 @@ const model = (id: string): [string, Model] => [
 ];
 const CATALOG: Catalog = {
   models: new Map([model("test/one"), model("test/two")]),
-  auto: new Map([["fast", ["test/one"]]]),
+  auto: new Map(),
   hosts: new Map([["h", host]]),
 };
 

@@ -93,7 +93,7 @@ async function changeKey({ request, params }: Exchange, deps: HttpDeps): Promise
   if (refused(found)) return found;
   const body = await readJson(request, CONTROL_BODY_BYTES);
   if (refused(body)) return body;
-  const wish = readKeyWish(body, deps, found);
+  const wish = readKeyWish(body, deps.desk.clock.now());
   if (refused(wish)) return wish;
   const key = await revise(deps.desk, found.id, wish, "operator");
   return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));

@@ -1,13 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { nameableIds, suggestion } from "../../catalog/closest-id.ts";
-import { autoVariant, FREE_AUTO_MODEL } from "../../catalog/model-name.ts";
+import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { Key } from "../../keys/key.ts";
 import type { KeyWish } from "../../keys/wish.ts";
-import { unknownId } from "../../routing/naming.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import type { HttpDeps } from "../deps.ts";
 import { invalidField, orNull, readFields, readTime, readUsd, text, usd, wholeNumber } from "../fields.ts";
 
 const MAX_NAME = 100;
@@ -44,17 +40,17 @@ export const KeyFields = Type.Object(
   { additionalProperties: false },
 );
 
-/** The body of `POST /v1/keys`, and of `PATCH /v1/keys/{id}` with the key as it was. */
-export function readKeyWish(body: unknown, deps: Deps, of: Key | null = null): KeyWish | Refusal {
+/** The body of `POST /v1/keys` and `PATCH /v1/keys/{id}`. */
+export function readKeyWish(body: unknown, now: EpochMs): KeyWish | Refusal {
   const fields = readFields(KeyFields, body);
   if (refused(fields)) return fields;
   const dailyLimit = limitOf("daily_limit_usd", fields);
   if (refused(dailyLimit)) return dailyLimit;
   const monthlyLimit = limitOf("monthly_limit_usd", fields);
   if (refused(monthlyLimit)) return monthlyLimit;
-  const expiresAt = expiryOf(fields.expires_at, deps.desk.clock.now());
+  const expiresAt = expiryOf(fields.expires_at, now);
   if (refused(expiresAt)) return expiresAt;
-  const allowedModels = allowedModelsOf(fields.allowed_models, deps, of);
+  const allowedModels = allowedModelsOf(fields.allowed_models);
   if (refused(allowedModels)) return allowedModels;
   const { name, rpm_limit: rpmLimit, tpm_limit: tpmLimit, budget } = fields;
   return {
@@ -68,8 +64,6 @@ export function readKeyWish(body: unknown, deps: Deps, of: Key | null = null): K
     ...(expiresAt === undefined ? {} : { expiresAt }),
   };
 }
-
-type Deps = Pick<HttpDeps, "desk" | "catalog" | "settings">;
 
 type Fields = Static<typeof KeyFields>;
 
@@ -92,24 +86,17 @@ const budgetsOf = (budget: string | string[] | null): string[] =>
   budget === null ? [] : typeof budget === "string" ? [budget] : [...new Set(budget)];
 
 /**
- * Specification: the only model ids that the key may call, of which Auto picks too. A list that serves less
- * than was meant is a mistake, and is told here rather than to the key's every request. What the key already
- * has may have left the catalog since.
+ * Specification: the only model ids that the key may call, of which Auto picks too. Models may be listed
+ * before they are published; a list that could never serve anybody is a mistake, and is told here rather than
+ * to the key's every request.
  */
-function allowedModelsOf(
-  names: string[] | null | undefined,
-  deps: Deps,
-  of: Key | null,
-): string[] | null | undefined | Refusal {
+function allowedModelsOf(names: string[] | null | undefined): string[] | null | undefined | Refusal {
   if (names === undefined || names === null) return names;
-  const catalog = deps.catalog();
-  for (const name of names) {
-    const unknown = of?.allowedModels?.includes(name) === true ? null : unknownId(name, catalog);
-    if (unknown === null) continue;
-    const meant = suggestion(unknown, nameableIds(catalog), deps.settings().baseUrl);
+  const nameless = names.find((name) => !isModelId(name) && !isVariant(autoVariant(name) ?? ""));
+  if (nameless !== undefined) {
     return invalidField(
       "allowed_models",
-      `\`allowed_models\` names \`${name}\`, which is not in the catalog; ids are matched whole, without patterns. ${meant}`,
+      `\`allowed_models\` names \`${nameless}\`, which cannot be a model id: ids have the form \`<author>/<name>\` and are matched whole, without patterns.`,
     );
   }
   if (names.every(picksAmongOthers)) {

@@ -91,7 +91,7 @@ async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
 async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
   if (refused(found)) return found;
-  const wish = await readWish(exchange, deps, found.key);
+  const wish = await readWish(exchange, deps);
   if (refused(wish)) return wish;
   const key = await revise(deps.desk, found.key.id, wish, found.by);
   return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
@@ -137,9 +137,9 @@ async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promis
   return key !== null && ownBalances(who).includes(key.balanceId) ? key : null;
 }
 
-async function readWish({ request }: Exchange, deps: HttpDeps, of: Key | null = null) {
+async function readWish({ request }: Exchange, { desk }: HttpDeps) {
   const body = await readJson(request, CONTROL_BODY_BYTES);
-  return refused(body) ? body : readKeyWish(body, deps, of);
+  return refused(body) ? body : readKeyWish(body, desk.clock.now());
 }
 
 const noSetUps = ({ settings }: HttpDeps): Refusal =>
