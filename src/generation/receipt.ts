@@ -111,7 +111,15 @@ export const refusedReceipt = (
 const MAX_KEPT_MODEL = 200;
 
 /** The receipt of a request whose process died while it was open. */
-export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writtenOff }: Recovered): string =>
+export const recoveredReceipt = ({
+  hold,
+  held,
+  tokens,
+  price,
+  charged,
+  writeOff,
+  writtenOff,
+}: Recovered): string =>
   formatReceipt({
     id: hold.receipt,
     createdAt: hold.at,
@@ -125,7 +133,7 @@ export const recoveredReceipt = ({ hold, held, tokens, charged, writeOff, writte
     stream: hold.about.stream,
     tokens,
     tokensFrom: "counted",
-    price: hold.served?.price ?? hold.price,
+    price,
     cost: charged,
     held,
     writeOff: writeOff ? writtenOff : ZERO_USD,

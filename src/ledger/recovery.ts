@@ -1,3 +1,4 @@
+import type { Price } from "../catalog/catalog.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { costOf, NO_TOKENS, type Tokens } from "./charge.ts";
@@ -58,7 +59,8 @@ export function recoveredEnd(
   const { hold, held, delivered } = orphan;
   const tokens: Tokens =
     delivered > 0 ? { ...NO_TOKENS, input: hold.promptTokens, output: delivered } : NO_TOKENS;
-  const cost = Math.min(costOf(tokens, hold.served?.price ?? hold.price), held) as NanoUsd;
+  const price = hold.served?.price ?? hold.price;
+  const cost = Math.min(costOf(tokens, price), held) as NanoUsd;
   const writeOff = delivered < writeOffTokens;
   const charged = writeOff ? ZERO_USD : cost;
   const writtenOff = writeOff ? cost : ZERO_USD;
@@ -74,7 +76,7 @@ export function recoveredEnd(
     lost: ZERO_USD,
     counters: hold.counters,
     allowances: delivered > 0 ? hold.allowances : [],
-    body: body({ hold, held, tokens, charged, writtenOff, writeOff }),
+    body: body({ hold, held, tokens, price, charged, writtenOff, writeOff }),
   };
 }
 
@@ -82,6 +84,8 @@ export interface Recovered {
   readonly hold: HoldRecord;
   readonly held: NanoUsd;
   readonly tokens: Tokens;
+  /** Of the host that answered, or else the one that the hold was taken at. */
+  readonly price: Price;
   readonly charged: NanoUsd;
   readonly writtenOff: NanoUsd;
   readonly writeOff: boolean;

@@ -1,5 +1,5 @@
 import { ceilingOf, type ForcedTool, joined, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
-import type { SimulatedEvent, SimulatedLanguage } from "./language.ts";
+import { openAiError, type SimulatedEvent, type SimulatedLanguage } from "./language.ts";
 
 /** OpenAI, "Chat completions" and "Chat completion chunk". */
 export const SIMULATED_CHAT: SimulatedLanguage = {
@@ -72,14 +72,7 @@ export const SIMULATED_CHAT: SimulatedLanguage = {
     yield { event: null, data: "[DONE]", paced: false };
   },
 
-  error: (status, message) => ({
-    error: {
-      message,
-      type: status >= 500 ? "server_error" : "invalid_request_error",
-      param: null,
-      code: status === 404 ? "model_not_found" : null,
-    },
-  }),
+  error: openAiError,
 };
 
 function forcedTool(json: Readonly<Record<string, unknown>>): ForcedTool | null {

@@ -19,3 +19,13 @@ export interface SimulatedEvent {
   /** Carries a word: the next one comes a moment later. */
   readonly paced: boolean;
 }
+
+/** The same on both of OpenAI's surfaces. */
+export const openAiError: SimulatedLanguage["error"] = (status, message) => ({
+  error: {
+    message,
+    type: status >= 500 ? "server_error" : "invalid_request_error",
+    param: null,
+    code: status === 404 ? "model_not_found" : null,
+  },
+});

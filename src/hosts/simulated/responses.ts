@@ -1,5 +1,5 @@
 import { ceilingOf, type ForcedTool, joined, list, record, type SimulatedAnswer, textsOf } from "./answer.ts";
-import type { SimulatedEvent, SimulatedLanguage } from "./language.ts";
+import { openAiError, type SimulatedEvent, type SimulatedLanguage } from "./language.ts";
 
 /**
  * OpenAI, "Responses" and "Streaming events" of it. Keeps nothing: every request brings its whole history.
@@ -62,14 +62,7 @@ export const SIMULATED_RESPONSES: SimulatedLanguage = {
     yield event(answer.cut ? "response.incomplete" : "response.completed", { response: finished(answer) });
   },
 
-  error: (status, message) => ({
-    error: {
-      message,
-      type: status >= 500 ? "server_error" : "invalid_request_error",
-      param: null,
-      code: status === 404 ? "model_not_found" : null,
-    },
-  }),
+  error: openAiError,
 };
 
 function itemTexts(item: unknown): string[] {
