@@ -64,7 +64,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
       const exchange = new Exchange(request, {}, app.server, deps.desk, patience);
       if (code !== "NOT_FOUND") throw error;
       const moved = movedPage(request);
-      if (moved !== null) return moved;
+      if (moved !== null) return closingWhereStopping(moved, deps);
       const { why, headers } = unknownPath(request, endpoints);
       return closingWhereStopping(refusal(why, exchange, deps, headers), deps);
     } catch (failure) {
@@ -98,7 +98,8 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
 function lastResort(failure: unknown, deps: HttpDeps): Response {
   const receipt = newReceiptId(deps.desk.clock.now(), deps.desk.random);
   deps.onFault(failure, receipt);
-  return refusalResponse(internalError(), receipt, { baseUrl: "", language: "plain", headers: {} });
+  const form = { baseUrl: "", language: "plain", headers: {} } as const;
+  return closingWhereStopping(refusalResponse(internalError(), receipt, form), deps);
 }
 
 /**

@@ -84,13 +84,17 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
     const outcome = severalHosts(request) ?? (await endpoint.handle(exchange, deps));
     return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
   } catch (error) {
-    if (error instanceof StoreUnreachable) return refusal(bookkeepingDown(), exchange, deps);
-    // Reading the body of a client that has left rejects, and nobody is there to be answered.
-    if (!request.signal.aborted) deps.onFault(error, exchange.receipt);
-    return refusal(diskRefused(error) ? bookkeepingDown() : internalError(), exchange, deps);
+    return closingWhereStopping(refusal(failure(error, exchange, deps), exchange, deps), deps);
   } finally {
     exchange.giveRoomBack();
   }
+}
+
+function failure(error: unknown, { request, receipt }: Exchange, deps: HttpDeps): Refusal {
+  if (error instanceof StoreUnreachable) return bookkeepingDown();
+  // Reading the body of a client that has left rejects, and nobody is there to be answered.
+  if (!request.signal.aborted) deps.onFault(error, receipt);
+  return diskRefused(error) ? bookkeepingDown() : internalError();
 }
 
 function responseOf(outcome: Reply | Refusal | Response, exchange: Exchange, deps: HttpDeps): Response {

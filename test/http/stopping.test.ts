@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { TestHouse } from "./house.ts";
+
+/** A gateway that has been told to stop: load balancers must not use a connection again that is about to end. */
+let house: TestHouse;
+let key: string;
+beforeAll(async () => {
+  house = new TestHouse();
+  key = (await house.setUp()).key;
+});
+afterAll(() => house.stop());
+
+const fail = () => Promise.reject(new Error("broken"));
+const failWhileSettingsAreRead = () =>
+  Object.defineProperty(house, "settings", {
+    configurable: true,
+    get() {
+      throw new Error("broken");
+    },
+  });
+
+test.each<[string, string, string, number, (() => unknown)?]>([
+  ["an answer", "POST", "/v1/chat/completions", 200],
+  ["an operation's answer", "GET", "/v1/me", 200],
+  ["a refusal", "GET", "/v1/receipts?limit=x", 400],
+  ["a path that is not served", "GET", "/nowhere", 400],
+  ["a page that has moved", "GET", "/docs", 308],
+  ["a failure of an endpoint", "GET", "/v1/usage", 500, () => (house.usage = fail)],
+  ["a failure outside of one", "GET", "/nowhere", 500, failWhileSettingsAreRead],
+])(
+  "%s closes its connection once the gateway stops, and not before",
+  async (_, method, path, status, given) => {
+    const { settings, usage } = house;
+    given?.();
+    for (const stopping of [false, true]) {
+      house.stopping = stopping;
+      const response = await fetch(house.url + path, {
+        method,
+        headers: { authorization: `Bearer ${key}` },
+        redirect: "manual",
+        ...(method === "POST" ? { body: "{}" } : {}),
+      });
+      await response.arrayBuffer();
+      expect([response.status, response.headers.get("connection")]).toEqual([
+        status,
+        stopping ? "close" : null,
+      ]);
+    }
+    house.stopping = false;
+    house.usage = usage;
+    Object.defineProperty(house, "settings", { value: settings, writable: true, configurable: true });
+  },
+);
