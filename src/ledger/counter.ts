@@ -32,13 +32,25 @@ export type RateKind = "rpm" | "tpm" | "free_rpm";
  */
 export const rateCounter = (kind: RateKind, lineage: KeyId): CounterId => `${kind}:${lineage}` as CounterId;
 
-/** Whether a counter of a day can no longer be used, by any clock that is roughly right. */
+/** Whether a counter's window can no longer be used, by any clock that is roughly right. */
 export function isOver(id: CounterId, now: EpochMs): boolean {
-  const [kind, , startsAt] = id.split(":");
-  return (kind === "day" || kind === "allowance") && now - Number(startsAt) > OVER_AFTER_MS;
+  const [kind = "", , startsAt] = id.split(":");
+  const longestMs = LONGEST_WINDOW_MS[kind];
+  // A window without an end begins at 0.
+  return (
+    longestMs !== undefined && Number(startsAt) > 0 && now - Number(startsAt) > longestMs + OVER_AFTER_MS
+  );
 }
 
-const OVER_AFTER_MS = 3 * 86_400_000;
+const DAY_MS = 86_400_000;
+/** By kind of counter; a budget's id does not say which window it has. */
+const LONGEST_WINDOW_MS: Readonly<Record<string, number>> = {
+  day: DAY_MS,
+  allowance: DAY_MS,
+  month: 31 * DAY_MS,
+  budget: 31 * DAY_MS,
+};
+const OVER_AFTER_MS = 2 * DAY_MS;
 
 /**
  * In memory, and only ever touched between two turns of the event loop: whoever checks `room` may `hold`

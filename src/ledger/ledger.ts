@@ -48,6 +48,7 @@ import {
  * client first waits until the journal says that the record is durable.
  */
 export class Ledger {
+  /** These three are bounded by what is in use: see `forgetIdle`. */
   private readonly lanes = new Map<KeyId, Lane>();
   private readonly balances = new Map<BalanceId, BalanceBook>();
   private readonly counters = new Map<CounterId, Counter>();
@@ -294,8 +295,10 @@ export class Ledger {
   }
 
   /**
-   * Forgets what has been idle: rates after a minute, counters once the store's sum has caught up with them
-   * (`appliedThrough`) and nothing is held on them. Returns those counters.
+   * Forgets what has been idle for `idleMs`: the rates of keys, and counters once the store's sum has caught up
+   * with them (`appliedThrough`) and nothing is held on them. Of limits that ledgers share, one remembers what
+   * it spent: as many counters as there are balances that it spent of since its start, with the present windows
+   * of their keys and budgets. Returns the counters that will not be asked for again.
    */
   forgetIdle(appliedThrough: number, idleMs: number): CounterId[] {
     const forgotten: CounterId[] = [];
@@ -310,12 +313,14 @@ export class Ledger {
     for (const [id, counter] of this.counters) {
       if (counter.held !== 0 || counter.changedBy > appliedThrough || nowMs - counter.usedAt <= idleMs)
         continue;
-      // What was spent of a grant is only known here: its counter stays until its day is long over.
-      if (this.grants !== null && !isOver(id, this.clock.now())) continue;
+      const isDone = this.grants === null || isOver(id, this.clock.now());
+      // What was spent of a grant is only known here: its counter stays until its window is long over.
+      if (!isDone && (counter.spent !== 0 || counter.granted !== 0)) continue;
       this.counters.delete(id);
+      if (isBalanceCounter(id)) this.balances.delete(id.slice("balance:".length) as BalanceId);
+      if (!isDone) continue;
       this.grants?.forget(id);
       forgotten.push(id);
-      if (isBalanceCounter(id)) this.balances.delete(id.slice("balance:".length) as BalanceId);
     }
     return forgotten;
   }

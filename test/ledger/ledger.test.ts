@@ -1,20 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
+import { Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { type Ending, Reservation, type Want } from "../../src/ledger/reservation.ts";
 import type { Shortfall } from "../../src/ledger/shortfall.ts";
-import { type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { keyOf as anyKey } from "../fakes/key.ts";
+import { MemoryAuthority } from "../sim/memory-authority.ts";
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
 const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
 
 /** A ledger whose clock is set by hand and whose journal is a list. */
-function open(credited = 1_000, { withdraws = true } = {}) {
+function open(
+  credited = 1_000,
+  { withdraws = true, grants }: { withdraws?: boolean; grants?: (clock: Clock) => Grants } = {},
+) {
   const time = { now: NOON as EpochMs, elapsedMs: 0 };
   const clock = { now: () => time.now, elapsedMs: () => time.elapsedMs, after: () => ({ cancel() {} }) };
   const records: LedgerRecord[] = [];
@@ -23,7 +28,23 @@ function open(credited = 1_000, { withdraws = true } = {}) {
     withdraw: (sequence: number) => withdraws && records.splice(sequence - 1, 1).length === 1,
   };
   const sums = { spent: () => ZERO_USD, credited: () => credited as NanoUsd };
-  return { ledger: new Ledger(clock, journal, sums), records, time };
+  return { ledger: new Ledger(clock, journal, sums, grants?.(clock)), records, time };
+}
+
+/** One that shares its limits with others, and is granted what it asks for. */
+function openShared() {
+  const authority = new MemoryAuthority();
+  let shared: Grants | null = null;
+  const books = open(1_000, {
+    grants(clock) {
+      const grants: Grants = new Grants("n", 1, clock, (statement) => {
+        queueMicrotask(() => grants.receive(authority.settle(statement)));
+      });
+      shared = grants;
+      return grants;
+    },
+  });
+  return { ...books, grants: shared! as Grants };
 }
 
 const keyOf = (limits: Partial<Key> = {}): Key =>
@@ -62,6 +83,7 @@ async function ask(
     ...more,
   };
   const lane = await ledger.lane(key, want.budgets, want.allowances, want.at);
+  await ledger.replenish(lane, want);
   return ledger.admit(lane, want);
 }
 
@@ -361,6 +383,50 @@ test("forgetting the idle loses no open hold and no sum that the store does not 
   books.time.elapsedMs = 20_000_000;
   books.ledger.forgetIdle(sequence - 1, 600_000);
   expect((await books.ledger.balance("bal_a" as BalanceId)).available).toBe(60 as NanoUsd);
+});
+
+describe("of several gateways that share their limits, each", () => {
+  const DAY_MS = 86_400_000;
+  const WINDOWS = ["day", "week", "month", "total"] as const;
+  const forgetAfter = async ({ ledger, grants, time }: ReturnType<typeof openShared>, days: number) => {
+    time.now = (NOON + days * DAY_MS) as EpochMs;
+    time.elapsedMs += days * DAY_MS;
+    // What nobody uses at two looks is given back.
+    for (let look = 0; look < 2; look++) grants.returnIdle();
+    await Bun.sleep(0);
+    return ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
+  };
+  const kinds = ({ ledger }: ReturnType<typeof openShared>) =>
+    [...ledger.booked()].map(({ id }) => id.split(":").slice(0, 2).join(" ")).sort();
+
+  test("forgets windows that are long over, and remembers what it spent of those that are not", async () => {
+    const books = openShared();
+    const budgets = WINDOWS.map((window) => budgetOf(window, 500, window));
+    const reservation = admitted(await ask(books, 40, keyOf(), { budgets }));
+    books.ledger.settle(reservation, ending(40), () => "{}");
+    // The 21st of a month: a week later it is the same month.
+    await forgetAfter(books, 7);
+    expect(kinds(books)).toEqual([
+      "balance bal_a",
+      "budget bud_day",
+      "budget bud_month",
+      "budget bud_total",
+      "budget bud_week",
+      "month key_a",
+    ]);
+    const over = await forgetAfter(books, 40);
+    expect(over.map((id) => id.split(":", 1)[0])).toEqual(["month", "budget", "budget", "budget"]);
+    expect(kinds(books)).toEqual(["balance bal_a", "budget bud_total"]);
+  });
+
+  test("forgets whom it spent nothing of, as all that are refused", async () => {
+    const books = openShared();
+    expect(shortOf(await ask(books, 2_000))).toBe("balance");
+    expect(kinds(books)).toEqual(["balance bal_a", "day key_a", "month key_a"]);
+    await forgetAfter(books, 1);
+    expect(kinds(books)).toEqual([]);
+    expect(await ask(books, 40)).toBeInstanceOf(Reservation);
+  });
 });
 
 test("a key above its rate is known before anything of its request is read, and an idle one is not kept for it", async () => {
