@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createTransport, type Transporter } from "nodemailer";
 import type { Mail } from "./accounts/mail.ts";
@@ -101,7 +101,8 @@ export class Mailer {
     const kept = readdirSync(folder)
       .filter((file) => file.endsWith(".eml"))
       .sort();
-    for (const old of kept.slice(0, -MOST_FILES)) unlinkSync(join(folder, old));
+    // Another worker may have removed it first.
+    for (const old of kept.slice(0, -MOST_FILES)) rmSync(join(folder, old), { force: true });
   }
 }
 

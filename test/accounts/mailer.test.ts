@@ -60,3 +60,18 @@ test("without a server, a mail is sent once its file is written", async () => {
   writeFileSync(join(folder, "outbox"), "in the way");
   expect(await mailer(null).deliver(MAIL)).toBe("failed");
 });
+
+test("processes that share an outbox and tidy it at the same time all write their mails", async () => {
+  const writer = `
+    const { Mailer } = await import(${JSON.stringify(join(import.meta.dir, "../../src/mailer.ts"))});
+    const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../../src/units/clock.ts"))});
+    const { systemRandom } = await import(${JSON.stringify(join(import.meta.dir, "../../src/units/random.ts"))});
+    const mailer = new Mailer({
+      folder: ${JSON.stringify(folder)}, clock: systemClock, random: systemRandom, smtp: () => null, log: console.log,
+    });
+    for (let mail = 0; mail < 400; mail++) await mailer.deliver({ to: "kim@example.com", subject: "s", text: "t" });`;
+  const writers = [1, 2].map(() => Bun.spawn([process.execPath, "-e", writer], { stdout: "pipe" }));
+  const complaints = await Promise.all(writers.map(({ stdout }) => new Response(stdout).text()));
+  expect(complaints).toEqual(["", ""]);
+  expect(readdirSync(join(folder, "outbox"))).toHaveLength(50);
+});
