@@ -1,17 +1,22 @@
 import { ConfigError } from "./config/problem.ts";
 import { type Address, type httpApp, listen } from "./http/app.ts";
 
-/** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
 export function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.Server<unknown> {
   try {
     return listen(app, address);
   } catch (error) {
-    const { hostname, port } = address;
-    throw new ConfigError(
-      `cannot listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to a free port; PORT=0 picks one.`,
-    );
+    throw cannotListen(address, error);
   }
 }
+
+/** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
+export const cannotListen = (
+  { hostname, port }: Pick<Address, "hostname" | "port">,
+  error: unknown,
+): ConfigError =>
+  new ConfigError(
+    `cannot listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to a free port; PORT=0 picks one.`,
+  );
 
 /** What the variable PORT says; 8080 where it says nothing. */
 export function portOf(text: string | undefined): number {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
+import { cannotListen } from "../listening.ts";
 import type { Log } from "../log.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Answers, FromWorker, Question, ToWorker } from "./messages.ts";
@@ -202,9 +203,7 @@ const LAST_RESTART_MS = 5_000;
  * it exclusively. One that the kernel picked is kept until the workers have it; nobody knows it yet.
  */
 function claimPort(hostname: string, wanted: number): { readonly port: number; release(): void } {
-  const alone = Bun.listen({ hostname, port: wanted, socket: { data() {} } });
-  const { port } = alone;
-  alone.stop(true);
+  const port = freePort(hostname, wanted);
   if (wanted !== 0) return { port, release() {} };
   const kept = Bun.serve({
     hostname,
@@ -213,6 +212,17 @@ function claimPort(hostname: string, wanted: number): { readonly port: number; r
     fetch: () => new Response(null, { status: 503 }),
   });
   return { port, release: () => void kept.stop(true) };
+}
+
+function freePort(hostname: string, wanted: number): number {
+  try {
+    const alone = Bun.listen({ hostname, port: wanted, socket: { data() {} } });
+    const { port } = alone;
+    alone.stop(true);
+    return port;
+  } catch (error) {
+    throw cannotListen({ hostname, port: wanted }, error);
+  }
 }
 
 /** What the worker prints until it serves; afterwards its output is only drained. */

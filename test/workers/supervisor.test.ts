@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { ConfigError } from "../../src/config/problem.ts";
+import { systemClock } from "../../src/units/clock.ts";
+import { Supervisor } from "../../src/workers/supervisor.ts";
+
+test("a port that is taken stops the start of all workers, and is named with what to set", async () => {
+  const other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const started = Supervisor.start({
+    workers: 2,
+    env: {},
+    hostname: "127.0.0.1",
+    port: other.port,
+    dataFolder: "/nonexistent",
+    clock: systemClock,
+    log() {},
+  });
+  const why = await started.then(
+    () => null,
+    (error: Error) => error,
+  );
+  other.stop(true);
+  expect(why).toBeInstanceOf(ConfigError);
+  expect(why!.message).toContain(`cannot listen on 127.0.0.1:${other.port} (EADDRINUSE). Set HOST`);
+});
