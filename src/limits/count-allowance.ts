@@ -7,7 +7,8 @@ import { RateWindow } from "./rate-window.ts";
  * How many bytes of prompts a balance may have counted in vain within a minute. A refused request takes
  * nothing of its key's rate, and counting costs far more than refusing (ten megabytes keep a processor busy
  * for a second), so a balance without credit could have prompts counted without end. The allowance is per
- * balance because keys are free to make.
+ * balance because keys are free to make. There are two of them: `count_tokens` must not use up what requests
+ * may have counted.
  */
 export class CountAllowance {
   private readonly minutes = new LRUCache<BalanceId, RateWindow>({ max: MAX_BALANCES });
