@@ -13,6 +13,7 @@ import { asksOpenTier } from "../routing/naming.ts";
 import { namesOverrides, readOverrides } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
 import type { Stop, Wish } from "../routing/stop.ts";
+import { type Subject, subjectOf } from "../surfaces/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
@@ -86,7 +87,7 @@ class Run {
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
 
       const request = surface.readRequest(call.body);
-      if (refused(request)) return this.refusal(request);
+      if (refused(request)) return this.refusal(request, subjectOf(call.body));
       this.request = request;
 
       if (asksOpenTier(request.model, this.catalog)) {
@@ -272,14 +273,14 @@ class Run {
   }
 
   /** Answers a request that opened no hold. */
-  private refusal(refusal: Refusal): WholeAnswer {
-    const { house, holder, request } = this;
+  private refusal(refusal: Refusal, subject: Subject | null = this.request): WholeAnswer {
+    const { house, holder } = this;
     const receipt = refusedReceipt({
       id: this.id,
       createdAt: this.at,
       surface: this.surface.name,
-      modelRequested: request?.model ?? "",
-      stream: request?.stream ?? false,
+      modelRequested: subject?.model ?? "",
+      stream: subject?.stream ?? false,
       totalMs: house.clock.elapsedMs() - this.startedMs,
       errorCode: refusal.code,
     });

@@ -37,7 +37,7 @@ export function readBody(sent: Uint8Array, surface: SurfaceName): Body | Refusal
  * Editors and shells of Windows put a byte order mark before UTF-8; hosts refuse it (RFC 8259, section 8.1,
  * allows either).
  */
-const withoutMark = (body: Uint8Array): Uint8Array =>
+export const withoutMark = (body: Uint8Array): Uint8Array =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
 export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model" | "stream">;

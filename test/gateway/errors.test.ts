@@ -424,6 +424,47 @@ describe("each error of the table, by its cause", () => {
     expect(receipt.json).toMatchObject({ state: "refused", error_code: "insufficient_credit", cost_usd: 0 });
   });
 
+  let mistaken: Made | null = null;
+  const said = '"messages":[{"role":"user","content":"Hi"}]';
+  test.each<[string, string, string, boolean]>([
+    ["a list without messages", '{"model":"test/model","stream":true,"messages":[]}', "test/model", true],
+    [
+      "a bad ceiling, told last",
+      `{"max_tokens":-1,${said},"stream":false,"model":"test/model"}`,
+      "test/model",
+      false,
+    ],
+    ["a field given twice", `{"model":"test/model","stream":true,"n":1,"n":2,${said}}`, "test/model", true],
+    ["a dear service", `{"model":"test/model","service_tier":"priority",${said}}`, "test/model", false],
+    [
+      "a list of models alone",
+      `{"models":["test/model","test/broken"],"max_tokens":0,${said}}`,
+      "test/model",
+      false,
+    ],
+    ["a name with signs", `{"model":"test/\\u00e9\\"","n":0,${said}}`, 'test/é"', false],
+    ["a body that breaks off", '{"model":"test/model","stream":true,"messages":[{"ro', "test/model", true],
+    ["a stream that is no answer", `{"model":"test/model","stream":"yes",${said}}`, "test/model", false],
+    ["a number for a model", `{"model":7,"stream":true,${said}}`, "", true],
+    ["a name that breaks off", '{"stream":true,"model":"test/mo', "", true],
+    ["a long name", `{"model":"${"x".repeat(100_000)}","n":0,${said}}`, "x".repeat(200), false],
+    ["a byte order mark before it", `\ufeff{"model":"test/model","n":0,${said}}`, "test/model", false],
+    ["no object", '["model","test/model"]', "", false],
+    ["nothing", "", "", false],
+  ])(
+    "the receipt of a request with one mistake says what it asked for: %s",
+    async (_, bytes, model, stream) => {
+      mistaken ??= await gateway.key(0);
+      const { key } = mistaken;
+      const refused = await gateway.send("POST", "/v1/chat/completions", { bearer: key, bytes });
+      expect(refused.json.error.code).toBe("invalid_request");
+      const receipt = await gateway.send("GET", `/v1/receipts/${refused.headers.get("x-gateway-receipt")}`, {
+        bearer: key,
+      });
+      expect(receipt.json).toMatchObject({ state: "refused", model_requested: model, stream });
+    },
+  );
+
   test("a model's name as long as a body is neither repeated nor kept whole", async () => {
     const { key } = await gateway.key(0);
     const refused = await gateway.chat(key, { model: `test/${"x".repeat(1_000_000)}` });
