@@ -69,8 +69,13 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
   const { house, settings, request, opened, bill, outputCeiling, firstTokenMs, signal } = parcel;
   const { judge, stop } = opened;
   try {
-    const served = { model: stop.model.id, host: stop.route.host.id, price: stop.price };
-    house.ledger.serves(bill.reservation, served);
+    house.ledger.serves(bill.reservation, {
+      model: stop.model.id,
+      host: stop.route.host.id,
+      price: stop.price,
+      attempts: bill.tries,
+      firstTokenMs,
+    });
     const line = {
       source: opened.source,
       judge,

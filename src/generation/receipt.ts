@@ -110,7 +110,10 @@ export const refusedReceipt = (
 
 const MAX_KEPT_MODEL = 200;
 
-/** The receipt of a request whose process died while it was open. */
+/**
+ * The receipt of a request whose process died while it was open. Who was asked and when the first token came
+ * is known of streams that a checkpoint has seen; when it ended is not known.
+ */
 export const recoveredReceipt = ({
   hold,
   held,
@@ -129,7 +132,7 @@ export const recoveredReceipt = ({
     modelRequested: hold.about.model,
     model: hold.served?.model ?? null,
     host: hold.served?.host ?? null,
-    attempts: [],
+    attempts: (hold.served?.attempts ?? []) as readonly Try[],
     stream: hold.about.stream,
     tokens,
     tokensFrom: "counted",
@@ -137,7 +140,7 @@ export const recoveredReceipt = ({
     cost: charged,
     held,
     writeOff: writeOff ? writtenOff : ZERO_USD,
-    firstTokenMs: null,
+    firstTokenMs: hold.served?.firstTokenMs ?? null,
     totalMs: null,
     errorCode: null,
   });

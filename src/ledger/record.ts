@@ -35,6 +35,16 @@ export interface Served {
   readonly model: string;
   readonly host: string;
   readonly price: Price;
+  /** For the receipt: the hosts that were asked, and the time until the first token. */
+  readonly attempts: readonly Attempted[];
+  readonly firstTokenMs: number;
+}
+
+interface Attempted {
+  readonly host: string;
+  readonly outcome: string;
+  readonly ms: number;
+  readonly detail: string | null;
 }
 
 export interface HoldSubject {

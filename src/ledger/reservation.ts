@@ -100,8 +100,10 @@ export const holdRecord = ({ want, held, counters, allowances, served }: Reserva
   price: want.price,
   promptTokens: want.promptTokens,
   about: want.about,
-  ...(served === null ? {} : { served }),
+  ...(served === null ? {} : { served: { ...served, attempts: served.attempts.map(shown) } }),
 });
+
+const shown = ({ host, outcome, ms, detail }: Served["attempts"][number]) => ({ host, outcome, ms, detail });
 
 export const terminalRecord = (
   { want, counters }: Reservation,

@@ -149,6 +149,13 @@ test("killed while it streams: what was delivered is billed at its host's price,
     const again = await GatewayProcess.start(folder);
     const { json: receipt } = await again.get(`/v1/receipts/${stream.receipt}`, key);
     expect(receipt).toMatchObject({ state: "recovered", write_off: false, model: "test/model", host: "h0" });
+    expect(receipt.attempts).toMatchObject([
+      { host: "dear", outcome: "unreachable" },
+      { host: "h0", outcome: "opened", detail: null },
+    ]);
+    const waited = receipt.attempts[0].ms + receipt.attempts[1].ms;
+    expect(receipt.first_token_ms).toBeGreaterThanOrEqual(waited - 1);
+    expect(receipt.total_ms).toBeNull();
     const { input, output } = receipt.tokens;
     expect(output).toBeGreaterThan(50);
     expect(output).toBeLessThan(200);

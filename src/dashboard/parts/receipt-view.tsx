@@ -106,7 +106,7 @@ function Cost({ of }: { of: ReceiptAnswer }) {
 }
 
 /** Hosts in the order in which they were tried, each as long as it took. */
-function Timeline({ of: { attempts, first_token_ms, total_ms } }: { of: ReceiptAnswer }) {
+function Timeline({ of: { state, attempts, first_token_ms, total_ms } }: { of: ReceiptAnswer }) {
   const tried = attempts.reduce((sum, { ms }) => sum + ms, 0);
   const whole = Math.max(total_ms ?? 0, tried, 1);
   let from = 0;
@@ -120,7 +120,11 @@ function Timeline({ of: { attempts, first_token_ms, total_ms } }: { of: ReceiptA
     <section class="card" aria-labelledby="timeline">
       <h2 id="timeline">Attempts</h2>
       {spans.length === 0 ? (
-        <p class="soft">No host was tried.</p>
+        <p class="soft">
+          {state === "recovered"
+            ? "The gateway was stopped before it had noted which hosts it asked."
+            : "No host was tried."}
+        </p>
       ) : (
         <ol class="timeline">
           {spans.map((span, index) => (
@@ -148,7 +152,8 @@ function Timeline({ of: { attempts, first_token_ms, total_ms } }: { of: ReceiptA
       )}
       {first_token_ms !== null && (
         <p class="hint">
-          First token after {milliseconds(first_token_ms)} of {milliseconds(total_ms ?? first_token_ms)}.
+          First token after {milliseconds(first_token_ms)}
+          {total_ms !== null && ` of ${milliseconds(total_ms)}`}.
         </p>
       )}
     </section>
