@@ -9,6 +9,7 @@ import { PlaceShare, type ShareTeller } from "./place-share.ts";
  * go on.
  */
 export class HostSlots {
+  /** By id: those of the configuration, and of former ones those that were busy at the last reload. */
   private readonly hosts = new Map<string, HostLine>();
 
   /** `sharing` reaches the processes that share the operator's limits; null for a process that is alone. */
@@ -17,9 +18,21 @@ export class HostSlots {
     private readonly sharing: Sharing | null = null,
   ) {}
 
-  /** Asks for a first place at each host, so that the first request need not wait for it. */
+  /**
+   * The hosts of the configuration in force. Asks for a first place at each, so that the first request need not
+   * wait for it, and forgets the others as far as they are idle.
+   */
   prepare(hosts: Iterable<Limited>): void {
-    if (this.sharing !== null) for (const host of hosts) this.line(host);
+    const present = new Set<string>();
+    for (const host of hosts) {
+      present.add(host.id);
+      if (this.sharing !== null) this.line(host);
+    }
+    for (const [id, line] of this.hosts) {
+      if (present.has(id) || !line.isIdle) continue;
+      line.retire();
+      this.hosts.delete(id);
+    }
   }
 
   /** A place at once; null when none is free. */
@@ -136,6 +149,10 @@ class HostLine {
 
   get full(): boolean {
     return this.line.full && this.inFlight >= this.places;
+  }
+
+  get isIdle(): boolean {
+    return this.inFlight === 0 && this.waiting === 0;
   }
 
   take(): Slot | null {

@@ -202,6 +202,30 @@ test("a reload that lowers the limit takes back what is not used, and the rest a
   expect(told).toEqual(["5: ask 1", "5: back 2", "2: ask 1", "5: back 1", "5: back 1"]);
 });
 
+test("a reload that drops a host gives its places back and forgets it, once nothing is under way there", () => {
+  const told: string[] = [];
+  const slots = new HostSlots(new ManualClock(), (host) => ({
+    ask: (count) => void told.push(`${host}: ask ${count}`),
+    giveBack: (count) => void told.push(`${host}: back ${count}`),
+  }));
+  const [kept, dropped, busy] = ["kept", "dropped", "busy"].map((id) => ({ id, maxConcurrent: 5 }));
+  slots.prepare([kept!, dropped!, busy!]);
+  for (const id of ["kept", "dropped", "busy"]) slots.given(id, 5, 2);
+  const slot = slots.take(busy!)!;
+  told.length = 0;
+  const listed = () => [...slots.lines()].map(({ host, inFlight }) => `${host} ${inFlight}`);
+  slots.prepare([kept!]);
+  expect(told).toEqual(["dropped: back 2"]);
+  expect(listed()).toEqual(["kept 0", "busy 1"]);
+  slot.release();
+  slots.prepare([kept!]);
+  expect(told).toEqual(["dropped: back 2", "busy: back 2"]);
+  expect(listed()).toEqual(["kept 0"]);
+  // It was on its way.
+  slots.given("dropped", 5, 1);
+  expect(told.at(-1)).toBe("dropped: back 1");
+});
+
 test("a host without a limit of the operator's is each worker's own", () => {
   const slots = new HostSlots(new ManualClock(), () => {
     throw new Error("nobody is asked");
