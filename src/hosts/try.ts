@@ -166,8 +166,8 @@ export class Trial {
 
   private async awaitFirstToken(source: HostReply, judge: StreamJudge, asked: Asked): Promise<TryOutcome> {
     const held: Uint8Array[] = [];
-    let heldBytes = 0;
-    while (heldBytes <= MAX_PRELUDE_BYTES) {
+    const most = MAX_PRELUDE_BYTES + REPEATED_REQUEST * this.request.body.length;
+    for (let readBytes = 0; readBytes <= most; ) {
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
       if (next instanceof HostFault) return this.faulted(next);
@@ -176,7 +176,7 @@ export class Trial {
         return this.judgeWhole(await readOn(source, MAX_REPLY_BYTES, [], next), asked);
       const bytes = next === null ? judge.end() : judge.push(next);
       held.push(bytes);
-      heldBytes += bytes.length;
+      readBytes += next?.length ?? 0;
       if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
         this.limit.stop();
         const first = held.length === 1 ? bytes : Buffer.concat(held);
@@ -186,7 +186,7 @@ export class Trial {
       if (next === null || judge.terminal !== null)
         return { kind: "refused", message: "the stream ended without a token" };
     }
-    return { kind: "refused", message: `no token within ${MAX_PRELUDE_BYTES} bytes` };
+    return { kind: "refused", message: `no token within ${most} bytes` };
   }
 
   /**
@@ -353,6 +353,11 @@ const MAX_REPLY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 /** Bytes of roles, pings and comments that may come before the first token. */
 const MAX_PRELUDE_BYTES = 1024 * 1024;
+/**
+ * Responses repeat the request's instructions and tools in two events before that, and some hosts spell a letter
+ * of two bytes in six.
+ */
+const REPEATED_REQUEST = 2 * 3;
 
 /**
  * Statuses by which a host fails: its own trouble, or the gateway's standing with it, not the client's
