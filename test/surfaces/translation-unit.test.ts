@@ -583,3 +583,38 @@ test.each<[SurfaceName, SurfaceName]>([
     expect(usage.output_tokens).toBe(2);
   },
 );
+
+const numbered = <T>(make: (index: number) => T): T[] => Array.from({ length: 5_000 }, (_, at) => make(at));
+test.each<[string, SurfaceName, object[]]>([
+  [
+    "calls in one chunk",
+    "chat.completions",
+    [
+      {
+        choices: [
+          { delta: { tool_calls: numbered((index) => ({ index, id: `call_${index}`, function: {} })) } },
+        ],
+      },
+    ],
+  ],
+  [
+    "calls, one in each chunk",
+    "chat.completions",
+    numbered((index) => ({
+      choices: [{ delta: { tool_calls: [{ index, id: `call_${index}`, function: {} }] } }],
+    })),
+  ],
+  [
+    "messages",
+    "responses",
+    numbered((output_index) => ({
+      type: "response.output_item.added",
+      output_index,
+      item: { type: "message" },
+    })),
+  ],
+])("a host that begins thousands of %s and ends none is broken", (_what, host, events) => {
+  const judge = pairing("messages", host).openStream(read("messages", { stream: true }), ASKED);
+  judge.push(Buffer.from(sseText(events.map((event) => ({ data: JSON.stringify(event) })))));
+  expect(judge.fault?.message).toMatch(/^too many (tool calls|items) at once$/);
+});

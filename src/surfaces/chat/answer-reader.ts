@@ -3,7 +3,7 @@ import { asObject, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
-import { BlockQueue, MAX_HELD_CHARACTERS } from "../translation/block-queue.ts";
+import { BlockQueue } from "../translation/block-queue.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { errorIn } from "./chunk-error.ts";
@@ -42,7 +42,7 @@ export class ChatReader implements AnswerReader {
     if (error !== null) return error;
     this.note(chunk);
     if (brokeDown(this.reason)) return fault(`the host stopped with ${this.reason}`);
-    return this.queue.heldCharacters > MAX_HELD_CHARACTERS ? fault("too many tool calls at once") : "more";
+    return this.queue.isOverfull ? fault("too many tool calls at once") : "more";
   }
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */
@@ -79,8 +79,12 @@ export class ChatReader implements AnswerReader {
       forEachPart(delta.content, (kind, text) => this.told(kind, text));
     }
     this.told("refusal", delta.refusal);
-    if (Array.isArray(delta.tool_calls))
-      for (const call of delta.tool_calls) this.noteCall(asObject(call) ?? {});
+    if (!Array.isArray(delta.tool_calls)) return;
+    for (const call of delta.tool_calls) {
+      // A single chunk may be megabytes of them.
+      if (this.queue.isOverfull) return;
+      this.noteCall(asObject(call) ?? {});
+    }
   }
 
   private noteThoughts(delta: Json): void {

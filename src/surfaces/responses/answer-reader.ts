@@ -3,7 +3,7 @@ import { asObject, asText, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
-import { BlockQueue, MAX_HELD_CHARACTERS } from "../translation/block-queue.ts";
+import { BlockQueue } from "../translation/block-queue.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { readReasoningItem } from "./request-reader.ts";
@@ -16,6 +16,7 @@ type Json = Readonly<Record<string, unknown>>;
  */
 export class ResponsesReader implements AnswerReader {
   private readonly queue: BlockQueue;
+  /** Those that are not done, by their index. */
   private readonly items = new Map<unknown, ItemState>();
   private called = false;
 
@@ -40,7 +41,7 @@ export class ResponsesReader implements AnswerReader {
       }
       case "response.output_item.added":
         this.open(data.output_index, asObject(data.item) ?? {});
-        return "more";
+        break;
       case "response.output_text.delta": {
         const { logprobs } = data;
         const told = Array.isArray(logprobs) && logprobs.length > 0 ? logprobs : undefined;
@@ -74,7 +75,8 @@ export class ResponsesReader implements AnswerReader {
       case undefined:
         return untypedError(data) ?? "more";
     }
-    return this.queue.heldCharacters > MAX_HELD_CHARACTERS ? fault("too many items at once") : "more";
+    const isOverfull = this.queue.isOverfull || this.items.size > MAX_ITEMS;
+    return isOverfull ? fault("too many items at once") : "more";
   }
 
   close(): HostError {
@@ -82,7 +84,7 @@ export class ResponsesReader implements AnswerReader {
   }
 
   private open(index: unknown, item: Json): void {
-    const state: ItemState = { told: "", part: null, parts: 0 };
+    const state: ItemState = { isTold: false, part: null, parts: 0 };
     this.items.set(index, state);
     if (item.type !== "function_call" && item.type !== "custom_tool_call") return;
     this.called = true;
@@ -110,7 +112,7 @@ export class ResponsesReader implements AnswerReader {
       state.part = key;
       this.queue.open(key, { kind });
     }
-    state.told += text;
+    state.isTold = true;
     this.queue.delta(key, text, logprobs);
   }
 
@@ -129,17 +131,17 @@ export class ResponsesReader implements AnswerReader {
     let seal: Seal | null = null;
     switch (item.type) {
       case "message":
-        if (state.told === "") this.tellContent(index, item.content);
+        if (!state.isTold) this.tellContent(index, item.content);
         break;
       case "function_call":
-        if (state.told === "") this.told(rest, "tool_call", item.arguments);
+        if (!state.isTold) this.told(rest, "tool_call", item.arguments);
         break;
       case "custom_tool_call":
-        if (state.told === "") this.told(rest, "tool_call", item.input);
+        if (!state.isTold) this.told(rest, "tool_call", item.input);
         break;
       case "reasoning": {
         const thought = readReasoningItem(item);
-        if (state.told === "") this.told(rest, "reasoning", thought.text);
+        if (!state.isTold) this.told(rest, "reasoning", thought.text);
         seal = thought.seal === null ? null : { ...thought.seal, family: this.family };
         if (seal !== null && state.part === null) {
           state.part = `${asText(index)} reasoning`;
@@ -169,9 +171,12 @@ export class ResponsesReader implements AnswerReader {
   }
 }
 
+/** Items that are told side by side; hosts tell a few at a time. */
+const MAX_ITEMS = 4_096;
+
 interface ItemState {
-  /** What of it was told. */
-  told: string;
+  /** Something of it was. */
+  isTold: boolean;
   /** Key of the block that is open. */
   part: string | null;
   /** Paragraphs of thoughts. */

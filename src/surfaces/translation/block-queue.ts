@@ -7,13 +7,14 @@ import type { Seal } from "./conversation.ts";
  */
 export class BlockQueue {
   private readonly waiting: Waiting[] = [];
+  /** Characters that wait behind the first block. */
   private held = 0;
 
   constructor(private readonly events: AnswerEvents) {}
 
-  /** Characters that wait behind the first block. */
-  get heldCharacters(): number {
-    return this.held;
+  /** More waits behind the first block than any host that is well lets wait. */
+  get isOverfull(): boolean {
+    return this.held > MAX_HELD_CHARACTERS || this.waiting.length > MAX_BLOCKS;
   }
 
   open(key: string, block: OpenBlock): void {
@@ -77,5 +78,6 @@ interface Waiting {
   closed: boolean;
 }
 
-/** A host that lets more wait than this is broken. */
-export const MAX_HELD_CHARACTERS = 16 * 1024 * 1024;
+const MAX_HELD_CHARACTERS = 16 * 1024 * 1024;
+/** Each word of one is looked for among all of them; an answer calls a few hundred tools at most. */
+const MAX_BLOCKS = 4_096;
