@@ -1,17 +1,26 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { Value, type ValueError } from "@sinclair/typebox/value";
-import { type Refusal, refuse } from "../errors/refusal.ts";
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
+import { readJson } from "./body.ts";
 
 /**
  * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …",
  * which is what a caller who got it wrong is told.
  */
-export function readFields<T extends TObject>(schema: T, body: unknown): Static<T> | Refusal {
+export async function readFields<T extends TObject>(
+  schema: T,
+  request: Request,
+): Promise<Static<T> | Refusal> {
+  const body = await readJson(request, CONTROL_BODY_BYTES);
+  if (refused(body)) return body;
   const error = Value.Errors(schema, body).First();
   return error === undefined ? (body as Static<T>) : wrongField(error, schema, body);
 }
+
+/** The largest of them: 500 model ids of full length are 100 kB. */
+const CONTROL_BODY_BYTES = 131_072;
 
 export const invalidField = (param: string, message: string): Refusal =>
   refuse("invalid_request", message, { param });

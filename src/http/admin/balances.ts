@@ -4,13 +4,12 @@ import { revise, revoke } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
-import { readJson } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
 import { readKeyWish } from "../endpoints/key-fields.ts";
 import { usedKeyView } from "../endpoints/key-view.ts";
-import { CONTROL_BODY_BYTES, createBalance } from "../endpoints/keys.ts";
+import { createBalance } from "../endpoints/keys.ts";
 import { invalidField, readCount } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./schemas.ts";
@@ -91,9 +90,7 @@ async function showKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Re
 async function changeKey({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await keyNamed(params.id, deps);
   if (refused(found)) return found;
-  const body = await readJson(request, CONTROL_BODY_BYTES);
-  if (refused(body)) return body;
-  const wish = readKeyWish(body, deps.desk.clock.now());
+  const wish = await readKeyWish(request, deps.desk.clock.now());
   if (refused(wish)) return wish;
   const key = await revise(deps.desk, found.id, wish, "operator");
   return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));

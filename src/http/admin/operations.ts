@@ -6,10 +6,8 @@ import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { isLoopback, plain } from "../address.ts";
-import { readJson } from "../body.ts";
 import type { HttpDeps, LedgerAudit } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { CONTROL_BODY_BYTES } from "../endpoints/keys.ts";
 import { invalidField, readCount, readFields, readUsd } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import {
@@ -46,9 +44,7 @@ export const adminEndpoints = (): Endpoint[] => [
 ];
 
 async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const body = await readJson(request, CONTROL_BODY_BYTES);
-  if (refused(body)) return body;
-  const fields = readFields(CreditFields, body);
+  const fields = await readFields(CreditFields, request);
   if (refused(fields)) return fields;
   const amount = readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
@@ -69,9 +65,7 @@ async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Re
 
 /** For what was credited by mistake, and for refunds. */
 async function debit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const body = await readJson(request, CONTROL_BODY_BYTES);
-  if (refused(body)) return body;
-  const fields = readFields(DebitFields, body);
+  const fields = await readFields(DebitFields, request);
   if (refused(fields)) return fields;
   const amount = fields.amount_usd === "all" ? "all" : readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
@@ -132,16 +126,12 @@ async function namedBalance(
 }
 
 async function suspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
-  if (refused(body)) return body;
-  const fields = readFields(SuspendFields, body);
+  const fields = await readFields(SuspendFields, exchange.request);
   return refused(fields) ? fields : setSuspension(exchange, fields.reason, fields, deps);
 }
 
 async function unsuspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const body = await readJson(exchange.request, CONTROL_BODY_BYTES);
-  if (refused(body)) return body;
-  const fields = readFields(UnsuspendFields, body);
+  const fields = await readFields(UnsuspendFields, exchange.request);
   return refused(fields) ? fields : setSuspension(exchange, null, fields, deps);
 }
 

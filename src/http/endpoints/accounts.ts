@@ -1,4 +1,3 @@
-import type { Static, TObject } from "@sinclair/typebox";
 import type { Account } from "../../accounts/account.ts";
 import { claimByEmail, claimByWallet, settleClaim, withdrawClaim } from "../../accounts/claim.ts";
 import { type Email, readEmail } from "../../accounts/email.ts";
@@ -15,7 +14,6 @@ import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { type Throttled, tooOften } from "../address.ts";
-import { readJson } from "../body.ts";
 import { cookieSession, fromOwnPage, noSessionCookie, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
@@ -30,7 +28,6 @@ import {
   SignatureFields,
   WalletFields,
 } from "./account-schemas.ts";
-import { CONTROL_BODY_BYTES } from "./keys.ts";
 
 /**
  * Accounts without passwords: contract §4. Signing in is open to everybody, so it is throttled by network
@@ -63,7 +60,7 @@ const MOST_MAILS = 60;
 const MOST_MESSAGES = 120;
 
 async function mailLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await read(EmailFields, exchange);
+  const fields = await readFields(EmailFields, exchange.request);
   if (refused(fields)) return fields;
   const address = emailOf(fields.email);
   if (refused(address)) return address;
@@ -74,7 +71,7 @@ async function mailLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Ref
 }
 
 async function useLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await read(LinkFields, exchange);
+  const fields = await readFields(LinkFields, exchange.request);
   if (refused(fields)) return fields;
   return againstGuessing(exchange, deps, async () =>
     signedIn(await signInByLink(deps.accounts, fields.token), exchange, deps),
@@ -82,7 +79,7 @@ async function useLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
 }
 
 async function writeMessage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await read(WalletFields, exchange);
+  const fields = await readFields(WalletFields, exchange.request);
   if (refused(fields)) return fields;
   const busy = await tooMany("messages to sign", "messages", MOST_MESSAGES, exchange, deps);
   if (busy !== null) return busy;
@@ -91,7 +88,7 @@ async function writeMessage(exchange: Exchange, deps: HttpDeps): Promise<Reply |
 }
 
 async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await read(SignatureFields, exchange);
+  const fields = await readFields(SignatureFields, exchange.request);
   if (refused(fields)) return fields;
   return againstGuessing(exchange, deps, async () =>
     signedIn(await signInByWallet(deps.accounts, fields as SignedMessage), exchange, deps),
@@ -126,7 +123,7 @@ async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind !== "key") return keysOnly("claim its balance");
-  const fields = await read(ClaimFields, exchange);
+  const fields = await readFields(ClaimFields, exchange.request);
   if (refused(fields)) return fields;
   if ((fields.email === undefined) === (fields.wallet === undefined)) {
     return invalidField("email", "Send either `email` or `wallet`.");
@@ -181,11 +178,6 @@ async function settle(
   return refused(balance)
     ? balance
     : ok({ account_id: account.id, balance_id: balance, confirmed: word === "confirm" });
-}
-
-async function read<T extends TObject>(schema: T, { request }: Exchange): Promise<Static<T> | Refusal> {
-  const body = await readJson(request, CONTROL_BODY_BYTES);
-  return refused(body) ? body : readFields(schema, body);
 }
 
 const emailOf = (text: string): Email | Refusal =>

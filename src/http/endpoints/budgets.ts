@@ -1,4 +1,3 @@
-import type { Static } from "@sinclair/typebox";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../keys/budgets.ts";
 import type { Balance, Budget } from "../../keys/key.ts";
@@ -7,7 +6,6 @@ import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
 import { balanceNamed } from "../admin/balances.ts";
 import { guarded } from "../admin/token.ts";
-import { readJson } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { readFields, readUsd } from "../fields.ts";
@@ -15,7 +13,6 @@ import { identify, ownersOnly } from "../identity.ts";
 import { created, ok, type Reply } from "../reply.ts";
 import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "./budget-schemas.ts";
 import { MAX_BUDGET_NAME } from "./key-fields.ts";
-import { CONTROL_BODY_BYTES } from "./keys.ts";
 
 /** Named spending caps: contract §4. */
 export const budgetEndpoints = (): Endpoint[] => [
@@ -66,7 +63,7 @@ async function show(balance: Balance, { params }: Exchange, deps: HttpDeps): Pro
 }
 
 async function create(balance: Balance, { request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readBody(NewBudget, request);
+  const fields = await readFields(NewBudget, request);
   if (refused(fields)) return fields;
   const cap = readUsd("cap_usd", fields.cap_usd);
   if (refused(cap)) return cap;
@@ -79,7 +76,7 @@ async function change(
   { request, params }: Exchange,
   deps: HttpDeps,
 ): Promise<Reply | Refusal> {
-  const fields = await readBody(ChangedBudget, request);
+  const fields = await readFields(ChangedBudget, request);
   if (refused(fields)) return fields;
   const cap = fields.cap_usd === undefined ? undefined : readUsd("cap_usd", fields.cap_usd);
   if (refused(cap)) return cap;
@@ -112,14 +109,6 @@ async function view(budget: Budget, { ledger, desk }: HttpDeps): Promise<BudgetV
     held_usd: usdFromNano(held),
     resets_at: resetsAt === null ? null : isoTime(resetsAt),
   };
-}
-
-async function readBody<T extends typeof NewBudget | typeof ChangedBudget>(
-  schema: T,
-  request: Request,
-): Promise<Static<T> | Refusal> {
-  const body = await readJson(request, CONTROL_BODY_BYTES);
-  return refused(body) ? body : readFields(schema, body);
 }
 
 const nameIn = (params: Exchange["params"]): string => (params.name ?? "").slice(0, MAX_BUDGET_NAME);

@@ -41,8 +41,8 @@ export const KeyFields = Type.Object(
 );
 
 /** The body of `POST /v1/keys` and `PATCH /v1/keys/{id}`. */
-export function readKeyWish(body: unknown, now: EpochMs): KeyWish | Refusal {
-  const fields = readFields(KeyFields, body);
+export async function readKeyWish(request: Request, now: EpochMs): Promise<KeyWish | Refusal> {
+  const fields = await readFields(KeyFields, request);
   if (refused(fields)) return fields;
   const dailyLimit = limitOf("daily_limit_usd", fields);
   if (refused(dailyLimit)) return dailyLimit;

@@ -6,7 +6,6 @@ import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
 import { tooOften } from "../address.ts";
-import { readJson } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount } from "../fields.ts";
@@ -27,9 +26,6 @@ export const keyEndpoints = (): Endpoint[] => [
   { method: "POST", path: "/v1/keys/:id/revoke", about: KEYS.revoke, handle: end },
 ];
 
-/** The largest body of the control plane: 500 model ids of full length are 100 kB. */
-export const CONTROL_BODY_BYTES = 131_072;
-
 async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const { request } = exchange;
   if (isAnonymous(request)) {
@@ -44,7 +40,7 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
   if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
-  const wish = await readWish(exchange, deps);
+  const wish = await readKeyWish(exchange.request, deps.desk.clock.now());
   if (refused(wish)) return wish;
   const minted = await createKey(deps.desk, who.balance, wish);
   return refused(minted) ? minted : created(mintedView(minted, deps.desk.clock.now()));
@@ -52,7 +48,7 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
 
 /** For whoever asks, and for whom the operator makes one. */
 export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const wish = await readWish(exchange, deps);
+  const wish = await readKeyWish(exchange.request, deps.desk.clock.now());
   if (refused(wish)) return wish;
   const made = await setUp(deps.desk, wish);
   if (refused(made)) return made;
@@ -91,7 +87,7 @@ async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
 async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
   if (refused(found)) return found;
-  const wish = await readWish(exchange, deps);
+  const wish = await readKeyWish(exchange.request, deps.desk.clock.now());
   if (refused(wish)) return wish;
   const key = await revise(deps.desk, found.key.id, wish, found.by);
   return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
@@ -135,11 +131,6 @@ async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promis
   if (who.kind === "key") return id === who.key.id ? who.key : null;
   const key = await desk.store.keyById(id as KeyId);
   return key !== null && ownBalances(who).includes(key.balanceId) ? key : null;
-}
-
-async function readWish({ request }: Exchange, { desk }: HttpDeps) {
-  const body = await readJson(request, CONTROL_BODY_BYTES);
-  return refused(body) ? body : readKeyWish(body, desk.clock.now());
 }
 
 const noSetUps = ({ settings }: HttpDeps): Refusal =>
