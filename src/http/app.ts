@@ -3,6 +3,7 @@ import { internalError } from "../errors/refusal.ts";
 import { newReceiptId } from "../units/id.ts";
 import { adminAccountEndpoints } from "./admin/accounts.ts";
 import { adminBalanceEndpoints } from "./admin/balances.ts";
+import { adminBudgetEndpoints } from "./admin/budgets.ts";
 import { adminHostEndpoints } from "./admin/hosts.ts";
 import { adminNodeEndpoints } from "./admin/nodes.ts";
 import { adminEndpoints } from "./admin/operations.ts";
@@ -47,6 +48,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     ...adminEndpoints(),
     ...adminAccountEndpoints(),
     ...adminBalanceEndpoints(),
+    ...adminBudgetEndpoints(),
     ...adminReceiptEndpoints(),
     ...adminUsageEndpoints(),
     ...adminHostEndpoints(),

@@ -4,8 +4,6 @@ import type { Balance, Budget } from "../../keys/key.ts";
 import { isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
-import { balanceNamed } from "../admin/balances.ts";
-import { guarded } from "../admin/token.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { readFields, readUsd } from "../fields.ts";
@@ -16,27 +14,15 @@ import { MAX_BUDGET_NAME } from "./key-fields.ts";
 
 /** Named spending caps: contract §4. */
 export const budgetEndpoints = (): Endpoint[] => [
-  { method: "GET", path: "/v1/budgets", about: BUDGETS.list, handle: owned(list) },
+  { method: "GET", path: "/v1/budgets", about: BUDGETS.list, handle: owned(listBudgetsOf) },
   { method: "POST", path: "/v1/budgets", about: BUDGETS.create, handle: owned(create) },
   { method: "GET", path: "/v1/budgets/:name", about: BUDGETS.show, handle: owned(show) },
-  { method: "PATCH", path: "/v1/budgets/:name", about: BUDGETS.change, handle: owned(change) },
+  { method: "PATCH", path: "/v1/budgets/:name", about: BUDGETS.change, handle: owned(changeBudgetOf) },
   { method: "DELETE", path: "/v1/budgets/:name", about: BUDGETS.drop, handle: owned(drop) },
-  // For a user who is refused by a cap of their own and asks why: they may not be there to raise it.
-  {
-    method: "GET",
-    path: "/admin/balances/:id/budgets",
-    about: BUDGETS.listForOperator,
-    handle: operated(list),
-  },
-  {
-    method: "PATCH",
-    path: "/admin/balances/:id/budgets/:name",
-    about: BUDGETS.changeForOperator,
-    handle: operated(change),
-  },
 ];
 
-type HandleOf = (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
+/** What is done to the budgets of a balance, whoever may. */
+export type HandleOf = (balance: Balance, exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
 
 function owned(handle: HandleOf): Endpoint["handle"] {
   return async (exchange, deps) => {
@@ -46,13 +32,7 @@ function owned(handle: HandleOf): Endpoint["handle"] {
   };
 }
 
-const operated = (handle: HandleOf): Endpoint["handle"] =>
-  guarded(async (exchange, deps) => {
-    const balance = await balanceNamed(exchange.params.id, deps);
-    return refused(balance) ? balance : handle(balance, exchange, deps);
-  });
-
-async function list(balance: Balance, _: Exchange, deps: HttpDeps): Promise<Reply> {
+export async function listBudgetsOf(balance: Balance, _: Exchange, deps: HttpDeps): Promise<Reply> {
   const budgets = await budgetsOf(balance, deps);
   return ok({ object: "list", data: await Promise.all(budgets.map((budget) => view(budget, deps))) });
 }
@@ -71,7 +51,7 @@ async function create(balance: Balance, { request }: Exchange, deps: HttpDeps): 
   return refused(budget) ? budget : created(await view(budget, deps));
 }
 
-async function change(
+export async function changeBudgetOf(
   balance: Balance,
   { request, params }: Exchange,
   deps: HttpDeps,
