@@ -41,7 +41,7 @@ with one text argument on hosts of \`chat.completions\` and \`messages\`, and co
 A \`chat.completions\` client that does not want to see reasoning (\`reasoning.exclude: true\`, or \`include_reasoning: false\`)
 gets neither reasoning nor its seals in a translated answer; the tokens are still in its usage, and charged. A host of
 \`chat.completions\` is sent both fields as they came, and decides for itself. OpenAI's, which refuses them, gets the effort alone.
-\`usage\`, which OpenRouter's clients ask for, is left out: it is always reported.
+OpenRouter's clients ask for usage by \`usage: {include: true}\`: hosts are not sent it, and the answer has usage, streamed or not.
 
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
 reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false. The tool runner of

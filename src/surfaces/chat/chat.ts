@@ -22,7 +22,7 @@ import { faultIn } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
-import { putOpenRouterWords } from "./openrouter-words.ts";
+import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
 import { retellChat } from "./retold.ts";
 import { tokensWritten } from "./written.ts";
 
@@ -40,7 +40,7 @@ export const chat: Surface = {
 export const chatToChat: Pairing = {
   hostBody,
   readReply,
-  openStream: (request, { publicModel }) => new ChatJudge(publicModel, null, wantsUsage(request)),
+  openStream: ({ json }, { publicModel }) => new ChatJudge(publicModel, null, wantsUsage(json)),
   openWhole: (_request, { publicModel }) => new ChatJudge(publicModel, new ChatCollector(), true),
 };
 
@@ -146,9 +146,6 @@ function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget,
   if (sealed) lost.add("reasoning");
   changes.omitted.push(...lost);
 }
-
-const wantsUsage = ({ json }: GenerationRequest): boolean =>
-  asObject(json.stream_options)?.include_usage === true;
 
 function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
   const reply = parseReply(body);

@@ -28,3 +28,7 @@ function leaveOut(name: string, changes: BodyChanges): void {
   changes.set(name, null);
   changes.omitted.push(name);
 }
+
+/** In a stream; OpenRouter's provider for Vercel's AI SDK asks for it in OpenRouter's words alone. */
+export const wantsUsage = (json: Readonly<Record<string, unknown>>): boolean =>
+  asObject(json.stream_options)?.include_usage === true || asObject(json.usage)?.include === true;

@@ -208,7 +208,10 @@ interface Told {
   readonly usage: Usage | null;
 }
 
-/** The object that a response is, with what the client asked for repeated, as OpenAI does. */
+/**
+ * The object that a response is, with what the client asked for repeated, as OpenAI does. OpenRouter's client
+ * refuses one without the penalties, or without the time that nobody knows here.
+ */
 function responseOf(request: Json, { publicModel, atS }: Asked, told: Told): Json {
   const { id, status, output, reason, usage } = told;
   return present({
@@ -217,7 +220,9 @@ function responseOf(request: Json, { publicModel, atS }: Asked, told: Told): Jso
     created_at: atS,
     status,
     background: false,
+    completed_at: null,
     error: null,
+    frequency_penalty: 0,
     incomplete_details:
       status === "incomplete"
         ? { reason: reason === "filter" ? "content_filter" : "max_output_tokens" }
@@ -229,6 +234,7 @@ function responseOf(request: Json, { publicModel, atS }: Asked, told: Told): Jso
     access_programs: null,
     output,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
+    presence_penalty: 0,
     previous_response_id: null,
     prompt_cache_key: request.prompt_cache_key ?? undefined,
     reasoning: reasoningOf(request.reasoning),

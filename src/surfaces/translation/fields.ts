@@ -88,7 +88,7 @@ const chat: Readonly<Record<string, Row>> = {
     web_search_options: refuse("it takes web search in another form"),
     functions: refuse("functions were replaced by tools in 2023; use `tools`"),
     function_call: refuse("functions were replaced by tools in 2023; use `tool_choice`"),
-    usage: omit("usage is always reported"),
+    usage: omit("the gateway reports usage itself"),
   }),
 };
 

@@ -4,11 +4,11 @@ import { estimateTokens } from "../../tokens/estimate.ts";
 import { NO_BYTES, textOf } from "../bytes.ts";
 import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
 import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
+import { wantsUsage } from "../chat/openrouter-words.ts";
 import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
 import { exactly, parseExactObject } from "../exact-json.ts";
 import { fault, NO_OBJECT } from "../host-error.ts";
-import { asObject } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
@@ -87,8 +87,7 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     writeRequest: writeChatRequest,
     openReader: (events, family) => new ChatReader(events, family),
     readAnswer: readChatAnswer,
-    openWriter: ({ json }, asked) =>
-      new ChatWriter(asked, asObject(json.stream_options)?.include_usage === true),
+    openWriter: ({ json }, asked) => new ChatWriter(asked, wantsUsage(json)),
     writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
     wrapsCustomTools: true,
   },

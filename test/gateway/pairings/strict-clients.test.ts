@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SURFACE_NAMES } from "../../../src/catalog/catalog.ts";
 import { ANTHROPIC_MESSAGES } from "../../fakes/hosts/anthropic-messages.ts";
 import { OPENAI_CHAT } from "../../fakes/hosts/openai-chat.ts";
+import { OPENAI_RESPONSES } from "../../fakes/hosts/openai-responses.ts";
 import { House } from "./house.ts";
 
 /**
@@ -33,3 +35,45 @@ test("OpenRouter's client refuses an answer without `system_fingerprint`", async
   const { json } = await ask("/v1/chat/completions", "messages/model");
   expect(json).toMatchObject({ object: "chat.completion", system_fingerprint: null });
 });
+
+test("OpenRouter's client refuses a response without `completed_at` and its penalties", async () => {
+  const members = { completed_at: null, frequency_penalty: 0, presence_penalty: 0 };
+  const asked = { input: "Hello?", max_output_tokens: 500 };
+  house.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
+  const send = (more: object) =>
+    house.gateway.send("POST", "/v1/responses", {
+      bearer: house.key,
+      json: { model: "messages/model", ...asked, ...more },
+    });
+  const { json } = await send({});
+  expect(json).toMatchObject({ object: "response", status: "completed", ...members });
+  const { text } = await send({ stream: true });
+  const told = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
+  const responses = told.filter(({ response }) => response !== undefined);
+  expect(responses.map(({ type }) => type)).toEqual([
+    "response.created",
+    "response.in_progress",
+    "response.completed",
+  ]);
+  for (const { response } of responses) expect(response).toMatchObject(members);
+});
+
+test.each(SURFACE_NAMES)(
+  "OpenRouter's provider for Vercel's AI SDK asks for a stream's usage in its own words, of %s",
+  async (host) => {
+    house.answers = [TEXTS[host]];
+    const reported = async (include: boolean) => {
+      const more = { stream: true, usage: { include } };
+      const { text } = await ask("/v1/chat/completions", `${host}/model`, more);
+      return /"usage":\{[^}]*"prompt_tokens":\d+/.test(text);
+    };
+    expect([await reported(true), await reported(false)]).toEqual([true, false]);
+  },
+);
+
+const TEXTS = {
+  "chat.completions":
+    OPENAI_CHAT["text, most of its prompt from the cache, after thoughts that are not shown"],
+  responses: OPENAI_RESPONSES["text, most of its prompt from the cache"],
+  messages: ANTHROPIC_MESSAGES["text, most of its prompt from the cache"],
+} as const;
