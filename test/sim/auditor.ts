@@ -2,6 +2,7 @@ import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { Served } from "./hosts.ts";
+import type { Counted, Death } from "./limits.ts";
 
 /**
  * Keeps books of its own, from what clients saw and hosts did, and from nothing that the gateway says of
@@ -12,6 +13,15 @@ export class Auditor {
   readonly asks: Asked[] = [];
   /** By idempotency key, what may have been taken back, and nobody was told. */
   readonly inDoubt = new Map<string, Debit>();
+  /** Of each life of the gateway that is over. */
+  readonly deaths: Death[] = [];
+  private turns = 0;
+
+  /** The number of whatever happens next. */
+  turn(): number {
+    this.turns += 1;
+    return this.turns;
+  }
 
   credit(balance: BalanceId, nano: number): void {
     this.credits.set(balance, (this.credits.get(balance) ?? 0) + nano);
@@ -46,8 +56,12 @@ export class Auditor {
 
   private judgeOne(ask: Asked, receipt: BookedReceipt | undefined, hosts: readonly Served[]): void {
     const about = `${ask.name} (${ask.outcome}): ${JSON.stringify({ ask, receipt, hosts })}`;
+    for (const { host } of hosts)
+      check(ask.prices.has(host), `${host} was asked, which is not on the plan: ${about}`);
+    if (ask.draws !== null)
+      check(!receipt?.charged && !receipt?.held, `a free request was held or charged for: ${about}`);
     // Of two that were asked at the same time, the slower is left before its end.
-    const server = hosts.findLast(({ ended }) => ended);
+    const server = hosts.findLast(({ endedMs }) => endedMs !== null);
     if (ask.mayBeLost && receipt === undefined) return;
     switch (ask.outcome) {
       case "complete": {
@@ -118,7 +132,7 @@ export class Auditor {
 
   /** Of an answer that its host ended, the host's own word may be billed, as far as the hold goes. */
   private most(ask: Asked, hosts: readonly Served[], { held, host }: BookedReceipt): number {
-    if (hosts.some(({ ended, script }) => ended && script.usage.kind === "beyond")) return held;
+    if (hosts.some(({ endedMs, script }) => endedMs !== null && script.usage.kind === "beyond")) return held;
     // Nothing can be charged before the books say who sent it.
     if (host === null) return 0;
     const words = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
@@ -130,10 +144,10 @@ export class Auditor {
     const spent = new Map<string, number>();
     const asked = new Map(this.asks.map((ask) => [ask.key.id as string, ask]));
     for (const { keyId, at, charged } of receipts) {
-      const { key, budgets } = asked.get(keyId)!;
+      const { chain, key, budgets } = asked.get(keyId)!;
       const caps: [name: string, window: Budget["window"], cap: number | null][] = [
-        [keyId, "day", key.dailyLimit],
-        [keyId, "month", key.monthlyLimit],
+        [chain, "day", key.dailyLimit],
+        [chain, "month", key.monthlyLimit],
         ...budgets.map(({ id, window, cap }): [string, Budget["window"], number] => [id, window, cap]),
       ];
       for (const [name, window, cap] of caps) {
@@ -177,11 +191,11 @@ export function check(condition: boolean, what: string): asserts condition {
 }
 
 /** A request as its client knows it. */
-export interface Asked {
+export interface Asked extends Counted {
   readonly name: string;
   readonly key: Key;
   readonly budgets: readonly Budget[];
-  /** Host → nano-dollars a token. */
+  /** Nano-dollars a token, by the hosts that may be asked. */
   readonly prices: ReadonlyMap<string, { input: number; output: number }>;
   receipt: string | null;
   /** `unknown`: the gateway died. `broken`: the stream ended with an error. */

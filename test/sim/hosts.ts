@@ -28,7 +28,7 @@ export class SimulatedHosts implements Transport {
       max_tokens?: number;
     };
     const script = writeScript(this.random, this.trouble(), body.max_tokens ?? 400);
-    const served: Served = { host: call.to.host.id, script, wordsSent: 0, ended: false };
+    const served: Served = { host: call.to.host.id, script, wordsSent: 0, endedMs: null };
     this.served.set(body.user, [...(this.served.get(body.user) ?? []), served]);
     return body.stream === true
       ? new StreamedExchange(this.clock, this.random, served)
@@ -42,8 +42,8 @@ export interface Served {
   readonly host: string;
   readonly script: Script;
   wordsSent: number;
-  /** The host sent its whole answer. */
-  ended: boolean;
+  /** When the host had sent its whole answer. */
+  endedMs: number | null;
 }
 
 /** What a host does with one request. */
@@ -249,7 +249,7 @@ class StreamedExchange extends SimulatedExchange {
         const usage = reportedUsage(script);
         if (usage !== null) this.push(encode({ ...chunk({}), choices: [], usage }));
         this.push(new TextEncoder().encode("data: [DONE]\n\n"));
-        this.served.ended = true;
+        this.served.endedMs = this.clock.elapsedMs();
         this.push(null);
       }
     }
@@ -286,7 +286,7 @@ class WholeExchange extends SimulatedExchange {
         return this.push(new HostFault("truncated", "cut off"));
       }
       this.served.wordsSent = script.words;
-      this.served.ended = true;
+      this.served.endedMs = this.clock.elapsedMs();
       this.push(bytes);
       this.push(null);
     });

@@ -1,5 +1,6 @@
 import { simulateLeases } from "./leases.ts";
 import { simulateNodes } from "./nodes.ts";
+import { Progress } from "./progress.ts";
 
 /**
  * `bun run sim:nodes --seed N --seeds K`: so many runs of ledgers that share limits, and of nodes that
@@ -11,6 +12,7 @@ const steps = option("steps", 400);
 
 const started = performance.now();
 const totals: Record<string, number> = {};
+const progress = new Progress(seeds, "seeds");
 for (let current = seed; current < seed + seeds; current++) {
   for (const simulate of [simulateNodes, simulateLeases]) {
     try {
@@ -24,6 +26,7 @@ for (let current = seed; current < seed + seeds; current++) {
       throw error;
     }
   }
+  progress.at(current - seed + 1);
 }
 const seconds = Math.round((performance.now() - started) / 1_000);
 const counts = Object.entries(totals).map(([name, count]) => `${Math.round(count)} ${name}`);

@@ -1,3 +1,4 @@
+import { Progress } from "./progress.ts";
 import { simulate } from "./world.ts";
 
 /** `bun run sim --seed N --steps M [--seeds K]`: replays one seed, or runs K of them from N on. */
@@ -15,10 +16,17 @@ const totals = {
   unknown: 0,
   crashes: 0,
   simulatedHours: 0,
+  free: 0,
+  overAllowance: 0,
+  overRpm: 0,
+  overFreeRpm: 0,
+  overTpm: 0,
 };
+const progress = new Progress(seeds * steps, "steps");
 for (let current = seed; current < seed + seeds; current++) {
   try {
-    const summary = await simulate(current, steps);
+    const before = (current - seed) * steps;
+    const summary = await simulate(current, steps, (step) => progress.at(before + step));
     for (const name of Object.keys(totals) as (keyof typeof totals)[]) totals[name] += summary[name];
   } catch (error) {
     console.error(
@@ -26,15 +34,19 @@ for (let current = seed; current < seed + seeds; current++) {
     );
     throw error;
   }
-  if ((current - seed + 1) % 200 === 0) console.error(`${current - seed + 1} of ${seeds} seeds`);
 }
 const seconds = Math.round((performance.now() - started) / 100) / 10;
-const { simulatedHours, ...counts } = totals;
+const { simulatedHours, free, overAllowance, overRpm, overFreeRpm, overTpm, ...counts } = totals;
 const listed = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
 console.log(
   `${seeds} seeds × ${steps} steps in ${seconds} s, ${simulatedHours.toFixed(1)} simulated hours: ${listed.join(", ")}.`,
 );
-console.log("No cap crossed, no acknowledged answer lost, no receipt doubled, drift 0.");
+console.log(
+  `Of these, ${free} free requests reached a host, ${overAllowance} found the day's allowance spent, and ${overRpm} the key's requests a minute, ${overFreeRpm} those of the Open Tier, ${overTpm} the key's tokens.`,
+);
+console.log(
+  "No cap, rate or allowance crossed, nothing refused for one that had room, no acknowledged answer lost, no receipt doubled, drift 0.",
+);
 
 function option(name: string, fallback: number): number {
   const at = process.argv.indexOf(`--${name}`);

@@ -10,8 +10,18 @@ const NODE_STEPS = 1_500;
 const LEASE_SEEDS = 100;
 const LEASE_STEPS = 400;
 
-test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, nothing acknowledged lost, drift 0`, async () => {
-  const totals = { requests: 0, complete: 0, broken: 0, crashes: 0 };
+test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or allowance crossed, nothing acknowledged lost, drift 0`, async () => {
+  const totals = {
+    requests: 0,
+    complete: 0,
+    broken: 0,
+    crashes: 0,
+    free: 0,
+    overAllowance: 0,
+    overRpm: 0,
+    overFreeRpm: 0,
+    overTpm: 0,
+  };
   for (let seed = 1; seed <= SEEDS; seed++) {
     const summary = await simulate(seed, STEPS).catch((error: Error) => {
       throw new Error(`replay it with: bun run sim --seed ${seed} --steps ${STEPS}\n${error.stack}`);
@@ -22,6 +32,11 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap crossed, not
   expect(totals.complete).toBeGreaterThan(SEEDS);
   expect(totals.broken).toBeGreaterThan(SEEDS / 4);
   expect(totals.crashes).toBeGreaterThanOrEqual(SEEDS);
+  expect(totals.free).toBeGreaterThan(SEEDS / 2);
+  expect(totals.overAllowance).toBeGreaterThan(SEEDS / 10);
+  expect(totals.overRpm).toBeGreaterThan(SEEDS / 10);
+  expect(totals.overFreeRpm).toBeGreaterThan(SEEDS / 20);
+  expect(totals.overTpm).toBeGreaterThan(SEEDS / 10);
 });
 
 test("ledgers share one Authority, with journals or without: no limit is crossed, no promise lost, all credit used", async () => {

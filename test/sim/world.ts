@@ -4,12 +4,12 @@ import { generator } from "../../src/generation/generate.ts";
 import type { House, Settings } from "../../src/generation/house.ts";
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
-import type { Budget, Key } from "../../src/keys/key.ts";
-import type { Holder } from "../../src/keys/keyring.ts";
+import type { Key } from "../../src/keys/key.ts";
 import { type DebitStore, Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
+import { allowancesOf, pseudonyms } from "../../src/open-tier.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/sqlite/books.ts";
@@ -17,15 +17,23 @@ import type { ReceiptPage, StoredReceipt } from "../../src/store/sqlite/ledger-s
 import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
-import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { chanceOf } from "../../src/units/random.ts";
 import { NANO_PER_USD, type NanoPerMillion, type NanoUsd } from "../../src/units/usd.ts";
-import { keyOf } from "../fakes/key.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedDisk } from "./disk.ts";
+import { accountOf, budgetsOf, Holders, makeBusyKeys, makeKeys } from "./holders.ts";
 import { type Served, SimulatedHosts, WORD } from "./hosts.ts";
+import {
+  DEFAULT_CEILING,
+  drawsOf,
+  judgeLimits,
+  type LimitCounts,
+  MODELS_CEILING,
+  type Tier,
+} from "./limits.ts";
 import { Operator } from "./operator.ts";
 import { Random } from "./random.ts";
 
@@ -35,15 +43,22 @@ import { Random } from "./random.ts";
  * killed and the power is cut at any moment between two turns of the event loop, and in the middle of a
  * write.
  */
-export async function simulate(seed: number, steps: number): Promise<Summary> {
+export async function simulate(
+  seed: number,
+  steps: number,
+  onStep: (step: number) => void = () => {},
+): Promise<Summary> {
   const world = new World(seed);
   await world.begin();
-  for (let step = 0; step < steps; step++) await world.step();
+  for (let step = 0; step < steps; step++) {
+    await world.step();
+    onStep(step);
+  }
   await world.finish();
   return world.summary();
 }
 
-export interface Summary {
+export interface Summary extends LimitCounts {
   readonly requests: number;
   readonly complete: number;
   readonly refused: number;
@@ -74,13 +89,24 @@ class World {
   private readonly booking: Random;
   /** The same of what an operator takes back. */
   private readonly taking: Random;
+  /**
+   * In every other run, keys with rates that can be reached ask several things at once, for free, too: then
+   * this decides what. Null in the others.
+   */
+  private readonly rushing: Random | null;
+  private readonly tier: Tier;
+  /** Free hosts that no probe has shown to be free. */
+  private readonly unverified = new Set<string>();
   private readonly operator: Operator;
   /** What was read of receipts before they were deleted. */
   private readonly deleted = new Map<string, BookedReceipt>();
   private readonly served = new Map<string, Served[]>();
   /** Asks that may still be open. */
   private readonly asking = new Set<Asked>();
-  private readonly keys: readonly Key[];
+  private readonly holders: Holders;
+  /** Kept over crashes: to make these caches takes longer than the rest of a start. */
+  private readonly affinity: Affinity;
+  private readonly countAllowance: CountAllowance;
   private readonly trouble: number;
   /** Whether answers wait for what is written only, and not for its sync. */
   private readonly relaxed: boolean;
@@ -90,6 +116,8 @@ class World {
   private crashes = 0;
   private credits = 0;
   private refusingSinceMs: number | null = null;
+  private isEnding = false;
+  private limitCounts: LimitCounts | null = null;
 
   constructor(seed: number) {
     this.random = new Random(seed);
@@ -98,29 +126,37 @@ class World {
     this.taking = new Random(seed + 6_000_000_041);
     this.operator = new Operator(this.taking, this.auditor);
     this.time = new VirtualClock(new Random(seed + 5_000_000_029).pick(STARTS));
+    const { clock } = this.time.life();
+    this.affinity = new Affinity(clock);
+    this.countAllowance = new CountAllowance(clock);
     this.relaxed = new Random(seed + 3_000_000_019).chance(0.25);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
     this.crashing = this.random.pick([0.005, 0.04]);
-    this.keys = makeKeys(this.random, new Random(seed + 4_000_000_007));
+    const rushing = new Random(seed + 7_000_000_003);
+    this.rushing = rushing.chance(0.5) ? rushing : null;
+    this.tier = makeTier(rushing);
+    const make = this.rushing === null ? makeKeys : makeBusyKeys;
+    this.holders = new Holders(make(this.random, new Random(seed + 4_000_000_007)));
   }
 
   async begin(): Promise<void> {
-    for (const balance of new Set(this.keys.map(({ balanceId }) => balanceId))) this.credit(balance);
+    for (const balance of this.holders.balances) this.credit(balance);
     await this.start();
   }
 
   async step(): Promise<void> {
-    const { random } = this;
+    const { random, holders } = this;
     const dice = random.next();
     if (random.chance(this.crashing)) await this.crash(random.chance(0.5) ? "power" : "process");
-    else if (dice < 0.35) this.ask();
-    else if (dice < 0.36) this.credit(random.pick(this.keys).balanceId);
+    else if (dice < 0.35) this.ask(random.pick(holders.keys), random);
+    else if (dice < 0.36) this.credit(random.pick(holders.keys).balanceId);
     else if (dice < 0.37) this.disk.mood = random.pick(["full", "read-only"] as const);
     else if (dice < 0.4) this.disk.mood = "fine";
     else if (dice < 0.402) this.time.set(-random.below(3_600_000));
     else if (dice < 0.41) await this.pass(random.below(3_600_000));
     else await this.pass(random.below(2_000));
     if (this.taking.chance(0.03)) this.takeBack();
+    if (this.rushing !== null) await this.rush(this.rushing);
     await this.quiet();
     this.watch();
     if (this.taking.chance(0.005)) await this.stall();
@@ -131,6 +167,7 @@ class World {
 
   /** Lets everything end, and has it judged. */
   async finish(): Promise<void> {
+    this.isEnding = true;
     this.disk.mood = "fine";
     for (
       let round = 0;
@@ -153,7 +190,9 @@ class World {
       this.auditor.judgeCredited(balance, this.database.store.credited(balance));
     }
     const receipts = [...this.deleted.values()];
-    this.auditor.judge(receipts, (name) => this.served.get(name) ?? []);
+    const hostsOf = (name: string) => this.served.get(name) ?? [];
+    this.auditor.judge(receipts, hostsOf);
+    this.limitCounts = judgeLimits(this.auditor.asks, hostsOf, this.auditor.deaths);
     const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);
     check(audit.charges === BigInt(charged), `${audit.charges} is booked, of receipts over ${charged}`);
   }
@@ -170,6 +209,7 @@ class World {
       unknown: count("unknown"),
       crashes: this.crashes,
       simulatedHours: this.time.elapsedMs() / 3_600_000,
+      ...this.limitCounts!,
     };
   }
 
@@ -216,7 +256,11 @@ class World {
       store: this.database.store,
       debits: database.debits(this.taking, () => disk.mood !== "fine"),
       random: this.random,
-      keys: this.keys,
+      holders: this.holders,
+      tier: this.tier,
+      unverified: this.unverified,
+      affinity: this.affinity,
+      countAllowance: this.countAllowance,
     });
   }
 
@@ -227,7 +271,9 @@ class World {
       await this.pass(this.random.below(50));
     }
     this.life!.end();
-    if (this.relaxed && kind === "power") this.auditor.powerCut(this.unsureSinceMs - RELAXED_LOSS_MS);
+    const lossMs = this.relaxed && kind === "power" ? RELAXED_LOSS_MS : 0;
+    if (lossMs > 0) this.auditor.powerCut(this.unsureSinceMs - lossMs);
+    this.auditor.deaths.push({ keptMs: this.unsureSinceMs - lossMs - CHECKPOINT_LOSS_MS });
     for (const ask of this.asking) if (ask.outcome === "open") ask.outcome = "unknown";
     this.asking.clear();
     this.operator.crash();
@@ -279,37 +325,78 @@ class World {
   }
 
   private takeBack(): void {
-    const { balanceId } = this.taking.pick(this.keys);
+    const { balanceId } = this.taking.pick(this.holders.keys);
     this.operator.act(balanceId, this.time.now(), this.life!.debits);
   }
 
-  private ask(): void {
-    const { random, auditor } = this;
-    const key = random.pick(this.keys);
-    const model = random.pick(MODELS);
+  private ask(key: Key, random: Random, isFree = false): void {
+    const { auditor, unverified, tier } = this;
+    const model = random.pick(isFree ? FREE_MODELS : PAID_MODELS);
     const stream = random.chance(0.7);
+    const prompt = "x".repeat(40 + random.below(PROMPT_BYTES - 200));
+    const name = `r${auditor.asks.length}`;
+    const maxTokens = random.chance(0.8) ? 400 + random.below(200) : null;
+    const body = JSON.stringify({
+      model: model.id,
+      messages: [{ role: "user", content: prompt }],
+      user: name,
+      ...(stream ? { stream } : {}),
+      ...(maxTokens === null ? {} : { max_tokens: maxTokens }),
+    });
+    const blocks = isFree ? random.pick(NETWORKS) : [];
     const ask: Asked = {
-      name: `r${auditor.asks.length}`,
+      name,
       key,
+      chain: this.holders.chainOf(key),
       budgets: budgetsOf(key),
-      prices: new Map(model.routes.map(({ host, price }) => [host.id, perToken(price!)])),
+      prices: new Map([...model.prices].filter(([host]) => !unverified.has(host))),
+      draws: isFree ? drawsOf(key.balanceId, accountOf(key.balanceId), blocks, tier) : null,
+      freeRpm: tier.rpm,
+      size: { body: body.length, prompt: prompt.length, maxTokens },
+      at: this.time.now(),
+      atMs: this.time.elapsedMs(),
+      life: this.crashes,
+      turn: auditor.turn(),
+      endTurn: null,
       receipt: null,
       outcome: "open",
       error: null,
+      message: "",
+      retryAfterS: null,
+      answer: null,
       words: 0,
+      firstWordMs: null,
       heardMs: 0,
       mayBeLost: false,
     };
     auditor.asks.push(ask);
     this.asking.add(ask);
-    const body = JSON.stringify({
-      model: model.id,
-      messages: [{ role: "user", content: "x".repeat(40 + random.below(PROMPT_BYTES - 200)) }],
-      user: ask.name,
-      ...(stream ? { stream } : {}),
-      ...(random.chance(0.8) ? { max_tokens: 400 + random.below(200) } : {}),
+    const { clock, generate } = this.life!;
+    const client = new Client(ask, random, clock, auditor);
+    const refused = client.send(body, blocks, generate);
+    if (this.rushing !== null) void refused.then(() => this.comeBack(ask, clock));
+  }
+
+  /** Now and then somebody wants several things in the same moment, or a key is rotated, or nothing happens. */
+  private async rush(random: Random): Promise<void> {
+    await this.quiet();
+    const dice = random.next();
+    if (dice < 0.12) {
+      const key = random.chance(0.5) ? this.holders.pick(random) : null;
+      for (let asks = 1 + random.below(4); asks > 0; asks--)
+        this.ask(key ?? this.holders.pick(random), random, random.chance(0.7));
+    } else if (dice < 0.14) await this.holders.rotate(random, this.time);
+    else if (dice < 0.16) this.unverified.delete(random.pick(FREE_HOSTS));
+    else if (dice < 0.17) this.unverified.add(random.pick(FREE_HOSTS));
+    else if (dice < 0.2) await this.pass(random.below(70_000));
+  }
+
+  /** Clients that are told how long to wait come back then, to the moment. */
+  private comeBack({ key, draws, error, retryAfterS }: Asked, clock: Clock): void {
+    if (error !== "rate_limited" || retryAfterS === null || !this.rushing!.chance(0.5)) return;
+    clock.after(retryAfterS * 1_000, () => {
+      if (!this.isEnding) this.ask(key, this.rushing!, draws !== null);
     });
-    void new Client(ask, random, this.life!.clock).send(body, key, this.life!.generate);
   }
 
   /** What must hold between any two turns. */
@@ -356,7 +443,7 @@ class World {
   }
 
   private receipts(): BookedReceipt[] {
-    return [...new Set(this.keys.map(({ balanceId }) => balanceId))].flatMap((balanceId) =>
+    return [...this.holders.balances].flatMap((balanceId) =>
       this.storedReceipts(balanceId).map((stored) => {
         const body = JSON.parse(stored.body) as {
           state: string;
@@ -391,6 +478,8 @@ const MOST_SYNC_MS = 20;
 const MOST_LEAP_MS = 40 * 86_400_000;
 /** What a relaxed journal told clients is synced by then. */
 const RELAXED_LOSS_MS = 1_000 + MOST_SYNC_MS;
+/** A word that a client was given is in a checkpoint by then, even one that waited for a sync. */
+const CHECKPOINT_LOSS_MS = 2_500;
 
 /** One process, from start to kill. */
 interface Life {
@@ -410,12 +499,19 @@ function openHouse(parts: {
   store: SimulatedDatabase["store"];
   debits: DebitStore;
   random: Random;
-  keys: readonly Key[];
+  holders: Holders;
+  tier: Tier;
+  unverified: ReadonlySet<string>;
+  affinity: Affinity;
+  countAllowance: CountAllowance;
 }): Life {
-  const { clock, books, store, random, keys } = parts;
+  const { clock, books, store, random, holders, tier, unverified, affinity, countAllowance } = parts;
   const ledger = new Ledger(clock, books.journal, store);
   books.follow(ledger);
   const health = new Health(clock);
+  const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;
+  const openTier = { requestsPerDay, accountlessRequestsPerDay, rpm };
+  const settings = { ...SETTINGS, openTierRpm: rpm };
   const house: House = {
     clock,
     random: random.bytes,
@@ -426,13 +522,13 @@ function openHouse(parts: {
     surfaces: SURFACES,
     pairing,
     health,
-    affinity: new Affinity(clock),
+    affinity,
     roads: {
       restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),
       lastAttempt: (route) => health.lastAttempt(route),
       chance: chanceOf(random.bytes),
-      verifiedFree: () => true,
+      verifiedFree: ({ host }) => !unverified.has(host.id),
       joins: (client, host) => client === host,
     },
     slots: new HostSlots(clock),
@@ -440,17 +536,17 @@ function openHouse(parts: {
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => CATALOG,
-    settings: () => SETTINGS,
+    settings: () => settings,
     suggest: () => "",
-    identify: (secret) => holderOf(keys.find(({ id }) => id === secret)!),
-    allowances: () => [],
+    identify: (secret) => holders.identify(secret),
+    allowances: ({ balance }, call) => allowancesOf(balance, call.blocks(), openTier, PSEUDONYM),
     hostCharged() {},
     openTrace: () => null,
     finished() {},
     counting: {
       countText: async (request) => request.promptBound,
       boundFiles: async () => null,
-      allowance: new CountAllowance(clock),
+      allowance: countAllowance,
     },
     keepRefused() {},
     onFault: rethrow,
@@ -468,23 +564,38 @@ class Client {
     private readonly ask: Asked,
     private readonly random: Random,
     private readonly clock: Clock,
+    private readonly auditor: Auditor,
   ) {}
 
-  async send(body: string, key: Key, generate: Life["generate"]): Promise<void> {
+  async send(body: string, blocks: readonly string[], generate: Life["generate"]): Promise<void> {
     const { ask, random, clock, abort } = this;
     if (random.chance(0.15)) clock.after(random.below(8_000), () => this.leave());
     const answer = await generate("chat.completions", {
-      secret: key.id,
+      secret: ask.key.id,
       headers: new Headers(),
       body: new TextEncoder().encode(body),
-      blocks: () => [],
+      blocks: () => blocks,
       signal: abort.signal,
     });
     ask.receipt = answer.headers["x-gateway-receipt"] ?? null;
     ask.heardMs = clock.elapsedMs();
+    const remaining = answer.headers["x-gateway-open-tier-remaining"];
+    ask.answer = {
+      turn: this.auditor.turn(),
+      at: clock.now(),
+      atMs: clock.elapsedMs(),
+      remaining: remaining === undefined ? null : Number(remaining),
+    };
     if (answer.kind === "stream") return this.read(answer);
     if (ask.outcome !== "open") return;
-    ask.outcome = answer.status === 200 ? "complete" : "refused";
+    if (answer.status === 200) return this.end("complete");
+    const { error } = JSON.parse(new TextDecoder().decode(answer.body)) as {
+      error: { code: string; message: string };
+    };
+    ask.error = error.code;
+    ask.message = error.message;
+    ask.retryAfterS = Number(answer.headers["retry-after"] ?? Number.NaN) || null;
+    this.end("refused");
   }
 
   private async read(answer: Extract<Answer, { kind: "stream" }>): Promise<void> {
@@ -493,33 +604,44 @@ class Client {
       write: (bytes) => {
         if (ask.outcome !== "open") return false;
         this.text += new TextDecoder().decode(bytes);
-        if (random.chance(0.9)) return true;
-        return new Promise((resolve) =>
-          clock.after(random.below(2_000), () => resolve(ask.outcome === "open")),
-        );
+        if (random.chance(0.9)) return this.take();
+        return new Promise((resolve) => clock.after(random.below(2_000), () => resolve(this.take())));
       },
       close: () => this.judge(),
     });
   }
 
+  /** Whether it still listens. */
+  private take(): boolean {
+    const { ask, text, clock } = this;
+    if (ask.outcome !== "open") return false;
+    if (ask.firstWordMs === null && text.includes(WORD_SENT)) ask.firstWordMs = clock.elapsedMs();
+    return true;
+  }
+
   private judge(): void {
     const { ask, text, clock } = this;
     ask.heardMs = clock.elapsedMs();
-    ask.words = text.split(`"content":"${WORD}"`).length - 1;
+    ask.words = text.split(WORD_SENT).length - 1;
     if (ask.outcome !== "open") return;
-    if (text.endsWith("data: [DONE]\n\n")) ask.outcome = "complete";
-    else {
-      ask.outcome = "broken";
-      ask.error = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
-    }
+    if (text.endsWith("data: [DONE]\n\n")) return this.end("complete");
+    ask.error = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
+    this.end("broken");
   }
 
   private leave(): void {
     if (this.ask.outcome !== "open") return;
-    this.ask.outcome = "left";
+    this.end("left");
     this.abort.abort();
   }
+
+  private end(outcome: Asked["outcome"]): void {
+    this.ask.outcome = outcome;
+    this.ask.endTurn = this.auditor.turn();
+  }
 }
+
+const WORD_SENT = `"content":"${WORD}"`;
 
 const hostOf = (id: string, onDisconnect: Host["onDisconnect"]): Host => ({
   id,
@@ -545,22 +667,60 @@ const priceOf = (input: number, output: number): Price => {
 const perToken = ({ input, output }: Price) => ({ input: input / 1_000_000, output: output / 1_000_000 });
 
 const HOSTS = [hostOf("a", "cancel"), hostOf("b", "drain"), hostOf("c", "cancel"), hostOf("d", "cancel")];
+const [FREE_1, FREE_2] = [hostOf("free_1", "cancel"), hostOf("free_2", "drain")];
+const FREE_HOSTS = [FREE_1.id, FREE_2.id];
+const freeRoute = (host: Host) => ({ host, model: "free-model", price: null, free: true });
 const MODELS: readonly Model[] = [
-  { id: "sim/cheap", prices: [priceOf(10, 20), priceOf(15, 30), priceOf(5, 40), priceOf(9, 9)] },
-  { id: "sim/dear", prices: [priceOf(100, 300), priceOf(200, 200)] },
-].map(({ id, prices }) => ({
+  {
+    id: "sim/cheap",
+    prices: [priceOf(10, 20), priceOf(15, 30), priceOf(5, 40), priceOf(9, 9)],
+    free: [freeRoute(FREE_1), freeRoute(FREE_2)],
+  },
+  { id: "sim/dear", prices: [priceOf(100, 300), priceOf(200, 200)], free: [freeRoute(FREE_2)] },
+].map(({ id, prices, free }) => ({
   id,
   name: id,
   contextLength: 8_000,
-  maxOutputTokens: 2_000,
+  maxOutputTokens: MODELS_CEILING,
   price: prices[0]!,
-  routes: prices.map((price, index) => ({ host: HOSTS[index]!, model: "host-model", price, free: false })),
+  routes: [
+    ...prices.map((price, index) => ({ host: HOSTS[index]!, model: "host-model", price, free: false })),
+    ...free,
+  ],
 }));
+
+/** What clients ask for, and what the hosts that may be asked then cost. */
+const PAID_MODELS = MODELS.map(({ id, routes }) => ({
+  id,
+  prices: new Map(routes.flatMap(({ host, price }) => (price === null ? [] : [[host.id, perToken(price)]]))),
+}));
+const forNothing = (...hosts: string[]) => new Map(hosts.map((host) => [host, { input: 0, output: 0 }]));
+const FREE_MODELS = [
+  { id: "sim/cheap:free", prices: forNothing(FREE_1.id, FREE_2.id) },
+  { id: "sim/dear:free", prices: forNothing(FREE_2.id) },
+  { id: "gateway/auto:free", prices: forNothing(FREE_1.id, FREE_2.id) },
+];
+
+/** Where free requests come from: two IPv4 addresses, and two blocks of one wider IPv6 block. */
+const NETWORKS = [
+  ["203.0.113.7"],
+  ["203.0.113.8"],
+  ["2001:db8:1:1::/64", "2001:db8:1::/48"],
+  ["2001:db8:1:2::/64", "2001:db8:1::/48"],
+];
+const PSEUDONYM = pseudonyms("a secret of the operator");
+
+/** Small enough to be reached. */
+const makeTier = (random: Random): Tier => ({
+  perDay: random.pick([2, 4, 8]),
+  accountlessPerDay: random.pick([1, 2, 5]),
+  rpm: random.pick([null, 1, 3]),
+});
 
 const CATALOG: Catalog = {
   models: new Map(MODELS.map((model) => [model.id, model])),
   auto: new Map(),
-  hosts: new Map(HOSTS.map((host) => [host.id, host])),
+  hosts: new Map([...HOSTS, FREE_1, FREE_2].map((host) => [host.id, host])),
 };
 
 const SETTINGS: Settings = {
@@ -572,45 +732,9 @@ const SETTINGS: Settings = {
   chunkGapMs: 10_000,
   totalMs: 120_000,
   writeOffTokens: WRITE_OFF_TOKENS,
-  defaultMaxOutputTokens: 300,
+  defaultMaxOutputTokens: DEFAULT_CEILING,
   openTierRpm: null,
 };
-
-/** Small enough to be reached. */
-const BUDGETS: readonly Budget[] = (["day", "week", "month", "total"] as const).map((window, index) => ({
-  id: `bud_${index}` as BudgetId,
-  balanceId: "bal_0" as BalanceId,
-  name: window,
-  cap: (60_000 * (index + 1)) as NanoUsd,
-  window,
-}));
-
-function makeKeys(random: Random, budgeting: Random): readonly Key[] {
-  return Array.from({ length: 6 }, (_, index) => {
-    const maybe = <T>(value: T): T | null => (random.chance(0.5) ? value : null);
-    const id = `key_${index}` as KeyId;
-    return keyOf({
-      id,
-      balanceId: `bal_${index % 2}` as BalanceId,
-      rpmLimit: maybe(20),
-      tpmLimit: maybe(20_000),
-      dailyLimit: maybe((20_000 + random.below(200_000)) as NanoUsd),
-      monthlyLimit: maybe((40_000 + random.below(300_000)) as NanoUsd),
-      budgets: index % 2 === 0 && random.chance(0.5) ? someBudgets(budgeting) : [],
-    });
-  });
-}
-
-const someBudgets = (random: Random): string[] =>
-  BUDGETS.filter(() => random.chance(0.5)).map(({ name }) => name);
-
-const budgetsOf = (key: Key): readonly Budget[] => BUDGETS.filter(({ name }) => key.budgets.includes(name));
-
-const holderOf = (key: Key): Holder => ({
-  key,
-  balance: { id: key.balanceId, accountId: null, suspended: null, createdAt: 0 as EpochMs },
-  budgets: budgetsOf(key),
-});
 
 const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 

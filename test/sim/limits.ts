@@ -1,0 +1,386 @@
+import type { Key } from "../../src/keys/key.ts";
+import { type Asked, check } from "./auditor.ts";
+import type { Served } from "./hosts.ts";
+
+/**
+ * The auditor's books of what is counted without being paid: a key's requests and tokens of a minute, and its
+ * owner's free requests of a day. Of a request that is on its way, that its client left or that was open at a
+ * crash, nobody outside knows what it took in the end; so each counts as a span, from what it has surely
+ * taken to what it may have. Whoever was admitted must have fitted in by the least, and whoever was refused
+ * must not have fitted in by the most.
+ */
+export function judgeLimits(
+  asks: readonly Asked[],
+  hostsOf: (name: string) => readonly Served[],
+  deaths: readonly Death[],
+): LimitCounts {
+  const books = new LimitBooks();
+  for (const { facts, isAnswer } of inOrder(asks, hostsOf, deaths)) {
+    if (isAnswer) books.answered(facts);
+    else books.asked(facts);
+  }
+  return books.counts;
+}
+
+/** What the auditor notes of a request for that. */
+export interface Counted {
+  /** The first key of a chain of rotations, which all share their rates. */
+  readonly chain: string;
+  /** What a free request draws on; null on the paid tier. */
+  readonly draws: readonly Draw[] | null;
+  /** Requests a minute and key, of the Open Tier only. */
+  readonly freeRpm: number | null;
+  readonly size: { readonly body: number; readonly prompt: number; readonly maxTokens: number | null };
+  /** The wall clock, and the monotonic one. */
+  readonly at: number;
+  readonly atMs: number;
+  /** How many crashes were before it: rates end with the process. */
+  readonly life: number;
+  /** Its place among all that was asked and that ended. */
+  readonly turn: number;
+  endTurn: number | null;
+  /** When the client was first given a word of the answer. */
+  firstWordMs: number | null;
+  /** Of the first answer, with the wall clock then. */
+  answer: Answered | null;
+  /** Of an answer that is an error. */
+  message: string;
+  retryAfterS: number | null;
+}
+
+interface Answered {
+  readonly turn: number;
+  readonly at: number;
+  readonly atMs: number;
+  /** Free requests that are left, as it says. */
+  readonly remaining: number | null;
+}
+
+export interface Draw {
+  readonly owner: string;
+  readonly limit: number;
+}
+
+/** The Open Tier as the operator sets it. */
+export interface Tier {
+  readonly perDay: number;
+  readonly accountlessPerDay: number;
+  readonly rpm: number | null;
+}
+
+/**
+ * An account's keys share one allowance. Without an account, a request draws on that of the balance and on
+ * those of its network; the second, wider block has sixteen times as much.
+ */
+export function drawsOf(
+  balance: string,
+  account: string | null,
+  blocks: readonly string[],
+  tier: Tier,
+): Draw[] {
+  if (account !== null) return [{ owner: account, limit: tier.perDay }];
+  const limit = tier.accountlessPerDay;
+  const network = blocks.map((owner, width) => ({ owner, limit: width === 0 ? limit : 16 * limit }));
+  return [{ owner: balance, limit }, ...network];
+}
+
+/** The end of a process. What clients had been given by `keptMs` survives it. */
+export interface Death {
+  readonly keptMs: number;
+}
+
+export interface LimitCounts {
+  /** Free requests that were sent to a host. */
+  free: number;
+  /** Refusals by the limit that was reached. */
+  overAllowance: number;
+  overRpm: number;
+  overFreeRpm: number;
+  overTpm: number;
+}
+
+interface Span {
+  readonly least: number;
+  readonly most: number;
+}
+
+const NOTHING: Span = { least: 0, most: 0 };
+const ONE: Span = { least: 1, most: 1 };
+const AT_MOST_ONE: Span = { least: 0, most: 1 };
+
+/** A request, once all of them are over. */
+interface Facts {
+  readonly ask: Asked;
+  readonly wasSent: boolean;
+  /** Whether it was admitted: then it counts as a request of the minute. */
+  readonly taken: Span;
+  /** Its tokens as they are estimated, and as they were in the end. */
+  readonly estimate: Span;
+  readonly actual: Span;
+  /** When the host that served it had sent all; until then it counts as estimated. */
+  readonly servedMs: number;
+  /** Something of an answer was given, so it uses up an allowance; also after a crash. */
+  readonly wasAnswered: boolean;
+  readonly staysAnswered: boolean;
+  /** Once it is over, it may have used up an allowance. */
+  readonly mayCount: boolean;
+}
+
+function factsOf(ask: Asked, hosts: readonly Served[], deaths: readonly Death[]): Facts {
+  const { outcome, error, size } = ask;
+  const wasSent = hosts.length > 0;
+  const server = hosts.findLast(({ endedMs }) => endedMs !== null);
+  const ceiling = size.maxTokens ?? DEFAULT_CEILING;
+  const longest = size.body + (size.maxTokens ?? MODELS_CEILING);
+  const isHonest = outcome === "complete" && server?.script.usage.kind === "honest";
+  const used = isHonest ? server.script.usage.prompt + server.script.words : 0;
+  const wasRefused = outcome === "refused" && error !== "internal_error";
+  const wasAnswered = outcome === "complete" || ask.firstWordMs !== null;
+  const isEnd = outcome === "complete" || (outcome === "broken" && error !== "internal_error");
+  return {
+    ask,
+    wasSent,
+    taken: wasSent ? ONE : wasRefused && LIMITS.has(error!) ? NOTHING : AT_MOST_ONE,
+    // A token is about four letters; the request's own JSON may count, too.
+    estimate: { least: size.prompt / 4 + ceiling, most: size.body / 4 + 1 + ceiling },
+    actual: isHonest ? { least: used, most: used } : { least: 0, most: wasRefused ? 0 : longest },
+    servedMs: outcome === "complete" ? (server?.endedMs ?? 0) : 0,
+    wasAnswered,
+    staysAnswered:
+      wasAnswered &&
+      ((isEnd && !ask.mayBeLost) || (ask.firstWordMs ?? Infinity) <= (deaths[ask.life]?.keptMs ?? Infinity)),
+    mayCount: outcome === "complete" || (!wasRefused && hosts.some(({ wordsSent }) => wordsSent > 0)),
+  };
+}
+
+/** Errors of a request that took nothing from anything. */
+const LIMITS: ReadonlySet<string> = new Set([
+  "rate_limited",
+  "free_quota_exceeded",
+  "insufficient_credit",
+  "budget_exhausted",
+]);
+
+/** Of all that was asked and answered. A request that was never answered has no second event. */
+function inOrder(
+  asks: readonly Asked[],
+  hostsOf: (name: string) => readonly Served[],
+  deaths: readonly Death[],
+): { readonly turn: number; readonly facts: Facts; readonly isAnswer: boolean }[] {
+  const events = asks.flatMap((ask) => {
+    const facts = factsOf(ask, hostsOf(ask.name), deaths);
+    const asked = { turn: ask.turn, facts, isAnswer: false };
+    return ask.answer === null ? [asked] : [asked, { turn: ask.answer.turn, facts, isAnswer: true }];
+  });
+  return events.sort((one, other) => one.turn - other.turn);
+}
+
+class LimitBooks {
+  readonly counts: LimitCounts = { free: 0, overAllowance: 0, overRpm: 0, overFreeRpm: 0, overTpm: 0 };
+  /** By chain of keys, what it asked in the last minute of this life. */
+  private readonly minutes = new Map<string, Facts[]>();
+  /** By owner and day. */
+  private readonly days = new Map<string, Facts[]>();
+
+  asked(facts: Facts): void {
+    const { ask, wasSent, taken } = facts;
+    if (wasSent) this.judgeAdmitted(facts);
+    if (taken.most === 0) return;
+    this.minute(ask).push(facts);
+    for (const { owner } of ask.draws ?? []) this.day(owner, ask.at).push(facts);
+  }
+
+  answered(facts: Facts): void {
+    const { ask } = facts;
+    if (ask.outcome === "refused") this.judgeRefused(facts);
+    if (ask.answer!.remaining !== null) this.judgeRemaining(ask, ask.answer!.remaining);
+  }
+
+  private judgeAdmitted({ ask, estimate }: Facts): void {
+    const { rpmLimit, tpmLimit } = ask.key;
+    const about = (what: string, { least }: Span) =>
+      `${ask.name} was admitted over ${what}, with ${least} taken`;
+    const requests = this.requests(ask, ask.atMs - MINUTE_MS);
+    check(rpmLimit === null || requests.least + 1 <= rpmLimit, about("rpm_limit", requests));
+    const tokens = this.tokens(ask, ask.atMs - MINUTE_MS);
+    check(tpmLimit === null || tokens.least + estimate.least <= tpmLimit, about("tpm_limit", tokens));
+    if (ask.draws === null) return;
+    this.counts.free += 1;
+    const free = this.freeRequests(ask, ask.atMs - MINUTE_MS);
+    check(ask.freeRpm === null || free.least + 1 <= ask.freeRpm, about("open_tier.rpm", free));
+    for (const { owner, limit } of ask.draws) {
+      const drawn = this.drawn(owner, ask.at, ask);
+      check(drawn.least + 1 <= limit, about(`the allowance of ${owner}`, drawn));
+    }
+  }
+
+  private judgeRefused(facts: Facts): void {
+    const { ask, wasSent } = facts;
+    const { draws, error } = ask;
+    const about = `${ask.name} was refused with ${error}: ${ask.message}`;
+    switch (error) {
+      case "free_quota_exceeded": {
+        const spent = draws?.some(({ owner, limit }) => this.drawn(owner, ask.at, ask).most >= limit);
+        check(!wasSent && spent === true, `although there is some left: ${about}`);
+        const leftS = Math.ceil((DAY_MS - (ask.at % DAY_MS)) / 1_000);
+        check(ask.retryAfterS === leftS, `midnight is in ${leftS} s, not ${ask.retryAfterS}: ${about}`);
+        this.counts.overAllowance += 1;
+        return;
+      }
+      case "rate_limited":
+        check(!wasSent, `after it was sent to a host: ${about}`);
+        return this.judgeRate(facts, about);
+      case "insufficient_credit":
+      case "budget_exhausted":
+      case "model_unavailable":
+      case "auto_unresolvable":
+        return check(draws === null, `although it is free: ${about}`);
+      case "no_free_route":
+        return check(draws !== null, `although it is paid: ${about}`);
+      case "request_timeout":
+      case "invalid_request":
+      case "internal_error":
+        return;
+      default:
+        check(false, `which says nothing: ${about}`);
+    }
+  }
+
+  private judgeRate({ ask, estimate }: Facts, about: string): void {
+    const { key, retryAfterS } = ask;
+    const [, what] = /`(rpm_limit|open_tier\.rpm|tpm_limit)`/.exec(ask.message) ?? [];
+    const rates: Record<string, Rate> = {
+      rpm_limit: { limit: key.rpmLimit, wanted: ONE, taken: (...span) => this.requests(ask, ...span) },
+      "open_tier.rpm": {
+        limit: ask.freeRpm,
+        wanted: ONE,
+        taken: (...span) => this.freeRequests(ask, ...span),
+      },
+      tpm_limit: { limit: key.tpmLimit, wanted: estimate, taken: (...span) => this.tokens(ask, ...span) },
+    };
+    check(what !== undefined, `no limit is named: ${about}`);
+    const { limit, wanted, taken } = rates[what]!;
+    check(limit !== null && ask.message.includes(` ${limit} `), `there is no such limit: ${about}`);
+    check(what !== "open_tier.rpm" || ask.draws !== null, `it is not free: ${about}`);
+    const { most } = taken(ask.atMs - SPAN_MS);
+    check(most + wanted.most > limit, `although only ${most} of ${limit} are taken: ${about}`);
+    if (what === "rpm_limit") this.counts.overRpm += 1;
+    else if (what === "tpm_limit") this.counts.overTpm += 1;
+    else this.counts.overFreeRpm += 1;
+    // One that is above the limit by itself is told that waiting does not help.
+    if (wanted.most > limit) return;
+    check(retryAfterS !== null && retryAfterS >= 1 && retryAfterS <= 60, `the wait is no minute: ${about}`);
+    const thenMs = ask.atMs + retryAfterS * 1_000;
+    const left = taken(thenMs - MINUTE_MS, ask.atMs);
+    check(left.least + wanted.least <= limit, `the wait is not enough, ${left.least} stay: ${about}`);
+    const before = taken(thenMs - 1_000 - SPAN_MS);
+    check(retryAfterS === 1 || before.most + wanted.most > limit, `the wait is too long: ${about}`);
+  }
+
+  /** What the answer says is left of the day's allowance. */
+  private judgeRemaining(ask: Asked, remaining: number): void {
+    const { turn, at, atMs } = ask.answer!;
+    const now = { turn, life: ask.life, admittedBeforeMs: atMs };
+    const left = ask.draws!.map(({ owner, limit }) => {
+      const { least, most } = this.drawn(owner, at, now);
+      return { least: limit - most, most: limit - least };
+    });
+    const least = Math.max(0, Math.min(...left.map((one) => one.least)));
+    const most = Math.min(...left.map((one) => one.most));
+    check(
+      remaining >= least && remaining <= most,
+      `${ask.name}: ${remaining} remain, of ${least} to ${most}`,
+    );
+  }
+
+  private requests(ask: Asked, sinceMs: number, untilMs?: number): Span {
+    return this.within(ask, sinceMs, untilMs, ({ taken }) => taken);
+  }
+
+  private freeRequests(ask: Asked, sinceMs: number, untilMs?: number): Span {
+    return this.within(ask, sinceMs, untilMs, (facts) => (facts.ask.draws === null ? NOTHING : facts.taken));
+  }
+
+  private tokens(ask: Asked, sinceMs: number, untilMs?: number): Span {
+    return this.within(ask, sinceMs, untilMs, (facts) => tokensAt(facts, ask));
+  }
+
+  private drawn(owner: string, at: number, when: When): Span {
+    return sum(this.day(owner, at), (facts) => drawnAt(facts, when));
+  }
+
+  private within(ask: Asked, sinceMs: number, untilMs = Infinity, span: (facts: Facts) => Span): Span {
+    return sum(this.minute(ask), (facts) =>
+      facts.ask.atMs > sinceMs && facts.ask.atMs < untilMs ? span(facts) : NOTHING,
+    );
+  }
+
+  private minute({ chain, life, atMs }: Asked): Facts[] {
+    const asked = this.minutes.get(chain) ?? [];
+    this.minutes.set(chain, asked);
+    while (asked[0] !== undefined && (asked[0].ask.life < life || asked[0].ask.atMs <= atMs - SPAN_MS))
+      asked.shift();
+    return asked;
+  }
+
+  private day(owner: string, at: number): Facts[] {
+    const name = `${owner} ${Math.floor(at / DAY_MS)}`;
+    const asked = this.days.get(name) ?? [];
+    this.days.set(name, asked);
+    return asked;
+  }
+}
+
+interface Rate {
+  readonly limit: Key["rpmLimit"];
+  readonly wanted: Span;
+  /** After the one moment and before the other. */
+  taken(sinceMs: number, untilMs?: number): Span;
+}
+
+interface When extends Pick<Asked, "turn" | "life"> {
+  /** Of what was asked in this very moment, some may be admitted later. */
+  readonly admittedBeforeMs?: number;
+}
+
+const isOver = ({ endTurn }: Asked, { turn }: When): boolean => endTurn !== null && endTurn < turn;
+
+/** What a request counts against its key's tokens when another is asked, in the same life. */
+function tokensAt({ ask, estimate, actual, servedMs, taken }: Facts, when: Asked): Span {
+  const isKnown = isOver(ask, when) && ask.outcome !== "left";
+  const isRunning = !isKnown && servedMs > when.atMs;
+  const { least, most } = isKnown
+    ? actual
+    : isRunning
+      ? estimate
+      : { least: Math.min(estimate.least, actual.least), most: Math.max(estimate.most, actual.most) };
+  return { least: taken.least * least, most: taken.most * most };
+}
+
+/** The same of a free request and its allowances, in any life. */
+function drawnAt({ ask, taken, wasAnswered, staysAnswered, mayCount }: Facts, when: When): Span {
+  const isGone = ask.life < when.life;
+  const { admittedBeforeMs = Infinity } = when;
+  const isSure = isGone ? staysAnswered : wasAnswered && ask.atMs < admittedBeforeMs;
+  const isPossible = isGone || isOver(ask, when) ? mayCount : taken.most === 1;
+  return { least: Number(isSure), most: Number(isPossible) };
+}
+
+function sum(all: readonly Facts[], span: (facts: Facts) => Span): Span {
+  let [least, most] = [0, 0];
+  for (const facts of all) {
+    const one = span(facts);
+    least += one.least;
+    most += one.most;
+  }
+  return { least, most };
+}
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+/** Limits hold in every minute; a refusal may be up to a second late to see one end. */
+const SPAN_MS = MINUTE_MS + 1_000;
+
+/** Output tokens held for a request that names no maximum, and the most that the models give. */
+export const DEFAULT_CEILING = 300;
+export const MODELS_CEILING = 2_000;
