@@ -24,6 +24,7 @@ import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated/host.ts";
 import { AddressThrottle, throttlesOf } from "./http/address.ts";
 import { httpApp } from "./http/app.ts";
+import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { InForce } from "./in-force.ts";
 import { inTurn } from "./in-turn.ts";
@@ -397,6 +398,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
       return short === null ? null : rateRefusal(short, inForce.links.dashboardUrl);
     },
     bodies: rooms.bodies,
+    controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     countTokens: (body, key) => countMessages(body, key, countDesk),
     catalog: () => inForce.config.catalog,
     roads: rooms.roads,

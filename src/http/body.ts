@@ -35,18 +35,6 @@ export function declaredLength({ headers }: Request): number | null | Refusal {
   return Number.isNaN(length) ? severalLengths() : length;
 }
 
-/** A body as JSON; refused when it is none. An empty body counts as `{}`. */
-export async function readJson(request: Request, limit: number): Promise<unknown> {
-  const bytes = await readBody(request, limit);
-  if (refused(bytes)) return bytes;
-  if (bytes.length === 0) return {};
-  try {
-    return JSON.parse(UTF8.decode(bytes));
-  } catch {
-    return refuse("invalid_request", "The body is not valid JSON.");
-  }
-}
-
 async function readCounting(
   body: ReadableStream<Uint8Array>,
   limit: number,
@@ -91,4 +79,3 @@ const severalLengths = (): Refusal =>
   });
 
 const NO_BYTES = new Uint8Array(0);
-const UTF8 = new TextDecoder("utf-8", { fatal: true });

@@ -37,8 +37,10 @@ export interface HttpDeps {
   turnedAway(surface: SurfaceName, code: ErrorCode): void;
   /** The refusal for a key that has reached its rate, null for any other; takes nothing. */
   overRate(key: Key): Refusal | null;
-  /** Memory for large bodies. */
+  /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
+  /** Memory for all other large bodies; see control-body. */
+  readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, key: Key): Promise<number | Refusal>;
   catalog(): Catalog;

@@ -3,7 +3,9 @@ import { Value, type ValueError } from "@sinclair/typebox/value";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
-import { readJson } from "./body.ts";
+import { readControl } from "./control-body.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Exchange } from "./endpoint.ts";
 
 /**
  * Reads a control-plane body. Each member's `description` completes the sentence "`rpm_limit` must be …",
@@ -11,16 +13,14 @@ import { readJson } from "./body.ts";
  */
 export async function readFields<T extends TObject>(
   schema: T,
-  request: Request,
+  exchange: Exchange,
+  deps: HttpDeps,
 ): Promise<Static<T> | Refusal> {
-  const body = await readJson(request, CONTROL_BODY_BYTES);
+  const body = await readControl(exchange, deps);
   if (refused(body)) return body;
   const error = Value.Errors(schema, body).First();
   return error === undefined ? (body as Static<T>) : wrongField(error, schema, body);
 }
-
-/** The largest of them: 500 model ids of full length are 100 kB. */
-const CONTROL_BODY_BYTES = 131_072;
 
 export const invalidField = (param: string, message: string): Refusal =>
   refuse("invalid_request", message, { param });

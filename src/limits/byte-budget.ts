@@ -34,8 +34,12 @@ export class ByteBudget {
 
   /** Room for so many bytes within `ms`; null when the line is full, time is up, or the client has left. */
   take(key: string, bytes: number, ms: number, signal: AbortSignal): Release | Promise<Release | null> {
-    const release = this.waiting === 0 ? this.occupy(bytes) : null;
-    return release ?? this.line.wait(key, bytes, ms, signal);
+    return this.takeNow(bytes) ?? this.line.wait(key, bytes, ms, signal);
+  }
+
+  /** The same without waiting; null when there is no room. */
+  takeNow(bytes: number): Release | null {
+    return this.waiting === 0 ? this.occupy(bytes) : null;
   }
 
   private occupy(bytes: number): Release | null {

@@ -56,6 +56,7 @@ export class TestHouse {
   stopping = false;
   overRate = false;
   readonly bodies = new ByteBudget(150_000, systemClock);
+  readonly controlBodies = new ByteBudget(500_000, systemClock);
   reloadProblem: string | null = null;
   hostReports: HostReport[] = [];
   /** What all workers together know of routes. */
@@ -144,6 +145,7 @@ export class TestHouse {
       turnedAway: () => {},
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       bodies: this.bodies,
+      controlBodies: this.controlBodies,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
       roads: {

@@ -87,10 +87,10 @@ async function showKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Re
 }
 
 /** For a user who asks for more: the operator raises what the owner may not be there to raise. */
-async function changeKey({ request, params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const found = await keyNamed(params.id, deps);
+async function changeKey(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const found = await keyNamed(exchange.params.id, deps);
   if (refused(found)) return found;
-  const wish = await readKeyWish(request, deps.desk.clock.now());
+  const wish = await readKeyWish(exchange, deps);
   if (refused(wish)) return wish;
   const key = await revise(deps.desk, found.id, wish, "operator");
   return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));

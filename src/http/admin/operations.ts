@@ -43,8 +43,8 @@ export const adminEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/metrics", about: ADMIN.metrics, handle: metrics },
 ];
 
-async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(CreditFields, request);
+async function credit(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const fields = await readFields(CreditFields, exchange, deps);
   if (refused(fields)) return fields;
   const amount = readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
@@ -64,8 +64,8 @@ async function credit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Re
 }
 
 /** For what was credited by mistake, and for refunds. */
-async function debit({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(DebitFields, request);
+async function debit(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const fields = await readFields(DebitFields, exchange, deps);
   if (refused(fields)) return fields;
   const amount = fields.amount_usd === "all" ? "all" : readUsd("amount_usd", fields.amount_usd);
   if (refused(amount)) return amount;
@@ -126,12 +126,12 @@ async function namedBalance(
 }
 
 async function suspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(SuspendFields, exchange.request);
+  const fields = await readFields(SuspendFields, exchange, deps);
   return refused(fields) ? fields : setSuspension(exchange, fields.reason, fields, deps);
 }
 
 async function unsuspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(UnsuspendFields, exchange.request);
+  const fields = await readFields(UnsuspendFields, exchange, deps);
   return refused(fields) ? fields : setSuspension(exchange, null, fields, deps);
 }
 

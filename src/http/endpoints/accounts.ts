@@ -60,7 +60,7 @@ const MOST_MAILS = 60;
 const MOST_MESSAGES = 120;
 
 async function mailLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(EmailFields, exchange.request);
+  const fields = await readFields(EmailFields, exchange, deps);
   if (refused(fields)) return fields;
   const address = emailOf(fields.email);
   if (refused(address)) return address;
@@ -71,7 +71,7 @@ async function mailLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Ref
 }
 
 async function useLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(LinkFields, exchange.request);
+  const fields = await readFields(LinkFields, exchange, deps);
   if (refused(fields)) return fields;
   return againstGuessing(exchange, deps, async () =>
     signedIn(await signInByLink(deps.accounts, fields.token), exchange, deps),
@@ -79,7 +79,7 @@ async function useLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
 }
 
 async function writeMessage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(WalletFields, exchange.request);
+  const fields = await readFields(WalletFields, exchange, deps);
   if (refused(fields)) return fields;
   const busy = await tooMany("messages to sign", "messages", MOST_MESSAGES, exchange, deps);
   if (busy !== null) return busy;
@@ -88,7 +88,7 @@ async function writeMessage(exchange: Exchange, deps: HttpDeps): Promise<Reply |
 }
 
 async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(SignatureFields, exchange.request);
+  const fields = await readFields(SignatureFields, exchange, deps);
   if (refused(fields)) return fields;
   return againstGuessing(exchange, deps, async () =>
     signedIn(await signInByWallet(deps.accounts, fields as SignedMessage), exchange, deps),
@@ -123,7 +123,7 @@ async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind !== "key") return keysOnly("claim its balance");
-  const fields = await readFields(ClaimFields, exchange.request);
+  const fields = await readFields(ClaimFields, exchange, deps);
   if (refused(fields)) return fields;
   if ((fields.email === undefined) === (fields.wallet === undefined)) {
     return invalidField("email", "Send either `email` or `wallet`.");

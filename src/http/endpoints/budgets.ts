@@ -42,8 +42,8 @@ async function show(balance: Balance, { params }: Exchange, deps: HttpDeps): Pro
   return budget === undefined ? unknownBudget(nameIn(params)) : ok(await view(budget, deps));
 }
 
-async function create(balance: Balance, { request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(NewBudget, request);
+async function create(balance: Balance, exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const fields = await readFields(NewBudget, exchange, deps);
   if (refused(fields)) return fields;
   const cap = readUsd("cap_usd", fields.cap_usd);
   if (refused(cap)) return cap;
@@ -53,14 +53,14 @@ async function create(balance: Balance, { request }: Exchange, deps: HttpDeps): 
 
 export async function changeBudgetOf(
   balance: Balance,
-  { request, params }: Exchange,
+  exchange: Exchange,
   deps: HttpDeps,
 ): Promise<Reply | Refusal> {
-  const fields = await readFields(ChangedBudget, request);
+  const fields = await readFields(ChangedBudget, exchange, deps);
   if (refused(fields)) return fields;
   const cap = fields.cap_usd === undefined ? undefined : readUsd("cap_usd", fields.cap_usd);
   if (refused(cap)) return cap;
-  const budget = await changeBudget(deps.desk, balance.id, nameIn(params), {
+  const budget = await changeBudget(deps.desk, balance.id, nameIn(exchange.params), {
     ...(cap === undefined ? {} : { cap }),
     ...(fields.window === undefined ? {} : { window: fields.window }),
   });

@@ -4,6 +4,8 @@ import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { KeyWish } from "../../keys/wish.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Exchange } from "../endpoint.ts";
 import { invalidField, orNull, readFields, readTime, readUsd, text, usd, wholeNumber } from "../fields.ts";
 
 const MAX_NAME = 100;
@@ -41,14 +43,14 @@ export const KeyFields = Type.Object(
 );
 
 /** The body of `POST /v1/keys` and `PATCH /v1/keys/{id}`. */
-export async function readKeyWish(request: Request, now: EpochMs): Promise<KeyWish | Refusal> {
-  const fields = await readFields(KeyFields, request);
+export async function readKeyWish(exchange: Exchange, deps: HttpDeps): Promise<KeyWish | Refusal> {
+  const fields = await readFields(KeyFields, exchange, deps);
   if (refused(fields)) return fields;
   const dailyLimit = limitOf("daily_limit_usd", fields);
   if (refused(dailyLimit)) return dailyLimit;
   const monthlyLimit = limitOf("monthly_limit_usd", fields);
   if (refused(monthlyLimit)) return monthlyLimit;
-  const expiresAt = expiryOf(fields.expires_at, now);
+  const expiresAt = expiryOf(fields.expires_at, deps.desk.clock.now());
   if (refused(expiresAt)) return expiresAt;
   const allowedModels = allowedModelsOf(fields.allowed_models);
   if (refused(allowedModels)) return allowedModels;

@@ -40,7 +40,7 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
   if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
-  const wish = await readKeyWish(exchange.request, deps.desk.clock.now());
+  const wish = await readKeyWish(exchange, deps);
   if (refused(wish)) return wish;
   const minted = await createKey(deps.desk, who.balance, wish);
   return refused(minted) ? minted : created(mintedView(minted, deps.desk.clock.now()));
@@ -48,7 +48,7 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
 
 /** For whoever asks, and for whom the operator makes one. */
 export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const wish = await readKeyWish(exchange.request, deps.desk.clock.now());
+  const wish = await readKeyWish(exchange, deps);
   if (refused(wish)) return wish;
   const made = await setUp(deps.desk, wish);
   if (refused(made)) return made;
@@ -87,7 +87,7 @@ async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
 async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
   if (refused(found)) return found;
-  const wish = await readKeyWish(exchange.request, deps.desk.clock.now());
+  const wish = await readKeyWish(exchange, deps);
   if (refused(wish)) return wish;
   const key = await revise(deps.desk, found.key.id, wish, found.by);
   return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));

@@ -1,0 +1,66 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { hasMoreValues } from "../surfaces/json-scan.ts";
+import { declaredLength, readBody } from "./body.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Exchange } from "./endpoint.ts";
+
+/**
+ * Reads the body of a request without a prompt, as JSON; refused when it is none. An empty one counts as
+ * `{}`. Many of these are read before it is known who sends them. So what is larger than anything that makes
+ * sense here is read only into a room of its own, `deps.controlBodies`, which prompts do not share, and
+ * nobody waits for it: prompts, and small bodies, go on however many large ones come.
+ */
+export async function readControl(exchange: Exchange, deps: HttpDeps): Promise<unknown> {
+  const bytes = await readBounded(exchange, deps);
+  if (refused(bytes)) return bytes;
+  if (bytes.length === 0) return {};
+  if (hasMoreValues(bytes, MAX_VALUES))
+    return refuse("invalid_request", `The body has more than ${MAX_VALUES} JSON values.`);
+  try {
+    return JSON.parse(UTF8.decode(bytes));
+  } catch {
+    return refuse("invalid_request", "The body is not valid JSON.");
+  }
+}
+
+async function readBounded(exchange: Exchange, deps: HttpDeps): Promise<Uint8Array | Refusal> {
+  const { request } = exchange;
+  const { bodyBytes } = deps.settings();
+  const declared = declaredLength(request);
+  if (refused(declared)) return declared;
+  if (declared !== null) {
+    const mayBeRead = declared <= SMALL_BYTES || declared > bodyBytes || takeRoom(declared, exchange, deps);
+    return mayBeRead ? readBody(request, bodyBytes) : noRoom();
+  }
+  let received = 0;
+  let hasRoom = false;
+  const body = await readBody(request, bodyBytes, (bytes) => {
+    received += bytes;
+    hasRoom ||= received > SMALL_BYTES && takeRoom(bodyBytes, exchange, deps);
+    return hasRoom || received <= SMALL_BYTES;
+  });
+  return refused(body) || hasRoom || received <= SMALL_BYTES ? body : noRoom();
+}
+
+function takeRoom(bytes: number, exchange: Exchange, { controlBodies }: HttpDeps): boolean {
+  const release = controlBodies.takeNow(bytes);
+  if (release !== null) exchange.keepRoom(release);
+  return release !== null;
+}
+
+/** 500 model ids of full length are 100 kB. */
+const SMALL_BYTES = 131_072;
+/** Parsing takes as long as there are values, not bytes; 500 model ids are the most that make sense. */
+const MAX_VALUES = 10_000;
+/** For all that are larger than that, together. Parsed, one takes some three times its size. */
+export const CONTROL_BODY_MEMORY_BYTES = 16 * 1024 * 1024;
+const RETRY_S = 5;
+
+const noRoom = (): Refusal =>
+  refuse(
+    "rate_limited",
+    `The gateway has as many bodies of more than ${SMALL_BYTES} bytes here as it has memory for; this one was not read to its end. Retry in ${RETRY_S} s.`,
+    { retryAfterS: RETRY_S, bodyUnread: true },
+  );
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { TestHouse } from "./house.ts";
+import { RawClient, readResponse, whole } from "./raw-client.ts";
+
+/** Bodies of requests without a prompt. There is room for 500,000 bytes of those above 128 KiB. */
+let house: TestHouse;
+beforeEach(() => {
+  house = new TestHouse();
+  house.settings.bodyBytes = 400_000;
+});
+afterEach(() => house.stop());
+
+/** A key's wish in so many bytes. */
+const wish = (bytes: number): string => '{"name":"mine"}'.padEnd(bytes);
+const head = (...fields: string[]) =>
+  ["POST /v1/keys HTTP/1.1", "Host: gateway.test", ...fields, "", ""].join("\r\n");
+const framed = (body: string, framing: "declared" | "chunked"): string =>
+  framing === "declared"
+    ? head(`Content-Length: ${body.length}`) + body
+    : `${head("Transfer-Encoding: chunked")}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+
+async function answered(text: string) {
+  const client = new RawClient(house.port);
+  await client.write(text);
+  const { status, body } = readResponse(await client.until(whole));
+  client.leave();
+  return { status, json: JSON.parse(body) };
+}
+
+/** The beginning of a large body, which is waited for. */
+async function begun(bytes: number): Promise<RawClient> {
+  const client = new RawClient(house.port);
+  await client.write(head(`Content-Length: ${bytes}`) + wish(150_000));
+  while (house.controlBodies.taken === 0) await Bun.sleep(1);
+  return client;
+}
+
+test.each(["declared", "chunked"] as const)(
+  "a body may be as large as any other, and no larger: %s",
+  async (framing) => {
+    for (const bytes of [15, 131_072, 131_073, 400_000]) {
+      const { status, json } = await answered(framed(wish(bytes), framing));
+      expect([bytes, status, json.name]).toEqual([bytes, 201, "mine"]);
+    }
+    const { status, json } = await answered(framed(wish(400_001), framing));
+    expect([status, json.error.code]).toEqual([413, "payload_too_large"]);
+    expect(json.error.message).toContain("400000 bytes");
+    expect(house.controlBodies.taken).toBe(0);
+  },
+);
+
+test("what a large body says is judged like what a small one says", async () => {
+  const { status, json } = await house.send("POST", "/v1/keys", { body: { name: "x".repeat(200_000) } });
+  expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", "name"]);
+});
+
+test("when there is no room for another large one, it is refused at once, and small ones are served", async () => {
+  const first = await begun(400_000);
+  for (const framing of ["declared", "chunked"] as const) {
+    const { status, json } = await answered(framed(wish(200_000), framing));
+    expect([status, json.error.code]).toEqual([429, "rate_limited"]);
+    expect((await answered(framed(wish(100_000), framing))).status).toBe(201);
+  }
+  expect(house.bodies.taken).toBe(0);
+  await first.write(" ".repeat(250_000));
+  expect(readResponse(await first.until(whole)).status).toBe(201);
+  expect((await answered(framed(wish(200_000), "chunked"))).status).toBe(201);
+});
+
+test("a client that leaves midway gives its room back", async () => {
+  const client = await begun(400_000);
+  client.leave();
+  while (house.controlBodies.taken > 0) await Bun.sleep(1);
+  expect(house.faults).toEqual([]);
+});
+
+test("ten thousand values are too many, whatever they are", async () => {
+  const { status, json } = await house.send("POST", "/v1/keys", {
+    body: `{"name":[${"1,".repeat(10_000)}1]}`,
+  });
+  expect([status, json.error.code]).toEqual([400, "invalid_request"]);
+  expect(json.error.message).toContain("more than 10000 JSON values");
+});
