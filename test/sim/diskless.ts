@@ -59,6 +59,14 @@ export class SimulatedPostgres {
     return this.spent(life);
   }
 
+  /** Streams of which something was given to their clients, as far as is committed. */
+  begun(life: string): ReceiptId[] {
+    this.resolve((one) => one.life === life);
+    return [...this.holds].flatMap(([receipt, one]) =>
+      one.life === life && one.delivered > 0 ? [receipt] : [],
+    );
+  }
+
   /** By ends that are committed. */
   spent(life: string): ReadonlyMap<CounterId, NanoUsd> {
     return (this.sums.get(life) ?? new Map()) as ReadonlyMap<CounterId, NanoUsd>;
@@ -68,7 +76,9 @@ export class SimulatedPostgres {
   held(life: string, id: CounterId): number {
     let sum = 0;
     for (const { life: owner, hold, held } of this.holds.values()) {
-      if (owner === life && hold.counters.includes(id)) sum += held;
+      if (owner !== life) continue;
+      if (hold.counters.includes(id)) sum += held;
+      else if (hold.allowances.includes(id)) sum += 1;
     }
     return sum;
   }
@@ -101,6 +111,7 @@ export class SimulatedPostgres {
     const sums = this.sums.get(life) ?? new Map<CounterId, number>();
     this.sums.set(life, sums);
     for (const id of end.counters) sums.set(id, (sums.get(id) ?? 0) + end.charged);
+    for (const id of end.allowances) sums.set(id, (sums.get(id) ?? 0) + 1);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
-import { balanceCounter, budgetCounter, type CounterId } from "../../src/ledger/counter.ts";
+import { allowanceCounter, balanceCounter, budgetCounter, type CounterId } from "../../src/ledger/counter.ts";
 import { Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
@@ -15,6 +15,7 @@ import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
+import { FreeRequests } from "./free-requests.ts";
 import { MemoryAuthority } from "./memory-authority.ts";
 import { Random } from "./random.ts";
 
@@ -25,7 +26,8 @@ import { Random } from "./random.ts";
  * The auditor adds up what every life of every ledger has really spent and holds, and after every step none
  * of the limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them.
  * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
- * request's worst case, and what clients were told by ledgers without a journal is in the books.
+ * request's worst case, all free requests of the day can be made, and what clients were told by ledgers
+ * without a journal is in the books.
  */
 export async function simulateNodes(seed: number, steps: number): Promise<NodesSummary> {
   const fleet = new Fleet(seed);
@@ -46,6 +48,9 @@ export interface NodesSummary {
   readonly debited: number;
   /** Spent, as a share of the credit that was left to it. */
   readonly drained: number;
+  /** Free requests that were admitted, and those that found the day's allowance spent. */
+  readonly free: number;
+  readonly freeRefused: number;
 }
 
 const START = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -76,10 +81,18 @@ const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
   }),
 );
 
+/** Its requests cost nothing, and draw on an allowance. */
+const FREE_KEY = keyOf({ id: "key_free" as KeyId, balanceId: BALANCE });
+const ALLOWANCE = { owner: "acct_shared", limit: 12 };
+const MOST_WORDS = 50;
+
 class Fleet {
   private readonly random: Random;
   /** What is taken back, and when, is decided apart, so that nothing else happens differently for it. */
   private readonly taking: Random;
+  /** The same of free requests. */
+  private readonly giving: Random;
+  private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly time = new VirtualClock(START);
   private readonly authority = new MemoryAuthority((counter, asker) => this.recall(counter, asker));
   private readonly postgres: SimulatedPostgres;
@@ -99,16 +112,18 @@ class Fleet {
   /** Debits that were answered, and with what. */
   private readonly answered = new Map<string, NanoUsd>();
   private drained = 0;
-  private counts = { admitted: 0, refused: 0, crashes: 0, closed: 0 };
+  private counts = { admitted: 0, refused: 0, crashes: 0, closed: 0, freeRefused: 0 };
 
   constructor(seed: number) {
     this.random = new Random(seed);
     this.taking = new Random(seed + 1_000_000_007);
+    this.giving = new Random(seed + 2_000_000_011);
     this.authority.credited.set(CREDITED, CREDIT);
     this.postgres = new SimulatedPostgres(this.random);
     this.limits = new Map<CounterId, NanoUsd>([
       [CREDITED, CREDIT],
       [budgetCounter(BUDGET.id, BUDGET.window, START), BUDGET.cap],
+      [allowanceCounter(ALLOWANCE.owner, START), ALLOWANCE.limit as NanoUsd],
     ]);
     for (const { lineage, dailyLimit, monthlyLimit } of KEYS) {
       const day = new Date(START).setUTCHours(0, 0, 0, 0);
@@ -127,7 +142,7 @@ class Fleet {
     const dice = random.next();
     if (dice < 0.3) void this.request(node, random.pick(KEYS), (1 + random.below(WORST_CASE)) as NanoUsd);
     else if (dice < 0.5) void this.settleOne(node);
-    else if (dice < 0.56) node.deliver(random);
+    else if (dice < 0.56) this.deliverSome(node);
     else if (dice < 0.59) node.checkpoint();
     else if (dice < 0.596) this.closeOne(random.chance(0.3) ? node : (random.pick(this.gone) ?? node));
     else if (dice < 0.63) node.cut = random.chance(0.3);
@@ -136,6 +151,7 @@ class Fleet {
     else if (dice < 0.8) node.grants.tend();
     else if (dice < 0.81) node.grants.returnIdle();
     else if (dice < 0.82) this.postgres.resolve();
+    if (this.giving.chance(0.05)) void this.request(this.giving.pick(this.nodes), FREE_KEY, ZERO_USD);
     if (this.taking.chance(0.005)) this.takeBack(this.taking.chance(0.02) ? "all" : this.someCredit());
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
     const untilMs = this.time.elapsedMs() + random.below(100);
@@ -146,7 +162,8 @@ class Fleet {
 
   summary(): NodesSummary {
     const committed = this.promises.count;
-    return { ...this.counts, committed, debited: this.answered.size, drained: this.drained };
+    const { count } = this.free;
+    return { ...this.counts, committed, debited: this.answered.size, drained: this.drained, free: count };
   }
 
   /** The network heals, everybody is there again, and one key without caps spends what is left. */
@@ -170,11 +187,22 @@ class Fleet {
     await this.flushed();
     this.postgres.resolve();
     this.promises.judge(this.postgres);
+    await this.drainAllowance();
     const { spent } = this.spent(CREDITED);
     const left = this.limits.get(CREDITED)! - spent;
     check(left < WORST_CASE, `${left} of the credit are left, and every ledger refuses ${WORST_CASE}`);
     this.drained = spent / (spent + left || 1);
     await this.refund();
+  }
+
+  /** Free requests are made until every node refuses one: by then, all of the day's have been. */
+  private async drainAllowance(): Promise<void> {
+    for (let refusedInARow = 0; refusedInARow < 2 * this.nodes.length; ) {
+      const node = this.giving.pick(this.nodes);
+      const admitted = await this.during(this.request(node, FREE_KEY, ZERO_USD));
+      refusedInARow = admitted ? 0 : refusedInARow + 1;
+    }
+    this.free.judgeSpent();
   }
 
   /** Once every node has given back what it does not use, all that is left can be taken. */
@@ -257,7 +285,7 @@ class Fleet {
       at: epochMs(START + node.skewMs),
       key,
       budgets: key.budgets.length > 0 ? [BUDGET] : [],
-      allowances: [],
+      allowances: key === FREE_KEY ? [ALLOWANCE] : [],
       rpmLimit: key.rpmLimit,
       freeRpmLimit: null,
       tpmLimit: null,
@@ -269,18 +297,23 @@ class Fleet {
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },
     };
     for (let round = 0; round < 4; round++) {
-      const lane = await node.ledger.lane(key, want.budgets, [], want.at);
+      const lane = await node.ledger.lane(key, want.budgets, want.allowances, want.at);
       if (node.dead) return false;
       const outcome = node.ledger.admit(lane, want);
       if (outcome instanceof Reservation) {
         this.counts.admitted += 1;
         if (key.rpmLimit !== null) this.taken.push(this.time.elapsedMs());
+        if (key === FREE_KEY) {
+          const isGone = () => node.dead || this.postgres.isClosed(node.name);
+          this.free.admitted(want.receipt, { isGone });
+        }
         void this.begin(node, outcome);
         return true;
       }
       if ((await node.ledger.replenish(lane, want)) !== "room" || node.dead) break;
     }
     this.counts.refused += 1;
+    if (key === FREE_KEY) this.counts.freeRefused += 1;
     return false;
   }
 
@@ -291,6 +324,7 @@ class Fleet {
       const durable = await node.durable(reservation.sequence);
       if (node.dead) return;
       if (!durable) {
+        this.free.ended(receipt, "unused");
         node.ledger.settle(reservation, { ...WHOLE, state: "failed", cost: ZERO_USD }, () => "{}");
         return;
       }
@@ -302,13 +336,29 @@ class Fleet {
   private async settleOne(node: Node): Promise<void> {
     const reservation = node.open.splice(this.random.below(node.open.length), 1)[0];
     if (reservation === undefined) return;
-    const { receipt, about } = reservation.want;
+    const { receipt, about, allowances } = reservation.want;
     const cost = this.random.below(reservation.held + 1) as NanoUsd;
-    const settled = node.ledger.settle(reservation, { ...WHOLE, cost }, () => "{}");
+    const allowanceUsed = allowances.length > 0 && (reservation.delivered > 0 || this.giving.chance(0.5));
+    const settled = node.ledger.settle(reservation, { ...WHOLE, cost, allowanceUsed }, () => "{}");
+    this.free.ended(receipt, allowanceUsed ? "used" : "unused");
     const durable = await node.durable(settled.sequence);
+    if (durable && (!node.dead || node instanceof JournalNode)) this.free.kept(receipt);
     if (node.dead || !(node instanceof DisklessNode)) return;
     if (durable) this.promises.end(receipt, settled.charged);
-    else if (!about.stream) node.ledger.takeBack(reservation, settled, "{}");
+    // What uses nothing is never a whole answer.
+    else if (!about.stream && (allowanceUsed || allowances.length === 0)) {
+      if (node.ledger.takeBack(reservation, settled, "{}")) this.free.ended(receipt, "unused");
+    }
+  }
+
+  /** Some of a stream reaches its client. */
+  private deliverSome(node: Node): void {
+    const reservation = this.random.pick(node.open.filter(({ want }) => want.about.stream));
+    if (reservation === undefined) return;
+    const { held, delivered, want } = reservation;
+    const left = want.allowances.length > 0 ? MOST_WORDS : held - delivered;
+    node.ledger.delivered(reservation, delivered + this.random.below(left + 1));
+    if (reservation.delivered > 0) this.free.delivered(want.receipt);
   }
 
   private deliver(): void {
@@ -337,6 +387,7 @@ class Fleet {
   private closeOne(node: Node): void {
     if (!(node instanceof DisklessNode) || this.postgres.isClosed(node.name)) return;
     if (!node.dead) this.counts.closed += 1;
+    for (const receipt of this.postgres.begun(node.name)) this.free.begun(receipt);
     const spent = this.postgres.close(node.name);
     for (const [counter, amount] of spent) {
       const granted = this.authority.grantedTo(counter, node.name, node.epoch);
@@ -408,6 +459,7 @@ class Fleet {
   private audit(): void {
     const sinceMs = this.time.elapsedMs() - 60_000;
     this.taken = this.taken.filter((atMs) => atMs > sinceMs);
+    this.free.judge();
     check(this.taken.length <= RPM, `${this.taken.length} requests within a minute, of ${RPM}`);
     for (const [counter, limit] of this.limits) {
       const { spent, held } = this.spent(counter);
@@ -490,15 +542,6 @@ abstract class Node {
     }
   }
 
-  /** Some of a stream reaches its client. */
-  deliver(random: Random): void {
-    const streams = this.open.filter(({ want }) => want.about.stream);
-    const reservation = random.pick(streams);
-    if (reservation === undefined) return;
-    const left = reservation.held - reservation.delivered;
-    this.ledger.delivered(reservation, reservation.delivered + random.below(left + 1));
-  }
-
   checkpoint(): void {
     this.ledger.checkpoint();
   }
@@ -543,9 +586,14 @@ class JournalNode extends Node {
     const replay = new Replay();
     for (const record of this.records) {
       replay.add(record);
-      if (record.kind === "terminal") add(record.counters, record.charged);
+      if (record.kind !== "terminal") continue;
+      add(record.counters, record.charged);
+      add(record.allowances, ONE_REQUEST);
     }
-    for (const { hold, held } of replay.orphans.values()) add(hold.counters, held);
+    for (const { hold, held, delivered } of replay.orphans.values()) {
+      add(hold.counters, held);
+      if (delivered > 0) add(hold.allowances, ONE_REQUEST);
+    }
     return spent;
   }
 }
@@ -573,6 +621,8 @@ class DisklessNode extends Node {
     this.journal.schedule();
   }
 }
+
+const ONE_REQUEST = 1 as NanoUsd;
 
 const WHOLE: Omit<Ending, "cost"> = {
   state: "settled",

@@ -40,7 +40,17 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
 });
 
 test("ledgers share one Authority, with journals or without: no limit is crossed, no promise lost, all credit used", async () => {
-  const totals = { admitted: 0, refused: 0, crashes: 0, closed: 0, committed: 0, debited: 0, drained: 0 };
+  const totals = {
+    admitted: 0,
+    refused: 0,
+    crashes: 0,
+    closed: 0,
+    committed: 0,
+    debited: 0,
+    drained: 0,
+    free: 0,
+    freeRefused: 0,
+  };
   for (let seed = 1; seed <= NODE_SEEDS; seed++) {
     const summary = await simulateNodes(seed, NODE_STEPS).catch((error: Error) => {
       throw new Error(`replay it with: simulateNodes(${seed}, ${NODE_STEPS})\n${error.stack}`);
@@ -54,6 +64,8 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
   expect(totals.debited).toBeGreaterThan(NODE_SEEDS * 2);
   // Limits are near enough to be reached, or the test would prove nothing.
   expect(totals.refused).toBeGreaterThan(NODE_SEEDS);
+  expect(totals.free).toBeGreaterThan(NODE_SEEDS * 10);
+  expect(totals.freeRefused).toBeGreaterThan(NODE_SEEDS * 20);
   expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);
 });
 

@@ -1,0 +1,80 @@
+import type { ReceiptId } from "../../src/units/id.ts";
+import { check } from "./auditor.ts";
+
+/**
+ * The auditor's book of the free requests of one owner and day, made through any node of the fleet. What a
+ * node has admitted counts while it is there to remember that; of a node that is gone, what its client was
+ * told counts, and what it had sent may count.
+ */
+export class FreeRequests {
+  private readonly made = new Map<ReceiptId, FreeRequest>();
+
+  constructor(private readonly limit: number) {}
+
+  get count(): number {
+    return this.made.size;
+  }
+
+  admitted(receipt: ReceiptId, node: NodeLife): void {
+    this.made.set(receipt, { node, end: "open", isKept: false, wasDelivered: false });
+  }
+
+  /** Some of the answer was sent. */
+  delivered(receipt: ReceiptId): void {
+    this.change(receipt, { wasDelivered: true });
+  }
+
+  ended(receipt: ReceiptId, end: "used" | "unused"): void {
+    this.change(receipt, { end });
+  }
+
+  /** Its node is gone, and it is known that some of the answer was sent. */
+  begun(receipt: ReceiptId): void {
+    this.change(receipt, { end: "used", isKept: true });
+  }
+
+  /** Its end will be known, whatever becomes of the node. */
+  kept(receipt: ReceiptId): void {
+    this.change(receipt, { isKept: true });
+  }
+
+  /** After every step. */
+  judge(): void {
+    const surely = this.sum((one) => isUsed(one) || isRunning(one));
+    check(surely <= this.limit, `${surely} free requests of a day, of ${this.limit}`);
+  }
+
+  /** Once everybody has been refused one. */
+  judgeSpent(): void {
+    const possibly = this.sum((one) => one.end === "used" || isRunning(one) || isCutOff(one));
+    check(possibly >= this.limit, `no more than ${possibly} free requests could be made, of ${this.limit}`);
+  }
+
+  private sum(counts: (one: FreeRequest) => boolean): number {
+    let sum = 0;
+    for (const one of this.made.values()) if (counts(one)) sum += 1;
+    return sum;
+  }
+
+  private change(receipt: ReceiptId, to: Partial<FreeRequest>): void {
+    const one = this.made.get(receipt);
+    if (one !== undefined) Object.assign(one, to);
+  }
+}
+
+interface FreeRequest {
+  readonly node: NodeLife;
+  end: "open" | "used" | "unused";
+  isKept: boolean;
+  wasDelivered: boolean;
+}
+
+const isUsed = ({ end, isKept, node }: FreeRequest): boolean => end === "used" && (isKept || !node.isGone());
+
+const isRunning = ({ end, node }: FreeRequest): boolean => end === "open" && !node.isGone();
+const isCutOff = ({ end, wasDelivered }: FreeRequest): boolean => end === "open" && wasDelivered;
+
+/** One life of a node; gone once it is dead or closed. */
+interface NodeLife {
+  isGone(): boolean;
+}
