@@ -10,8 +10,8 @@ const HEAD = `# Languages: what is translated, left out, refused
 
 A client of any of the three languages can be served by a host of any of them. When both speak the same language, the body
 passes through as it came, except for what the host is known to refuse ([quirks](configuration.md#hosts)), and a ceiling
-above the model's: that is lowered to it, and \`thinking.budget_tokens\` to at most four fifths of it. When they differ it
-is translated, and each field is treated in one of three ways:
+above the model's: that is lowered to it, and \`thinking.budget_tokens\`, or OpenRouter's \`reasoning.max_tokens\`, to at
+most four fifths of it. When they differ it is translated, and each field is treated in one of three ways:
 
 - **translated**: the host is told the same in its own language;
 - **left out**: the answer means the same without it. The response names it in \`x-gateway-omitted\`;

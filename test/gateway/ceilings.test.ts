@@ -41,6 +41,7 @@ async function exchange(
   quirks: string,
   named: object,
   modelCeiling: number,
+  creditUsd = 10,
 ) {
   const host = await startFakeHost(() => json(SAYS[spoken]));
   const gateway = await open(`
@@ -56,7 +57,7 @@ models:
     () => gateway.close(),
     () => host.close(),
   );
-  const { key } = await gateway.key(10);
+  const { key } = await gateway.key(creditUsd);
   const said = client === "responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
   const reply = await gateway.send("POST", PATHS[client], {
     bearer: key,
@@ -160,6 +161,74 @@ describe("tokens to think with, which Anthropic counts into the ceiling, and ref
   ])("for a client of chat, leave room for an answer where the ceiling is %s", async (_, named, thoughts) => {
     const { sent } = await exchange("chat.completions", "messages", "{}", named, 8_000);
     expect(sent.thinking).toEqual(thoughts);
+  });
+});
+
+describe("tokens to think with in OpenRouter's words, which it counts into the ceiling too", () => {
+  test.each<[string, object, object | undefined, string | null]>([
+    [
+      "as many as were named",
+      { max_tokens: 8_000, reasoning: { max_tokens: 7_999 } },
+      { max_tokens: 7_999 },
+      null,
+    ],
+    [
+      "as many, where they fit",
+      { max_tokens: 32_000, reasoning: { max_tokens: 4_000 } },
+      { max_tokens: 4_000 },
+      null,
+    ],
+    [
+      "four fifths of it",
+      { max_tokens: 32_000, reasoning: { max_tokens: 30_000 } },
+      { max_tokens: 6_400 },
+      null,
+    ],
+    [
+      "four fifths of it, hidden as before",
+      { max_completion_tokens: 9_000, reasoning: { exclude: true, max_tokens: 7_000 } },
+      { exclude: true, max_tokens: 6_400 },
+      null,
+    ],
+    [
+      "more than it, as the client has it",
+      { max_tokens: 32_000, reasoning: { max_tokens: 60_000 } },
+      { max_tokens: 60_000 },
+      null,
+    ],
+    [
+      "an effort, of which the host makes what fits",
+      { max_tokens: 32_000, reasoning: { effort: "high" } },
+      { effort: "high" },
+      null,
+    ],
+    ["none, where none are named", { max_tokens: 32_000 }, undefined, null],
+  ])("under the ceiling of 8,000 of the model: %s", async (_, named, reasoning, omitted) => {
+    const told = await exchange("chat.completions", "chat.completions", "{}", named, 8_000);
+    expect([told.sent.reasoning, told.omitted]).toEqual([reasoning, omitted]);
+  });
+
+  test("where the model writes no more than the least that may be thought with, none are asked for", async () => {
+    const named = { max_tokens: 32_000, reasoning: { max_tokens: 16_000 } };
+    const told = await exchange("chat.completions", "chat.completions", "{}", named, 1_024);
+    expect([told.sent.max_tokens, told.sent.reasoning, told.omitted]).toEqual([
+      1_024,
+      undefined,
+      "reasoning",
+    ]);
+  });
+
+  test("under a ceiling that the gateway imposes, they leave room for an answer", async () => {
+    const { sent } = await exchange(
+      "chat.completions",
+      "chat.completions",
+      "{}",
+      { reasoning: { max_tokens: 30_000 } },
+      50_000,
+      // Too little for the whole answer.
+      0.05,
+    );
+    expect([sent.max_tokens, sent.reasoning]).toEqual([16_384, { max_tokens: 13_107 }]);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { BodyChanges } from "../body-changes.ts";
 import { asObject } from "../json.ts";
+import { lowerBudget } from "../lowered-budget.ts";
 import type { GenerationRequest, HostTarget } from "../surface.ts";
 
 /**
@@ -8,12 +9,16 @@ import type { GenerationRequest, HostTarget } from "../surface.ts";
  * and name efforts instead.
  */
 export function putOpenRouterWords(
-  { json }: GenerationRequest,
-  { quirks }: HostTarget,
+  request: GenerationRequest,
+  { quirks, maxOutputTokens }: HostTarget,
   changes: BodyChanges,
 ): void {
+  const { json } = request;
   if (asObject(json.usage) !== null) leaveOut("usage", changes);
-  if (quirks.maxCompletionTokens !== true) return;
+  if (quirks.maxCompletionTokens !== true) {
+    if (maxOutputTokens !== null) lowerBudget("reasoning", "max_tokens", request, maxOutputTokens, changes);
+    return;
+  }
   if (json.include_reasoning !== undefined) leaveOut("include_reasoning", changes);
   const wish = asObject(json.reasoning);
   if (wish === null) return;

@@ -3,12 +3,12 @@ import { tokensOf } from "../../tokens/estimate.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
+import { lowerBudget } from "../lowered-budget.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
-import { budgetUnder } from "../translation/reasoning.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";
@@ -63,29 +63,13 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   const changes = passedChanges(request, target);
   const fee = leaveOutOwnTools(request, target, changes);
   if (fee !== null) return fee;
-  if (target.maxOutputTokens !== null) lowerCeiling(request, target.maxOutputTokens, changes);
+  const { maxOutputTokens: ceiling } = target;
+  if (ceiling !== null) {
+    changes.set("max_tokens", String(ceiling));
+    lowerBudget("thinking", "budget_tokens", request, ceiling, changes);
+  }
   leaveOutSeals(request, changes);
   return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
-}
-
-/**
- * Anthropic refuses a budget of thoughts that fills the ceiling (“`max_tokens` must be greater than
- * `thinking.budget_tokens`”), so the one is lowered with the other. A budget above the client's own ceiling is
- * one for all the thoughts between calls of tools.
- */
-function lowerCeiling(
-  { json, maxOutputTokens }: GenerationRequest,
-  ceiling: number,
-  changes: BodyChanges,
-): void {
-  changes.set("max_tokens", String(ceiling));
-  const thinking = asObject(json.thinking);
-  const budget = thinking?.budget_tokens;
-  if (typeof budget !== "number" || budget >= maxOutputTokens!) return;
-  const left = budgetUnder(ceiling, budget);
-  if (left === budget) return;
-  changes.set("thinking", left === null ? null : JSON.stringify({ ...thinking, budget_tokens: left }));
-  if (left === null) changes.omitted.push("thinking");
 }
 
 /** Thoughts that another language sealed are nothing to this host: what is left out is told. */

@@ -1,0 +1,27 @@
+import type { BodyChanges } from "./body-changes.ts";
+import { asObject } from "./json.ts";
+import type { GenerationRequest } from "./surface.ts";
+import { budgetUnder } from "./translation/reasoning.ts";
+
+/**
+ * Lowers the tokens to think with, `name` of the member `member`, along with the ceiling, which they are a
+ * part of. Anthropic refuses a budget that fills the ceiling (“`max_tokens` must be greater than
+ * `thinking.budget_tokens`”), and OpenRouter ("Reasoning Tokens") wants the same for Anthropic's models. A
+ * budget above the client's own ceiling is not changed: with Anthropic it is one for all the thoughts between
+ * calls of tools.
+ */
+export function lowerBudget(
+  member: string,
+  name: string,
+  { json, maxOutputTokens: named }: GenerationRequest,
+  ceiling: number,
+  changes: BodyChanges,
+): void {
+  const wish = asObject(json[member]);
+  const budget = wish?.[name];
+  if (typeof budget !== "number" || (named !== null && budget >= named)) return;
+  const left = budgetUnder(ceiling, budget);
+  if (left === budget) return;
+  changes.set(member, left === null ? null : JSON.stringify({ ...wish, [name]: left }));
+  if (left === null) changes.omitted.push(member);
+}
