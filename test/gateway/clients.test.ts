@@ -12,6 +12,7 @@ import {
   responsesText,
   responsesToolCall,
 } from "../fakes/transcripts.ts";
+import { violations } from "../surfaces/wire-schema.ts";
 import { type OpenGateway, open } from "./open.ts";
 
 /** The official clients, unmodified, against the gateway over its socket. */
@@ -337,4 +338,15 @@ describe("the @anthropic-ai/sdk package", () => {
     await (await host.arrived(before)).gone;
     expect(await heldAfter(key)).toBe(0);
   });
+});
+
+test("a model has every member that either package publishes", async () => {
+  const { key } = await gateway.key(0);
+  const listed = (await gateway.send("GET", "/v1/models", { bearer: key })).json.data[0];
+  const { json: alone } = await gateway.send("GET", "/v1/models/test/model", { bearer: key });
+  for (const model of [listed, alone]) {
+    expect(violations("openAiModel", model)).toEqual([]);
+    expect(violations("anthropicModel", model)).toEqual([]);
+    expect(model).toMatchObject({ lifecycle: "active", max_input_tokens: 100_000, max_tokens: 4_000 });
+  }
 });

@@ -1,5 +1,7 @@
 import type * as Anthropic from "@anthropic-ai/sdk/resources/messages/messages";
+import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import type * as Chat from "openai/resources/chat/completions/completions";
+import type { Model } from "openai/resources/models";
 import type * as Responses from "openai/resources/responses/responses";
 
 /**
@@ -13,10 +15,12 @@ export interface OpenAiWire {
   responsesRequest: Responses.ResponseCreateParams;
   response: Responses.Response;
   responseEvent: Responses.ResponseStreamEvent;
+  openAiModel: Model;
 }
 
 export interface AnthropicWire {
   messagesRequest: Anthropic.MessageCreateParams;
   message: Anthropic.Message;
   messageEvent: Anthropic.RawMessageStreamEvent;
+  anthropicModel: ModelInfo;
 }

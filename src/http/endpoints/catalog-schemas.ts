@@ -41,6 +41,13 @@ const ModelAnswer = answerOf(
     created_at: Type.String({ format: "date-time" }),
     context_length: count,
     max_output_tokens: count,
+    max_input_tokens: count,
+    max_tokens: count,
+    capabilities: Type.Null(),
+    line: Type.Null(),
+    lifecycle: Type.Literal("active"),
+    deprecated_at: Type.Null(),
+    retires_at: Type.Null(),
   },
   "Model",
 );

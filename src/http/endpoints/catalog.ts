@@ -61,7 +61,7 @@ async function strangerTo(exchange: Exchange, deps: HttpDeps): Promise<Refusal |
 
 /**
  * Members of both clients' model, side by side. When a model was made is not known: both allow the epoch for
- * that.
+ * that. What a model can do is not known either, and Anthropic's clients allow null for that.
  */
 const modelView = (entry: CatalogEntry) => ({
   id: entry.id,
@@ -73,4 +73,11 @@ const modelView = (entry: CatalogEntry) => ({
   created_at: "1970-01-01T00:00:00Z",
   context_length: entry.context_length,
   max_output_tokens: entry.max_output_tokens,
+  max_input_tokens: entry.context_length,
+  max_tokens: entry.max_output_tokens,
+  capabilities: null,
+  line: null,
+  lifecycle: "active" as const,
+  deprecated_at: null,
+  retires_at: null,
 });
