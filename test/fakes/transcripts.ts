@@ -31,6 +31,8 @@ export interface AnswerOptions {
   /** Output tokens, reasoning among them. */
   readonly output?: number;
   readonly reasoning?: number;
+  /** What the host says that the answer cost, in USD, as OpenRouter does on chat. */
+  readonly cost?: unknown;
 }
 
 export const eventText = ({ event, data }: SseEvent, eol = "\n"): string =>
@@ -147,7 +149,7 @@ function chatAnswer(
   return { events, whole };
 }
 
-function chatUsage({ input = 11, cached = 0, output = 3, reasoning = 0 }: AnswerOptions): object {
+function chatUsage({ input = 11, cached = 0, output = 3, reasoning = 0, cost }: AnswerOptions): object {
   return {
     prompt_tokens: input,
     completion_tokens: output,
@@ -159,6 +161,7 @@ function chatUsage({ input = 11, cached = 0, output = 3, reasoning = 0 }: Answer
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
     },
+    cost,
   };
 }
 

@@ -1,36 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { json, sse } from "../fakes/behaviours.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
 import { type Made, type OpenGateway, open } from "./open.ts";
 
 /** A host that tells what each answer cost there, as OpenRouter does. Here, an answer costs 0.005. */
-let saidUsd = 0;
-const usage = () => ({ prompt_tokens: 0, completion_tokens: 1_000, total_tokens: 1_000, cost: saidUsd });
-const host = Bun.serve({
-  port: 0,
-  hostname: "127.0.0.1",
-  async fetch(request) {
-    const common = { id: "1", created: 1, model: "m" };
-    if (!((await request.json()) as { stream?: boolean }).stream) {
-      const message = { role: "assistant", content: "Yes." };
-      const choices = [{ index: 0, message, finish_reason: "stop" }];
-      return Response.json({ ...common, object: "chat.completion", choices, usage: usage() });
-    }
-    const chunks = [
-      { choices: [{ index: 0, delta: { role: "assistant", content: "Yes." }, finish_reason: null }] },
-      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
-      { choices: [], usage: usage() },
-    ];
-    const events = chunks.map((chunk) =>
-      JSON.stringify({ ...common, object: "chat.completion.chunk", ...chunk }),
-    );
-    return new Response([...events, "[DONE]"].map((data) => `data: ${data}\n\n`).join(""), {
-      headers: { "content-type": "text/event-stream" },
-    });
-  },
-});
-
+let host: FakeHost;
+let saidUsd: unknown = 0;
 let gateway: OpenGateway;
 let mine: Made;
 beforeAll(async () => {
+  host = await startFakeHost((request) => {
+    const { events, whole } = chatText(["Yes."], { input: 0, output: 1_000, cost: saidUsd });
+    return request.json().stream === true ? sse(events) : json(whole);
+  });
   const model = (id: string) => `
   - id: test/${id}
     context_length: 100000
@@ -38,17 +21,17 @@ beforeAll(async () => {
     price: { input: 1, output: 5 }
     routes: [{ host: a, model: ${id} }]`;
   gateway = await open(`
-hosts: [{ id: a, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions] }]
+hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [chat.completions] }]
 models:${["same", "dear", "streamed"].map(model).join("")}
 `);
   mine = await gateway.key(10);
 });
 afterAll(async () => {
   await gateway.close();
-  await host.stop(true);
+  await host.close();
 });
 
-async function ask(model: string, cost: number, stream = false): Promise<void> {
+async function ask(model: string, cost: unknown, stream = false): Promise<void> {
   saidUsd = cost;
   const messages = [{ role: "user", content: "Is it?" }];
   const { status } = await gateway.chat(mine.key, {
@@ -100,6 +83,6 @@ test("streams count too, and what a host says changes nothing of what is charged
 
 test.each([-1, Number.MAX_VALUE * 2, "0.1", null])("%p is no cost", async (cost) => {
   const before = await counted("same");
-  await ask("same", cost as number);
+  await ask("same", cost);
   expect(await counted("same")).toBe(before);
 });
