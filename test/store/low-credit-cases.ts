@@ -91,6 +91,25 @@ export function lowCreditCases(open: () => Promise<LowCreditBench>): void {
     expect(desk.mails).toHaveLength(1);
   });
 
+  test("credit that the operator takes back counts like credit that was spent", async () => {
+    const watch = desk.watch();
+    const told: number[] = [];
+    for (const [credited, spent] of [
+      [1_000, 2],
+      [10, 2],
+      [6, 2],
+      [2, 2],
+      [12, 2],
+      [2, 2],
+    ] as const) {
+      await money(credited, spent);
+      await watch.round();
+      told.push(desk.mails.length);
+    }
+    expect(told).toEqual([0, 0, 1, 1, 1, 2]);
+    expect(desk.mails[1]!.text).toContain("has $0.00 of credit left");
+  });
+
   test("after a restart nobody is told again", async () => {
     const watch = desk.watch();
     await money(10, 0);
