@@ -8,8 +8,6 @@ export function grow(known: Json, more: Json): void {
     const before = known[name];
     if (value === null || value === undefined) {
       if (before === undefined) known[name] = value;
-    } else if (name === "tool_calls" && Array.isArray(value)) {
-      known[name] = growCalls(Array.isArray(before) ? before : [], value);
     } else if (typeof value === "string" && !ONCE.has(name)) {
       known[name] = (typeof before === "string" ? before : "") + value;
     } else if (Array.isArray(value)) {
@@ -28,20 +26,3 @@ export function grow(known: Json, more: Json): void {
 
 /** Said once; everything else that is text goes on. */
 const ONCE = new Set(["role", "id", "type", "name"]);
-
-/** Calls by their index; where a host leaves it out, a new id begins a new call. */
-function growCalls(known: Json[], more: readonly unknown[]): Json[] {
-  for (const value of more) {
-    const call = asObject(value) ?? {};
-    const found =
-      typeof call.index === "number"
-        ? known.find(({ index }) => index === call.index)
-        : known.findLast(({ id }) => call.id === undefined || id === call.id);
-    if (found === undefined) {
-      const begun: Json = {};
-      grow(begun, call);
-      known.push(begun);
-    } else grow(found, call);
-  }
-  return known;
-}

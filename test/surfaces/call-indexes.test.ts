@@ -16,6 +16,8 @@ const call = (id: string | undefined, args: string, more: object = {}) => ({
 });
 const sse = (chunks: readonly object[]) =>
   encode(`${chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")}data: [DONE]\n\n`);
+/** So many calls in one event: looking for each among all of them would take minutes. */
+const MANY = 100_000;
 const signed = { extra_content: { google: { thought_signature: "c2lnbmVk" } } };
 
 /** What a client's accumulator needs: each piece of a call with its index, and why the choice ended. */
@@ -119,5 +121,21 @@ describe("calls that a chat host streams without an index", () => {
       ],
       ends: ["tool_calls", "tool_calls"],
     });
+  });
+
+  test("are found again however many they are", () => {
+    const asked = (name: string) => Array.from({ length: MANY }, (_, at) => ({ [name]: at }));
+    for (const calls of [asked("id"), asked("index")]) {
+      const bytes = sse([chunk({ tool_calls: calls }), chunk({ tool_calls: calls }, "stop")]);
+      const stream = pair.openStream(openRequest("chat.completions", true), ASKED);
+      const text = given(stream, [bytes]);
+      expect(text).toContain(`"index":${MANY - 1}`);
+      expect(text).not.toContain(`"index":${MANY}`);
+      const whole = pair.openWhole(openRequest("chat.completions", false), ASKED);
+      whole.push(bytes);
+      const reply = whole.reply();
+      if (reply.kind === "fault") throw new Error(reply.error.message);
+      expect(JSON.parse(decode(reply.body)).choices[0].message.tool_calls).toHaveLength(MANY);
+    }
   });
 });

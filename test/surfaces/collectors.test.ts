@@ -25,6 +25,18 @@ test("details of reasoning are collected as they come", () => {
   expect(whole(collector).choices[0].message.reasoning_details).toHaveLength(MANY);
 });
 
+test("parts of content are collected as they come", () => {
+  const collector = new ChatCollector();
+  for (let at = 0; at < MANY; at++) {
+    const part =
+      at % 2 === 0
+        ? { type: "text", text: "a" }
+        : { type: "thinking", thinking: [{ type: "text", text: "b" }] };
+    collector.add(chunk({ delta: { content: [part] } }));
+  }
+  expect(whole(collector).choices[0].message.content).toHaveLength(MANY);
+});
+
 test("citations are collected as they come", () => {
   const collector = new MessagesCollector();
   collector.add({ type: "message_start", message: {} });

@@ -8,8 +8,8 @@ type Json = Record<string, unknown>;
  * get both; others nothing.
  */
 export class CallIndexes {
-  /** Of each choice: the ids of the calls that had no index, in their order. */
-  private readonly calls = new Map<unknown, unknown[]>();
+  /** Of each choice: the ids of the calls that had no index, and the indexes that they got. */
+  private readonly calls = new Map<unknown, Map<unknown, number>>();
 
   /** Mends the chunk, and tells whether it had to. */
   mend({ choices }: Json): boolean {
@@ -29,13 +29,14 @@ export class CallIndexes {
 
   private number(choice: Json | null, call: Json | null): boolean {
     if (choice === null || call === null || typeof call.index === "number") return false;
-    const known = this.calls.get(choice.index) ?? [];
+    const known = this.calls.get(choice.index) ?? new Map<unknown, number>();
     this.calls.set(choice.index, known);
     const { id } = call;
     // Without an id of its own it goes on with the last call.
-    const goesOn = known.length > 0 && (id === undefined || id === null || id === "");
-    const at = goesOn ? known.length - 1 : known.lastIndexOf(id);
-    call.index = at === -1 ? known.push(id) - 1 : at;
+    const goesOn = known.size > 0 && (id === undefined || id === null || id === "");
+    const index = goesOn ? known.size - 1 : (known.get(id) ?? known.size);
+    if (!goesOn) known.set(id, index);
+    call.index = index;
     return true;
   }
 }

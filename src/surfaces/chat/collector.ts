@@ -11,7 +11,7 @@ type Json = Record<string, unknown>;
  */
 export class ChatCollector implements Collector {
   private readonly top: Json = {};
-  private readonly choices = new Map<number, Json>();
+  private readonly choices = new Map<number, Choice>();
 
   add(chunk: Json): void {
     for (const [name, value] of Object.entries(chunk))
@@ -29,37 +29,64 @@ export class ChatCollector implements Collector {
 
   private addChoice(at: number, given: Json): void {
     const index = typeof given.index === "number" ? given.index : at;
-    const choice = this.choices.get(index) ?? { index, message: {}, logprobs: null, finish_reason: null };
+    const choice = this.choices.get(index) ?? begunChoice(index);
     this.choices.set(index, choice);
     // A host's own `message` would take the place of ours, and need not even be an object.
     const { delta, message: _message, logprobs, ...rest } = given;
-    for (const [name, value] of Object.entries(rest)) if (value !== null) choice[name] = value;
-    growMessage(choice.message as Json, asObject(delta) ?? {});
+    for (const [name, value] of Object.entries(rest)) if (value !== null) choice.said[name] = value;
+    growMessage(choice, asObject(delta) ?? {});
     const told = asObject(logprobs);
     if (told !== null) {
-      const known = asObject(choice.logprobs) ?? {};
+      const known = asObject(choice.said.logprobs) ?? {};
       grow(known, told);
-      choice.logprobs = known;
+      choice.said.logprobs = known;
     }
   }
 }
 
-function growMessage(message: Json, delta: Json): void {
-  if (!Array.isArray(delta.content) && !Array.isArray(message.content)) {
-    grow(message, delta);
-    return;
+interface Choice {
+  readonly said: Json;
+  readonly message: Json;
+  /** By their index, which each has: see `CallIndexes`. Null while the host has named no list of them. */
+  calls: Map<unknown, Json> | null;
+}
+
+const begunChoice = (index: number): Choice => ({
+  said: { index, message: null, logprobs: null, finish_reason: null },
+  message: {},
+  calls: null,
+});
+
+function growMessage(choice: Choice, delta: Json): void {
+  const { message } = choice;
+  const { content, tool_calls: calls, ...rest } = delta;
+  if (Array.isArray(content) || Array.isArray(message.content))
+    message.content = growParts(message.content, content);
+  else grow(message, { content });
+  if (Array.isArray(calls)) {
+    choice.calls ??= new Map();
+    growCalls(choice.calls, calls);
   }
-  const { content, ...rest } = delta;
-  message.content = growParts(message.content, content);
   grow(message, rest);
+}
+
+function growCalls(known: Map<unknown, Json>, more: readonly unknown[]): void {
+  for (const value of more) {
+    const call = asObject(value);
+    if (call === null) continue;
+    const begun = known.get(call.index) ?? {};
+    known.set(call.index, begun);
+    grow(begun, call);
+  }
 }
 
 /**
  * Content in parts, as Mistral has it, where strings may come between: neighbours of one type are one part.
  */
 function growParts(before: unknown, more: unknown): Json[] {
-  const parts: Json[] = [];
-  for (const part of [...partsOf(before), ...partsOf(more)]) {
+  // In place: there may be as many parts as tokens.
+  const parts: Json[] = Array.isArray(before) ? before : partsOf(before);
+  for (const part of partsOf(more)) {
     const last = parts.at(-1);
     if (last === undefined || last.type !== part.type) parts.push({ ...part });
     else if (typeof last.text === "string") last.text += asText(part.text);
@@ -73,19 +100,13 @@ function partsOf(content: unknown): Json[] {
   return typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : [];
 }
 
-function finished(choice: Json): Json {
-  const {
-    role = "assistant",
-    content = null,
-    refusal = null,
-    tool_calls: calls,
-    ...rest
-  } = choice.message as Json;
+function finished({ said, message: told, calls }: Choice): Json {
+  const { role = "assistant", content = null, refusal = null, ...rest } = told;
   const message: Json = { role, content, refusal, ...rest };
-  if (Array.isArray(calls)) {
+  if (calls !== null) {
     // An unstreamed call has no index, and an unstreamed message of calls no empty text.
-    message.tool_calls = calls.map(({ index, ...call }: Json) => call);
+    message.tool_calls = [...calls.values()].map(({ index, ...call }) => call);
     if (content === "") message.content = null;
   }
-  return { ...choice, message };
+  return { ...said, message };
 }
