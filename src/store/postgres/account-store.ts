@@ -9,13 +9,25 @@ import type {
   Question,
 } from "../../accounts/account-store.ts";
 import type { Email } from "../../accounts/email.ts";
-import type { WalletMessage, WalletName } from "../../accounts/wallet.ts";
+import type { WalletMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { SuspensionReason } from "../../errors/suspension.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
+import {
+  type AccountRow,
+  accountFromRow,
+  type ClaimRow,
+  claimFromRow,
+  type LinkRow,
+  linkFromRow,
+  type MessageRow,
+  MOST_CLAIMS,
+  MOST_SESSIONS,
+  messageFromRow,
+} from "../account-rows.ts";
 import type { Postgres } from "./postgres.ts";
 import { noteChanges } from "./registry.ts";
 
@@ -64,10 +76,13 @@ export class PostgresAccountStore implements AccountStore {
 
   async session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null> {
     return this.postgres.transaction(async (sql) => {
-      const [row] = await sql<(AccountRow & { expires_at: string })[]>`
+      const [row] = await sql<(AccountRow<string> & { expires_at: string })[]>`
         SELECT a.*, s.expires_at FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.hash = ${hash}`;
       if (row === undefined) return null;
-      return { ...(await holdingsOf(sql, accountFrom(row))), expiresAt: Number(row.expires_at) as EpochMs };
+      return {
+        ...(await holdingsOf(sql, accountFromRow(row))),
+        expiresAt: Number(row.expires_at) as EpochMs,
+      };
     });
   }
 
@@ -77,13 +92,13 @@ export class PostgresAccountStore implements AccountStore {
 
   async accountOf(balance: BalanceId): Promise<{ account: Account; claim: Claim | null } | null> {
     return this.postgres.transaction(async (sql) => {
-      const [owner] = await sql<AccountRow[]>`
+      const [owner] = await sql<AccountRow<string>[]>`
         SELECT a.* FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.id = ${balance}`;
-      if (owner !== undefined) return { account: accountFrom(owner), claim: null };
+      if (owner !== undefined) return { account: accountFromRow(owner), claim: null };
       const claim = await readClaim(sql, balance);
       if (claim === null) return null;
-      const [account] = await sql<AccountRow[]>`SELECT * FROM accounts WHERE id = ${claim.accountId}`;
-      return { account: accountFrom(account!), claim };
+      const [account] = await sql<AccountRow<string>[]>`SELECT * FROM accounts WHERE id = ${claim.accountId}`;
+      return { account: accountFromRow(account!), claim };
     });
   }
 
@@ -163,12 +178,6 @@ export class PostgresAccountStore implements AccountStore {
   }
 }
 
-/** Anybody may claim for an address; of more claims than these, the newest are read. */
-const MOST_CLAIMS = 100;
-
-/** Of one account; a further sign-in ends the oldest. */
-const MOST_SESSIONS = 50;
-
 async function readHoldings(
   sql: TransactionSQL,
   { email, wallet, account }: Question,
@@ -184,36 +193,33 @@ async function readHoldings(
           ? sql`id = ${account}`
           : null;
   if (where === null) return null;
-  const [row] = await sql<AccountRow[]>`SELECT * FROM accounts WHERE ${where}`;
-  return row === undefined ? null : holdingsOf(sql, accountFrom(row));
+  const [row] = await sql<AccountRow<string>[]>`SELECT * FROM accounts WHERE ${where}`;
+  return row === undefined ? null : holdingsOf(sql, accountFromRow(row));
 }
 
 async function holdingsOf(sql: SQL, account: Account): Promise<Holdings> {
   const balances = await sql<{ id: BalanceId }[]>`
     SELECT id FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
-  const claims = await sql<ClaimRow[]>`
+  const claims = await sql<ClaimRow<string>[]>`
     SELECT * FROM claims WHERE account_id = ${account.id} ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
-  return { account, balances: balances.map(({ id }) => id), claims: claims.map(claimFrom) };
+  return { account, balances: balances.map(({ id }) => id), claims: claims.map(claimFromRow) };
 }
 
 async function readLink(sql: SQL, hash: SecretHash): Promise<Link | null> {
-  const [row] = await sql<{ email: Email; claimed: BalanceId | null; expires_at: string }[]>`
+  const [row] = await sql<LinkRow<string>[]>`
     SELECT email, claimed, expires_at FROM sign_in_links WHERE hash = ${hash}`;
-  if (row === undefined) return null;
-  return { hash, email: row.email, claimed: row.claimed, expiresAt: Number(row.expires_at) as EpochMs };
+  return row === undefined ? null : linkFromRow(hash, row);
 }
 
 async function readMessage(sql: SQL, hash: SecretHash): Promise<WalletMessage | null> {
-  const [row] = await sql<{ address: `0x${string}`; chain_id: string; expires_at: string }[]>`
+  const [row] = await sql<MessageRow<string>[]>`
     SELECT address, chain_id, expires_at FROM wallet_messages WHERE hash = ${hash}`;
-  if (row === undefined) return null;
-  const { address, chain_id, expires_at } = row;
-  return { hash, address, chainId: Number(chain_id), expiresAt: Number(expires_at) as EpochMs };
+  return row === undefined ? null : messageFromRow(hash, row);
 }
 
 async function readClaim(sql: SQL, balance: BalanceId): Promise<Claim | null> {
-  const [row] = await sql<ClaimRow[]>`SELECT * FROM claims WHERE balance_id = ${balance}`;
-  return row === undefined ? null : claimFrom(row);
+  const [row] = await sql<ClaimRow<string>[]>`SELECT * FROM claims WHERE balance_id = ${balance}`;
+  return row === undefined ? null : claimFromRow(row);
 }
 
 async function readBalance(sql: SQL, id: BalanceId): Promise<ClaimedBalance | null> {
@@ -222,33 +228,3 @@ async function readBalance(sql: SQL, id: BalanceId): Promise<ClaimedBalance | nu
   if (row === undefined) return null;
   return { accountId: row.account_id, suspended: row.suspended, claim: await readClaim(sql, id) };
 }
-
-interface AccountRow {
-  readonly id: AccountId;
-  readonly email: Email | null;
-  readonly wallet: WalletName | null;
-  readonly suspended: SuspensionReason | null;
-  readonly created_at: string;
-  readonly proved_at: string | null;
-}
-
-interface ClaimRow {
-  readonly balance_id: BalanceId;
-  readonly account_id: AccountId;
-  readonly at: string;
-}
-
-const accountFrom = (row: AccountRow): Account => ({
-  id: row.id,
-  email: row.email,
-  wallet: row.wallet,
-  suspended: row.suspended,
-  createdAt: Number(row.created_at) as EpochMs,
-  provedAt: row.proved_at === null ? null : (Number(row.proved_at) as EpochMs),
-});
-
-const claimFrom = (row: ClaimRow): Claim => ({
-  balanceId: row.balance_id,
-  accountId: row.account_id,
-  at: Number(row.at) as EpochMs,
-});

@@ -1,6 +1,6 @@
 import type { TransactionSQL } from "bun";
 import type { LowCreditStore, MarkChange, WatchedBalance } from "../../accounts/low-credit.ts";
-import { WATCHED_PAGE, type WatchedRow, watchedFromRow } from "../sqlite/low-credit-store.ts";
+import { WATCHED_PAGE, type WatchedRow, watchedFromRow } from "../low-credit-rows.ts";
 import type { Postgres } from "./postgres.ts";
 
 /** Marks of low credit in PostgreSQL: of several gateways that make the same mark, one has made it. */

@@ -8,14 +8,25 @@ import type {
   Link,
   Question,
 } from "../../accounts/account-store.ts";
-import type { Email } from "../../accounts/email.ts";
-import type { WalletMessage, WalletName } from "../../accounts/wallet.ts";
+import type { WalletMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { SuspensionReason } from "../../errors/suspension.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
+import {
+  type AccountRow,
+  accountFromRow,
+  type ClaimRow,
+  claimFromRow,
+  type LinkRow,
+  linkFromRow,
+  type MessageRow,
+  MOST_CLAIMS,
+  MOST_SESSIONS,
+  messageFromRow,
+} from "../account-rows.ts";
 
 /**
  * Accounts, sessions, sign-in links and claims in SQLite. A change is one immediate transaction, synced at
@@ -60,7 +71,7 @@ export class SqliteAccountStore implements AccountStore {
     const row = this.statements.session.get(hash);
     if (row === null) return null;
     const { expires_at, ...account } = row;
-    return { ...this.holdingsOf(accountFrom(account)), expiresAt: expires_at };
+    return { ...this.holdingsOf(accountFromRow(account)), expiresAt: expires_at };
   }
 
   async endSession(hash: SecretHash): Promise<void> {
@@ -70,10 +81,10 @@ export class SqliteAccountStore implements AccountStore {
   async accountOf(balance: BalanceId): Promise<{ account: Account; claim: Claim | null } | null> {
     const { byBalance, claim, byId } = this.statements;
     const owner = byBalance.get(balance);
-    if (owner !== null) return { account: accountFrom(owner), claim: null };
+    if (owner !== null) return { account: accountFromRow(owner), claim: null };
     const claimed = claim.get(balance);
     if (claimed === null) return null;
-    return { account: accountFrom(byId.get(claimed.account_id)!), claim: claimFrom(claimed) };
+    return { account: accountFromRow(byId.get(claimed.account_id)!), claim: claimFromRow(claimed) };
   }
 
   private state(about: Question): AccountState {
@@ -98,27 +109,25 @@ export class SqliteAccountStore implements AccountStore {
           : account !== undefined
             ? this.statements.byId.get(account)
             : null;
-    return row === null ? null : this.holdingsOf(accountFrom(row));
+    return row === null ? null : this.holdingsOf(accountFromRow(row));
   }
 
   private holdingsOf(account: Account): Holdings {
     return {
       account,
       balances: this.statements.balancesOf.all(account.id).map(({ id }) => id),
-      claims: this.statements.claimsOf.all(account.id, MOST_CLAIMS).map(claimFrom),
+      claims: this.statements.claimsOf.all(account.id, MOST_CLAIMS).map(claimFromRow),
     };
   }
 
   private readLink(hash: SecretHash): Link | null {
     const row = this.statements.link.get(hash);
-    if (row === null) return null;
-    return { hash, email: row.email, claimed: row.claimed, expiresAt: row.expires_at };
+    return row === null ? null : linkFromRow(hash, row);
   }
 
   private readMessage(hash: SecretHash): WalletMessage | null {
     const row = this.statements.message.get(hash);
-    if (row === null) return null;
-    return { hash, address: row.address, chainId: row.chain_id, expiresAt: row.expires_at };
+    return row === null ? null : messageFromRow(hash, row);
   }
 
   private readBalance(id: BalanceId): ClaimedBalance | null {
@@ -128,7 +137,7 @@ export class SqliteAccountStore implements AccountStore {
     return {
       accountId: row.account_id,
       suspended: row.suspended,
-      claim: claim === null ? null : claimFrom(claim),
+      claim: claim === null ? null : claimFromRow(claim),
     };
   }
 
@@ -180,52 +189,20 @@ export class SqliteAccountStore implements AccountStore {
   }
 }
 
-/** Anybody may claim for an address; of more claims than these, the newest are read. */
-const MOST_CLAIMS = 100;
-
-/** Of one account; a further sign-in ends the oldest. */
-const MOST_SESSIONS = 50;
-
-interface AccountRow {
-  readonly id: AccountId;
-  readonly email: Email | null;
-  readonly wallet: WalletName | null;
-  readonly suspended: SuspensionReason | null;
-  readonly created_at: EpochMs;
-  readonly proved_at: EpochMs | null;
-}
-
-interface ClaimRow {
-  readonly balance_id: BalanceId;
-  readonly account_id: AccountId;
-  readonly at: EpochMs;
-}
-
-const accountFrom = (row: AccountRow): Account => ({
-  id: row.id,
-  email: row.email,
-  wallet: row.wallet,
-  suspended: row.suspended,
-  createdAt: row.created_at,
-  provedAt: row.proved_at,
-});
-
-const claimFrom = (row: ClaimRow): Claim => ({
-  balanceId: row.balance_id,
-  accountId: row.account_id,
-  at: row.at,
-});
-
 const ACCOUNT_COLUMNS = ["id", "email", "wallet", "suspended", "created_at", "proved_at"]
   .map((column) => `a.${column}`)
   .join(", ");
 
 function prepare(db: Database) {
   return {
-    byId: db.query<AccountRow, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE id = ?`),
-    byEmail: db.query<AccountRow, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE email = ?`),
-    byWallet: db.query<AccountRow, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE wallet = ?`),
-    byBalance: db.query<AccountRow, [string]>(
+    byId: db.query<AccountRow<number>, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE id = ?`),
+    byEmail: db.query<AccountRow<number>, [string]>(
+      `SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE email = ?`,
+    ),
+    byWallet: db.query<AccountRow<number>, [string]>(
+      `SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE wallet = ?`,
+    ),
+    byBalance: db.query<AccountRow<number>, [string]>(
       `SELECT ${ACCOUNT_COLUMNS} FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.id = ?`,
     ),
     putAccount: db.query<never, [string, string | null, string | null, number, number | null]>(
@@ -247,15 +224,15 @@ function prepare(db: Database) {
          max(?2, coalesce((SELECT max(attached_at) + 1 FROM balances WHERE account_id = ?1), 0))
        WHERE id = ?3 AND account_id IS NULL`,
     ),
-    claim: db.query<ClaimRow, [string]>("SELECT * FROM claims WHERE balance_id = ?"),
-    claimsOf: db.query<ClaimRow, [string, number]>(
+    claim: db.query<ClaimRow<number>, [string]>("SELECT * FROM claims WHERE balance_id = ?"),
+    claimsOf: db.query<ClaimRow<number>, [string, number]>(
       "SELECT * FROM claims WHERE account_id = ? ORDER BY at DESC, balance_id LIMIT ?",
     ),
     putClaim: db.query<never, [string, string, number]>(
       "INSERT OR REPLACE INTO claims (balance_id, account_id, at) VALUES (?, ?, ?)",
     ),
     dropClaim: db.query<never, [string]>("DELETE FROM claims WHERE balance_id = ?"),
-    session: db.query<AccountRow & { expires_at: EpochMs }, [string]>(
+    session: db.query<AccountRow<number> & { expires_at: EpochMs }, [string]>(
       `SELECT ${ACCOUNT_COLUMNS}, s.expires_at FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.hash = ?`,
     ),
     addSession: db.query<never, [string, string, number]>(
@@ -267,7 +244,7 @@ function prepare(db: Database) {
       `DELETE FROM sessions WHERE hash IN
          (SELECT hash FROM sessions WHERE account_id = ? ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`,
     ),
-    link: db.query<{ email: Email; claimed: BalanceId | null; expires_at: EpochMs }, [string]>(
+    link: db.query<LinkRow<number>, [string]>(
       "SELECT email, claimed, expires_at FROM sign_in_links WHERE hash = ?",
     ),
     liveLinks: db.query<{ live: number }, [string, number]>(
@@ -278,7 +255,7 @@ function prepare(db: Database) {
     ),
     dropLink: db.query<never, [string]>("DELETE FROM sign_in_links WHERE hash = ?"),
     dropEndedLinks: db.query<never, [number]>("DELETE FROM sign_in_links WHERE expires_at <= ?"),
-    message: db.query<{ address: `0x${string}`; chain_id: number; expires_at: EpochMs }, [string]>(
+    message: db.query<MessageRow<number>, [string]>(
       "SELECT address, chain_id, expires_at FROM wallet_messages WHERE hash = ?",
     ),
     addMessage: db.query<never, [string, string, number, number]>(

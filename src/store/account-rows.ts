@@ -1,0 +1,74 @@
+import type { Account, Claim } from "../accounts/account.ts";
+import type { Link } from "../accounts/account-store.ts";
+import type { Email } from "../accounts/email.ts";
+import type { WalletMessage, WalletName } from "../accounts/wallet.ts";
+import type { SuspensionReason } from "../errors/suspension.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { AccountId, BalanceId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
+
+/** Anybody may claim for an address; of more claims than these, the newest are read. */
+export const MOST_CLAIMS = 100;
+
+/** Of one account; a further sign-in ends the oldest. */
+export const MOST_SESSIONS = 50;
+
+/** A row of `accounts`. Whole numbers come as numbers from SQLite, as text from PostgreSQL. */
+export interface AccountRow<Whole extends number | string> {
+  readonly id: AccountId;
+  readonly email: Email | null;
+  readonly wallet: WalletName | null;
+  readonly suspended: SuspensionReason | null;
+  readonly created_at: Whole;
+  readonly proved_at: Whole | null;
+}
+
+export const accountFromRow = (row: AccountRow<number | string>): Account => ({
+  id: row.id,
+  email: row.email,
+  wallet: row.wallet,
+  suspended: row.suspended,
+  createdAt: Number(row.created_at) as EpochMs,
+  provedAt: row.proved_at === null ? null : (Number(row.proved_at) as EpochMs),
+});
+
+/** A row of `claims`. */
+export interface ClaimRow<Whole extends number | string> {
+  readonly balance_id: BalanceId;
+  readonly account_id: AccountId;
+  readonly at: Whole;
+}
+
+export const claimFromRow = (row: ClaimRow<number | string>): Claim => ({
+  balanceId: row.balance_id,
+  accountId: row.account_id,
+  at: Number(row.at) as EpochMs,
+});
+
+/** A row of `sign_in_links` without its hash. */
+export interface LinkRow<Whole extends number | string> {
+  readonly email: Email;
+  readonly claimed: BalanceId | null;
+  readonly expires_at: Whole;
+}
+
+export const linkFromRow = (hash: SecretHash, row: LinkRow<number | string>): Link => ({
+  hash,
+  email: row.email,
+  claimed: row.claimed,
+  expiresAt: Number(row.expires_at) as EpochMs,
+});
+
+/** A row of `wallet_messages` without its hash. */
+export interface MessageRow<Whole extends number | string> {
+  readonly address: WalletMessage["address"];
+  readonly chain_id: Whole;
+  readonly expires_at: Whole;
+}
+
+export const messageFromRow = (hash: SecretHash, row: MessageRow<number | string>): WalletMessage => ({
+  hash,
+  address: row.address,
+  chainId: Number(row.chain_id),
+  expiresAt: Number(row.expires_at) as EpochMs,
+});
