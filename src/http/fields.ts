@@ -22,25 +22,28 @@ export async function readFields<T extends TObject>(
   return error === undefined ? (body as Static<T>) : wrongField(error, schema, body);
 }
 
+/** As much of what a caller sent as an answer repeats. */
+export const repeated = (sent: string): string => sent.slice(0, MAX_REPEATED);
+
+const MAX_REPEATED = 64;
+
 export const invalidField = (param: string, message: string): Refusal =>
   refuse("invalid_request", message, { param });
 
 function wrongField(error: ValueError, schema: TObject, body: unknown): Refusal {
   const field = error.path.split("/")[1]?.replaceAll("~1", "/").replaceAll("~0", "~");
   if (field === undefined) return refuse("invalid_request", "The body must be a JSON object.");
-  const shown = field.slice(0, MAX_SHOWN);
+  const name = repeated(field);
   const expected = (schema.properties as Record<string, TSchema>)[field];
   if (expected === undefined || !Object.hasOwn(schema.properties, field)) {
     const known = Object.keys(schema.properties).join(", ");
-    return invalidField(shown, `\`${shown}\` is not a field of this request, which takes: ${known}.`);
+    return invalidField(name, `\`${name}\` is not a field of this request, which takes: ${known}.`);
   }
   if (!Object.hasOwn(body as object, field)) {
     return invalidField(field, `\`${field}\` is missing; it must be ${expected.description}.`);
   }
   return invalidField(field, `\`${field}\` must be ${expected.description}.`);
 }
-
-const MAX_SHOWN = 64;
 
 /** The schema with null allowed and its meaning said. */
 export const orNull = <T extends TSchema>(schema: T, meaning: string) =>

@@ -7,7 +7,7 @@ import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { AccountId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField } from "../fields.ts";
+import { invalidField, repeated } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import { ADMIN } from "./schemas.ts";
 import { guarded } from "./token.ts";
@@ -39,11 +39,9 @@ async function show({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refus
   const id = params.id ?? "";
   const found = await deps.accounts.store.holdings({ account: id as AccountId });
   return found === null
-    ? invalidField("id", `There is no account \`${id.slice(0, MAX_SHOWN)}\`.`)
+    ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
     : ok(accountView(found, deps.desk.clock.now()));
 }
-
-const MAX_SHOWN = 64;
 
 const accountView = ({ account, balances, claims }: Holdings, now: EpochMs) => ({
   id: account.id,

@@ -10,7 +10,7 @@ import { creditView } from "../endpoints/credits.ts";
 import { readKeyWish } from "../endpoints/key-fields.ts";
 import { usedKeyView } from "../endpoints/key-view.ts";
 import { createBalance } from "../endpoints/keys.ts";
-import { invalidField, readCount } from "../fields.ts";
+import { invalidField, readCount, repeated } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./schemas.ts";
 import { guarded } from "./token.ts";
@@ -123,12 +123,10 @@ export async function balanceNamed(
   { desk }: Pick<HttpDeps, "desk">,
 ): Promise<Balance | Refusal> {
   const estate = await desk.store.estate((id ?? "") as BalanceId);
-  return estate?.balance ?? invalidField("id", `There is no balance \`${(id ?? "").slice(0, MAX_SHOWN)}\`.`);
+  return estate?.balance ?? invalidField("id", `There is no balance \`${repeated(id ?? "")}\`.`);
 }
 
 async function keyNamed(id: string | undefined, { desk }: HttpDeps): Promise<Key | Refusal> {
   const key = await desk.store.keyById((id ?? "") as KeyId);
-  return key ?? invalidField("id", `There is no key \`${(id ?? "").slice(0, MAX_SHOWN)}\`.`);
+  return key ?? invalidField("id", `There is no key \`${repeated(id ?? "")}\`.`);
 }
-
-const MAX_SHOWN = 64;

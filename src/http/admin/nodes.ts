@@ -1,11 +1,12 @@
 import { Type } from "@sinclair/typebox";
-import { type Refusal, refuse } from "../../errors/refusal.ts";
+import type { Refusal } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { About } from "../about.ts";
 import { amountUsd, answerOf, count, listOf, oneOf, time } from "../answers.ts";
 import type { HttpDeps, NodeReport } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
+import { invalidField, repeated } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import { guarded } from "./token.ts";
 
@@ -58,21 +59,16 @@ const view = ({ name, state, leaseUntil, epoch, reserved }: NodeReport) => ({
 });
 
 async function close({ params }: Exchange, { nodes }: HttpDeps): Promise<Reply | Refusal> {
-  const id = (params.id ?? "").slice(0, MAX_SHOWN);
+  const id = params.id ?? "";
   switch (await nodes.close(id)) {
     case "closed":
       return ok({ id, state: "left" });
     case "alive":
-      return refuse(
-        "invalid_request",
-        `Node \`${id}\` still has a lease: stop it, or wait for the lease to end.`,
-        {
-          param: "id",
-        },
+      return invalidField(
+        "id",
+        `Node \`${repeated(id)}\` still has a lease: stop it, or wait for the lease to end.`,
       );
     case "unknown":
-      return refuse("invalid_request", `There is no node \`${id}\`.`, { param: "id" });
+      return invalidField("id", `There is no node \`${repeated(id)}\`.`);
   }
 }
-
-const MAX_SHOWN = 64;

@@ -8,7 +8,7 @@ import type { KeyId } from "../../units/id.ts";
 import { tooOften } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField, readCount } from "../fields.ts";
+import { invalidField, readCount, repeated } from "../fields.ts";
 import { type Identity, identify, isAnonymous, networkOf, ownBalances, ownersOnly } from "../identity.ts";
 import { created, ok, type Reply } from "../reply.ts";
 import { readKeyWish } from "./key-fields.ts";
@@ -121,11 +121,9 @@ async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key
     "id",
     who.kind === "key"
       ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys, send an owner's credential: the recovery secret, or a signed-in session.`
-      : `You have no key \`${id.slice(0, MAX_SHOWN)}\`.`,
+      : `You have no key \`${repeated(id)}\`.`,
   );
 }
-
-const MAX_SHOWN = 64;
 
 async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promise<Key | null> {
   if (who.kind === "key") return id === who.key.id ? who.key : null;

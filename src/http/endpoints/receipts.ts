@@ -3,7 +3,7 @@ import type { ReceiptFilter, StoredReceipt } from "../../store/sqlite/ledger-sto
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField, readCount } from "../fields.ts";
+import { invalidField, readCount, repeated } from "../fields.ts";
 import { type Identity, identify, ownBalances } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
 import { DEFAULT_RECEIPTS, LISTED_STATES, MAX_RECEIPTS, RECEIPTS } from "./receipt-schemas.ts";
@@ -61,12 +61,10 @@ export function readFilter(query: URLSearchParams): ReceiptFilter | Refusal {
 }
 
 export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
-  invalidField("id", `There is no receipt \`${id.slice(0, MAX_SHOWN)}\`${whose}.${kept(deps)}`);
+  invalidField("id", `There is no receipt \`${repeated(id)}\`${whose}.${kept(deps)}`);
 
 export const noSuchBefore = (whose: string, deps: HttpDeps): Refusal =>
   invalidField("before", `\`before\` must be the id of a receipt ${whose}.${kept(deps)}`);
-
-const MAX_SHOWN = 64;
 
 function kept(deps: HttpDeps): string {
   const { receiptDays } = deps.settings();
