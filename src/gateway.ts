@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Bookkeeping } from "./bookkeeping.ts";
 import { openPostgresBooks } from "./bookkeeping-postgres.ts";
 import { openSqliteBooks } from "./bookkeeping-sqlite.ts";
@@ -33,7 +33,7 @@ import { ledgerDesk } from "./ledger-desk.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
-import { opened, portOf } from "./listening.ts";
+import { hostOf, opened, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
 import { LowCreditWatch } from "./low-credit.ts";
 import { Mailer } from "./mailer.ts";
@@ -44,7 +44,7 @@ import { Affinity } from "./routing/affinity.ts";
 import { Health } from "./routing/health.ts";
 import { nameRefusal } from "./routing/naming.ts";
 import { routeReports } from "./routing/route-report.ts";
-import { type DataFolder, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
+import { type DataFolder, dataFolderPath, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import { Retention } from "./store/retention.ts";
 import { OpenStreams } from "./stream/open-streams.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
@@ -77,7 +77,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
         "store: postgres://… needs GATEWAY_ADMIN_TOKEN in the environment, the same for every gateway of the store.",
       );
     }
-    const path = env.GATEWAY_DATA || join(cwd, "data");
+    const path = dataFolderPath(env.GATEWAY_DATA, cwd);
     folder = isDiskless(config)
       ? unkeptFolder(path, env.GATEWAY_ADMIN_TOKEN!, random)
       : openDataFolder(path, env.GATEWAY_ADMIN_TOKEN, random);
@@ -183,7 +183,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
       isStopping: () => departure.begun,
     }),
   );
-  const hostname = env.HOST || "127.0.0.1";
+  const hostname = hostOf(env.HOST);
   rooms.slots.prepare(inForce.config.catalog.hosts.values());
   const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);

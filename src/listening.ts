@@ -18,6 +18,9 @@ export const cannotListen = (
     `cannot listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to a free port; PORT=0 picks one.`,
   );
 
+/** What the variable HOST says; this machine alone where it says nothing. */
+export const hostOf = (text: string | undefined): string => text || "127.0.0.1";
+
 /** What the variable PORT says; 8080 where it says nothing. */
 export function portOf(text: string | undefined): number {
   if (text === undefined || text === "") return DEFAULT_PORT;

@@ -1,11 +1,11 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { banner } from "./config/banner.ts";
 import { ConfigError } from "./config/problem.ts";
 import { StoreUnreachable } from "./errors/bookkeeping.ts";
 import { openGateway, wantedWorkers } from "./gateway.ts";
-import { portOf } from "./listening.ts";
+import { hostOf, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
-import { DataFolderError } from "./store/data-folder.ts";
+import { DataFolderError, dataFolderPath } from "./store/data-folder.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 import { lineToSupervisor } from "./workers/line.ts";
 import { Supervisor } from "./workers/supervisor.ts";
@@ -112,7 +112,7 @@ async function serve(): Promise<Serving> {
     config: gateway.config,
     found: gateway.found,
     listening: gateway.url,
-    hostname: env.HOST || "127.0.0.1",
+    hostname: hostOf(env.HOST),
     adminTokenPath: gateway.folder.adminTokenPath,
     dataPath: resolve(gateway.folder.path),
   }).join("\n");
@@ -123,9 +123,9 @@ async function supervise(workers: number): Promise<Serving> {
   const { supervisor, announcement } = await Supervisor.start({
     workers,
     env,
-    hostname: env.HOST || "127.0.0.1",
+    hostname: hostOf(env.HOST),
     port: portOf(env.PORT),
-    dataFolder: env.GATEWAY_DATA || join(process.cwd(), "data"),
+    dataFolder: dataFolderPath(env.GATEWAY_DATA, process.cwd()),
     clock: systemClock,
     log,
   });

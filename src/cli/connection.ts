@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { dataFolderPath } from "../store/data-folder.ts";
 import type { Place } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 
@@ -33,7 +34,7 @@ export function localUrl({ HOST, PORT }: Place["env"]): string {
 }
 
 export const dataFolder = ({ env, cwd }: Pick<Place, "env" | "cwd">): string =>
-  env.GATEWAY_DATA || join(cwd, "data");
+  dataFolderPath(env.GATEWAY_DATA, cwd);
 
 /** The operator's token; it is not sent in the clear to another machine unless that was asked for. */
 export function adminToken(

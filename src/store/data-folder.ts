@@ -21,6 +21,9 @@ export class DataFolderError extends Error {
   override name = "DataFolderError";
 }
 
+/** What the variable GATEWAY_DATA says; `data` in the working directory where it says nothing. */
+export const dataFolderPath = (named: string | undefined, cwd: string): string => named || join(cwd, "data");
+
 /**
  * Creates the folder if it does not exist, and locks it: two gateways on one folder would each count as if
  * they were alone. The operating system holds the lock, so it ends with the process, however that dies.
