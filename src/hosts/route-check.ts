@@ -3,7 +3,7 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Asked, GenerationRequest, Pairing, StreamJudge } from "../surfaces/surface.ts";
 import { ownHeaders } from "./destination.ts";
 import { type ProbeTools, readShort } from "./probe.ts";
-import { HostFault, type HostReply } from "./transport.ts";
+import { HostFault, type HostReply, isJson } from "./transport.ts";
 
 /**
  * Sends a route one short request in a language of its host's, as a client's would be sent, and reads the
@@ -117,9 +117,6 @@ async function read(
     ? brokeOff(reply)
     : { kind: "streamed", firstTokenMs, usage: judge.usage !== null };
 }
-
-const isJson = ({ headers }: HostReply): boolean =>
-  headers.get("content-type")?.startsWith("application/json") === true;
 
 const brokeOff = ({ status }: HostReply): RouteCheck => failed(status, "its answer broke off");
 

@@ -65,6 +65,9 @@ export interface HostReply {
   takeBody(): HostBytes;
 }
 
+export const isJson = ({ headers }: Pick<HostReply, "headers">): boolean =>
+  headers.get("content-type")?.startsWith("application/json") === true;
+
 export interface HostBytes {
   read(): Read | Promise<Read>;
 }

@@ -21,6 +21,7 @@ import {
   HostFault,
   type HostFaultKind,
   type HostReply,
+  isJson,
   type Read,
   type Transport,
 } from "./transport.ts";
@@ -374,9 +375,6 @@ const DOUBTFUL_STATUSES = new Set([403, 404, 405, 408, 409, 410, 421, 425, 499, 
 const OVERLOAD_STATUSES = new Set([408, 429, 498, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */
 const REST_STATUSES = new Set([429, 503]);
-
-const isJson = ({ headers }: HostReply): boolean =>
-  headers.get("content-type")?.startsWith("application/json") === true;
 
 /**
  * No line of a stream begins so, whatever the host calls it: some streams go by the name of JSON. Before the

@@ -10,7 +10,7 @@ export interface CompressedBody extends HostReply {
 }
 
 /**
- * The reply with its content coding undone. Hosts are asked not to compress (see http1-request), so this is
+ * The reply with its content coding undone. Hosts are asked not to compress (see request.ts), so this is
  * the path of the few that do regardless: it may cost a trip through Node's zlib streams, but an event that
  * has arrived whole comes out at once, and a small body that swells to gigabytes is inflated only as fast as
  * it is read.
