@@ -1,8 +1,9 @@
 import type { SuspensionReason } from "../errors/suspension.ts";
 import type { EpochMs } from "../units/clock.ts";
-import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
+import type { AccountId, BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { NanoUsd } from "../units/usd.ts";
+import type { WindowKind } from "../units/window.ts";
 
 /** Limits of a key; null means none. Specification, "API key". */
 export interface KeyLimits {
@@ -46,9 +47,9 @@ export interface Balance {
 
 /** A named spending cap; keys reference it by name. */
 export interface Budget {
-  readonly id: import("../units/id.ts").BudgetId;
+  readonly id: BudgetId;
   readonly balanceId: BalanceId;
   readonly name: string;
   readonly cap: NanoUsd;
-  readonly window: import("../units/window.ts").WindowKind;
+  readonly window: WindowKind;
 }

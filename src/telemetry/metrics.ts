@@ -40,6 +40,7 @@ export class Metrics {
   };
   /** By surface, model and host. */
   private readonly ways = new Map<string, Way>();
+  /** By host and outcome: as many as hosts were ever configured, times the outcomes of an attempt. */
   private readonly tries = new Map<string, Count>();
 
   constructor(private readonly house: MeasuredHouse) {}

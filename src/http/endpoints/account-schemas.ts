@@ -5,10 +5,12 @@ import { answerOf, time } from "../answers.ts";
 import { text } from "../fields.ts";
 
 const email = text(MAX_EMAIL, "an email address");
-const signature = Type.String({
-  pattern: "^0x[0-9a-fA-F]{2,32768}$",
-  description: "0x followed by the signature's hex digits",
-});
+const signature = Type.Unsafe<`0x${string}`>(
+  Type.String({
+    pattern: "^0x[0-9a-fA-F]{2,32768}$",
+    description: "0x followed by the signature's hex digits",
+  }),
+);
 const signedMembers = {
   message: text(4_096, "the message from POST /v1/auth/wallet, a text"),
   signature,

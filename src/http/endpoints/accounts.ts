@@ -9,7 +9,7 @@ import {
   signInByWallet,
   signOut,
 } from "../../accounts/sign-in.ts";
-import { type SignedMessage, walletMessage } from "../../accounts/wallet.ts";
+import { walletMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
@@ -91,7 +91,7 @@ async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply |
   const fields = await readFields(SignatureFields, exchange, deps);
   if (refused(fields)) return fields;
   return againstGuessing(exchange, deps, async () =>
-    signedIn(await signInByWallet(deps.accounts, fields as SignedMessage), exchange, deps),
+    signedIn(await signInByWallet(deps.accounts, fields), exchange, deps),
   );
 }
 
@@ -130,8 +130,8 @@ async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   }
   const { id } = who.balance;
   if (fields.wallet !== undefined) {
-    const signed = fields.wallet as SignedMessage;
-    const account = await againstGuessing(exchange, deps, () => claimByWallet(deps.accounts, id, signed));
+    const { wallet } = fields;
+    const account = await againstGuessing(exchange, deps, () => claimByWallet(deps.accounts, id, wallet));
     return refused(account) ? account : claimed(account, id, true);
   }
   const address = emailOf(fields.email!);
