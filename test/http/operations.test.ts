@@ -269,6 +269,80 @@ describe("the catalog", () => {
   });
 });
 
+describe("the same list in two forms", () => {
+  const ids = async (path: string, bearer: string, headers = {}): Promise<string[]> =>
+    (await house.send("GET", path, { ...(bearer === "" ? {} : { bearer }), headers })).json.data.map(
+      ({ id }: { id: string }) => id,
+    );
+
+  test("has the same models in the same order, whatever the credential may call", async () => {
+    const made = await house.setUp();
+    const narrow = await house.send("POST", "/v1/keys", {
+      bearer: made.recovery_secret,
+      body: { allowed_models: ["test/two"] },
+    });
+    for (const credential of [made.key, made.recovery_secret, narrow.json.key]) {
+      const catalog = await ids("/v1/catalog", credential);
+      expect(catalog).toEqual(["test/one", "test/two"]);
+      expect(await ids("/v1/models", credential)).toEqual(catalog);
+      const anthropics = { "x-api-key": credential, "anthropic-version": "2023-06-01" };
+      expect(await ids("/v1/models", "", anthropics)).toEqual(catalog);
+      expect(await ids("/v1/v1/models", "", anthropics)).toEqual(catalog);
+      for (const id of catalog)
+        for (const path of [`/v1/models/${id}`, `/v1/models/${encodeURIComponent(id)}`]) {
+          const { status, json } = await house.send("GET", path, { headers: anthropics });
+          expect([status, json.id]).toEqual([200, id]);
+        }
+    }
+  });
+
+  test.each<[string, string[], boolean]>([
+    ["", ["test/one", "test/two"], false],
+    ["?limit=1000", ["test/one", "test/two"], false],
+    ["?limit=2", ["test/one", "test/two"], false],
+    ["?limit=1", ["test/one"], true],
+    ["?limit=1&after_id=test/one", ["test/two"], false],
+    ["?after_id=test%2Fone", ["test/two"], false],
+    ["?after_id=test/two", [], false],
+    ["?limit=1&before_id=test/two", ["test/one"], false],
+    ["?before_id=test/one", [], false],
+  ])("a page as Anthropic's clients ask for it: %s", async (query, page, hasMore) => {
+    const { key } = await house.setUp();
+    const { json } = await house.send("GET", `/v1/models${query}`, { bearer: key });
+    expect(json).toMatchObject({
+      object: "list",
+      has_more: hasMore,
+      first_id: page[0] ?? null,
+      last_id: page.at(-1) ?? null,
+    });
+    expect(json.data.map(({ id }: { id: string }) => id)).toEqual(page);
+  });
+
+  test.each([
+    ["?limit=0", "limit"],
+    ["?limit=1001", "limit"],
+    ["?after_id=test/three", "after_id"],
+    ["?before_id=", "before_id"],
+    ["?after_id=test/one&before_id=test/two", "before_id"],
+  ])("a page that there is not: %s", async (query, param) => {
+    const { key } = await house.setUp();
+    const { status, json } = await house.send("GET", `/v1/models${query}`, { bearer: key });
+    expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_request", param]);
+  });
+
+  test("Anthropic's client turns the pages by itself, in both directions", async () => {
+    const { key } = await house.setUp();
+    const client = new Anthropic({ apiKey: key, baseURL: house.url, maxRetries: 0 });
+    const read = async (query: Anthropic.ModelListParams) => {
+      const ids = [];
+      for await (const { id } of client.models.list(query)) ids.push(id);
+      return ids;
+    };
+    expect(await read({ limit: 1 })).toEqual(["test/one", "test/two"]);
+    expect(await read({ limit: 1, before_id: "test/two" })).toEqual(["test/one"]);
+  });
+});
+
 describe("pages", () => {
   test("the errors reference has an anchor for every code, and needs nothing from outside", async () => {
     const { text, headers } = await house.send("GET", "/docs/errors");

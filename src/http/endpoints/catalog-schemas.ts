@@ -52,6 +52,9 @@ const ModelAnswer = answerOf(
   "Model",
 );
 
+/** Per page. Anthropic's own limit ("List Models"). */
+export const MAX_MODELS = 1_000;
+
 export const CATALOG = {
   catalog: {
     summary: "Lists the models, with prices in USD per million tokens",
@@ -60,7 +63,13 @@ export const CATALOG = {
   },
   models: {
     summary: "Lists the models as OpenAI's and Anthropic's clients expect them",
+    details: "All of them, unless a `limit` is named.",
     who: ["key", "owner"],
+    query: {
+      limit: Type.Integer({ minimum: 1, maximum: MAX_MODELS, description: "models per page" }),
+      after_id: Type.String({ description: "the `last_id` of the previous page" }),
+      before_id: Type.String({ description: "the `first_id` of the next page, to go backwards" }),
+    },
     answers: {
       200: answerOf({
         object: Type.Literal("list"),

@@ -2,10 +2,11 @@ import { suggestion } from "../../catalog/closest-id.ts";
 import { type CatalogEntry, catalogEntries, catalogEntry } from "../../catalog/entry.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
+import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import { invalidField, readCount } from "../fields.ts";
 import { bearerOrApiKeyOf, identify } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
-import { CATALOG } from "./catalog-schemas.ts";
+import { CATALOG, MAX_MODELS } from "./catalog-schemas.ts";
 
 /**
  * What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it.
@@ -34,9 +35,31 @@ async function catalog(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
 async function models(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const stranger = await strangerTo(exchange, deps);
   if (stranger !== null) return stranger;
-  const data = catalogEntries(deps.catalog(), deps.roads).map(modelView);
+  const page = pageOf(catalogEntries(deps.catalog(), deps.roads), queryOf(exchange.request));
+  if (refused(page)) return page;
+  const data = page.entries.map(modelView);
   const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
-  return ok({ object: "list", data, has_more: false, first_id, last_id });
+  return ok({ object: "list", data, has_more: page.hasMore, first_id, last_id });
+}
+
+/** As Anthropic's clients ask for one; the whole list for OpenAI's, which know no pages. */
+function pageOf(
+  all: readonly CatalogEntry[],
+  query: URLSearchParams,
+): { readonly entries: readonly CatalogEntry[]; readonly hasMore: boolean } | Refusal {
+  const limit = readCount(query, "limit", all.length, MAX_MODELS);
+  if (refused(limit)) return limit;
+  const [after, before] = [query.get("after_id"), query.get("before_id")];
+  if (after !== null && before !== null)
+    return invalidField("before_id", "Send either `after_id` or `before_id`.");
+  const at = all.findIndex(({ id }) => id === (after ?? before));
+  if (at === -1 && (after ?? before) !== null) {
+    const param = after === null ? "before_id" : "after_id";
+    return invalidField(param, `\`${param}\` must be the id of a model in the list.`);
+  }
+  const rest = before === null ? all.slice(at + 1) : all.slice(0, at);
+  const entries = before === null ? rest.slice(0, limit) : rest.slice(-limit);
+  return { entries, hasMore: entries.length < rest.length };
 }
 
 async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
