@@ -44,7 +44,6 @@ describe("a field that the host's language lacks", () => {
     ["chat.completions", "responses", { stop: ["END"] }, "stop"],
     ["chat.completions", "responses", { presence_penalty: 0.5 }, "presence_penalty"],
     ["chat.completions", "messages", { logit_bias: { 50256: -100 } }, "logit_bias"],
-    ["chat.completions", "messages", { response_format: { type: "json_object" } }, "response_format"],
     ["chat.completions", "messages", { temperature: 1.5 }, "temperature"],
     ["chat.completions", "messages", { modalities: ["text", "audio"] }, "modalities"],
     ["chat.completions", "messages", { service_tier: "flex" }, "service_tier"],
@@ -87,6 +86,27 @@ describe("a field that the host's language lacks", () => {
     expect(refusal.message).toContain(`\`${param}\``);
     expect(refusal.message).toContain(host);
   });
+
+  test.each<[SurfaceName, object]>([
+    ["chat.completions", { response_format: { type: "json_object" } }],
+    ["responses", { text: { format: { type: "json_object" } } }],
+  ])(
+    "JSON mode of %s, which messages lacks, is told to the model behind what the client says",
+    (client, more) => {
+      const alone = sent(client, "messages", more);
+      expect(alone.json).not.toHaveProperty("output_config");
+      const [told] = alone.json.system;
+      expect(told).toEqual({ type: "text", text: expect.stringContaining("JSON object") });
+      expect(alone.omitted).toEqual(["json_mode"]);
+      const messages = [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Hi" },
+      ];
+      const brief = client === "responses" ? { instructions: "Be brief." } : { messages };
+      const { json } = sent(client, "messages", { ...more, ...brief });
+      expect(json.system).toEqual([{ type: "text", text: "Be brief." }, told]);
+    },
+  );
 
   const nothings: [SurfaceName, SurfaceName, object][] = [
     ["chat.completions", "messages", { n: 1, presence_penalty: 0, logprobs: false, logit_bias: {} }],

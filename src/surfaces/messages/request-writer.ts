@@ -35,8 +35,10 @@ export function writeMessagesRequest(
   const thinking = writeThinking(conversation, ceiling, target, saying);
   const system = conversation.turns.slice(0, split).flatMap(({ parts }) => writeTexts(parts as TextPart[]));
   const messages = writeTurns(conversation.turns.slice(split), thinking !== null, target, saying);
-  if (conversation.format?.kind === "json_object")
-    saying.cannot("response_format", "it has no JSON mode; send a `json_schema`");
+  if (conversation.format?.kind === "json_object") {
+    system.push({ type: "text", text: JSON_MODE });
+    saying.omit("json_mode");
+  }
   if (messages.length === 0)
     saying.cannot("messages", "it needs at least one message that is not a system message");
   if (conversation.cacheKey !== null) markForCache(system, messages);
@@ -60,6 +62,13 @@ export function writeMessagesRequest(
     metadata: user === null ? undefined : { user_id: user },
   });
 }
+
+/**
+ * In the place of the mode itself: a schema would have to name every member. OpenAI's hosts want the prompt to
+ * speak of JSON in any case. Behind what the client says, so that its marks for the cache hold.
+ */
+const JSON_MODE =
+  "Whatever you answer in text must be one JSON object, without a code fence or any words around it.";
 
 /** Anthropic refuses an empty text. */
 const writeTexts = (parts: readonly TextPart[]): Record<string, unknown>[] =>

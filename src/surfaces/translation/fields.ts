@@ -193,6 +193,7 @@ export const NESTED = {
   "tools[].format": omit("the grammar is described to the model, not enforced"),
   "tools[].web_search": omit("the host does not have OpenAI's web search; the model answers without it"),
   "tools[].hints": omit("hints for how tools are offered and called; the tools are offered plainly"),
+  json_mode: omit("the model is told to answer with a JSON object, which the host does not enforce"),
   "response_format.name": omit("only the schema is sent"),
   "schema.bounds": omit("bounds that the host cannot enforce are told to the model in the description"),
   include: omit("details of tools that the host does not have"),
