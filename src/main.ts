@@ -1,133 +1,17 @@
-import { resolve } from "node:path";
-import { banner } from "./config/banner.ts";
-import { ConfigError } from "./config/problem.ts";
-import { StoreUnreachable } from "./errors/bookkeeping.ts";
-import { openGateway, wantedWorkers } from "./gateway.ts";
-import { hostOf, portOf } from "./listening.ts";
-import type { Log } from "./log.ts";
-import { DataFolderError, dataFolderPath } from "./store/data-folder.ts";
-import { isoTime, systemClock } from "./units/clock.ts";
-import { lineToSupervisor } from "./workers/line.ts";
-import { Supervisor } from "./workers/supervisor.ts";
+import { withRuntime } from "./runtime.ts";
 
-/** `bun run start`: contract, section 1. */
-const { env } = process;
-const worker = env.GATEWAY_WORKER;
-const log: Log = (event, fields = {}) =>
-  console.error(
-    JSON.stringify({
-      at: isoTime(systemClock.now()),
-      ...(worker === undefined ? {} : { worker }),
-      event,
-      ...fields,
-    }),
-  );
-
-/** Resolves when the other end has taken it, so that a reader that is slow is waited for. */
-const writeLog = (text: string): Promise<void> =>
-  new Promise((resolve) => void process.stderr.write(text, () => resolve()));
-
-const PARENT_CHECK_MS = 50;
-
-// A signal that nobody listens to would end the start. What was read by then may be old: read it again.
-let reloadWanted = false;
-const wantReload = () => {
-  reloadWanted = true;
-};
-process.on("SIGHUP", wantReload);
-const serving = await start();
-
-process.off("SIGHUP", wantReload).on("SIGHUP", () => serving.reload());
-if (reloadWanted) serving.reload();
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void end());
-// Whoever waits for this line may send a signal at once.
-console.log(serving.announcement);
-
-// `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process.
-// When that is killed, this one must not live on unseen, holding the port and the data folder; being
-// crash-safe, it may end as abruptly.
-const endAbruptly = () => process.kill(process.pid, "SIGKILL");
-if (worker !== undefined) {
-  process.on("disconnect", endAbruptly);
-  if (!process.connected) endAbruptly();
-} else if (env.npm_lifecycle_event !== undefined) {
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) endAbruptly();
-  }, PARENT_CHECK_MS).unref();
-}
-
-// A terminal signals this process and the one that began it, which passes the signal on.
-const SAME_SIGNAL_MS = 250;
-
-let signalledMs: number | null = null;
-async function end(): Promise<void> {
-  const nowMs = systemClock.elapsedMs();
-  const again = signalledMs !== null;
-  if (signalledMs !== null && nowMs - signalledMs < SAME_SIGNAL_MS) return;
-  signalledMs = nowMs;
-  const stopped = serving.stop();
-  if (again) return;
-  log("stopping");
-  await stopped;
-  log("stopped");
-  process.exit(0);
-}
-
-async function start(): Promise<Serving> {
+/**
+ * `bun run start`: contract, section 1. However it was started, the process first begins again, as itself, in
+ * the environment that Bun should have; that takes 15 ms, because nothing else has been loaded yet.
+ */
+const { env, execPath, execArgv, argv } = process;
+const wanted = withRuntime(env);
+if (wanted !== null) {
   try {
-    const workers =
-      worker === undefined ? await wantedWorkers({ env, cwd: process.cwd(), now: systemClock.now() }) : 1;
-    return await (workers === 1 ? serve() : supervise(workers));
-  } catch (error) {
-    const expected = [ConfigError, DataFolderError, StoreUnreachable].some((kind) => error instanceof kind);
-    console.error(expected ? `The gateway did not start: ${(error as Error).message}` : error);
-    process.exit(1);
+    // Does not return.
+    process.execve?.(execPath, [execPath, ...execArgv, ...argv.slice(1)], wanted as NodeJS.ProcessEnv);
+  } catch {
+    // A sandbox may forbid it, and Windows has no such thing: then compiled code does not last.
   }
 }
-
-interface Serving {
-  readonly announcement: string;
-  reload(): void;
-  stop(): Promise<void>;
-}
-
-async function serve(): Promise<Serving> {
-  const gateway = await openGateway({
-    env,
-    cwd: process.cwd(),
-    log,
-    writeLog,
-    line: worker === undefined ? null : lineToSupervisor(),
-    onLost(error) {
-      log("lost", { error: error.message });
-      process.exit(1);
-    },
-    onReloaded() {
-      // Asked over HTTP, one worker was reached: the supervisor tells the others.
-      if (worker !== undefined) process.kill(process.ppid, "SIGHUP");
-    },
-  });
-  const announcement = banner({
-    config: gateway.config,
-    found: gateway.found,
-    listening: gateway.url,
-    hostname: hostOf(env.HOST),
-    adminTokenPath: gateway.folder.adminTokenPath,
-    dataPath: resolve(gateway.folder.path),
-  }).join("\n");
-  return { announcement, reload: () => void gateway.reload(), stop: () => gateway.stop() };
-}
-
-async function supervise(workers: number): Promise<Serving> {
-  const { supervisor, announcement } = await Supervisor.start({
-    workers,
-    env,
-    hostname: hostOf(env.HOST),
-    port: portOf(env.PORT),
-    dataFolder: dataFolderPath(env.GATEWAY_DATA, process.cwd()),
-    clock: systemClock,
-    log,
-  });
-  return { announcement, reload: () => supervisor.reload(), stop: () => supervisor.stop() };
-}
+await import("./run.ts");

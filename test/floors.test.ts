@@ -38,6 +38,8 @@ const FLOORS = [
     "log.ts",
     "receipts.ts",
     "reporting.ts",
+    "run.ts",
+    "runtime.ts",
   ],
 ];
 /** I/O begins at floor 6: below it, only these may be imported from outside. */

@@ -1,3 +1,4 @@
+import { RUNTIME } from "../../src/runtime.ts";
 import { start } from "../processes.ts";
 import { PATH, type Peer } from "./peer.ts";
 
@@ -10,11 +11,10 @@ export const bareProxy: Peer = {
       settings:
         "Bun.serve and the gateway's transport, no keys, ledger, limits or receipts: the floor of what Bun can",
       async start(hostPort) {
-        const process_ = await start([
-          process.execPath,
-          `${import.meta.dir}/../bare-proxy.ts`,
-          String(hostPort),
-        ]);
+        const process_ = await start(
+          [process.execPath, `${import.meta.dir}/../bare-proxy.ts`, String(hostPort)],
+          { ...RUNTIME, ...process.env } as Record<string, string>,
+        );
         return {
           process: process_,
           target: { port: process_.port, path: PATH, headers: {} },

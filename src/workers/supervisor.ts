@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
 import { cannotListen } from "../listening.ts";
 import type { Log } from "../log.ts";
+import { RUNTIME } from "../runtime.ts";
 import type { Clock } from "../units/clock.ts";
 import type { Answers, FromWorker, Question, ToWorker } from "./messages.ts";
 import { Places } from "./places.ts";
@@ -11,7 +12,7 @@ import { Search } from "./search.ts";
 /**
  * `workers: N`: N gateways on one port, each a node of the shared store with a data folder of its own. The
  * kernel spreads connections over them. A worker that dies is restarted and recovers like any node. A worker
- * that notices that this process is gone ends itself (main.ts), so that the next supervisor finds folders and
+ * that notices that this process is gone ends itself (run.ts), so that the next supervisor finds folders and
  * port free.
  */
 export class Supervisor {
@@ -77,8 +78,9 @@ export class Supervisor {
   private async begin(worker: Worker): Promise<string | null> {
     const { env, dataFolder, clock } = this.options;
     const startedMs = clock.elapsedMs();
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, "../main.ts")], {
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "../run.ts")], {
       env: {
+        ...RUNTIME,
         ...env,
         GATEWAY_WORKER: String(worker.number),
         GATEWAY_DATA: join(dataFolder, `worker-${worker.number}`),

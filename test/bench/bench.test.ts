@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { benchFailover } from "../../bench/failover.ts";
 import { pieces } from "../../bench/micro.ts";
 import { benchNeighbour } from "../../bench/neighbour.ts";
+import { benchPause } from "../../bench/pause.ts";
 import { bareHost } from "../../bench/peers/bare-host.ts";
 import { gateway } from "../../bench/peers/gateway.ts";
 import type { Peer } from "../../bench/peers/peer.ts";
@@ -109,6 +110,18 @@ test("the regression suite runs, small: every figure beside its baseline, and wh
   const reference = await Bun.file(`${import.meta.dir}/../../bench/reference.json`).json();
   expect(micro.map(({ ours, baseline }) => [ours.length, baseline.length])).toEqual(micro.map(() => [2, 2]));
   for (const { name } of macro) expect(reference[name]).toBeGreaterThan(0);
+});
+
+test("the pause bench runs, small, and measures each before and after", async () => {
+  const rows = await benchPause({ rounds: 1, pauseMs: 5, requests: 64 });
+  expect(rows.map(({ name }) => name)).toEqual([
+    "gateway",
+    "gateway, Bun as it is",
+    "bare proxy, Bun as it is",
+  ]);
+  for (const { before, after } of rows) {
+    for (const { p50, p99 } of [before, after]) expect(p99).toBeGreaterThanOrEqual(p50);
+  }
 });
 
 test("the neighbour bench runs, small: a key at its limit is refused, the other is served", async () => {

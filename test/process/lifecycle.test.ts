@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
@@ -189,6 +189,19 @@ test("a port that is taken stops the start, and names it and what to set", () =>
     expect(message).toContain(`cannot listen on 127.0.0.1:${host.port} (EADDRINUSE)`);
     expect(message).not.toContain("    at ");
   }));
+
+test.if(process.platform === "linux")(
+  "however it is started, Bun keeps what it has compiled, and the operator's own settings of Bun stand",
+  () =>
+    withFolder(async (folder) => {
+      const own = { BUN_JSC_codeBlockAgingLeaseMultiplier: "7" };
+      const gateway = await GatewayProcess.start(folder, own, ["src/main.ts"]);
+      const settings = readFileSync(`/proc/${gateway.pid}/environ`, "utf8").split("\0");
+      expect(settings).toContain("BUN_JSC_optimizedCodeAgingQuietAllocationMB=0");
+      expect(settings).toContain("BUN_JSC_codeBlockAgingLeaseMultiplier=7");
+      expect(await gateway.stop()).toBe(0);
+    }),
+);
 
 describe("the configuration", () => {
   test("SIGHUP takes a good file; a bad one is refused whole, and the old one stays", () =>

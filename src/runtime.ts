@@ -1,0 +1,16 @@
+/**
+ * What Bun reads from the environment only, and only as a process begins. When nothing has happened for a
+ * minute or two, Bun throws away what it had compiled, and the next requests run in its interpreter until it
+ * is compiled anew: they cost twice the CPU and wait ten times as long (docs/performance, "After a pause").
+ * With these, compiled code stays.
+ */
+export const RUNTIME = {
+  BUN_JSC_optimizedCodeAgingQuietAllocationMB: "0",
+  BUN_JSC_codeBlockAgingLeaseMultiplier: "1000",
+} as const;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The environment to begin a process with, or null when `env` says all of it already, in whatever way. */
+export const withRuntime = (env: Environment): Environment | null =>
+  Object.keys(RUNTIME).every((name) => name in env) ? null : { ...RUNTIME, ...env };
