@@ -2,20 +2,23 @@ import { asObject } from "./json.ts";
 
 type Json = Record<string, unknown>;
 
-/** Adds a delta to what is known: text goes on, lists and objects grow, whatever their names are. */
+/**
+ * Adds a delta to what is known: text goes on, lists and objects grow, whatever their names are. All in place:
+ * there may be as many of each as tokens.
+ */
 export function grow(known: Json, more: Json): void {
   for (const [name, value] of Object.entries(more)) {
-    const before = known[name];
+    // Of its own: a host may call a member what every object has.
+    const before = Object.hasOwn(known, name) ? known[name] : undefined;
     if (value === null || value === undefined) {
       if (before === undefined) known[name] = value;
     } else if (typeof value === "string" && !ONCE.has(name)) {
       known[name] = (typeof before === "string" ? before : "") + value;
     } else if (Array.isArray(value)) {
-      // In place: there may be as many lists as tokens.
       if (Array.isArray(before)) for (const item of value) before.push(item);
       else known[name] = value;
     } else if (asObject(value) !== null) {
-      const inner = { ...asObject(before) };
+      const inner = asObject(before) ?? {};
       grow(inner, value as Json);
       known[name] = inner;
     } else if (before === undefined || before === null || !ONCE.has(name)) {

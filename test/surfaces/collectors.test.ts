@@ -37,6 +37,36 @@ test("parts of content are collected as they come", () => {
   expect(whole(collector).choices[0].message.content).toHaveLength(MANY);
 });
 
+test("members that only this host has are collected as they come", () => {
+  const collector = new ChatCollector();
+  for (let at = 0; at < MANY; at++)
+    collector.add(chunk({ delta: { content: "a", extra: { [`member ${at}`]: at } } }));
+  expect(Object.keys(whole(collector).choices[0].message.extra)).toHaveLength(MANY);
+});
+
+test("what a host says at the end is collected as it comes", () => {
+  const collector = new MessagesCollector();
+  collector.add({ type: "message_start", message: { usage: { input_tokens: 1, output_tokens: 1 } } });
+  for (let at = 0; at < MANY; at++) {
+    const named = { [`member ${at}`]: at };
+    collector.add({ type: "message_delta", delta: named, usage: { output_tokens: at, ...named } });
+  }
+  const { usage, ...message } = whole(collector);
+  expect(Object.keys(message).length).toBeGreaterThan(MANY);
+  expect(Object.keys(usage)).toHaveLength(MANY + 2);
+  expect(usage).toMatchObject({ input_tokens: 1, output_tokens: MANY - 1 });
+});
+
+test("a member that is called as one of every object's is a host's like any other", () => {
+  const collector = new ChatCollector();
+  const named = JSON.parse('{ "__proto__": { "polluted": 1 }, "constructor": { "polluted": 1 } }');
+  collector.add(chunk({ delta: { ...named, extra: named } }));
+  collector.add(chunk({ delta: { ...named, extra: named } }));
+  expect(whole(collector).choices[0].message.extra.constructor).toEqual({ polluted: 1 });
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  expect((Object as unknown as Record<string, unknown>).polluted).toBeUndefined();
+});
+
 test("citations are collected as they come", () => {
   const collector = new MessagesCollector();
   collector.add({ type: "message_start", message: {} });

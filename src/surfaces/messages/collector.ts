@@ -28,10 +28,10 @@ export class MessagesCollector implements Collector {
         return;
       case "message_delta": {
         const { type: _type, delta, usage, ...rest } = data;
-        const used = { ...asObject(this.message.usage) };
+        const used = asObject(this.message.usage) ?? {};
         for (const [name, value] of Object.entries(asObject(usage) ?? {}))
           if (value !== null) used[name] = value;
-        this.message = { ...this.message, ...rest, ...asObject(delta), usage: used };
+        Object.assign(this.message, rest, asObject(delta), { usage: used });
       }
     }
   }
