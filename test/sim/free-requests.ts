@@ -2,9 +2,9 @@ import type { ReceiptId } from "../../src/units/id.ts";
 import { check } from "./auditor.ts";
 
 /**
- * The auditor's book of the free requests of one owner and day, made through any node of the fleet. What a
- * node has admitted counts while it is there to remember that; of a node that is gone, what its client was
- * told counts, and what it had sent may count.
+ * The auditor's book of the free requests of one owner, made through any node of the fleet, on the day that
+ * it is there. What a node has admitted counts while it is there to remember that; of a node that is gone,
+ * what its client was told counts, and what it had sent may count.
  */
 export class FreeRequests {
   private readonly made = new Map<ReceiptId, FreeRequest>();
@@ -15,8 +15,8 @@ export class FreeRequests {
     return this.made.size;
   }
 
-  admitted(receipt: ReceiptId, node: NodeLife): void {
-    this.made.set(receipt, { node, end: "open", isKept: false, wasDelivered: false });
+  admitted(receipt: ReceiptId, at: number, node: NodeLife): void {
+    this.made.set(receipt, { node, day: dayOf(at), end: "open", isKept: false, wasDelivered: false });
   }
 
   /** Some of the answer was sent. */
@@ -40,20 +40,23 @@ export class FreeRequests {
 
   /** After every step. */
   judge(): void {
-    const surely = this.sum((one) => isUsed(one) || isRunning(one));
-    check(surely <= this.limit, `${surely} free requests of a day, of ${this.limit}`);
+    const surely = this.sums((one) => isUsed(one) || isRunning(one));
+    for (const sum of surely.values())
+      check(sum <= this.limit, `${sum} free requests of a day, of ${this.limit}`);
   }
 
-  /** Once everybody has been refused one. */
-  judgeSpent(): void {
-    const possibly = this.sum((one) => one.end === "used" || isRunning(one) || isCutOff(one));
-    check(possibly >= this.limit, `no more than ${possibly} free requests could be made, of ${this.limit}`);
+  /** Once everybody was refused one whose day it is. */
+  judgeSpent(at: number): void {
+    const possibly = this.sums((one) => one.end === "used" || isRunning(one) || isCutOff(one));
+    const sum = possibly.get(dayOf(at)) ?? 0;
+    check(sum >= this.limit, `no more than ${sum} free requests could be made, of ${this.limit}`);
   }
 
-  private sum(counts: (one: FreeRequest) => boolean): number {
-    let sum = 0;
-    for (const one of this.made.values()) if (counts(one)) sum += 1;
-    return sum;
+  /** By day. */
+  private sums(counts: (one: FreeRequest) => boolean): Map<number, number> {
+    const sums = new Map<number, number>();
+    for (const one of this.made.values()) if (counts(one)) sums.set(one.day, (sums.get(one.day) ?? 0) + 1);
+    return sums;
   }
 
   private change(receipt: ReceiptId, to: Partial<FreeRequest>): void {
@@ -64,6 +67,7 @@ export class FreeRequests {
 
 interface FreeRequest {
   readonly node: NodeLife;
+  readonly day: number;
   end: "open" | "used" | "unused";
   isKept: boolean;
   wasDelivered: boolean;
@@ -73,6 +77,8 @@ const isUsed = ({ end, isKept, node }: FreeRequest): boolean => end === "used" &
 
 const isRunning = ({ end, node }: FreeRequest): boolean => end === "open" && !node.isGone();
 const isCutOff = ({ end, wasDelivered }: FreeRequest): boolean => end === "open" && wasDelivered;
+
+const dayOf = (at: number): number => Math.floor(at / 86_400_000);
 
 /** One life of a node; gone once it is dead or closed. */
 interface NodeLife {

@@ -1,7 +1,8 @@
+import type { KeyDesk } from "../../src/keys/desk.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import type { Holder } from "../../src/keys/keyring.ts";
-import { rotate } from "../../src/keys/rotation.ts";
+import { revise, rotate } from "../../src/keys/rotation.ts";
 import type { Clock, EpochMs } from "../../src/units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -9,7 +10,7 @@ import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import type { Random } from "./random.ts";
 
-/** The keys of a few owners. Production code rotates them; what they share is known here. */
+/** The keys of a few owners. Production code rotates and changes them; what they share is known here. */
 export class Holders {
   /** The newest of each chain. */
   readonly keys: readonly Key[];
@@ -46,6 +47,20 @@ export class Holders {
 
   async rotate(random: Random, clock: Pick<Clock, "now">): Promise<void> {
     const old = random.pick(this.keys);
+    const rotated = await rotate(this.desk(random, clock), old.id, "session");
+    check("key" in rotated, `${old.id} cannot be rotated`);
+    this.inGrace.push(old);
+    if (this.inGrace.length > MOST_IN_GRACE) this.inGrace.shift();
+  }
+
+  /** Lowers or raises a key's rates. */
+  async revise(random: Random, clock: Pick<Clock, "now">): Promise<void> {
+    const { id } = random.pick(this.keys);
+    const revised = await revise(this.desk(random, clock), id, ratesFrom(random), "session");
+    check("id" in revised, `${id} cannot be changed`);
+  }
+
+  private desk(random: Random, clock: Pick<Clock, "now">): KeyDesk {
     const desk = {
       clock,
       random: random.bytes,
@@ -53,10 +68,7 @@ export class Holders {
       keyring: { forgetKey() {} },
       store: { changeKey: this.change.bind(this) } as Pick<KeyStore, "changeKey">,
     };
-    const rotated = await rotate(desk as unknown as Parameters<typeof rotate>[0], old.id, "session");
-    check("key" in rotated, `${old.id} cannot be rotated`);
-    this.inGrace.push(old);
-    if (this.inGrace.length > MOST_IN_GRACE) this.inGrace.shift();
+    return desk as unknown as KeyDesk;
   }
 
   private async change(
@@ -68,11 +80,9 @@ export class Holders {
     const change = decide(one.key, { balance, budgets }, 1);
     if (!("key" in change)) return change;
     one.key = change.key;
-    const { successor } = change;
-    if (successor !== undefined) {
-      this.known.set(successor.id, { key: successor, chain: one.chain });
-      (this.keys as Key[])[this.keys.findIndex((key) => key.id === id)] = successor;
-    }
+    const { successor = change.key } = change;
+    if (successor !== change.key) this.known.set(successor.id, { key: successor, chain: one.chain });
+    (this.keys as Key[])[this.keys.findIndex((key) => key.id === id)] = successor;
     return { ...change, ended: [] };
   }
 }
@@ -117,12 +127,13 @@ export function makeBusyKeys(random: Random, budgeting: Random): Key[] {
   const others = [2, 3].map((index) =>
     keyOf({ id: `key_${index + 4}` as KeyId, balanceId: `bal_${index}` as BalanceId }),
   );
-  return [...makeKeys(random, budgeting), ...others].map((key) => ({
-    ...key,
-    rpmLimit: random.pick([null, 2, 4, 20]),
-    tpmLimit: random.pick([null, 700, 1_500, 20_000]),
-  }));
+  return [...makeKeys(random, budgeting), ...others].map((key) => ({ ...key, ...ratesFrom(random) }));
 }
+
+const ratesFrom = (random: Random): Pick<Key, "rpmLimit" | "tpmLimit"> => ({
+  rpmLimit: random.pick([null, 2, 4, 20]),
+  tpmLimit: random.pick([null, 700, 1_500, 20_000]),
+});
 
 const someBudgets = (random: Random): string[] =>
   BUDGETS.filter(() => random.chance(0.5)).map(({ name }) => name);

@@ -193,7 +193,7 @@ class LimitBooks {
   answered(facts: Facts): void {
     const { ask } = facts;
     if (ask.outcome === "refused") this.judgeRefused(facts);
-    if (ask.answer!.remaining !== null) this.judgeRemaining(ask, ask.answer!.remaining);
+    if (ask.draws !== null) this.judgeRemaining(ask, ask.draws, ask.answer!);
   }
 
   private judgeAdmitted({ ask, estimate }: Facts): void {
@@ -278,10 +278,15 @@ class LimitBooks {
   }
 
   /** What the answer says is left of the day's allowance. */
-  private judgeRemaining(ask: Asked, remaining: number): void {
-    const { turn, at, atMs } = ask.answer!;
+  private judgeRemaining(ask: Asked, draws: readonly Draw[], answer: Answered): void {
+    const { turn, at, atMs, remaining } = answer;
+    if (remaining === null) {
+      // The key's own rate is looked at before the request is read; and of a new day nothing may be known yet.
+      const maySayNothing = ask.message.includes("`rpm_limit`") || dayOf(at) !== dayOf(ask.at);
+      return check(maySayNothing, `${ask.name}: nobody says how many free requests remain`);
+    }
     const now = { turn, life: ask.life, admittedBeforeMs: atMs };
-    const left = ask.draws!.map(({ owner, limit }) => {
+    const left = draws.map(({ owner, limit }) => {
       const { least, most } = this.drawn(owner, at, now);
       return { least: limit - most, most: limit - least };
     });
@@ -324,7 +329,7 @@ class LimitBooks {
   }
 
   private day(owner: string, at: number): Facts[] {
-    const name = `${owner} ${Math.floor(at / DAY_MS)}`;
+    const name = `${owner} ${dayOf(at)}`;
     const asked = this.days.get(name) ?? [];
     this.days.set(name, asked);
     return asked;
@@ -375,6 +380,8 @@ function sum(all: readonly Facts[], span: (facts: Facts) => Span): Span {
   }
   return { least, most };
 }
+
+const dayOf = (at: number): number => Math.floor(at / DAY_MS);
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;

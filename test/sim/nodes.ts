@@ -8,7 +8,7 @@ import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay } from "../../src/ledger/recovery.ts";
 import { type Ending, Reservation, type Want } from "../../src/ledger/reservation.ts";
 import { type CommitBatch, PostgresJournal } from "../../src/store/postgres/journal.ts";
-import { type Clock, epochMs } from "../../src/units/clock.ts";
+import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
@@ -24,7 +24,8 @@ import { Random } from "./random.ts";
  * partitions, pauses and crashes. Some keep a journal that outlives them, and come back; others keep nothing,
  * commit to a PostgreSQL beyond that network, and are closed by somebody else, sooner or later, dead or not.
  * The auditor adds up what every life of every ledger has really spent and holds, and after every step none
- * of the limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them.
+ * of the limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them, even
+ * where it is midnight, and not yet the next day for everybody.
  * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
  * request's worst case, all free requests of the day can be made, and what clients were told by ledgers
  * without a journal is in the books.
@@ -53,7 +54,9 @@ export interface NodesSummary {
   readonly freeRefused: number;
 }
 
-const START = epochMs(Date.UTC(2026, 10, 21, 12));
+const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
+const MIDNIGHT = epochMs(Date.UTC(2026, 10, 22));
+const MOST_SKEW_MS = 60_000;
 const CREDIT = 1_000_000 as NanoUsd;
 const BALANCE = "bal_shared" as BalanceId;
 const CREDITED = balanceCounter(BALANCE);
@@ -93,7 +96,8 @@ class Fleet {
   /** The same of free requests. */
   private readonly giving: Random;
   private readonly free = new FreeRequests(ALLOWANCE.limit);
-  private readonly time = new VirtualClock(START);
+  private readonly start: EpochMs;
+  private readonly time: VirtualClock;
   private readonly authority = new MemoryAuthority((counter, asker) => this.recall(counter, asker));
   private readonly postgres: SimulatedPostgres;
   private readonly promises = new Promises();
@@ -118,22 +122,26 @@ class Fleet {
     this.random = new Random(seed);
     this.taking = new Random(seed + 1_000_000_007);
     this.giving = new Random(seed + 2_000_000_011);
+    this.start = this.giving.chance(0.5) ? NOON : MIDNIGHT;
+    this.time = new VirtualClock(this.start);
     this.authority.credited.set(CREDITED, CREDIT);
     this.postgres = new SimulatedPostgres(this.random);
-    this.limits = new Map<CounterId, NanoUsd>([
-      [CREDITED, CREDIT],
-      [budgetCounter(BUDGET.id, BUDGET.window, START), BUDGET.cap],
-      [allowanceCounter(ALLOWANCE.owner, START), ALLOWANCE.limit as NanoUsd],
-    ]);
+    this.limits = new Map<CounterId, NanoUsd>([[CREDITED, CREDIT]]);
+    for (const at of [this.start - MOST_SKEW_MS, this.start + MOST_SKEW_MS]) this.limitDay(epochMs(at));
+    this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) =>
+      this.random.chance(0.5) ? this.diskless() : this.birth(`n${index}`, 1),
+    );
+  }
+
+  private limitDay(at: EpochMs): void {
+    this.limits.set(budgetCounter(BUDGET.id, BUDGET.window, at), BUDGET.cap);
+    this.limits.set(allowanceCounter(ALLOWANCE.owner, at), ALLOWANCE.limit as NanoUsd);
+    const day = new Date(at).setUTCHours(0, 0, 0, 0);
     for (const { lineage, dailyLimit, monthlyLimit } of KEYS) {
-      const day = new Date(START).setUTCHours(0, 0, 0, 0);
       if (dailyLimit !== null) this.limits.set(`day:${lineage}:${day}` as CounterId, dailyLimit);
       if (monthlyLimit !== null)
         this.limits.set(`month:${lineage}:${Date.UTC(2026, 10, 1)}` as CounterId, monthlyLimit);
     }
-    this.nodes = Array.from({ length: 3 + this.random.below(3) }, (_, index) =>
-      this.random.chance(0.5) ? this.diskless() : this.birth(`n${index}`, 1),
-    );
   }
 
   async step(): Promise<void> {
@@ -195,14 +203,20 @@ class Fleet {
     await this.refund();
   }
 
-  /** Free requests are made until every node refuses one: by then, all of the day's have been. */
+  /** Free requests are made until every node refuses them: by then, all of its day's have been. */
   private async drainAllowance(): Promise<void> {
-    for (let refusedInARow = 0; refusedInARow < 2 * this.nodes.length; ) {
-      const node = this.giving.pick(this.nodes);
-      const admitted = await this.during(this.request(node, FREE_KEY, ZERO_USD));
-      refusedInARow = admitted ? 0 : refusedInARow + 1;
+    const nodes = [...this.nodes];
+    for (let refusedInARow = 0; refusedInARow < 2 * nodes.length; ) {
+      for (const node of nodes) {
+        const admitted = await this.during(this.request(node, FREE_KEY, ZERO_USD));
+        refusedInARow = admitted ? 0 : refusedInARow + 1;
+      }
     }
-    this.free.judgeSpent();
+    for (const node of nodes) if (!node.dead) this.free.judgeSpent(this.now(node));
+  }
+
+  private now({ skewMs }: Node): EpochMs {
+    return epochMs(this.start + skewMs);
   }
 
   /** Once every node has given back what it does not use, all that is left can be taken. */
@@ -282,7 +296,7 @@ class Fleet {
   private async ask(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
     const want: Want = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
-      at: epochMs(START + node.skewMs),
+      at: this.now(node),
       key,
       budgets: key.budgets.length > 0 ? [BUDGET] : [],
       allowances: key === FREE_KEY ? [ALLOWANCE] : [],
@@ -305,7 +319,7 @@ class Fleet {
         if (key.rpmLimit !== null) this.taken.push(this.time.elapsedMs());
         if (key === FREE_KEY) {
           const isGone = () => node.dead || this.postgres.isClosed(node.name);
-          this.free.admitted(want.receipt, { isGone });
+          this.free.admitted(want.receipt, want.at, { isGone });
         }
         void this.begin(node, outcome);
         return true;
@@ -431,7 +445,7 @@ class Fleet {
   private surroundings(of: () => Node): Omit<NodeParts, "name" | "epoch"> {
     const { clock, end } = this.time.life();
     return {
-      skewMs: this.random.below(120_000) - 60_000,
+      skewMs: this.random.below(2 * MOST_SKEW_MS) - MOST_SKEW_MS,
       clock,
       end,
       send: (statement) =>

@@ -377,7 +377,7 @@ class World {
     if (this.rushing !== null) void refused.then(() => this.comeBack(ask, clock));
   }
 
-  /** Now and then somebody wants several things in the same moment, or a key is rotated, or nothing happens. */
+  /** Now and then somebody wants several things in the same moment, or a key is rotated or changed, or time passes. */
   private async rush(random: Random): Promise<void> {
     await this.quiet();
     const dice = random.next();
@@ -386,16 +386,20 @@ class World {
       for (let asks = 1 + random.below(4); asks > 0; asks--)
         this.ask(key ?? this.holders.pick(random), random, random.chance(0.7));
     } else if (dice < 0.14) await this.holders.rotate(random, this.time);
-    else if (dice < 0.16) this.unverified.delete(random.pick(FREE_HOSTS));
-    else if (dice < 0.17) this.unverified.add(random.pick(FREE_HOSTS));
-    else if (dice < 0.2) await this.pass(random.below(70_000));
+    else if (dice < 0.15) await this.holders.revise(random, this.time);
+    else if (dice < 0.17) this.unverified.delete(random.pick(FREE_HOSTS));
+    else if (dice < 0.18) this.unverified.add(random.pick(FREE_HOSTS));
+    else if (dice < 0.21) await this.pass(random.below(70_000));
   }
 
-  /** Clients that are told how long to wait come back then, to the moment. */
+  /** Clients that are told how long to wait come back then, to the moment, or a little too soon. */
   private comeBack({ key, draws, error, retryAfterS }: Asked, clock: Clock): void {
-    if (error !== "rate_limited" || retryAfterS === null || !this.rushing!.chance(0.5)) return;
-    clock.after(retryAfterS * 1_000, () => {
-      if (!this.isEnding) this.ask(key, this.rushing!, draws !== null);
+    const random = this.rushing!;
+    if (error !== "rate_limited" || retryAfterS === null || !random.chance(0.5)) return;
+    const tooSoonMs = random.chance(0.5) ? random.below(1_000) : 0;
+    clock.after(retryAfterS * 1_000 - tooSoonMs, () => {
+      // With the limits that it has by then.
+      if (!this.isEnding) this.ask(this.holders.identify(key.id).key, random, draws !== null);
     });
   }
 
