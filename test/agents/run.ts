@@ -13,7 +13,7 @@ import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from ".
  * They run with a home folder of their own and, where the machine allows it (Linux, as root), without any
  * network but loopback. Versions are pinned: what these programs send changes from week to week.
  */
-const AGENTS = { "@openai/codex": "0.169.0", "@anthropic-ai/claude-code": "2.1.329" } as const;
+const AGENTS = { "@openai/codex": "0.169.0", "@anthropic-ai/claude-code": "2.1.330" } as const;
 const TASK = "Write the note that you were told about, then read it back.";
 
 /** Installs the agents, then starts this script again where there is only loopback. */

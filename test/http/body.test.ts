@@ -151,6 +151,43 @@ describe("a body", () => {
     expect(Buffer.from(house.calls.at(-1)!.body).toString()).toBe("a=1&b=2");
   });
 
+  test.each(["declared", "chunked"])(
+    "%s, of a client that offers HTTP/2, as Java's does, is answered in HTTP/1.1, and so is the next one",
+    async (framing) => {
+      const offer = [
+        "Connection: Upgrade, HTTP2-Settings",
+        "Upgrade: h2c",
+        "HTTP2-Settings: AAEAAEAAAAIAAAAB",
+      ];
+      const client = new RawClient(house.port);
+      const bytes = Buffer.from("prompt");
+      if (framing === "declared")
+        await client.write(head("/v1/messages", ...offer, `Content-Length: ${bytes.length}`) + bytes);
+      else {
+        await client.write(head("/v1/messages", ...offer, "Transfer-Encoding: chunked"));
+        await client.write(Buffer.concat([chunk(bytes), Buffer.from("0\r\n\r\n")]));
+      }
+      const first = await client.until(whole);
+      expect(readResponse(first).status).toBe(200);
+      expect(Buffer.from(house.calls.at(-1)!.body).toString()).toBe("prompt");
+      await client.write(`${head("/v1/messages", "Content-Length: 4")}next`);
+      await client.until((text) => whole(text.slice(first.length)));
+      expect(Buffer.from(house.calls.at(-1)!.body).toString()).toBe("next");
+      client.leave();
+    },
+  );
+
+  test("that its client keeps back until it is asked for is asked for", async () => {
+    const client = new RawClient(house.port);
+    await client.write(head("/v1/responses", "Expect: 100-continue", "Content-Length: 6"));
+    const asked = await client.until((text) => text.endsWith("\r\n\r\n"));
+    expect(asked).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    await client.write("prompt");
+    const text = await client.until((all) => whole(all.slice(asked.length)));
+    expect(readResponse(text.slice(asked.length)).status).toBe(200);
+    client.leave();
+  });
+
   test("that never arrives because the client leaves is nobody's fault", async () => {
     const before = house.calls.length;
     const client = new RawClient(house.port);
