@@ -8,7 +8,7 @@ import type { Log } from "./log.ts";
 import { DataFolderError, dataFolderPath } from "./store/data-folder.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 import { lineToSupervisor } from "./workers/line.ts";
-import { Supervisor } from "./workers/supervisor.ts";
+import { Supervisor, WorkersEnded } from "./workers/supervisor.ts";
 
 /** Serves, alone or with workers, until it is told to stop. */
 const { env } = process;
@@ -26,6 +26,9 @@ const log: Log = (event, fields = {}) =>
 /** Resolves when the other end has taken it, so that a reader that is slow is waited for. */
 const writeLog = (text: string): Promise<void> =>
   new Promise((resolve) => void process.stderr.write(text, () => resolve()));
+
+/** What ends a start and is for the operator to mend, so that its message says all. */
+const EXPECTED = [ConfigError, DataFolderError, StoreUnreachable, WorkersEnded];
 
 const PARENT_CHECK_MS = 50;
 
@@ -80,7 +83,7 @@ async function start(): Promise<Serving> {
       worker === undefined ? await wantedWorkers({ env, cwd: process.cwd(), now: systemClock.now() }) : 1;
     return await (workers === 1 ? serve() : supervise(workers));
   } catch (error) {
-    const expected = [ConfigError, DataFolderError, StoreUnreachable].some((kind) => error instanceof kind);
+    const expected = EXPECTED.some((kind) => error instanceof kind);
     console.error(expected ? `The gateway did not start: ${(error as Error).message}` : error);
     process.exit(1);
   }

@@ -55,9 +55,12 @@ export class Supervisor {
     const supervisor = new Supervisor(options, port);
     const ready = await Promise.all(supervisor.workers.map((worker) => supervisor.begin(worker)));
     release();
-    if (ready.includes(null)) {
+    const ended = ready.filter((announcement) => announcement === null).length;
+    if (ended > 0) {
       await supervisor.stop();
-      throw new Error("a worker did not start; its message is above");
+      throw new WorkersEnded(
+        `${ended} of ${ready.length} workers did not start; why is said above by each of them.`,
+      );
     }
     return { supervisor, announcement: ready[0]! };
   }
@@ -166,6 +169,11 @@ export class Supervisor {
       if (!this.stopping) void this.begin(worker);
     });
   }
+}
+
+/** Workers ended before they served. Each has told why; this process has nothing to add. */
+export class WorkersEnded extends Error {
+  override name = "WorkersEnded";
 }
 
 export interface SupervisorOptions {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ConfigError } from "../../src/config/problem.ts";
 import { systemClock } from "../../src/units/clock.ts";
-import { Supervisor } from "../../src/workers/supervisor.ts";
+import { Supervisor, WorkersEnded } from "../../src/workers/supervisor.ts";
 
 test("a port that is taken stops the start of all workers, and is named with what to set", async () => {
   const other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
@@ -22,3 +22,21 @@ test("a port that is taken stops the start of all workers, and is named with wha
   expect(why).toBeInstanceOf(ConfigError);
   expect(why!.message).toContain(`cannot listen on 127.0.0.1:${other.port} (EADDRINUSE). Set HOST`);
 });
+
+test("workers that do not start are counted, and their own messages say why", async () => {
+  const started = Supervisor.start({
+    workers: 2,
+    env: { GATEWAY_CONFIG: "/nonexistent/gateway.yaml" },
+    hostname: "127.0.0.1",
+    port: 0,
+    dataFolder: "/nonexistent",
+    clock: systemClock,
+    log() {},
+  });
+  const why = await started.then(
+    () => null,
+    (error: Error) => error,
+  );
+  expect(why).toBeInstanceOf(WorkersEnded);
+  expect(why!.message).toBe("2 of 2 workers did not start; why is said above by each of them.");
+}, 30_000);
