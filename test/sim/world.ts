@@ -1,7 +1,5 @@
-import type { Catalog, Host, Model, Price } from "../../src/catalog/catalog.ts";
-import type { Answer } from "../../src/generation/answer.ts";
 import { generator } from "../../src/generation/generate.ts";
-import type { House, Settings } from "../../src/generation/house.ts";
+import type { House } from "../../src/generation/house.ts";
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Key } from "../../src/keys/key.ts";
@@ -9,7 +7,7 @@ import { type DebitStore, Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
-import { allowancesOf, pseudonyms } from "../../src/open-tier.ts";
+import { allowancesOf } from "../../src/open-tier.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import { Books } from "../../src/store/sqlite/books.ts";
@@ -19,21 +17,25 @@ import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { chanceOf } from "../../src/units/random.ts";
-import { NANO_PER_USD, type NanoPerMillion, type NanoUsd } from "../../src/units/usd.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
+import {
+  CATALOG,
+  FREE_HOSTS,
+  FREE_MODELS,
+  makeTier,
+  NETWORKS,
+  PAID_MODELS,
+  PSEUDONYM,
+  SETTINGS,
+} from "./catalogue.ts";
+import { Client, type Generate } from "./client.ts";
 import { VirtualClock } from "./clock.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedDisk } from "./disk.ts";
 import { accountOf, budgetsOf, Holders, makeBusyKeys, makeKeys } from "./holders.ts";
-import { type Served, SimulatedHosts, WORD } from "./hosts.ts";
-import {
-  DEFAULT_CEILING,
-  drawsOf,
-  judgeLimits,
-  type LimitCounts,
-  MODELS_CEILING,
-  type Tier,
-} from "./limits.ts";
+import { type Served, SimulatedHosts } from "./hosts.ts";
+import { drawsOf, judgeLimits, type LimitCounts, type Tier } from "./limits.ts";
 import { Operator } from "./operator.ts";
 import { Random } from "./random.ts";
 
@@ -74,7 +76,6 @@ export interface Summary extends LimitCounts {
 const STARTS = [30, 30, 29, 28].map((day) => epochMs(Date.UTC(2026, 10, day, 23, 58)));
 /** Small enough that even a short run turns pages. */
 const JOURNAL_FILE_BYTES = [2_000, 40_000];
-const WRITE_OFF_TOKENS = 50;
 const EVERY_RECEIPT = { keyId: null, model: null, state: null };
 
 class World {
@@ -228,7 +229,7 @@ class World {
       clock,
       relaxed: this.relaxed,
       journalFileBytes: this.random.pick(JOURNAL_FILE_BYTES),
-      writeOffTokens: WRITE_OFF_TOKENS,
+      writeOffTokens: SETTINGS.writeOffTokens,
       defer: (run: () => void) => void clock.after(0, run),
       recoveredBody: recoveredReceipt,
       onFault: (error: unknown) => {
@@ -491,7 +492,7 @@ interface Life {
   readonly ledger: Ledger;
   readonly books: Books;
   readonly debits: Debits;
-  readonly generate: ReturnType<typeof generator>;
+  readonly generate: Generate;
   end(): void;
 }
 
@@ -558,187 +559,6 @@ function openHouse(parts: {
   const debits = new Debits(ledger, books.journal, parts.debits);
   return { clock, ledger, books, debits, generate: generator(house), end: parts.end };
 }
-
-/** Sends one request and notes what it sees; may leave at any time, or read slowly. */
-class Client {
-  private readonly abort = new AbortController();
-  private text = "";
-
-  constructor(
-    private readonly ask: Asked,
-    private readonly random: Random,
-    private readonly clock: Clock,
-    private readonly auditor: Auditor,
-  ) {}
-
-  async send(body: string, blocks: readonly string[], generate: Life["generate"]): Promise<void> {
-    const { ask, random, clock, abort } = this;
-    if (random.chance(0.15)) clock.after(random.below(8_000), () => this.leave());
-    const answer = await generate("chat.completions", {
-      secret: ask.key.id,
-      headers: new Headers(),
-      body: new TextEncoder().encode(body),
-      blocks: () => blocks,
-      signal: abort.signal,
-    });
-    ask.receipt = answer.headers["x-gateway-receipt"] ?? null;
-    ask.heardMs = clock.elapsedMs();
-    const remaining = answer.headers["x-gateway-open-tier-remaining"];
-    ask.answer = {
-      turn: this.auditor.turn(),
-      at: clock.now(),
-      atMs: clock.elapsedMs(),
-      remaining: remaining === undefined ? null : Number(remaining),
-    };
-    if (answer.kind === "stream") return this.read(answer);
-    if (ask.outcome !== "open") return;
-    if (answer.status === 200) return this.end("complete");
-    const { error } = JSON.parse(new TextDecoder().decode(answer.body)) as {
-      error: { code: string; message: string };
-    };
-    ask.error = error.code;
-    ask.message = error.message;
-    ask.retryAfterS = Number(answer.headers["retry-after"] ?? Number.NaN) || null;
-    this.end("refused");
-  }
-
-  private async read(answer: Extract<Answer, { kind: "stream" }>): Promise<void> {
-    const { ask, random, clock } = this;
-    await answer.run({
-      write: (bytes) => {
-        if (ask.outcome !== "open") return false;
-        this.text += new TextDecoder().decode(bytes);
-        if (random.chance(0.9)) return this.take();
-        return new Promise((resolve) => clock.after(random.below(2_000), () => resolve(this.take())));
-      },
-      close: () => this.judge(),
-    });
-  }
-
-  /** Whether it still listens. */
-  private take(): boolean {
-    const { ask, text, clock } = this;
-    if (ask.outcome !== "open") return false;
-    if (ask.firstWordMs === null && text.includes(WORD_SENT)) ask.firstWordMs = clock.elapsedMs();
-    return true;
-  }
-
-  private judge(): void {
-    const { ask, text, clock } = this;
-    ask.heardMs = clock.elapsedMs();
-    ask.words = text.split(WORD_SENT).length - 1;
-    if (ask.outcome !== "open") return;
-    if (text.endsWith("data: [DONE]\n\n")) return this.end("complete");
-    ask.error = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
-    this.end("broken");
-  }
-
-  private leave(): void {
-    if (this.ask.outcome !== "open") return;
-    this.end("left");
-    this.abort.abort();
-  }
-
-  private end(outcome: Asked["outcome"]): void {
-    this.ask.outcome = outcome;
-    this.ask.endTurn = this.auditor.turn();
-  }
-}
-
-const WORD_SENT = `"content":"${WORD}"`;
-
-const hostOf = (id: string, onDisconnect: Host["onDisconnect"]): Host => ({
-  id,
-  baseUrl: `http://${id}`,
-  speaks: ["chat.completions"],
-  apiKey: null,
-  auth: "bearer",
-  headers: {},
-  onDisconnect,
-  quirks: {},
-});
-
-/** Whole nano-dollars a token, so that the auditor's arithmetic needs no rounding. */
-const priceOf = (input: number, output: number): Price => {
-  const perMillion = (nano: number) => (nano * 1_000_000) as NanoPerMillion;
-  return {
-    input: perMillion(input),
-    output: perMillion(output),
-    cacheRead: perMillion(input),
-    cacheWrite: perMillion(input),
-  };
-};
-const perToken = ({ input, output }: Price) => ({ input: input / 1_000_000, output: output / 1_000_000 });
-
-const HOSTS = [hostOf("a", "cancel"), hostOf("b", "drain"), hostOf("c", "cancel"), hostOf("d", "cancel")];
-const [FREE_1, FREE_2] = [hostOf("free_1", "cancel"), hostOf("free_2", "drain")];
-const FREE_HOSTS = [FREE_1.id, FREE_2.id];
-const freeRoute = (host: Host) => ({ host, model: "free-model", price: null, free: true });
-const MODELS: readonly Model[] = [
-  {
-    id: "sim/cheap",
-    prices: [priceOf(10, 20), priceOf(15, 30), priceOf(5, 40), priceOf(9, 9)],
-    free: [freeRoute(FREE_1), freeRoute(FREE_2)],
-  },
-  { id: "sim/dear", prices: [priceOf(100, 300), priceOf(200, 200)], free: [freeRoute(FREE_2)] },
-].map(({ id, prices, free }) => ({
-  id,
-  name: id,
-  contextLength: 8_000,
-  maxOutputTokens: MODELS_CEILING,
-  price: prices[0]!,
-  routes: [
-    ...prices.map((price, index) => ({ host: HOSTS[index]!, model: "host-model", price, free: false })),
-    ...free,
-  ],
-}));
-
-/** What clients ask for, and what the hosts that may be asked then cost. */
-const PAID_MODELS = MODELS.map(({ id, routes }) => ({
-  id,
-  prices: new Map(routes.flatMap(({ host, price }) => (price === null ? [] : [[host.id, perToken(price)]]))),
-}));
-const forNothing = (...hosts: string[]) => new Map(hosts.map((host) => [host, { input: 0, output: 0 }]));
-const FREE_MODELS = [
-  { id: "sim/cheap:free", prices: forNothing(FREE_1.id, FREE_2.id) },
-  { id: "sim/dear:free", prices: forNothing(FREE_2.id) },
-  { id: "gateway/auto:free", prices: forNothing(FREE_1.id, FREE_2.id) },
-];
-
-/** Where free requests come from: two IPv4 addresses, and two blocks of one wider IPv6 block. */
-const NETWORKS = [
-  ["203.0.113.7"],
-  ["203.0.113.8"],
-  ["2001:db8:1:1::/64", "2001:db8:1::/48"],
-  ["2001:db8:1:2::/64", "2001:db8:1::/48"],
-];
-const PSEUDONYM = pseudonyms("a secret of the operator");
-
-/** Small enough to be reached. */
-const makeTier = (random: Random): Tier => ({
-  perDay: random.pick([2, 4, 8]),
-  accountlessPerDay: random.pick([1, 2, 5]),
-  rpm: random.pick([null, 1, 3]),
-});
-
-const CATALOG: Catalog = {
-  models: new Map(MODELS.map((model) => [model.id, model])),
-  auto: new Map(),
-  hosts: new Map([...HOSTS, FREE_1, FREE_2].map((host) => [host.id, host])),
-};
-
-const SETTINGS: Settings = {
-  baseUrl: "http://gateway",
-  dashboardUrl: "http://gateway/dashboard",
-  contact: null,
-  attempts: { firstTokenMs: 5_000, maxHosts: 3, hedgeMs: 400, chunkGapMs: 120_000, totalMs: 1_200_000 },
-  order: "price",
-  chunkGapMs: 10_000,
-  totalMs: 120_000,
-  writeOffTokens: WRITE_OFF_TOKENS,
-  defaultMaxOutputTokens: DEFAULT_CEILING,
-  openTierRpm: null,
-};
 
 const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 

@@ -1,0 +1,101 @@
+import type { Catalog, Host, Model, Price } from "../../src/catalog/catalog.ts";
+import type { Settings } from "../../src/generation/house.ts";
+import { pseudonyms } from "../../src/open-tier.ts";
+import type { NanoPerMillion } from "../../src/units/usd.ts";
+import { DEFAULT_CEILING, MODELS_CEILING, type Tier } from "./limits.ts";
+import type { Random } from "./random.ts";
+
+/** What the simulated gateway has on offer, and how it is configured. */
+
+const hostOf = (id: string, onDisconnect: Host["onDisconnect"]): Host => ({
+  id,
+  baseUrl: `http://${id}`,
+  speaks: ["chat.completions"],
+  apiKey: null,
+  auth: "bearer",
+  headers: {},
+  onDisconnect,
+  quirks: {},
+});
+
+/** Whole nano-dollars a token, so that the auditor's arithmetic needs no rounding. */
+const priceOf = (input: number, output: number): Price => {
+  const perMillion = (nano: number) => (nano * 1_000_000) as NanoPerMillion;
+  return {
+    input: perMillion(input),
+    output: perMillion(output),
+    cacheRead: perMillion(input),
+    cacheWrite: perMillion(input),
+  };
+};
+const perToken = ({ input, output }: Price) => ({ input: input / 1_000_000, output: output / 1_000_000 });
+
+const HOSTS = [hostOf("a", "cancel"), hostOf("b", "drain"), hostOf("c", "cancel"), hostOf("d", "cancel")];
+const [FREE_1, FREE_2] = [hostOf("free_1", "cancel"), hostOf("free_2", "drain")];
+export const FREE_HOSTS = [FREE_1.id, FREE_2.id];
+const freeRoute = (host: Host) => ({ host, model: "free-model", price: null, free: true });
+const MODELS: readonly Model[] = [
+  {
+    id: "sim/cheap",
+    prices: [priceOf(10, 20), priceOf(15, 30), priceOf(5, 40), priceOf(9, 9)],
+    free: [freeRoute(FREE_1), freeRoute(FREE_2)],
+  },
+  { id: "sim/dear", prices: [priceOf(100, 300), priceOf(200, 200)], free: [freeRoute(FREE_2)] },
+].map(({ id, prices, free }) => ({
+  id,
+  name: id,
+  contextLength: 8_000,
+  maxOutputTokens: MODELS_CEILING,
+  price: prices[0]!,
+  routes: [
+    ...prices.map((price, index) => ({ host: HOSTS[index]!, model: "host-model", price, free: false })),
+    ...free,
+  ],
+}));
+
+/** What clients ask for, and what the hosts that may be asked then cost. */
+export const PAID_MODELS = MODELS.map(({ id, routes }) => ({
+  id,
+  prices: new Map(routes.flatMap(({ host, price }) => (price === null ? [] : [[host.id, perToken(price)]]))),
+}));
+const forNothing = (...hosts: string[]) => new Map(hosts.map((host) => [host, { input: 0, output: 0 }]));
+export const FREE_MODELS = [
+  { id: "sim/cheap:free", prices: forNothing(FREE_1.id, FREE_2.id) },
+  { id: "sim/dear:free", prices: forNothing(FREE_2.id) },
+  { id: "gateway/auto:free", prices: forNothing(FREE_1.id, FREE_2.id) },
+];
+
+export const CATALOG: Catalog = {
+  models: new Map(MODELS.map((model) => [model.id, model])),
+  auto: new Map(),
+  hosts: new Map([...HOSTS, FREE_1, FREE_2].map((host) => [host.id, host])),
+};
+
+/** Where free requests come from: two IPv4 addresses, and two blocks of one wider IPv6 block. */
+export const NETWORKS = [
+  ["203.0.113.7"],
+  ["203.0.113.8"],
+  ["2001:db8:1:1::/64", "2001:db8:1::/48"],
+  ["2001:db8:1:2::/64", "2001:db8:1::/48"],
+];
+export const PSEUDONYM = pseudonyms("a secret of the operator");
+
+/** Small enough to be reached. */
+export const makeTier = (random: Random): Tier => ({
+  perDay: random.pick([2, 4, 8]),
+  accountlessPerDay: random.pick([1, 2, 5]),
+  rpm: random.pick([null, 1, 3]),
+});
+
+export const SETTINGS: Settings = {
+  baseUrl: "http://gateway",
+  dashboardUrl: "http://gateway/dashboard",
+  contact: null,
+  attempts: { firstTokenMs: 5_000, maxHosts: 3, hedgeMs: 400, chunkGapMs: 120_000, totalMs: 1_200_000 },
+  order: "price",
+  chunkGapMs: 10_000,
+  totalMs: 120_000,
+  writeOffTokens: 50,
+  defaultMaxOutputTokens: DEFAULT_CEILING,
+  openTierRpm: null,
+};
