@@ -146,6 +146,12 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
     expect(endless.fault?.message).toContain("larger than");
   });
 
+  test("a giant event in tiny pieces takes as long as it is, not as often as it is looked through", () => {
+    const judge = judgeFor(surface);
+    for (const piece of inPieces(encode(`data: "${"x".repeat(12_000_000)}"\n\n`), 100)) judge.push(piece);
+    expect(judge.fault).toBeNull();
+  }, 5_000);
+
   test("an error ends the client's stream in its own language, without an end mark", () => {
     const judge = judgeFor(surface);
     judge.push(encode(sseText(FIXTURES[surface].text!.events.slice(0, 4))));
