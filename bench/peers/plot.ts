@@ -63,8 +63,8 @@ export function lines(title: string, xTitle: string, all: readonly Line[]): stri
 
 const MARGIN = 24;
 const TITLE = 52;
-const PANEL = 400;
-const LABEL = 90;
+const PANEL = 430;
+const LABEL = 116;
 const ROW = 26;
 const PANEL_TITLE = 26;
 const VALUE = 60;
