@@ -43,6 +43,8 @@ gets neither reasoning nor its seals in a translated answer; the tokens are stil
 \`chat.completions\` is sent both fields as they came, and decides for itself. OpenAI's, which refuses them, gets the effort alone.
 OpenRouter's clients ask for usage by \`usage: {include: true}\`: hosts are not sent it, and the answer has usage, streamed or not.
 
+Hosts of \`messages\` want a message to answer. A request of nothing but instructions is sent to them as the user's turn.
+
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by
 reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false. The tool runner of
 Anthropic's SDK asks for a thread, and continues by itself without one.

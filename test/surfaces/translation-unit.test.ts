@@ -395,6 +395,52 @@ test("a text that says nothing is not sent to a host of messages, which would re
   expect(sent("responses", "messages", { instructions: "" }).json).not.toHaveProperty("system");
 });
 
+describe("a request of nothing but instructions, where the host wants a user's turn", () => {
+  const brief = { type: "text", text: "Write a haiku." };
+  const only: [SurfaceName, object][] = [
+    ["chat.completions", { messages: [{ role: "system", content: "Write a haiku." }] }],
+    ["chat.completions", { messages: [{ role: "developer", content: "Write a haiku." }] }],
+    [
+      "chat.completions",
+      {
+        messages: [
+          { role: "system", content: "Write a haiku." },
+          { role: "user", content: "" },
+        ],
+      },
+    ],
+    ["responses", { instructions: "Write a haiku.", input: "" }],
+    ["responses", { input: [{ role: "developer", content: "Write a haiku." }] }],
+  ];
+  test.each(only)("%s %j is said as the user's", (client, more) => {
+    const { json, omitted } = sent(client, "messages", more);
+    expect([json.messages, json.system]).toEqual([[{ role: "user", content: [brief] }], undefined]);
+    expect(omitted).toEqual([]);
+  });
+
+  test("several are one turn, in their order, and JSON mode stays the host's own instruction", () => {
+    const { json } = sent("chat.completions", "messages", {
+      response_format: { type: "json_object" },
+      messages: [
+        { role: "system", content: "Write a haiku." },
+        { role: "user", content: "" },
+        { role: "developer", content: "About JSON." },
+      ],
+    });
+    const both = [brief, { type: "text", text: "About JSON." }];
+    expect(json.messages).toEqual([{ role: "user", content: both }]);
+    expect(json.system).toEqual([{ type: "text", text: expect.stringContaining("JSON object") }]);
+  });
+
+  test.each<[SurfaceName, object, string]>([
+    ["chat.completions", { messages: [{ role: "system", content: "" }] }, "messages"],
+    ["responses", { input: "" }, "input"],
+  ])("%s %j, without a word in it, is refused as %s", (client, empty, param) => {
+    const refusal = say(client, "messages", empty) as Refusal;
+    expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", param]);
+  });
+});
+
 test("a cache key asks Anthropic's hosts to cache, unless the client marks parts itself", () => {
   const chat = {
     prompt_cache_key: "k",

@@ -33,14 +33,18 @@ export function writeMessagesRequest(
   const leading = conversation.turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const split = leading === -1 ? conversation.turns.length : leading;
   const thinking = writeThinking(conversation, ceiling, target, saying);
-  const system = conversation.turns.slice(0, split).flatMap(({ parts }) => writeTexts(parts as TextPart[]));
-  const messages = writeTurns(conversation.turns.slice(split), thinking !== null, target, saying);
+  const before = conversation.turns.slice(0, split).flatMap(({ parts }) => writeTexts(parts as TextPart[]));
+  const after = writeTurns(conversation.turns.slice(split), thinking !== null, target, saying);
+  const { system, messages } = withOneTurn(before, after);
   if (conversation.format?.kind === "json_object") {
     system.push({ type: "text", text: JSON_MODE });
     saying.omit("json_mode");
   }
   if (messages.length === 0)
-    saying.cannot("messages", "it needs at least one message that is not a system message");
+    saying.cannot(
+      saying.client === "responses" ? "input" : "messages",
+      "it needs at least one message that says something",
+    );
   if (conversation.cacheKey !== null) markForCache(system, messages);
   const tools = offered(conversation);
   const { stop, user } = conversation;
@@ -78,14 +82,32 @@ function writeText({ text, cache }: TextPart): Record<string, unknown> {
   return cache === null ? { type: "text", text } : { type: "text", text, cache_control: cache };
 }
 
+interface Message {
+  readonly role: string;
+  readonly content: Record<string, unknown>[];
+}
+
+/**
+ * Anthropic wants somebody to answer: “at least one message is required”. OpenAI's hosts write from
+ * instructions alone, and frameworks send them so, some with an empty turn of the user's beside them.
+ */
+function withOneTurn(
+  system: Record<string, unknown>[],
+  messages: Message[],
+): { system: Record<string, unknown>[]; messages: Message[] } {
+  if (messages.some(({ role }) => role !== "system")) return { system, messages };
+  const content = [...system, ...messages.flatMap((message) => message.content)];
+  return { system: [], messages: content.length === 0 ? [] : [{ role: "user", content }] };
+}
+
 /** Neighbouring turns of one role become one message, results of tools first. */
 function writeTurns(
   turns: readonly Turn[],
   thinking: boolean,
   target: HostTarget,
   saying: Saying,
-): Record<string, unknown>[] {
-  const messages: { role: string; content: Record<string, unknown>[] }[] = [];
+): Message[] {
+  const messages: Message[] = [];
   for (const turn of turns) {
     const role = turn.role === "tool" ? "user" : turn.role === "developer" ? "system" : turn.role;
     const content = writeTurnContent(turn, thinking, target, saying);
@@ -223,8 +245,8 @@ export const inputObject = (input: string): Json =>
   input.trim() === "" ? {} : (parseExactObject(input) ?? { INVALID_JSON: input });
 
 /** Anthropic caches up to a mark; a client that names a cache key wants what it repeats to be cached. */
-function markForCache(system: Record<string, unknown>[], messages: Record<string, unknown>[]): void {
-  const lastBlocks = (messages.at(-1)?.content ?? []) as Record<string, unknown>[];
+function markForCache(system: Record<string, unknown>[], messages: readonly Message[]): void {
+  const lastBlocks = messages.at(-1)?.content ?? [];
   const marked = JSON.stringify([system, messages]).includes('"cache_control"');
   if (marked) return;
   for (const block of [system.at(-1), lastBlocks.at(-1)])
