@@ -139,3 +139,53 @@ describe("calls that a chat host streams without an index", () => {
     }
   });
 });
+
+/** Ollama, vLLM, SGLang and Poolside have been seen to. */
+describe("calls that a chat host all streams at index 0, in an answer that is collected", () => {
+  const at0 = (id: string | undefined, args: string) => call(id, args, { index: 0 });
+  const more = (id: string, args: string) => ({ index: 0, id, function: { arguments: args } });
+  const both = [
+    ["a", '{"x":1}'],
+    ["b", '{"y":2}'],
+  ];
+
+  test.each<[string, object[][], string[][]]>([
+    ["in one chunk", [[at0("a", '{"x":1}'), at0("b", '{"y":2}')]], both],
+    ["in chunks of their own", [[at0("a", '{"x":1}')], [at0("b", '{"y":2}')]], both],
+    [
+      "in pieces without an id",
+      [[at0("a", "")], [at0(undefined, '{"x":1}')], [at0("b", "")], [at0(undefined, '{"y":2}')]],
+      both,
+    ],
+    [
+      "in turns, each piece with its id",
+      [
+        [at0("a", '{"x"'), at0("b", '{"y"')],
+        [more("a", ":1}"), more("b", ":2}")],
+      ],
+      both,
+    ],
+    [
+      "and the next at index 1",
+      [
+        [at0("a", '{"x":1}'), at0("b", '{"y":2}')],
+        [call("c", '{"z"', { index: 1 })],
+        [call(undefined, ":3}", { index: 1 })],
+      ],
+      [...both, ["c", '{"z":3}']],
+    ],
+    ["or only one, whose pieces have ids of their own", [[at0("a", '{"x"')], [more("b", ":1}")]], [both[0]!]],
+  ])("%s", (_, chunks, calls) => {
+    const judge = pairing("chat.completions", "chat.completions").openWhole(
+      openRequest("chat.completions", false),
+      ASKED,
+    );
+    judge.push(sse([...chunks.map((tool_calls) => chunk({ tool_calls })), chunk({}, "tool_calls")]));
+    const reply = judge.reply();
+    if (reply.kind === "fault") throw new Error(reply.error.message);
+    const { tool_calls } = JSON.parse(decode(reply.body)).choices[0].message;
+    type Call = { id: string; function: { name: string; arguments: string } };
+    expect(tool_calls.map(({ id, function: called }: Call) => [id, called.arguments])).toEqual(calls);
+    expect(tool_calls.map((one: Call) => one.function.name)).toEqual(calls.map(([id]) => `tool_${id}`));
+  });
+});

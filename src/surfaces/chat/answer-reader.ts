@@ -7,6 +7,7 @@ import { BlockQueue } from "../translation/block-queue.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { errorIn } from "./chunk-error.ts";
+import { StreamedCalls } from "./streamed-calls.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -22,7 +23,7 @@ export class ChatReader implements AnswerReader {
   private seal: Seal | null = null;
   /** Thoughts came as plain text: what their details repeat, whole or in pieces, was told already. */
   private toldPlainly = false;
-  private readonly calls: { readonly key: string; readonly index: number | null; readonly id: string }[] = [];
+  private readonly calls = new StreamedCalls();
   private reason: string | null = null;
   private sequence: string | null = null;
 
@@ -118,7 +119,10 @@ export class ChatReader implements AnswerReader {
   private noteCall(call: Json): void {
     const custom = call.type === "custom" || asObject(call.custom) !== null;
     const called = asObject(custom ? call.custom : call.function) ?? {};
-    const key = this.keyOf(call) ?? this.openCall(call, called, custom);
+    const begun = this.calls.count;
+    const number = this.calls.numberOf(call);
+    const key = `call ${number}`;
+    if (number === begun) this.openCall(key, call, called, custom);
     const words = custom ? called.input : called.arguments;
     // Some hosts give the arguments as the object that they spell.
     const text =
@@ -126,39 +130,22 @@ export class ChatReader implements AnswerReader {
     this.queue.delta(key, text);
   }
 
-  /**
-   * The call that this is more of; null for a new one. Hosts leave the index out, or give every call the same
-   * one.
-   */
-  private keyOf(call: Json): string | null {
-    const index = typeof call.index === "number" ? call.index : null;
-    const id = typeof call.id === "string" && call.id !== "" ? call.id : null;
-    const known = this.calls.findLast((one) =>
-      index === null ? id === null || one.id === id : one.index === index,
-    );
-    if (known === undefined) return null;
-    return id === null || id === known.id ? known.key : null;
-  }
-
-  private openCall(call: Json, called: Json, custom: boolean): string {
+  private openCall(key: string, call: Json, called: Json, custom: boolean): void {
     const signature = signatureOf(call);
     if (signature !== null) {
       this.turnTo("reasoning");
       this.seal = { family: this.family, kind: "call", data: signature };
     }
     if (this.current !== null) this.turnTo(null);
-    const key = `call ${this.calls.length}`;
-    const id = typeof call.id === "string" && call.id !== "" ? call.id : `call_${this.calls.length}`;
-    this.calls.push({ key, index: typeof call.index === "number" ? call.index : null, id });
+    const id = typeof call.id === "string" && call.id !== "" ? call.id : `call_${this.calls.count - 1}`;
     const name = typeof called.name === "string" ? called.name : "";
     this.queue.open(key, { kind: "tool_call", id, name, custom });
-    return key;
   }
 
   private finish(): "end" {
     if (this.current !== null) this.turnTo(null);
     this.queue.closeAll();
-    this.events.stop(reasonOf(this.reason, this.sequence, this.calls.length > 0), this.sequence);
+    this.events.stop(reasonOf(this.reason, this.sequence, this.calls.count > 0), this.sequence);
     return "end";
   }
 }

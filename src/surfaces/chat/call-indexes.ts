@@ -1,15 +1,16 @@
 import { asObject } from "../json.ts";
+import { StreamedCalls } from "./streamed-calls.ts";
 
 type Json = Record<string, unknown>;
 
 /**
- * Gemini's chat streams calls without the index that OpenAI's clients put them together by, and ends them
- * with `stop`, which agents take for the end of their work (googleapis/python-genai issue 2868). Such streams
- * get both; others nothing.
+ * Indexes for calls that a host streams without one, or with that of another call: OpenAI's clients put calls
+ * together by their indexes. Gemini, which leaves them out, also ends such an answer with `stop`, which agents
+ * take for the end of their work (googleapis/python-genai issue 2868), so that is mended too. Other streams
+ * get nothing.
  */
 export class CallIndexes {
-  /** Of each choice: the ids of the calls that had no index, and the indexes that they got. */
-  private readonly calls = new Map<unknown, Map<unknown, number>>();
+  private readonly choices = new Map<unknown, ChoiceIndexes>();
 
   /** Mends the chunk, and tells whether it had to. */
   mend({ choices }: Json): boolean {
@@ -20,7 +21,7 @@ export class CallIndexes {
       const calls = asObject(choice?.delta)?.tool_calls;
       if (Array.isArray(calls))
         for (const call of calls) mended = this.number(choice, asObject(call)) || mended;
-      if (choice?.finish_reason !== "stop" || !this.calls.has(choice.index)) continue;
+      if (choice?.finish_reason !== "stop" || this.choices.get(choice.index)?.hasLacked !== true) continue;
       choice.finish_reason = "tool_calls";
       mended = true;
     }
@@ -28,15 +29,37 @@ export class CallIndexes {
   }
 
   private number(choice: Json | null, call: Json | null): boolean {
-    if (choice === null || call === null || typeof call.index === "number") return false;
-    const known = this.calls.get(choice.index) ?? new Map<unknown, number>();
-    this.calls.set(choice.index, known);
-    const { id } = call;
-    // Without an id of its own it goes on with the last call.
-    const goesOn = known.size > 0 && (id === undefined || id === null || id === "");
-    const index = goesOn ? known.size - 1 : (known.get(id) ?? known.size);
-    if (!goesOn) known.set(id, index);
+    if (choice === null || call === null) return false;
+    const indexes = this.choices.get(choice.index) ?? new ChoiceIndexes();
+    this.choices.set(choice.index, indexes);
+    return indexes.number(call);
+  }
+}
+
+class ChoiceIndexes {
+  /** Some call had none. */
+  hasLacked = false;
+  private readonly calls = new StreamedCalls();
+  /** Of each call, what the client is told. */
+  private readonly told: number[] = [];
+  private readonly taken = new Set<number>();
+  private free = 0;
+
+  number(call: Json): boolean {
+    const { index: own } = call;
+    const number = this.calls.numberOf(call);
+    if (number === this.told.length) this.take(own);
+    if (typeof own !== "number") this.hasLacked = true;
+    const index = this.told[number]!;
+    if (index === own) return false;
     call.index = index;
     return true;
+  }
+
+  private take(own: unknown): void {
+    const index = typeof own === "number" && !this.taken.has(own) ? own : this.free;
+    this.told.push(index);
+    this.taken.add(index);
+    this.free = Math.max(this.free, index + 1);
   }
 }

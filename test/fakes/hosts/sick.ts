@@ -177,6 +177,41 @@ const SICK_CHAT = {
     ],
     { calls: [OSLO, ROME], end: "tools" },
   ),
+  "two calls, both at index 0, told in turns by their ids": chat(
+    [
+      role,
+      call(0, "call_a", "get_weather", '{"city":'),
+      call(0, "call_b", "get_weather", '{"city":'),
+      call(0, "call_a", undefined, '"Oslo"}'),
+      call(0, "call_b", undefined, '"Rome"}'),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { calls: [OSLO, ROME], end: "tools" },
+  ),
+  "two calls, both at index 0, whose pieces have no id": chat(
+    [
+      role,
+      call(0, "call_a", "get_weather", ""),
+      call(0, "", undefined, OSLO.input),
+      call(0, "call_b", "get_weather", ""),
+      call(0, undefined, undefined, ROME.input),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { calls: [OSLO, ROME], end: "tools" },
+  ),
+  "a call whose pieces have another id than its beginning": chat(
+    [
+      role,
+      call(0, "call_a", "get_weather", ""),
+      call(0, "call_b", undefined, '{"city":'),
+      call(0, "call_b", undefined, '"Oslo"}'),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+    { calls: [OSLO], end: "tools" },
+  ),
   "a call without an index, in pieces": chat(
     [
       role,
