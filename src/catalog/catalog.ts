@@ -59,7 +59,7 @@ export interface Quirks {
   readonly namesResults?: boolean;
   /** On chat, it wants content as one string, not as a list of parts. */
   readonly plainContent?: boolean;
-  /** On chat, it accepts Anthropic's `cache_control` on parts. */
+  /** On chat, it accepts Anthropic's `cache_control`, on parts and on the whole. */
   readonly cacheControl?: boolean;
   /** On chat, it wants earlier reasoning back as `reasoning_content`. */
   readonly takesReasoning?: boolean;

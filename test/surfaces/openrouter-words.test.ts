@@ -5,6 +5,7 @@ import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 
 /** OpenRouter's clients at hosts of Chat Completions that are not OpenRouter. */
 const OPENAI: Quirks = { maxCompletionTokens: true };
+const CACHED = { type: "ephemeral" };
 const MESSAGES = [{ role: "user", content: "Hi" }];
 
 function sent(more: object, quirks: Quirks) {
@@ -27,6 +28,21 @@ function sent(more: object, quirks: Quirks) {
 }
 
 test.each([
+  ["automatic caching, at OpenAI", { cache_control: CACHED }, OPENAI, {}, ["cache_control"]],
+  [
+    "automatic caching, at a host that refuses what it does not know",
+    { cache_control: CACHED },
+    { coreFieldsOnly: true },
+    {},
+    ["cache_control"],
+  ],
+  [
+    "automatic caching, at a host that may know it",
+    { cache_control: CACHED },
+    {},
+    { cache_control: CACHED },
+    [],
+  ],
   ["usage, anywhere", { usage: { include: true } }, {}, {}, ["usage"]],
   ["an effort, at OpenAI", { reasoning: { effort: "low" } }, OPENAI, { reasoning_effort: "low" }, []],
   ["no reasoning, at OpenAI", { reasoning: { enabled: false } }, OPENAI, { reasoning_effort: "none" }, []],

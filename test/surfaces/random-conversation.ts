@@ -48,6 +48,7 @@ export function randomConversation(random: Random, ...languages: readonly Surfac
     logprobs: openAi ? maybe(random, () => random.below(5)) : null,
     user: maybe(random, () => randomName(random)),
     cacheKey: openAi ? maybe(random, () => randomName(random)) : null,
+    cache: null,
     openai: openAi && random.chance(0.3) ? { metadata: { [randomName(random)]: randomText(random) } } : {},
   };
 }

@@ -132,6 +132,9 @@ describe("a field that the host's language lacks", () => {
     ],
     ["responses", "chat.completions", { tools: [{ type: "web_search" }] }, ["tools[].web_search"]],
     ["messages", "responses", { cache_control: { type: "ephemeral" } }, ["cache_control"]],
+    ["messages", "chat.completions", { cache_control: { type: "ephemeral" } }, ["cache_control"]],
+    ["chat.completions", "responses", { cache_control: { type: "ephemeral" } }, ["cache_control"]],
+    ["responses", "chat.completions", { cache_control: { type: "ephemeral" } }, ["cache_control"]],
     ["messages", "responses", { metadata: { user_id: "u".repeat(65) } }, ["metadata.user_id"]],
   ];
   test.each<[SurfaceName, SurfaceName, object, string[]]>([
@@ -452,6 +455,31 @@ test("a cache key asks Anthropic's hosts to cache, unless the client marks parts
   const { json } = sent("chat.completions", "messages", chat);
   expect(json.system[0].cache_control).toEqual({ type: "ephemeral" });
   expect(json.messages[0].content[0].cache_control).toEqual({ type: "ephemeral" });
+});
+
+describe("a prompt that is to be cached without marks in it", () => {
+  const cache_control = { type: "ephemeral", ttl: "1h" };
+  const OPENROUTER = { ...TARGET, quirks: { cacheControl: true } };
+
+  test.each<[SurfaceName, SurfaceName, HostTarget]>([
+    ["chat.completions", "messages", TARGET],
+    ["responses", "messages", TARGET],
+    ["responses", "chat.completions", OPENROUTER],
+    ["messages", "chat.completions", OPENROUTER],
+  ])("from %s to %s, is asked for where the host can do it", (client, host, target) => {
+    const { json, omitted } = sent(client, host, { cache_control }, target);
+    expect([json.cache_control, omitted]).toEqual([cache_control, []]);
+  });
+
+  test("is not marked for its key too, which might ask for another time", () => {
+    const { json } = sent("chat.completions", "messages", { cache_control, prompt_cache_key: "k" });
+    expect(json.messages).toEqual([{ role: "user", content: [{ type: "text", text: "Hi" }] }]);
+  });
+
+  test("must be an object", () => {
+    const refusal = say("chat.completions", "messages", { cache_control: "yes" }) as Refusal;
+    expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", "cache_control"]);
+  });
 });
 
 test.each(SURFACE_NAMES)("a %s client whose host reports no usage is told what was counted", (client) => {

@@ -15,6 +15,9 @@ export function putOpenRouterWords(
 ): void {
   const { json } = request;
   if (asObject(json.usage) !== null) leaveOut("usage", changes);
+  const isStrict = quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true;
+  if (isStrict && quirks.cacheControl !== true && asObject(json.cache_control) !== null)
+    leaveOut("cache_control", changes);
   if (quirks.maxCompletionTokens !== true) {
     if (maxOutputTokens !== null) lowerBudget("reasoning", "max_tokens", request, maxOutputTokens, changes);
     return;

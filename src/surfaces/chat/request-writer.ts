@@ -2,6 +2,7 @@ import type { HostTarget } from "../surface.ts";
 import type {
   AnswerFormat,
   AssistantPart,
+  CacheMark,
   Conversation,
   FilePart,
   ReasoningWish,
@@ -50,6 +51,7 @@ export function writeChatRequest(
     reasoning_effort: writeEffort(conversation.reasoning, target, saying),
     logprobs: logprobs === null ? undefined : true,
     top_logprobs: logprobs === null || logprobs === 0 ? undefined : logprobs,
+    cache_control: writeCache(conversation.cache, target, saying),
     ...writeOpenAi(conversation, target, saying),
   });
 }
@@ -238,6 +240,12 @@ function writeEffort(wish: ReasoningWish | null, { quirks }: HostTarget, saying:
   // A messages client gets summaries without asking: its reader names what it asked for.
   if (wish.summary !== null && saying.client === "responses") saying.omit("reasoning.summary");
   return effortFor(wish, quirks, saying) ?? undefined;
+}
+
+function writeCache(cache: CacheMark, { quirks }: HostTarget, saying: Saying): CacheMark | undefined {
+  if (cache === null || quirks.cacheControl === true) return cache ?? undefined;
+  saying.omit("cache_control");
+  return undefined;
 }
 
 /** Hosts other than OpenAI's own often refuse what they do not know. */

@@ -63,6 +63,7 @@ export function readMessagesRequest(json: Json, saying: Saying): Conversation {
     logprobs: null,
     user: readUser(readObject(json, "metadata", saying), saying),
     cacheKey: null,
+    cache: readObject(json, "cache_control", saying),
     openai: {},
   };
 }

@@ -45,9 +45,9 @@ export function writeMessagesRequest(
       saying.client === "responses" ? "input" : "messages",
       "it needs at least one message that says something",
     );
-  if (conversation.cacheKey !== null) markForCache(system, messages);
+  const { stop, user, cache } = conversation;
+  if (conversation.cacheKey !== null && cache === null) markForCache(system, messages);
   const tools = offered(conversation);
-  const { stop, user } = conversation;
   const { temperature, topP, topK } = writeSampling(conversation, thinking !== null, target, saying);
   return present({
     model: target.model,
@@ -64,6 +64,7 @@ export function writeMessagesRequest(
     thinking: thinking ?? undefined,
     output_config: writeOutputConfig(conversation, target, thinking !== null, saying),
     metadata: user === null ? undefined : { user_id: user },
+    cache_control: cache ?? undefined,
   });
 }
 

@@ -62,6 +62,7 @@ export function readResponsesRequest(json: Json, saying: Saying): Conversation {
     logprobs: included.includes(LOGPROBS) ? (readNumber(json, "top_logprobs", saying) ?? 0) : null,
     user: readText(json, "safety_identifier", saying) ?? readText(json, "user", saying),
     cacheKey: readText(json, "prompt_cache_key", saying),
+    cache: readObject(json, "cache_control", saying),
     openai: pick(json, OPENAI_MEMBERS),
   };
 }

@@ -24,6 +24,8 @@ export interface Conversation {
   readonly user: string | null;
   /** Asks for the prompt to be cached. */
   readonly cacheKey: string | null;
+  /** Asks for all of it to be cached, wherever its marks would stand. */
+  readonly cache: CacheMark;
   /** Members that OpenAI's two languages spell alike, as they came. */
   readonly openai: Readonly<Record<string, unknown>>;
 }

@@ -42,6 +42,7 @@ const NO_STOP = refuse("it has no stop sequences", (value) => Array.isArray(valu
 const NO_LOGPROBS = refuse("it does not report token probabilities", isOneOf(false, 0));
 const NO_TIER = refuse("it has no such service tier", isOneOf("auto", "default"));
 const LABELS = omit("labels for the host's own records, which the client does not see");
+const NO_MARKS = omit("these hosts cache prompts without being asked");
 const CACHING_HINT = omit("says how long the host may keep its cache; the answer is the same without it");
 const LENGTH_HINT = omit("a hint about the length of the answer, for which the host's API has no field");
 const SHORTENING = omit(
@@ -72,6 +73,7 @@ const chat: Readonly<Record<string, Row>> = {
   prompt_cache_key: { responses: SAID, messages: SAID },
   prompt_cache_retention: { responses: SAID, messages: CACHING_HINT },
   prompt_cache_options: { responses: SAID, messages: CACHING_HINT },
+  cache_control: { responses: NO_MARKS, messages: SAID },
   service_tier: { responses: SAID, messages: NO_TIER },
   logprobs: { responses: SAID, messages: NO_LOGPROBS },
   top_logprobs: { responses: SAID, messages: NO_LOGPROBS },
@@ -109,6 +111,7 @@ const responses: Readonly<Record<string, Row>> = {
     user: SAID,
     safety_identifier: SAID,
     prompt_cache_key: SAID,
+    cache_control: SAID,
     // Judged already when the request was read: they are absent, or ask for nothing to be kept.
     store: SAID,
     background: SAID,
@@ -143,7 +146,6 @@ const messages: Readonly<Record<string, Row>> = {
     output_format: SAID,
     metadata: SAID,
     top_k: refuse("it has no `top_k`"),
-    cache_control: omit("these hosts cache prompts without being asked"),
     context_management: SHORTENING,
     diagnostics: omit("asks why the host's cache was missed"),
     service_tier: omit("chooses between the tiers of an account at Anthropic"),
@@ -157,6 +159,7 @@ const messages: Readonly<Record<string, Row>> = {
     workspace_id: refuse("workspaces are kept in an account at Anthropic"),
   }),
   stop_sequences: { "chat.completions": SAID, responses: NO_STOP },
+  cache_control: { "chat.completions": SAID, responses: NO_MARKS },
 };
 
 /** By the client's language, then by the host's. */
