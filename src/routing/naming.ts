@@ -55,17 +55,33 @@ export function isRouted(name: string, { models, auto }: Catalog): boolean {
   return variant === null ? models.has(name) : auto.has(variant);
 }
 
+/** The models that may serve a name which is known, if every key could call them. */
+export function modelsBehind(name: string, catalog: Catalog): readonly Model[] {
+  const variant = autoVariant(name);
+  const ids = asksOpenTier(name, catalog)
+    ? freeIds(name, catalog)
+    : variant === null
+      ? [name]
+      : catalog.auto.get(variant)!;
+  return knownOf(ids, catalog);
+}
+
 /**
  * The models that a name of the Open Tier asks for, and that the key may call by their own ids or by that
  * name.
  */
 export function freeModels(naming: Naming, catalog: Catalog): readonly Model[] | Refusal {
   const { model } = naming;
-  const ids = model === FREE_AUTO_MODEL ? freeCandidates(catalog) : [withoutFree(model)];
-  const known = ids.flatMap((id) => catalog.models.get(id) ?? []);
+  const known = knownOf(freeIds(model, catalog), catalog);
   const allowed = known.filter(({ id }) => allows(naming, id) || allows(naming, model));
   return known.length > 0 && allowed.length === 0 ? notAllowed(naming, model, catalog) : allowed;
 }
+
+const freeIds = (name: string, catalog: Catalog): readonly string[] =>
+  name === FREE_AUTO_MODEL ? freeCandidates(catalog) : [withoutFree(name)];
+
+const knownOf = (ids: readonly string[], { models }: Catalog): readonly Model[] =>
+  ids.flatMap((id) => models.get(id) ?? []);
 
 const withoutFree = (name: string): string => name.slice(0, -FREE_SUFFIX.length);
 

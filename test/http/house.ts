@@ -314,20 +314,23 @@ const price = {
   cacheRead: perMillion(1),
   cacheWrite: perMillion(1),
 };
-const model = (id: string): [string, Model] => [
+const model = (id: string, contextLength: number): [string, Model] => [
   id,
   {
     id,
     name: `Model ${id}`,
-    contextLength: 1_000,
+    contextLength,
     maxOutputTokens: 100,
     price,
     routes: [{ host, model: "m", price, free: false }],
   },
 ];
 const CATALOG: Catalog = {
-  models: new Map([model("test/one"), model("test/two")]),
-  auto: new Map(),
+  models: new Map([model("test/one", 1_000), model("test/two", 900)]),
+  auto: new Map([
+    ["fast", ["test/two", "test/one"]],
+    ["free", ["test/one"]],
+  ]),
   hosts: new Map([["h", host]]),
 };
 

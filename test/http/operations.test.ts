@@ -269,6 +269,42 @@ describe("the catalog", () => {
   });
 });
 
+describe("a model by its id", () => {
+  const show = async (id: string) => {
+    const { key } = await house.setUp();
+    const { status, json } = await house.send("GET", `/v1/models/${id}`, { bearer: key });
+    return { status, json };
+  };
+
+  test.each(["gateway/auto:fast", "gateway%2Fauto%3Afast", "gateway/auto:free", "test/two:free"])(
+    "is shown under every name that a request may have: %s",
+    async (name) => {
+      const { status, json } = await show(name);
+      const id = decodeURIComponent(name);
+      expect(status).toBe(200);
+      expect(json).toMatchObject({ id, object: "model", type: "model", owned_by: id.split("/")[0] });
+    },
+  );
+
+  test("of an automatic route has limits that hold whichever of its models serves", async () => {
+    const { json } = await show("gateway/auto:fast");
+    expect([json.context_length, json.max_output_tokens]).toEqual([900, 100]);
+  });
+
+  test.each([
+    ["test/twoo", "test/two"],
+    ["gateway/auto:fats", "gateway/auto:fast"],
+    ["test/twoo:free", "test/two"],
+  ])("that nobody published is refused as a request for it is: %s", async (id, closest) => {
+    const { status, json } = await show(id);
+    expect([status, json.error.code, json.error.param]).toEqual([404, "unknown_model", "model"]);
+    const unknown = id.replace(":free", "");
+    expect(json.error.message).toStartWith(
+      `The model \`${unknown}\` is not in the catalog. Did you mean \`${closest}\`?`,
+    );
+  });
+});
+
 describe("the same list in two forms", () => {
   const ids = async (path: string, bearer: string, headers = {}): Promise<string[]> =>
     (await house.send("GET", path, { ...(bearer === "" ? {} : { bearer }), headers })).json.data.map(

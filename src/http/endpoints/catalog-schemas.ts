@@ -80,7 +80,11 @@ export const CATALOG = {
       }),
     },
   },
-  model: { summary: "Shows a model", who: ["key", "owner"], answers: { 200: ModelAnswer } },
+  model: {
+    summary: "Shows a model, or an automatic route",
+    who: ["key", "owner"],
+    answers: { 200: ModelAnswer },
+  },
   modelByParts: {
     summary: "Shows a model whose id is sent with its slash unescaped",
     who: ["key", "owner"],

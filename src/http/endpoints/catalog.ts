@@ -1,6 +1,7 @@
-import { suggestion } from "../../catalog/closest-id.ts";
+import { nameableIds, suggestion } from "../../catalog/closest-id.ts";
 import { type CatalogEntry, catalogEntries, catalogEntry } from "../../catalog/entry.ts";
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import { modelsBehind, unknownId, unknownModel } from "../../routing/naming.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount } from "../fields.ts";
@@ -67,26 +68,36 @@ async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   if (stranger !== null) return stranger;
   const { id, name } = exchange.params;
   const wanted = name === undefined ? id! : `${id}/${name}`;
-  const { models } = deps.catalog();
-  const found = models.get(wanted);
-  if (found !== undefined) return ok(modelView(catalogEntry(found, deps.roads)));
-  const shown = wanted.slice(0, MAX_SHOWN);
-  const advice = suggestion(wanted, models.keys(), deps.settings().baseUrl);
-  return refuse("unknown_model", `\`${shown}\` is not in the catalog. ${advice}`, { param: "model" });
+  const catalog = deps.catalog();
+  const suggest = (unknown: string) => suggestion(unknown, nameableIds(catalog), deps.settings().baseUrl);
+  const unknown = unknownId(wanted, catalog);
+  if (unknown !== null) return unknownModel(unknown, suggest);
+  const behind = modelsBehind(wanted, catalog).map((one) => catalogEntry(one, deps.roads));
+  if (behind.length === 0) return unknownModel(wanted, suggest);
+  const [only] = behind;
+  return ok(modelView(only!.id === wanted ? only! : together(wanted, behind)));
 }
 
-const MAX_SHOWN = 100;
+/** Of any that may serve: what holds whichever of them does. */
+const together = (id: string, behind: readonly CatalogEntry[]): Shown => ({
+  id,
+  name: id,
+  context_length: Math.min(...behind.map(({ context_length }) => context_length)),
+  max_output_tokens: Math.min(...behind.map(({ max_output_tokens }) => max_output_tokens)),
+});
 
 async function strangerTo(exchange: Exchange, deps: HttpDeps): Promise<Refusal | null> {
   const who = await identify(exchange, deps, bearerOrApiKeyOf);
   return refused(who) ? who : null;
 }
 
+type Shown = Pick<CatalogEntry, "id" | "name" | "context_length" | "max_output_tokens">;
+
 /**
  * Members of both clients' model, side by side. When a model was made is not known: both allow the epoch for
  * that. What a model can do is not known either, and Anthropic's clients allow null for that.
  */
-const modelView = (entry: CatalogEntry) => ({
+const modelView = (entry: Shown) => ({
   id: entry.id,
   object: "model" as const,
   created: 0,
