@@ -58,6 +58,9 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const endpoints = [...served, ...apiDocEndpoints(served, deps)].flatMap(withAlias);
   const app = new Elysia({
     strictPath: true,
+    // Names such as `gw` or `llm` are shorter than any on the internet: Elysia would take the first part of
+    // the path for a part of the name, and find `/metrics` for `/anything/metrics`.
+    handler: { standardHostname: false },
     serve: { development: false, idleTimeout: silenceSeconds, error: (failure) => lastResort(failure, deps) },
   });
   // Before the endpoints: Elysia's hooks hold for what is added after them.

@@ -24,7 +24,8 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
     ? `/v1${path}`
     : endOf(path, request.method, endpoints);
   if (meant !== null) {
-    const message = `${shown(path)} is not served, but ${shown(meant)} is: make the client's base URL end in \`/v1\`, directly after this gateway's address.`;
+    const how = path.includes("//") ? "without a slash at its end" : "directly after this gateway's address";
+    const message = `${shown(path)} is not served, but ${shown(meant)} is: make the client's base URL end in \`/v1\`, ${how}.`;
     return { why: refuse("unsupported_endpoint", message), headers: {} };
   }
   const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages.`;

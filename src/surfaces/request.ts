@@ -253,9 +253,13 @@ function noObject(body: Uint8Array): Refusal {
   );
 }
 
-/** How gzip and zstd begin. */
+/** How gzip, zlib at its four levels (`deflate`) and zstd begin. */
 const PACKED = [
   [0x1f, 0x8b],
+  [0x78, 0x01],
+  [0x78, 0x5e],
+  [0x78, 0x9c],
+  [0x78, 0xda],
   [0x28, 0xb5, 0x2f, 0xfd],
 ];
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { deflateSync } from "node:zlib";
 import { ERROR_CODES, ERRORS, type ErrorCode } from "../../src/errors/codes.ts";
 import { json, silence, sse, status } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
@@ -351,8 +352,14 @@ const ROWS: readonly Row[] = [
       gateway.send("POST", "/v1/chat/completions/", { bearer: (await gateway.key(1)).key, json: {} }),
     says: ["`/v1/chat/completions/` is not served, but `/v1/chat/completions` is", "leave out the slash"],
   },
+  {
+    code: "unsupported_endpoint",
+    because: "a base address with a slash at its end",
+    cause: async () =>
+      gateway.send("POST", "/v1//chat/completions", { bearer: (await gateway.key(1)).key, json: {} }),
+    says: ["base URL end in `/v1`, without a slash at its end"],
+  },
   ...[
-    ["a slash", "/v1//chat/completions"],
     ["the endpoint", "/v1/chat/completions/chat/completions"],
     ["another service's prefix", "/api/v1/chat/completions"],
   ].map(
@@ -488,6 +495,7 @@ describe("each error of the table, by its cause", () => {
 
 test.each([
   ["gzip", Bun.gzipSync],
+  ["deflate", deflateSync],
   ["zstd", Bun.zstdCompressSync],
 ] as const)("a body packed with %s is told that it was not unpacked", async (coding, pack) => {
   const { key } = await gateway.key(1);

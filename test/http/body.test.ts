@@ -254,6 +254,19 @@ describe("a request that is not as it should be", () => {
     },
   );
 
+  test.each([
+    ["a", "/abcd/healthz"],
+    ["gw", "/abc/healthz"],
+    ["llm", "/ab/metrics"],
+    ["api", "/v1/"],
+  ])(
+    "from a client that calls the gateway %p, which is short, finds only what has the path: not %s",
+    async (name, path) => {
+      const { status, body } = await ask(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\n\r\n`);
+      expect([status, JSON.parse(body).error?.code]).toEqual([400, "unsupported_endpoint"]);
+    },
+  );
+
   test("without a host, as HTTP/1.0 allows, is served", async () => {
     const { status } = await ask(`GET /v1/receipts?limit=1 HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`);
     expect(status).toBe(200);
