@@ -308,25 +308,27 @@ const host: Host = {
   quirks: {},
 };
 const perMillion = (usd: number) => (usd * 1e9) as NanoPerMillion;
-const price = {
+const priced = (output: number) => ({
   input: perMillion(1),
-  output: perMillion(2),
+  output: perMillion(output),
   cacheRead: perMillion(1),
   cacheWrite: perMillion(1),
-};
-const model = (id: string, contextLength: number): [string, Model] => [
+});
+const price = priced(2);
+const parameters = new Set(["temperature", "tools"]);
+const model = (id: string, contextLength: number, output: number): [string, Model] => [
   id,
   {
     id,
     name: `Model ${id}`,
     contextLength,
     maxOutputTokens: 100,
-    price,
-    routes: [{ host, model: "m", price, free: false }],
+    price: priced(output),
+    routes: [{ host, model: "m", price: priced(output), free: false, parameters }],
   },
 ];
 const CATALOG: Catalog = {
-  models: new Map([model("test/one", 1_000), model("test/two", 900)]),
+  models: new Map([model("test/one", 1_000, 2), model("test/two", 900, 3.5)]),
   auto: new Map([
     ["fast", ["test/two", "test/one"]],
     ["free", ["test/one"]],

@@ -269,6 +269,58 @@ describe("the catalog", () => {
   });
 });
 
+/** Its SDK, 1.3.19, checks every answer against a schema, and turns pages by `offset` until one is short. */
+describe("the list as OpenRouter's clients need it", () => {
+  test("tells prices per token, limits and what else their schema insists on", async () => {
+    const { key } = await house.setUp();
+    const { json } = await house.send("GET", "/v1/models", { bearer: key });
+    expect(json).toMatchObject({ links: { next: null }, total_count: 2 });
+    expect(json.data[0]).toMatchObject({
+      id: "test/one",
+      canonical_slug: "test/one",
+      name: "Model test/one",
+      created: 0,
+      context_length: 1_000,
+      architecture: { modality: null, input_modalities: ["text"], output_modalities: ["text"] },
+      pricing: {
+        prompt: "0.000001",
+        completion: "0.000002",
+        input_cache_read: "0.000001",
+        input_cache_write: "0.000001",
+        input_cache_write_1h: "0.000001",
+      },
+      top_provider: { context_length: 1_000, max_completion_tokens: 100, is_moderated: false },
+      per_request_limits: null,
+      supported_parameters: ["temperature", "tools"],
+      supported_voices: null,
+      default_parameters: null,
+      links: { details: "http://gateway.test/v1/models/test/one" },
+    });
+  });
+
+  test.each<[string, string[], string | null]>([
+    ["?limit=1", ["test/one"], "http://gateway.test/v1/models?limit=1&offset=1"],
+    ["?limit=1&offset=1", ["test/two"], null],
+    ["?limit=1&offset=2", [], null],
+    ["?offset=1", ["test/two"], null],
+    ["?offset=0&limit=2", ["test/one", "test/two"], null],
+  ])("has pages by offset: %s", async (query, page, next) => {
+    const { key } = await house.setUp();
+    const { json } = await house.send("GET", `/v1/models${query}`, { bearer: key });
+    expect(json.data.map(({ id }: { id: string }) => id)).toEqual(page);
+    expect([json.links.next, json.total_count]).toEqual([next, 2]);
+  });
+
+  test("of an automatic route tells what it costs at most, and of the Open Tier that it costs nothing", async () => {
+    const { key } = await house.setUp();
+    const pricing = async (id: string) =>
+      (await house.send("GET", `/v1/models/${id}`, { bearer: key })).json.pricing;
+    expect(await pricing("gateway/auto:fast")).toMatchObject({ prompt: "0.000001", completion: "0.0000035" });
+    for (const id of ["gateway/auto:free", "test/two:free"])
+      expect(await pricing(id)).toMatchObject({ prompt: "0", completion: "0" });
+  });
+});
+
 describe("a model by its id", () => {
   const show = async (id: string) => {
     const { key } = await house.setUp();
@@ -360,6 +412,8 @@ describe("the same list in two forms", () => {
     ["?after_id=test/three", "after_id"],
     ["?before_id=", "before_id"],
     ["?after_id=test/one&before_id=test/two", "before_id"],
+    ["?offset=-1", "offset"],
+    ["?offset=1&after_id=test/one", "offset"],
   ])("a page that there is not: %s", async (query, param) => {
     const { key } = await house.setUp();
     const { status, json } = await house.send("GET", `/v1/models${query}`, { bearer: key });

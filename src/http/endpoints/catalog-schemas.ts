@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { SURFACE_NAMES } from "../../catalog/catalog.ts";
 import type { About } from "../about.ts";
-import { answerOf, count, listOf, oneOf, orNone } from "../answers.ts";
+import { answerOf, count, listOf, oneOf, orNone, texts } from "../answers.ts";
 
 export const PriceAnswer = answerOf(
   {
@@ -30,6 +30,8 @@ const EntryAnswer = answerOf(
   "CatalogEntry",
 );
 
+const perToken = Type.String({ pattern: "^\\d+(\\.\\d+)?$", description: "USD per token" });
+
 const ModelAnswer = answerOf(
   {
     id: Type.String(),
@@ -48,6 +50,30 @@ const ModelAnswer = answerOf(
     lifecycle: Type.Literal("active"),
     deprecated_at: Type.Null(),
     retires_at: Type.Null(),
+    name: Type.String(),
+    canonical_slug: Type.String(),
+    architecture: answerOf({
+      modality: Type.Null(),
+      input_modalities: texts,
+      output_modalities: texts,
+    }),
+    pricing: answerOf({
+      prompt: perToken,
+      completion: perToken,
+      input_cache_read: perToken,
+      input_cache_write: perToken,
+      input_cache_write_1h: perToken,
+    }),
+    top_provider: answerOf({
+      context_length: count,
+      max_completion_tokens: count,
+      is_moderated: Type.Literal(false),
+    }),
+    per_request_limits: Type.Null(),
+    supported_parameters: texts,
+    supported_voices: Type.Null(),
+    default_parameters: Type.Null(),
+    links: answerOf({ details: Type.String() }),
   },
   "Model",
 );
@@ -62,12 +88,13 @@ export const CATALOG = {
     answers: { 200: listOf(EntryAnswer) },
   },
   models: {
-    summary: "Lists the models as OpenAI's and Anthropic's clients expect them",
+    summary: "Lists the models as OpenAI's, Anthropic's and OpenRouter's clients expect them",
     details: "All of them, unless a `limit` is named.",
     who: ["key", "owner"],
     query: {
       limit: Type.Integer({ minimum: 1, maximum: MAX_MODELS, description: "models per page" }),
       after_id: Type.String({ description: "the `last_id` of the previous page" }),
+      offset: Type.Integer({ minimum: 0, description: "models to leave out at the beginning" }),
       before_id: Type.String({ description: "the `first_id` of the next page, to go backwards" }),
     },
     answers: {
@@ -77,6 +104,8 @@ export const CATALOG = {
         has_more: Type.Boolean(),
         first_id: orNone(Type.String()),
         last_id: orNone(Type.String()),
+        links: answerOf({ next: orNone(Type.String()) }),
+        total_count: count,
       }),
     },
   },

@@ -1,17 +1,19 @@
+import type { Model } from "../../catalog/catalog.ts";
 import { nameableIds, suggestion } from "../../catalog/closest-id.ts";
-import { type CatalogEntry, catalogEntries, catalogEntry } from "../../catalog/entry.ts";
+import { catalogEntries } from "../../catalog/entry.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import { modelsBehind, unknownId, unknownModel } from "../../routing/naming.ts";
+import { asksOpenTier, modelsBehind, unknownId, unknownModel } from "../../routing/naming.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount } from "../fields.ts";
 import { bearerOrApiKeyOf, identify } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
 import { CATALOG, MAX_MODELS } from "./catalog-schemas.ts";
+import { modelView, namedModel, together } from "./model-view.ts";
 
 /**
- * What can be called: as the gateway describes it, and as OpenAI's and Anthropic's clients expect it.
- * Contract §4.
+ * What can be called: as the gateway describes it, and as OpenAI's, Anthropic's and OpenRouter's clients
+ * expect it. Contract §4.
  */
 export const catalogEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/v1/catalog", anyOrigin: true, about: CATALOG.catalog, handle: catalog },
@@ -36,31 +38,52 @@ async function catalog(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
 async function models(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const stranger = await strangerTo(exchange, deps);
   if (stranger !== null) return stranger;
-  const page = pageOf(catalogEntries(deps.catalog(), deps.roads), queryOf(exchange.request));
+  const { baseUrl } = deps.settings();
+  const all = [...deps.catalog().models.values()];
+  const page = pageOf(all, queryOf(exchange.request));
   if (refused(page)) return page;
-  const data = page.entries.map(modelView);
-  const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
-  return ok({ object: "list", data, has_more: page.hasMore, first_id, last_id });
+  const data = page.models.map((one) => modelView(namedModel(one, deps.roads), baseUrl));
+  return ok({
+    object: "list",
+    data,
+    has_more: page.hasMore,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    links: { next: page.next === null ? null : `${baseUrl}/v1/models?${page.next}` },
+    total_count: all.length,
+  });
 }
 
-/** As Anthropic's clients ask for one; the whole list for OpenAI's, which know no pages. */
-function pageOf(
-  all: readonly CatalogEntry[],
-  query: URLSearchParams,
-): { readonly entries: readonly CatalogEntry[]; readonly hasMore: boolean } | Refusal {
+interface Page {
+  readonly models: readonly Model[];
+  readonly hasMore: boolean;
+  /** The query of the page behind this one. */
+  readonly next: string | null;
+}
+
+/**
+ * As Anthropic's clients ask for one, by ids, or OpenRouter's, by offset; the whole list for OpenAI's, which
+ * know no pages.
+ */
+function pageOf(all: readonly Model[], query: URLSearchParams): Page | Refusal {
   const limit = readCount(query, "limit", all.length, MAX_MODELS);
   if (refused(limit)) return limit;
-  const [after, before] = [query.get("after_id"), query.get("before_id")];
+  const [after, before, offset] = [query.get("after_id"), query.get("before_id"), query.get("offset")];
   if (after !== null && before !== null)
     return invalidField("before_id", "Send either `after_id` or `before_id`.");
-  const at = all.findIndex(({ id }) => id === (after ?? before));
-  if (at === -1 && (after ?? before) !== null) {
+  const cursor = after ?? before;
+  if (offset !== null && (cursor !== null || !/^\d{1,9}$/.test(offset)))
+    return invalidField("offset", "`offset` must be a whole number, without `after_id` and `before_id`.");
+  const at = offset === null ? all.findIndex(({ id }) => id === cursor) : Number(offset) - 1;
+  if (at === -1 && cursor !== null) {
     const param = after === null ? "before_id" : "after_id";
     return invalidField(param, `\`${param}\` must be the id of a model in the list.`);
   }
   const rest = before === null ? all.slice(at + 1) : all.slice(0, at);
-  const entries = before === null ? rest.slice(0, limit) : rest.slice(-limit);
-  return { entries, hasMore: entries.length < rest.length };
+  const models = before === null ? rest.slice(0, limit) : rest.slice(-limit);
+  const hasMore = models.length < rest.length;
+  const end = before === null ? at + 1 + models.length : at;
+  return { models, hasMore, next: end < all.length ? `limit=${limit}&offset=${end}` : null };
 }
 
 async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -68,50 +91,19 @@ async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   if (stranger !== null) return stranger;
   const { id, name } = exchange.params;
   const wanted = name === undefined ? id! : `${id}/${name}`;
+  const { baseUrl } = deps.settings();
   const catalog = deps.catalog();
-  const suggest = (unknown: string) => suggestion(unknown, nameableIds(catalog), deps.settings().baseUrl);
+  const suggest = (unknown: string) => suggestion(unknown, nameableIds(catalog), baseUrl);
   const unknown = unknownId(wanted, catalog);
   if (unknown !== null) return unknownModel(unknown, suggest);
-  const behind = modelsBehind(wanted, catalog).map((one) => catalogEntry(one, deps.roads));
-  if (behind.length === 0) return unknownModel(wanted, suggest);
+  const behind = modelsBehind(wanted, catalog).map((one) => namedModel(one, deps.roads));
   const [only] = behind;
-  return ok(modelView(only!.id === wanted ? only! : together(wanted, behind)));
+  if (only === undefined) return unknownModel(wanted, suggest);
+  const named = only.id === wanted ? only : together(wanted, behind, asksOpenTier(wanted, catalog));
+  return ok(modelView(named, baseUrl));
 }
-
-/** Of any that may serve: what holds whichever of them does. */
-const together = (id: string, behind: readonly CatalogEntry[]): Shown => ({
-  id,
-  name: id,
-  context_length: Math.min(...behind.map(({ context_length }) => context_length)),
-  max_output_tokens: Math.min(...behind.map(({ max_output_tokens }) => max_output_tokens)),
-});
 
 async function strangerTo(exchange: Exchange, deps: HttpDeps): Promise<Refusal | null> {
   const who = await identify(exchange, deps, bearerOrApiKeyOf);
   return refused(who) ? who : null;
 }
-
-type Shown = Pick<CatalogEntry, "id" | "name" | "context_length" | "max_output_tokens">;
-
-/**
- * Members of both clients' model, side by side. When a model was made is not known: both allow the epoch for
- * that. What a model can do is not known either, and Anthropic's clients allow null for that.
- */
-const modelView = (entry: Shown) => ({
-  id: entry.id,
-  object: "model" as const,
-  created: 0,
-  owned_by: entry.id.split("/", 1)[0]!,
-  type: "model" as const,
-  display_name: entry.name,
-  created_at: "1970-01-01T00:00:00Z",
-  context_length: entry.context_length,
-  max_output_tokens: entry.max_output_tokens,
-  max_input_tokens: entry.context_length,
-  max_tokens: entry.max_output_tokens,
-  capabilities: null,
-  line: null,
-  lifecycle: "active" as const,
-  deprecated_at: null,
-  retires_at: null,
-});

@@ -1,0 +1,102 @@
+import type { Model } from "../../catalog/catalog.ts";
+import { catalogEntry, type PriceEntry, type RoadConditions } from "../../catalog/entry.ts";
+
+/** What `GET /v1/models` tells of a name that a request may have. */
+export interface NamedModel {
+  readonly id: string;
+  readonly name: string;
+  readonly contextLength: number;
+  readonly maxOutputTokens: number;
+  /** Of all that may serve it; none where nothing is charged. */
+  readonly prices: readonly PriceEntry[];
+  /** The members of a request that are known to be obeyed. */
+  readonly parameters: readonly string[];
+}
+
+export function namedModel(model: Model, roads: RoadConditions): NamedModel {
+  const { id, name, contextLength, maxOutputTokens, routes } = model;
+  const { price } = catalogEntry(model, roads);
+  const parameters = new Set(routes.flatMap((route) => [...(route.parameters ?? [])]));
+  // A model without a price is served on the Open Tier alone.
+  return {
+    id,
+    name,
+    contextLength,
+    maxOutputTokens,
+    prices: price === null ? [] : [price],
+    parameters: [...parameters],
+  };
+}
+
+/** Of several that may serve: what holds whichever of them does. */
+export function together(id: string, all: readonly NamedModel[], costsNothing: boolean): NamedModel {
+  const [first, ...others] = all;
+  return {
+    id,
+    name: id,
+    contextLength: Math.min(...all.map(({ contextLength }) => contextLength)),
+    maxOutputTokens: Math.min(...all.map(({ maxOutputTokens }) => maxOutputTokens)),
+    prices: costsNothing ? [] : all.flatMap(({ prices }) => prices),
+    parameters: first!.parameters.filter((name) =>
+      others.every(({ parameters }) => parameters.includes(name)),
+    ),
+  };
+}
+
+/**
+ * Members of OpenAI's, Anthropic's and OpenRouter's model, side by side. When a model was made is not known:
+ * the first two allow the epoch for that. What it can do beside text is not known either, and Anthropic's
+ * clients allow null for that; nor is it known of any host whether it moderates.
+ */
+export function modelView(model: NamedModel, baseUrl: string) {
+  const { id, name, contextLength, maxOutputTokens, prices, parameters } = model;
+  return {
+    id,
+    object: "model" as const,
+    created: 0,
+    owned_by: id.split("/", 1)[0]!,
+    type: "model" as const,
+    display_name: name,
+    created_at: "1970-01-01T00:00:00Z",
+    context_length: contextLength,
+    max_output_tokens: maxOutputTokens,
+    max_input_tokens: contextLength,
+    max_tokens: maxOutputTokens,
+    capabilities: null,
+    line: null,
+    lifecycle: "active" as const,
+    deprecated_at: null,
+    retires_at: null,
+    name,
+    canonical_slug: id,
+    architecture: { modality: null, input_modalities: TEXT, output_modalities: TEXT },
+    pricing: pricingOf(prices),
+    top_provider: {
+      context_length: contextLength,
+      max_completion_tokens: maxOutputTokens,
+      is_moderated: false,
+    },
+    per_request_limits: null,
+    supported_parameters: parameters,
+    supported_voices: null,
+    default_parameters: null,
+    links: { details: `${baseUrl}/v1/models/${id}` },
+  };
+}
+
+const TEXT = ["text"] as const;
+
+/** USD per token, as decimals; of several prices the highest. */
+function pricingOf(prices: readonly PriceEntry[]) {
+  const most = (member: (price: PriceEntry) => number) => perToken(Math.max(0, ...prices.map(member)));
+  return {
+    prompt: most(({ input }) => input),
+    completion: most(({ output }) => output),
+    input_cache_read: most(({ cache_read }) => cache_read),
+    input_cache_write: most(({ cache_write }) => cache_write),
+    input_cache_write_1h: most(({ cache_write_1h }) => cache_write_1h),
+  };
+}
+
+/** A price has nine decimals at most, and a million divides it by six more. */
+const perToken = (usdPerMillion: number): string => (usdPerMillion / 1e6).toFixed(15).replace(/\.?0+$/, "");
