@@ -6,8 +6,9 @@
  *     bun run bench/bare-proxy.ts <port of the host>
  */
 import type { Host } from "../src/catalog/catalog.ts";
+import type { Sink } from "../src/generation/answer.ts";
 import { http1Transport } from "../src/hosts/http1/transport.ts";
-import { type HostBytes, HostFault } from "../src/hosts/transport.ts";
+import { type HostBytes, HostFault, type Read } from "../src/hosts/transport.ts";
 import { answerResponse } from "../src/http/streaming.ts";
 import { systemClock } from "../src/units/clock.ts";
 
@@ -45,13 +46,41 @@ const server = Bun.serve({
 });
 console.log(String(server.port));
 
-async function relayed(
-  source: HostBytes,
-  sink: { write(bytes: Uint8Array): boolean | Promise<boolean>; close(): void },
-): Promise<void> {
-  for (;;) {
-    const bytes = await source.read();
-    if (!(bytes instanceof Uint8Array) || !(await sink.write(bytes))) break;
+/** Resolves at the end of either. */
+function relayed(source: HostBytes, sink: Sink): Promise<void> {
+  return new Promise((ended) => new Relayed(source, sink, ended).readOn());
+}
+
+class Relayed {
+  constructor(
+    private readonly source: HostBytes,
+    private readonly sink: Sink,
+    private readonly ended: () => void,
+  ) {}
+
+  arrived(read: Read): void {
+    if (this.take(read)) this.readOn();
   }
-  sink.close();
+
+  readOn(): void {
+    for (;;) {
+      const read = this.source.next(this);
+      if (read === undefined || !this.take(read)) return;
+    }
+  }
+
+  private take(read: Read): boolean {
+    const taken = read instanceof Uint8Array && this.sink.write(read);
+    if (typeof taken !== "boolean") {
+      void taken.then((isTaken) => (isTaken ? this.readOn() : this.end()));
+      return false;
+    }
+    if (!taken) this.end();
+    return taken;
+  }
+
+  private end(): void {
+    this.sink.close();
+    this.ended();
+  }
 }

@@ -31,9 +31,12 @@ export class Delivery implements StreamedAnswer {
     else signal.addEventListener("abort", this);
   }
 
-  async run(sink: Sink): Promise<void> {
-    // Pulled after the client had left.
-    if (this.begun) return sink.close();
+  run(sink: Sink): Promise<void> {
+    if (this.begun) {
+      // Pulled after the client had left.
+      sink.close();
+      return Promise.resolve();
+    }
     this.begun = true;
     this.parcel.signal.removeEventListener("abort", this);
     return deliver(this.parcel, sink);

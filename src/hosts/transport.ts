@@ -61,7 +61,10 @@ export interface HostReply {
    * read stays in the socket.
    */
   read(): Read | Promise<Read>;
-  /** What `read` reads, without the head: a stream goes on for minutes when nobody looks at that any more. */
+  /**
+   * What `read` would still read, without the head: a stream goes on for minutes when nobody looks at that any
+   * more.
+   */
   takeBody(): HostBytes;
 }
 
@@ -69,8 +72,26 @@ export const isJson = ({ headers }: Pick<HostReply, "headers">): boolean =>
   headers.get("content-type")?.startsWith("application/json") === true;
 
 export interface HostBytes {
-  read(): Read | Promise<Read>;
+  /**
+   * The next bytes at once, or how they ended; undefined when nothing is there yet: then `reader` is told,
+   * once. A promise per event would cost more than reading it.
+   */
+  next(reader: Reader): Read | undefined;
 }
+
+export interface Reader {
+  arrived(read: Read): void;
+}
+
+/** For bodies that are read by promises. */
+export const bytesOf = (body: Pick<HostReply, "read">): HostBytes => ({
+  next(reader) {
+    const read = body.read();
+    if (!(read instanceof Promise)) return read;
+    void read.then((later) => reader.arrived(later));
+    return undefined;
+  },
+});
 
 /** Bytes, their proper end, or what broke. */
 export type Read = Uint8Array | null | HostFault;

@@ -389,7 +389,7 @@ function beginsObject(bytes: Uint8Array, reply: HostReply): boolean {
 const SPACE = 0x20;
 const OPENING_BRACE = 0x7b;
 
-const ALL_READ: HostBytes = { read: () => null };
+const ALL_READ: HostBytes = { next: () => null };
 
 const isEventStream = ({ headers }: HostReply): boolean =>
   headers.get("content-type")?.includes("event-stream") === true;

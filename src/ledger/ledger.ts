@@ -53,7 +53,8 @@ export class Ledger {
   private readonly balances = new Map<BalanceId, BalanceBook>();
   private readonly counters = new Map<CounterId, Counter>();
   private readonly open = new Map<ReceiptId, Reservation>();
-  private readonly moved = new Map<ReceiptId, number>();
+  /** Since the last checkpoint; some may have ended. */
+  private moved: Reservation[] = [];
   /** Streams of which the journal does not say yet who answers them. */
   private readonly begun = new Set<Reservation>();
   /** Sum of what hosts delivered beyond holds since start. */
@@ -176,7 +177,9 @@ export class Ledger {
   delivered(reservation: Reservation, outputTokens: number): void {
     if (!reservation.isOpen) return;
     reservation.delivered = outputTokens;
-    this.moved.set(reservation.want.receipt, outputTokens);
+    if (reservation.moved) return;
+    reservation.moved = true;
+    this.moved.push(reservation);
   }
 
   /**
@@ -186,9 +189,15 @@ export class Ledger {
   checkpoint(): void {
     for (const reservation of this.begun) this.journal.append(holdRecord(reservation));
     this.begun.clear();
-    if (this.moved.size === 0) return;
-    this.journal.append({ kind: "delivered", tokens: [...this.moved] });
-    this.moved.clear();
+    const { moved } = this;
+    if (moved.length === 0) return;
+    this.moved = [];
+    const tokens: [ReceiptId, number][] = [];
+    for (const reservation of moved) {
+      reservation.moved = false;
+      if (reservation.isOpen) tokens.push([reservation.want.receipt, reservation.delivered]);
+    }
+    if (tokens.length > 0) this.journal.append({ kind: "delivered", tokens });
   }
 
   /**
@@ -442,7 +451,6 @@ export class Ledger {
     const nowMs = this.clock.elapsedMs();
     reservation.isOpen = false;
     this.open.delete(want.receipt);
-    this.moved.delete(want.receipt);
     this.begun.delete(reservation);
     this.lost = (this.lost + settled.lost) as NanoUsd;
     lane.openHolds -= 1;

@@ -12,6 +12,8 @@ export class Reservation {
   held: NanoUsd;
   /** Output tokens that the client was sent so far. */
   delivered = 0;
+  /** Since the last checkpoint. */
+  moved = false;
   served: Served | null = null;
   /** The journal's number for the hold; await its durability before the first byte leaves. */
   sequence = 0;

@@ -7,32 +7,8 @@ import type { OpenStream, OpenStreams } from "./open-streams.ts";
  * write. Returns the one reason for which it ended. It does not send the end mark, which has to wait for the
  * settlement.
  */
-export async function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
-  const { source, judge, sink, meter } = line;
-  const watch = new Watch(line);
-  try {
-    let bytes = first;
-    for (;;) {
-      if (bytes.length > 0 && !watch.left) {
-        const taken = sink.write(bytes);
-        if (!(typeof taken === "boolean" ? taken : await watch.whileTaking(taken))) watch.leave();
-      }
-      if (!watch.left) watch.delivered = judge.countedTokens;
-      const verdict = ending(judge, watch);
-      if (verdict !== null) return verdict;
-      if (!watch.left && !meter.covers(judge.countedTokens)) return { kind: "out_of_credit" };
-      const read = source.read();
-      const next = read instanceof Promise ? await read : read;
-      watch.touch();
-      if (next instanceof Uint8Array) bytes = judge.push(next);
-      else if (next === null) bytes = judge.end();
-      else return watch.cause(next.message);
-    }
-  } finally {
-    watch.stop();
-    // Does nothing to a complete stream.
-    line.host.cancel();
-  }
+export function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
+  return new Promise((ended, failed) => new Relay(line, ended, failed).begin(first));
 }
 
 export interface Line {
@@ -62,7 +38,8 @@ export interface RelayLimits {
 }
 
 export interface ByteSource {
-  read(): ReadResult | Promise<ReadResult>;
+  /** What is there, or undefined: then `reader` is told once something has come. */
+  next(reader: { arrived(read: ReadResult): void }): ReadResult | undefined;
 }
 
 /** Bytes, their proper end, or what broke. */
@@ -77,29 +54,29 @@ export type RelayEnd =
   | { readonly kind: "client_left"; readonly delivered: number }
   | { readonly kind: "out_of_credit" };
 
-function ending(judge: StreamJudge, watch: Watch): RelayEnd | null {
-  if (watch.left && (watch.stopped || judge.terminal !== null || judge.fault !== null))
-    return watch.cause("");
-  if (judge.terminal !== null) return { kind: "complete" };
-  if (judge.fault !== null) return { kind: "host_failed", message: judge.fault.message };
-  return null;
-}
-
 /**
- * Notices the host's silence, the deadline, and a client that leaves while the host is silent. It uses one
- * timer per stream, not one per chunk.
+ * One stream on its way. The host's bytes push it on, an event at a time, without a promise for each: there
+ * may be thousands of streams, and whatever an event touches has to be fetched into the processor's caches.
+ * It notices the host's silence, the deadline, and a client that leaves while the host is silent, with one
+ * timer per stream.
  */
-class Watch implements OpenStream {
-  left = false;
-  stopped = false;
-  delivered = 0;
+class Relay implements OpenStream {
+  /** The client is gone. */
+  private left = false;
+  private halted = false;
+  private over = false;
+  private delivered = 0;
   private endTaking: ((isTaken: true) => void) | null = null;
   private cutBy: "client" | "gateway" | null = null;
   private because: string | null = null;
   private touchedMs: number;
   private timer;
 
-  constructor(private readonly line: Line) {
+  constructor(
+    private readonly line: Line,
+    private readonly ended: (end: RelayEnd) => void,
+    private readonly failed: (error: unknown) => void,
+  ) {
     this.touchedMs = line.clock.elapsedMs();
     this.timer = line.clock.after(this.remainingMs(), () => this.check());
     line.open.opened(this);
@@ -107,21 +84,22 @@ class Watch implements OpenStream {
     else line.signal.addEventListener("abort", this);
   }
 
-  touch(): void {
-    this.touchedMs = this.line.clock.elapsedMs();
+  begin(first: Uint8Array): void {
+    try {
+      if (this.give(first)) this.readOn();
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
-  /**
-   * Waits for a slow client. That time does not count as the host's silence, but the deadline still ends it.
-   */
-  async whileTaking(taken: Promise<boolean>): Promise<boolean> {
-    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-    this.endTaking = resolve;
-    taken.then(resolve, reject);
-    const isTaken = await promise;
-    this.endTaking = null;
-    this.touch();
-    return isTaken;
+  /** What the host's next bytes are, or how they ended. */
+  arrived(read: ReadResult): void {
+    try {
+      this.touchedMs = this.line.clock.elapsedMs();
+      if (this.take(read)) this.readOn();
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /** @internal The client leaves. */
@@ -129,14 +107,80 @@ class Watch implements OpenStream {
     this.leave();
   }
 
-  leave(): void {
+  cut(why: string): void {
+    if (this.halted) return;
+    this.because = why;
+    this.cutBy = "gateway";
+    this.halt();
+  }
+
+  private readOn(): void {
+    for (;;) {
+      const read = this.line.source.next(this);
+      if (read === undefined) return;
+      this.touchedMs = this.line.clock.elapsedMs();
+      if (!this.take(read)) return;
+    }
+  }
+
+  /** Whether to read on: not when the stream is over, or while the client has to take what it was given. */
+  private take(read: ReadResult): boolean {
+    const { judge } = this.line;
+    if (read instanceof Uint8Array) return this.give(judge.push(read));
+    if (read === null) return this.give(judge.end());
+    this.end(this.cause(read.message));
+    return false;
+  }
+
+  private give(bytes: Uint8Array): boolean {
+    if (bytes.length > 0 && !this.left) {
+      const taken = this.line.sink.write(bytes);
+      if (typeof taken !== "boolean") {
+        void this.awaitTaken(taken);
+        return false;
+      }
+      if (!taken) this.leave();
+    }
+    return this.goesOn();
+  }
+
+  private goesOn(): boolean {
+    const { judge, meter } = this.line;
+    if (!this.left) this.delivered = judge.countedTokens;
+    if (this.left && (this.halted || judge.terminal !== null || judge.fault !== null))
+      this.end(this.cause(""));
+    else if (judge.terminal !== null) this.end({ kind: "complete" });
+    else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
+    else if (!this.left && !meter.covers(this.delivered)) this.end({ kind: "out_of_credit" });
+    return !this.over;
+  }
+
+  /**
+   * Waits for a slow client. That time does not count as the host's silence, but the deadline still ends it.
+   */
+  private async awaitTaken(taken: Promise<boolean>): Promise<void> {
+    try {
+      const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+      this.endTaking = resolve;
+      taken.then(resolve, reject);
+      const isTaken = await promise;
+      this.endTaking = null;
+      this.touchedMs = this.line.clock.elapsedMs();
+      if (!isTaken) this.leave();
+      if (this.goesOn()) this.readOn();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private leave(): void {
     if (this.left) return;
     this.left = true;
     if (this.line.onDisconnect === "cancel") this.halt();
   }
 
   /** Why reading ended: our own doing, or the host's. */
-  cause(message: string): RelayEnd {
+  private cause(message: string): RelayEnd {
     if (this.left) return { kind: "client_left", delivered: this.delivered };
     const why = this.because ?? message;
     return this.cutBy === null
@@ -144,23 +188,32 @@ class Watch implements OpenStream {
       : { kind: "cut", message: why, by: this.cutBy };
   }
 
-  cut(why: string): void {
-    if (this.stopped) return;
-    this.because = why;
-    this.cutBy = "gateway";
-    this.halt();
-  }
-
-  stop(): void {
-    this.timer.cancel();
-    this.line.open.ended(this);
-    this.line.signal.removeEventListener("abort", this);
-  }
-
+  /** Ends what is waited for, the host's bytes or the client; the stream ends where that is noticed. */
   private halt(): void {
-    this.stopped = true;
+    this.halted = true;
     this.line.host.cancel();
     this.endTaking?.(true);
+  }
+
+  private end(end: RelayEnd): void {
+    if (this.close()) this.ended(end);
+  }
+
+  private fail(error: unknown): void {
+    if (this.close()) this.failed(error);
+  }
+
+  /** False if it had ended before. */
+  private close(): boolean {
+    if (this.over) return false;
+    this.over = true;
+    const { timer, line } = this;
+    timer.cancel();
+    line.open.ended(this);
+    line.signal.removeEventListener("abort", this);
+    // Does nothing to a complete stream.
+    line.host.cancel();
+    return true;
   }
 
   private remainingMs(): number {

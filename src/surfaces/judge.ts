@@ -6,7 +6,7 @@ import { fault } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { Likeness } from "./likeness.ts";
-import { CurrentEvent, EventCutter, eventEnd } from "./sse.ts";
+import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "./sse.ts";
 import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
 /**
@@ -20,12 +20,11 @@ export abstract class PassingJudge implements WholeJudge {
   fault: HostError | null = null;
   usage: Usage | null = null;
   /** The changes for the client in what the host sent. */
-  protected readonly edits = new Edits();
-  protected readonly cursor = new JsonCursor();
+  protected readonly edits = EDITS;
+  protected readonly cursor = CURSOR;
   /** The model's name for the client, as JSON. */
   protected readonly modelJson: Uint8Array;
   private readonly cutter = new EventCutter();
-  private readonly event = new CurrentEvent();
   private readonly likeness = new Likeness();
   /** Of the event's texts that were counted where they stand: how many, and the last one's place. */
   private texts = 0;
@@ -154,29 +153,38 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   private read(bytes: Uint8Array): Uint8Array {
-    const { event, cursor, edits, likeness } = this;
+    const { edits, likeness } = this;
+    const event = EVENT;
+    let start = 0;
+    // An exception may have left some.
+    edits.forget();
     for (let at = 0; at < bytes.length && !this.over; ) {
-      const end = likeness.pass(bytes, at, edits);
-      if (end !== -1) {
+      start = at;
+      at = likeness.pass(bytes, start, edits);
+      if (at !== -1) {
         this.wroteTokens(likeness.tokens);
-        at = end;
         continue;
       }
-      event.moveTo(bytes, at, eventEnd(bytes, at));
+      at = eventEnd(bytes, start);
+      event.moveTo(bytes, start, at);
       const first = edits.made;
       this.texts = 0;
       if (this.collector !== null || !this.judgeText(event)) this.judge(event);
       else if (this.texts === 1) likeness.learn(event, this.textStart, this.textEnd, edits, first);
-      at = event.end;
     }
-    if (this.over) edits.leaveOut(event.start, bytes.length);
-    event.letGo();
-    cursor.letGo();
+    if (this.over) edits.leaveOut(start, bytes.length);
     if (this.collector === null) return edits.applyTo(bytes);
     edits.forget();
     return NO_BYTES;
   }
 }
+
+/**
+ * One of each for all streams: what comes is read without a wait, and nothing of them is used between two
+ * reads. Thousands of streams that had their own would fetch them into the processor's caches for each event.
+ */
+const EDITS = new Edits();
+const CURSOR = new JsonCursor();
 
 /** Puts an answer together from the objects of its events. */
 export interface Collector {

@@ -113,11 +113,6 @@ export class CurrentEvent {
     }
   }
 
-  /** Holds on to nothing: what was read last may be half a megabyte, and the host silent for minutes. */
-  letGo(): void {
-    this.moveTo(NO_BYTES, 0, 0);
-  }
-
   /** Null where the event has none, as in a comment. */
   get data(): string | null {
     return this.dataEnd === 0 ? this.joined : textOf(this.bytes, this.dataStart, this.dataEnd);
@@ -140,6 +135,9 @@ export class CurrentEvent {
     this.dataEnd = 0;
   }
 }
+
+/** One for all streams, because none waits while it reads an event: see surfaces/judge. */
+export const EVENT = new CurrentEvent();
 
 /** The end of the last whole event in so many bytes; 0 when none ends behind `from`. */
 function lastEventEnd(bytes: Uint8Array, length: number, from: number): number {

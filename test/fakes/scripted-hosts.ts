@@ -1,5 +1,7 @@
 import {
+  bytesOf,
   type Exchange,
+  type HostBytes,
   type HostCall,
   HostFault,
   type HostReply,
@@ -79,8 +81,8 @@ class ScriptedExchange implements Exchange, HostReply {
     else clock.after(deed.ms, () => this.answer(this));
   }
 
-  takeBody(): this {
-    return this;
+  takeBody(): HostBytes {
+    return bytesOf(this);
   }
 
   read(): Uint8Array | null | HostFault {

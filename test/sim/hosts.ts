@@ -1,5 +1,7 @@
 import {
+  bytesOf,
   type Exchange,
+  type HostBytes,
   type HostCall,
   HostFault,
   type HostReply,
@@ -162,8 +164,8 @@ abstract class SimulatedExchange implements Exchange, HostReply {
     });
   }
 
-  takeBody(): this {
-    return this;
+  takeBody(): HostBytes {
+    return bytesOf(this);
   }
 
   cancel(): void {

@@ -33,7 +33,7 @@ class Played {
 
   constructor(onDisconnect: Line["onDisconnect"] = "cancel") {
     const line: Line = {
-      source: { read: () => (this.cancelled ? CANCELLED : this.wait(this.reads)) },
+      source: { next: (reader) => this.next(reader) },
       judge: this.judge as unknown as StreamJudge,
       sink: { write: () => this.wait(this.writes) },
       signal: this.leaving.signal,
@@ -51,6 +51,12 @@ class Played {
 
   leave(): void {
     this.leaving.abort();
+  }
+
+  private next(reader: { arrived(read: ReadResult): void }): ReadResult | undefined {
+    if (this.cancelled) return CANCELLED;
+    void this.wait(this.reads).then((read) => reader.arrived(read));
+    return undefined;
   }
 
   private wait<Value>(waiting: Gate<Value>[]): Promise<Value> {

@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import zlib from "node:zlib";
-import { type HostBytes, HostFault, type HostReply, type Read } from "../transport.ts";
+import { bytesOf, type HostBytes, HostFault, type HostReply, type Read } from "../transport.ts";
 import { malformed } from "./head.ts";
 
 /** What a compressed reply is made from: an exchange and its head. */
@@ -44,7 +44,7 @@ class InflatedReply implements HostReply {
   }
 
   takeBody(): HostBytes {
-    return this;
+    return bytesOf(this);
   }
 
   /**

@@ -1,6 +1,13 @@
 import { assert } from "../../units/assert.ts";
 import type { Clock, Timer } from "../../units/clock.ts";
-import { type Exchange, type HostBytes, HostFault, type HostReply, type Read } from "../transport.ts";
+import {
+  type Exchange,
+  type HostBytes,
+  HostFault,
+  type HostReply,
+  type Read,
+  type Reader,
+} from "../transport.ts";
 import type { Connection, Tenant } from "./connection.ts";
 import { type CompressedBody, decompressed } from "./decompress.ts";
 import { type HeaderFields, NO_FIELDS } from "./fields.ts";
@@ -13,7 +20,7 @@ import type { RequestBytes } from "./request.ts";
  * up to a high-water mark, the rest in the socket. The socket is given back as soon as the answer has arrived
  * whole, read or not.
  */
-export class Http1Exchange implements Exchange, Tenant, CompressedBody {
+export class Http1Exchange implements Exchange, Tenant, CompressedBody, HostBytes {
   readonly reply: Promise<HostReply | HostFault>;
   /** Null once it has been called. */
   private settleReply: ((reply: HostReply | HostFault) => void) | null;
@@ -23,7 +30,7 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   private readonly arrived: Uint8Array[] = [];
   private firstArrived = 0;
   private unreadBytes = 0;
-  private waiting: ((answer: Read) => void) | null = null;
+  private waiting: Reader | null = null;
   /** Runs while nobody reads on, and the body has to end. */
   private lastBytes: Timer | null = null;
   private lastBytesLeft = MAX_LAST_BYTES;
@@ -89,10 +96,18 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   read(): Read | Promise<Read> {
     if (this.unreadBytes > 0) return this.takeArrived();
     if (this.end !== undefined) return this.end;
+    return new Promise((arrived) => this.wait({ arrived }));
+  }
+
+  next(reader: Reader): Read | undefined {
+    if (this.unreadBytes > 0) return this.takeArrived();
+    if (this.end === undefined) this.wait(reader);
+    return this.end;
+  }
+
+  private wait(reader: Reader): void {
     assert(this.waiting === null, "a body is read by one reader at a time");
-    const { promise, resolve } = Promise.withResolvers<Read>();
-    this.waiting = resolve;
-    return promise;
+    this.waiting = reader;
   }
 
   received(bytes: Uint8Array): void {
@@ -182,9 +197,9 @@ export class Http1Exchange implements Exchange, Tenant, CompressedBody {
   }
 
   private wake(answer: Read): void {
-    const wake = this.waiting!;
+    const reader = this.waiting!;
     this.waiting = null;
-    wake(answer);
+    reader.arrived(answer);
   }
 }
 

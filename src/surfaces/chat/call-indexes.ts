@@ -10,7 +10,8 @@ type Json = Record<string, unknown>;
  * get nothing.
  */
 export class CallIndexes {
-  private readonly choices = new Map<unknown, ChoiceIndexes>();
+  /** Of the choices that have calls. */
+  private choices: Map<unknown, ChoiceIndexes> | null = null;
 
   /** Mends the chunk, and tells whether it had to. */
   mend({ choices }: Json): boolean {
@@ -21,7 +22,7 @@ export class CallIndexes {
       const calls = asObject(choice?.delta)?.tool_calls;
       if (Array.isArray(calls))
         for (const call of calls) mended = this.number(choice, asObject(call)) || mended;
-      if (choice?.finish_reason !== "stop" || this.choices.get(choice.index)?.hasLacked !== true) continue;
+      if (choice?.finish_reason !== "stop" || this.choices?.get(choice.index)?.hasLacked !== true) continue;
       choice.finish_reason = "tool_calls";
       mended = true;
     }
@@ -30,6 +31,7 @@ export class CallIndexes {
 
   private number(choice: Json | null, call: Json | null): boolean {
     if (choice === null || call === null) return false;
+    this.choices ??= new Map();
     const indexes = this.choices.get(choice.index) ?? new ChoiceIndexes();
     this.choices.set(choice.index, indexes);
     return indexes.number(call);

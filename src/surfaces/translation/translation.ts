@@ -18,7 +18,7 @@ import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader
 import { ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
 import { readResponsesRequest } from "../responses/request-reader.ts";
 import { writeResponsesRequest } from "../responses/request-writer.ts";
-import { CurrentEvent, EventCutter, eventEnd } from "../sse.ts";
+import { EVENT, EventCutter, eventEnd } from "../sse.ts";
 import type {
   Asked,
   GenerationRequest,
@@ -172,7 +172,6 @@ class TranslatingJudge implements StreamJudge {
   terminal: Uint8Array | null = null;
   fault: HostError | null = null;
   private readonly cutter = new EventCutter();
-  private readonly event = new CurrentEvent();
   private readonly counter: Counter;
   private readonly reader: AnswerReader;
   /** The request itself is not kept: its prompt may be megabytes, and the answer minutes. */
@@ -228,12 +227,11 @@ class TranslatingJudge implements StreamJudge {
   }
 
   private read(bytes: Uint8Array): void {
-    const { event } = this;
+    const event = EVENT;
     for (let at = 0; at < bytes.length && !this.over; at = event.end) {
       event.moveTo(bytes, at, eventEnd(bytes, at));
       this.settle(this.reader.read(event.data));
     }
-    event.letGo();
   }
 
   private settle(outcome: "more" | "ping" | "end" | HostError): void {
