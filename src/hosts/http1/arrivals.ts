@@ -1,4 +1,4 @@
-import type { Connection, Tenant } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 
 /**
  * What sockets received within one turn of the event loop, handed on together at its end. Answers that arrive
@@ -7,11 +7,12 @@ import type { Connection, Tenant } from "./connection.ts";
  * (docs/performance.md, "Side by side").
  */
 export class Arrivals {
-  private waiting: Arrival[] = [];
+  private waiting: Connection[] = [];
 
-  add(connection: Connection, tenant: Tenant, bytes: Uint8Array): void {
+  /** The connection keeps what has arrived for it until its turn comes. */
+  add(connection: Connection): void {
     if (this.waiting.length === 0) setImmediate(this.deliver);
-    this.waiting.push({ connection, tenant, bytes });
+    this.waiting.push(connection);
   }
 
   /** Now: for whoever has news of a socket that must not overtake its bytes. */
@@ -19,13 +20,6 @@ export class Arrivals {
     const arrived = this.waiting;
     if (arrived.length === 0) return;
     this.waiting = [];
-    for (const { connection, tenant, bytes } of arrived) connection.deliver(tenant, bytes);
+    for (const connection of arrived) connection.deliver();
   };
-}
-
-interface Arrival {
-  readonly connection: Connection;
-  /** Who had the connection when they came: bytes of one exchange never reach the next. */
-  readonly tenant: Tenant;
-  readonly bytes: Uint8Array;
 }

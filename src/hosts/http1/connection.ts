@@ -21,6 +21,9 @@ export class Connection {
   /** Among its owner's sockets. */
   private counted = true;
   private paused = false;
+  /** Within this turn; and who had the connection then: bytes of one exchange never reach the next. */
+  private arrived: Uint8Array | null = null;
+  private arrivedFor: Tenant | null = null;
   /** What the peer has not taken yet, and what comes after it. */
   private unsent: Uint8Array | null = null;
   private unsentNext: Uint8Array | null = null;
@@ -115,20 +118,26 @@ export class Connection {
 
   /** @internal */
   received(bytes: Uint8Array): void {
+    // A second time within a turn, which is rare.
+    if (this.arrived !== null) this.arrivals.deliver();
     if (this.state !== "open") return;
-    if (this.tenant === null) this.dropIdle();
-    else this.arrivals.add(this, this.tenant, bytes);
+    if (this.tenant === null) {
+      this.dropIdle();
+    } else {
+      this.arrived = bytes;
+      this.arrivedFor = this.tenant;
+      this.arrivals.add(this);
+    }
   }
 
-  /**
-   * @internal Bytes that came while the tenant had the connection. Never throws: others' bytes come after
-   * them.
-   */
-  deliver(tenant: Tenant, bytes: Uint8Array): void {
-    if (this.state !== "open") return;
-    if (this.tenant === tenant) this.hand(tenant, bytes);
+  /** @internal What arrived in this turn. Never throws: others' bytes come after it. */
+  deliver(): void {
+    const { arrived, arrivedFor, tenant } = this;
+    this.arrived = this.arrivedFor = null;
+    if (this.state !== "open" || arrived === null) return;
+    if (tenant === null) this.dropIdle();
+    else if (tenant === arrivedFor) this.hand(tenant, arrived);
     // An answer to nothing: the next request on this socket would take it for its own.
-    else if (this.tenant === null) this.dropIdle();
     else this.lose(true);
   }
 
@@ -239,6 +248,7 @@ export class Connection {
     this.dialTimer = null;
     this.tenant = null;
     this.unsent = this.unsentNext = null;
+    this.arrived = this.arrivedFor = null;
     this.socket = null;
     // One that is still being dialled holds its socket until the dial ends: `connected` or `unreachable`
     // reports it.
