@@ -135,11 +135,11 @@ function size({ plan, request, settings }: Ask, promptBound: number | null): Siz
   const { promptCachedFor1h: cachedFor1h, promptBesideAudio } = request;
   const prompt = { bound, cachedFor1h, hasAudio: promptBesideAudio !== null };
   const price = request.answersInAudio ? withAudioAnswer(dearestOf(plan)) : dearestOf(plan);
-  const costing = (output: number) => (plan.tier === "open" ? ZERO_USD : worstCase(prompt, output, price));
-  const amount = costing(outputCeiling);
+  const isFree = plan.tier === "open";
+  const amount = isFree ? ZERO_USD : worstCase(prompt, outputCeiling, price);
   // Where the client named no ceiling, the answer may be as long as the model's longest.
   const mostOutput = request.maxOutputTokens === null ? longest * request.choices : outputCeiling;
-  const mostAmount = mostOutput === outputCeiling ? amount : costing(mostOutput);
+  const mostAmount = isFree || mostOutput === outputCeiling ? amount : worstCase(prompt, mostOutput, price);
   const most = { amount: mostAmount, tokens: bound + mostOutput };
   return { amount, outputCeiling, most, prompt, price };
 }

@@ -40,5 +40,8 @@ export function clientHeaders(headers: Headers): Record<string, string> {
 const MAX_TRACESTATE = 512;
 const DELETE = "\x7f";
 
-const passes = (name: string): boolean =>
-  PASSED.has(name) || (PASSED_PREFIXES.some((prefix) => name.startsWith(prefix)) && !HELD_BACK.has(name));
+function passes(name: string): boolean {
+  if (PASSED.has(name)) return true;
+  for (const prefix of PASSED_PREFIXES) if (name.startsWith(prefix)) return !HELD_BACK.has(name);
+  return false;
+}

@@ -3,7 +3,7 @@ import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { attempt, type Outcome } from "../hosts/attempt.ts";
-import type { Opened } from "../hosts/try.ts";
+import type { Answered, Opened } from "../hosts/try.ts";
 import type { Holder } from "../keys/keyring.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import type { Allowance } from "../ledger/reservation.ts";
@@ -21,8 +21,8 @@ import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { ZERO_USD } from "../units/usd.ts";
 import { type Admitted, admit, checkContext, imposedCeiling } from "./admission.ts";
-import type { Answer, Call, WholeAnswer } from "./answer.ts";
-import { Bill } from "./bill.ts";
+import type { Answer, Call, StreamedAnswer, WholeAnswer } from "./answer.ts";
+import { Bill, type Ended } from "./bill.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { Delivery } from "./delivery.ts";
 import type { House, Settings } from "./house.ts";
@@ -119,11 +119,25 @@ class Run {
       if (request.stream) void house.journal.durable(admitted.reservation.sequence);
       const outcome = await this.attempt(request, admitted, holder);
       bill.tries = outcome.tries;
+      // Both await here and not in a function of their own, because each async call costs four objects.
       switch (outcome.kind) {
-        case "opened":
-          return await this.open(outcome, request, admitted, bill);
-        case "answered":
-          return await this.whole(outcome, request, bill);
+        case "opened": {
+          this.opened = outcome;
+          this.served(outcome.stop);
+          const firstTokenMs = bill.elapsedMs();
+          const durable = house.journal.durable(admitted.reservation.sequence);
+          if (durable === true || (await durable))
+            return this.stream(outcome, request, admitted, bill, firstTokenMs);
+          outcome.cancel();
+          return await this.failed(bookkeepingDown(), "failed", bill);
+        }
+        case "answered": {
+          this.served(outcome.stop);
+          const ended = this.settle(outcome, request, bill);
+          if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
+          bill.takeBack(ended);
+          return this.errorAnswer(bookkeepingDown());
+        }
         default: {
           const { catalog } = this;
           const why = noAnswer(outcome, { request, plan: admitted.plan, key, catalog, roads: house.roads });
@@ -202,21 +216,14 @@ class Run {
     return attempt(request, admitted.plan, ways, call.signal);
   }
 
-  private async open(
+  private stream(
     opened: Opened,
     request: GenerationRequest,
-    { reservation, outputCeiling }: Admitted,
+    { outputCeiling }: Admitted,
     bill: Bill,
-  ): Promise<Answer> {
+    firstTokenMs: number,
+  ): StreamedAnswer {
     const { house, settings, call } = this;
-    this.opened = opened;
-    this.served(opened.stop);
-    const firstTokenMs = bill.elapsedMs();
-    const durable = house.journal.durable(reservation.sequence);
-    if (!(durable === true || (await durable))) {
-      opened.cancel();
-      return this.failed(bookkeepingDown(), "failed", bill);
-    }
     const headers = {
       ...this.headers("text/event-stream", opened.omitted),
       "cache-control": "no-cache",
@@ -234,28 +241,17 @@ class Run {
     });
   }
 
-  private async whole(
-    { reply, stop, omitted }: Extract<Outcome, { kind: "answered" }>,
-    request: GenerationRequest,
-    bill: Bill,
-  ): Promise<Answer> {
-    this.served(stop);
+  private settle({ reply, stop }: Answered, request: GenerationRequest, bill: Bill): Ended {
     const { tokens, from } = usedTokens(reply.usage, reply.countedTokens, request);
     const cost = costOf(tokens, stop.price);
     if (reply.usage?.costUsd !== undefined) this.house.hostCharged(stop, reply.usage.costUsd, cost);
-    const firstTokenMs = bill.elapsedMs();
-    const ended = bill.settle({ state: "settled", cost, tokens, from, stop, firstTokenMs });
-    if (!(ended.durable === true || (await ended.durable))) {
-      bill.takeBack(ended);
-      return this.errorAnswer(bookkeepingDown());
-    }
+    return bill.settle({ state: "settled", cost, tokens, from, stop, firstTokenMs: bill.elapsedMs() });
+  }
+
+  private whole({ reply, omitted }: Answered, ended: Ended, bill: Bill): WholeAnswer {
     bill.tell(ended, true);
-    return {
-      kind: "whole",
-      status: 200,
-      headers: this.headers("application/json", omitted),
-      body: reply.body,
-    };
+    const headers = this.headers("application/json", omitted);
+    return { kind: "whole", status: 200, headers, body: reply.body };
   }
 
   private served(stop: Stop): void {

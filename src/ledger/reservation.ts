@@ -90,20 +90,22 @@ export interface Settlement extends Settled {
   readonly sequence: number;
 }
 
-export const holdRecord = ({ want, held, counters, allowances, served }: Reservation): HoldRecord => ({
-  kind: "hold",
-  receipt: want.receipt,
-  at: want.at,
-  balance: want.key.balanceId,
-  key: want.key.id,
-  amount: held,
-  counters: counters.ids,
-  allowances: allowances.ids,
-  price: want.price,
-  promptTokens: want.promptTokens,
-  about: want.about,
-  ...(served === null ? {} : { served: { ...served, attempts: served.attempts.map(shown) } }),
-});
+export function holdRecord({ want, held, counters, allowances, served }: Reservation): HoldRecord {
+  const hold: HoldRecord = {
+    kind: "hold",
+    receipt: want.receipt,
+    at: want.at,
+    balance: want.key.balanceId,
+    key: want.key.id,
+    amount: held,
+    counters: counters.ids,
+    allowances: allowances.ids,
+    price: want.price,
+    promptTokens: want.promptTokens,
+    about: want.about,
+  };
+  return served === null ? hold : { ...hold, served: { ...served, attempts: served.attempts.map(shown) } };
+}
 
 const shown = ({ host, outcome, ms, detail }: Served["attempts"][number]) => ({ host, outcome, ms, detail });
 

@@ -23,8 +23,12 @@ export const NO_OVERRIDES: Overrides = { moreModels: [], provider: NO_WISHES };
 
 type Raw = Readonly<{ models?: unknown; provider?: unknown; route?: unknown; fallbacks?: unknown }>;
 
-export const namesOverrides = (raw: Raw): string | null =>
-  (["models", "provider", "route", "fallbacks"] as const).find((name) => isGiven(raw[name])) ?? null;
+export function namesOverrides(raw: Raw): string | null {
+  for (const name of OVERRIDES) if (isGiven(raw[name])) return name;
+  return null;
+}
+
+const OVERRIDES = ["models", "provider", "route", "fallbacks"] as const;
 
 export function readOverrides(raw: Raw, surface: string): Overrides | Refusal {
   if (namesOverrides(raw) === null) return NO_OVERRIDES;

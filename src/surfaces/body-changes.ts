@@ -18,14 +18,15 @@ export class BodyChanges {
    * The object with all of it done, once. It must be well-formed, and may have each of these members once.
    */
   applyTo(body: Uint8Array): Uint8Array {
-    const cursor = new JsonCursor();
-    const edits = new Edits();
-    cursor.begin(body, 0, body.length);
-    const isEmpty = this.change(cursor, edits);
+    CURSOR.begin(body, 0, body.length);
+    // An exception may have left some.
+    EDITS.forget();
+    const isEmpty = this.change(CURSOR, EDITS);
     const added = this.added(isEmpty);
-    const closingBrace = cursor.at - 1;
-    if (added !== "") edits.replace(closingBrace, closingBrace, Buffer.from(added));
-    return edits.applyTo(body);
+    const closingBrace = CURSOR.at - 1;
+    if (added !== "") EDITS.replace(closingBrace, closingBrace, Buffer.from(added));
+    CURSOR.letGo();
+    return EDITS.applyTo(body);
   }
 
   /**
@@ -71,3 +72,7 @@ export class BodyChanges {
     return -1;
   }
 }
+
+/** One of each for all bodies, because each is changed without a wait. */
+const CURSOR = new JsonCursor();
+const EDITS = new Edits();

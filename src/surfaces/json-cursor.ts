@@ -46,6 +46,11 @@ export class JsonCursor {
     this.isTooDeep = false;
   }
 
+  /** Releases the bytes, until it is started again. */
+  letGo(): void {
+    this.begin(NO_BYTES, 0, 0);
+  }
+
   giveUp(): void {
     this.givenUp = true;
   }

@@ -215,7 +215,15 @@ const MAX_VALUES = 250_000;
 const LARGE_BYTES = 1024 * 1024;
 
 function ambiguous(body: Uint8Array): Refusal | null {
-  const cursor = new JsonCursor();
+  const found = firstDoubt(body, CURSOR);
+  CURSOR.letGo();
+  return found;
+}
+
+/** One for all bodies, because each is looked through without a wait. */
+const CURSOR = new JsonCursor();
+
+function firstDoubt(body: Uint8Array, cursor: JsonCursor): Refusal | null {
   const seen: string[] = [];
   let count = 0;
   cursor.begin(body, 0, body.length);
