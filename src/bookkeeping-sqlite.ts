@@ -2,11 +2,12 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import { Keyring } from "./keys/keyring.ts";
 import { Debits } from "./ledger/debits.ts";
 import { Ledger } from "./ledger/ledger.ts";
+import { storedReceipt } from "./store/receipts.ts";
 import { SqliteAccountStore } from "./store/sqlite/account-store.ts";
 import { Books, onTheLoop } from "./store/sqlite/books.ts";
 import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite/database.ts";
 import { SqliteKeyStore } from "./store/sqlite/key-store.ts";
-import { LedgerStore, storedReceipt } from "./store/sqlite/ledger-store.ts";
+import { LedgerStore } from "./store/sqlite/ledger-store.ts";
 import { SqliteLowCreditStore } from "./store/sqlite/low-credit-store.ts";
 import { Upkeep } from "./store/sqlite/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "./store/usage.ts";

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { formatReceipt, type Receipt } from "./generation/receipt.ts";
 import type { ReceiptReader } from "./http/deps.ts";
-import type { StoredReceipt } from "./store/sqlite/ledger-store.ts";
+import type { StoredReceipt } from "./store/receipts.ts";
 import type { BalanceId, ReceiptId } from "./units/id.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Price, SurfaceName } from "../catalog/catalog.ts";
+import type { Price } from "../catalog/catalog.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { Try } from "../hosts/attempt.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
@@ -127,7 +127,7 @@ export const recoveredReceipt = ({
     id: hold.receipt,
     createdAt: hold.at,
     state: "recovered",
-    surface: hold.about.surface as SurfaceName,
+    surface: hold.about.surface,
     keyId: hold.key,
     modelRequested: hold.about.model,
     model: hold.served?.model ?? null,

@@ -2,7 +2,7 @@ import { type Throttles, throttlesOf } from "../http/address.ts";
 import type { HostsNow } from "../http/deps.ts";
 import type { HostSlots, Sharing } from "../limits/host-slots.ts";
 import type { Health, HostRest } from "../routing/health.ts";
-import type { StoredReceipt } from "../store/sqlite/ledger-store.ts";
+import type { StoredReceipt } from "../store/receipts.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";

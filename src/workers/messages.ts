@@ -1,7 +1,7 @@
 import type { Throttled } from "../http/address.ts";
 import type { HostsNow } from "../http/deps.ts";
 import type { HostRest } from "../routing/health.ts";
-import type { StoredReceipt } from "../store/sqlite/ledger-store.ts";
+import type { StoredReceipt } from "../store/receipts.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { ReceiptId } from "../units/id.ts";
 

@@ -1,4 +1,4 @@
-import type { StoredReceipt } from "../store/sqlite/ledger-store.ts";
+import type { StoredReceipt } from "../store/receipts.ts";
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { ANSWER_MS } from "./messages.ts";

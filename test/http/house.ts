@@ -14,6 +14,7 @@ import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { ByteBudget } from "../../src/limits/byte-budget.ts";
 import type { HostReport } from "../../src/routing/health.ts";
 import type { RouteReport } from "../../src/routing/route-report.ts";
+import type { StoredReceipt } from "../../src/store/receipts.ts";
 import {
   rankSpending,
   type Spending,
@@ -23,7 +24,6 @@ import {
 import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
-import type { StoredReceipt } from "../../src/store/sqlite/ledger-store.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";

@@ -1,5 +1,5 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { StoredReceipt } from "../../store/sqlite/ledger-store.ts";
+import type { StoredReceipt } from "../../store/receipts.ts";
 import type { ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";

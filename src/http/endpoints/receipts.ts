@@ -1,5 +1,5 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { ReceiptFilter, StoredReceipt } from "../../store/sqlite/ledger-store.ts";
+import type { ReceiptFilter, StoredReceipt } from "../../store/receipts.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";

@@ -6,9 +6,10 @@ import type { TerminalRecord } from "../../ledger/record.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import type { Drift, StoreAudit } from "../audit.ts";
 import { type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
-import type { Drift, ReceiptFilter, ReceiptPage, StoreAudit, StoredReceipt } from "../sqlite/ledger-store.ts";
+import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../receipts.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**

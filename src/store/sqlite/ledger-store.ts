@@ -6,10 +6,12 @@ import type { Sums } from "../../ledger/ledger.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
-import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
+import type { BalanceId, ReceiptId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
+import type { Drift, StoreAudit } from "../audit.ts";
 import { foldEnds, type SummedEnd, words } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
+import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../receipts.ts";
 
 /**
  * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends
@@ -231,51 +233,6 @@ export class LedgerStore implements Sums, DebitStore {
     );
     return changes > 0;
   }
-}
-
-export interface StoredReceipt {
-  readonly id: ReceiptId;
-  readonly at: EpochMs;
-  readonly balanceId: BalanceId;
-  readonly keyId: KeyId;
-  /** JSON, as it is answered. */
-  readonly body: string;
-}
-
-/** What `LedgerStore.receipt` will say of this end once it is booked. */
-export const storedReceipt = ({ receipt, at, balance, key, body }: TerminalRecord): StoredReceipt => ({
-  id: receipt,
-  at,
-  balanceId: balance,
-  keyId: key,
-  body,
-});
-
-/** Null for any. */
-export interface ReceiptFilter {
-  readonly keyId: KeyId | null;
-  /** As asked for, or as served. */
-  readonly model: string | null;
-  readonly state: string | null;
-}
-
-export interface ReceiptPage {
-  readonly receipts: readonly StoredReceipt[];
-  /** The id to pass as `before` for the next page; null at the end. */
-  readonly nextBefore: ReceiptId | null;
-}
-
-export interface Drift {
-  readonly account: string;
-  readonly driftNano: bigint;
-}
-
-export interface StoreAudit {
-  readonly credits: bigint;
-  readonly charges: bigint;
-  readonly losses: bigint;
-  readonly writeOffs: bigint;
-  readonly drifts: readonly Drift[];
 }
 
 /** The balance is a column of its own. */

@@ -1,0 +1,35 @@
+import type { TerminalRecord } from "../ledger/record.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
+
+export interface StoredReceipt {
+  readonly id: ReceiptId;
+  readonly at: EpochMs;
+  readonly balanceId: BalanceId;
+  readonly keyId: KeyId;
+  /** JSON, as it is answered. */
+  readonly body: string;
+}
+
+/** What the store will say of this end once it is booked. */
+export const storedReceipt = ({ receipt, at, balance, key, body }: TerminalRecord): StoredReceipt => ({
+  id: receipt,
+  at,
+  balanceId: balance,
+  keyId: key,
+  body,
+});
+
+/** Null for any. */
+export interface ReceiptFilter {
+  readonly keyId: KeyId | null;
+  /** As asked for, or as served. */
+  readonly model: string | null;
+  readonly state: string | null;
+}
+
+export interface ReceiptPage {
+  readonly receipts: readonly StoredReceipt[];
+  /** The id to pass as `before` for the next page; null at the end. */
+  readonly nextBefore: ReceiptId | null;
+}
