@@ -144,6 +144,8 @@ export async function openPostgresBooks(
       const shipped = await store.shipped(name);
       return withMemory(audit, ledger, appliedThrough, (id) => shipped.get(id) ?? 0);
     },
+    // What PostgreSQL refuses is told as `StoreUnreachable`.
+    diskRefused: () => false,
     figures: () => figures(grants, books, node),
     async close() {
       stopTending();

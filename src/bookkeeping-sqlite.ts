@@ -5,7 +5,7 @@ import { Ledger } from "./ledger/ledger.ts";
 import { storedReceipt } from "./store/receipts.ts";
 import { SqliteAccountStore } from "./store/sqlite/account-store.ts";
 import { Books, onTheLoop } from "./store/sqlite/books.ts";
-import { mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite/database.ts";
+import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "./store/sqlite/database.ts";
 import { SqliteKeyStore } from "./store/sqlite/key-store.ts";
 import { LedgerStore } from "./store/sqlite/ledger-store.ts";
 import { SqliteLowCreditStore } from "./store/sqlite/low-credit-store.ts";
@@ -79,6 +79,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       await booked();
       return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id));
     },
+    diskRefused,
     figures: () => [],
     async close() {
       await books.close();

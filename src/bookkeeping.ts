@@ -55,6 +55,8 @@ export interface Bookkeeping extends ReceiptReader {
   fold(before: EpochMs): Promise<number>;
   /** The sums recomputed; and what memory says otherwise. */
   audit(): Promise<StoreAudit>;
+  /** The store's own disk refused: what was asked may well be done later. */
+  diskRefused(error: unknown): boolean;
   figures(): readonly Figure[];
   close(): Promise<void>;
 }

@@ -423,6 +423,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     },
     configInForce: () => configView(inForce.config, inForce.links),
     metrics: async () => prometheusText((await colleagues?.metrics()) ?? reporting.metrics.read()),
+    diskRefused: books.diskRefused,
     onFault: rooms.onFault,
   };
 }

@@ -67,6 +67,8 @@ export interface HttpDeps {
   configInForce(): object;
   /** Prometheus text, of all workers. */
   metrics(): Promise<string>;
+  /** The store's own disk refused: what was asked may well be done later. */
+  diskRefused(error: unknown): boolean;
   /** Told of every unhandled failure, without secrets, hashes or bodies. */
   onFault(error: unknown, receipt: ReceiptId): void;
 }

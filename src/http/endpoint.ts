@@ -1,7 +1,6 @@
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
-import { diskRefused } from "../store/sqlite/database.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -94,7 +93,7 @@ function failure(error: unknown, { request, receipt }: Exchange, deps: HttpDeps)
   if (error instanceof StoreUnreachable) return bookkeepingDown();
   // Reading the body of a client that has left rejects, and nobody is there to be answered.
   if (!request.signal.aborted) deps.onFault(error, receipt);
-  return diskRefused(error) ? bookkeepingDown() : internalError();
+  return deps.diskRefused(error) ? bookkeepingDown() : internalError();
 }
 
 function responseOf(outcome: Reply | Refusal | Response, exchange: Exchange, deps: HttpDeps): Response {

@@ -323,6 +323,16 @@ describe("a request that is not as it should be", () => {
     expect(house.faults.map(({ receipt }) => receipt)).toEqual([headers.get("x-gateway-receipt")!]);
   });
 
+  test("a disk that refuses is told apart from it: the request may be sent again", async () => {
+    house.faults.length = 0;
+    house.db.run("PRAGMA query_only = true");
+    const { status, json, headers } = await house.send("POST", "/v1/keys");
+    house.db.run("PRAGMA query_only = false");
+    expect([status, json.error.code, headers.get("retry-after")]).toEqual([500, "internal_error", "5"]);
+    expect(json.error.message).toContain("cannot record requests right now");
+    expect(house.faults).toHaveLength(1);
+  });
+
   test("not even one while a failure is answered", async () => {
     const { settings } = house;
     house.faults.length = 0;

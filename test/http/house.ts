@@ -22,7 +22,7 @@ import {
   type SpendingScope,
 } from "../../src/store/spending.ts";
 import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { diskRefused, openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
 import { sumUsage } from "../../src/store/usage-sums.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
@@ -220,6 +220,7 @@ export class TestHouse {
       reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
       configInForce: () => ({ file: "gateway.yaml" }),
       metrics: async () => "gateway_up 1\n",
+      diskRefused,
       onFault: (error, receipt) => this.faults.push({ error, receipt }),
     };
   }
