@@ -76,8 +76,8 @@ export async function openPostgresBooks(
   postgres.listen({
     [CHANGES]: () => void node.hurry(),
     [RECALLS]: (payload) => {
-      const [asker, counter] = payload.split(" ");
-      if (asker !== name) grants.recall(counter as CounterId);
+      const [asker, counter, inquiry] = payload.split(" ");
+      if (asker !== name) grants.recall(counter as CounterId, Number(inquiry ?? 0));
     },
   });
   const usage = new UsageReader(url, MOST_CHARTS);

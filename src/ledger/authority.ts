@@ -33,6 +33,10 @@ export interface Statement {
   readonly wanted: NanoUsd;
   /** As the ledger knows it; what a balance was credited, the Authority knows better. */
   readonly limit: NanoUsd;
+  /** The latest inquiry after the counter that this ledger had heard of: see `Grant`. */
+  readonly heard: number;
+  /** If what is needed is short: the inquiry that is waited for, and begun if nobody has begun it; or 0. */
+  readonly inquiry: number;
 }
 
 export interface Grant {
@@ -43,8 +47,19 @@ export interface Grant {
   readonly elsewhere: NanoUsd;
   /** Left after this grant; negative when the limit was lowered below what is granted. */
   readonly free: number;
-  /** Others hold more than they last said they use, and were asked for it. */
-  readonly recalled: boolean;
+  /** Less than `needed`; only then the rest says what others may have left, who were asked for it. */
+  readonly short: boolean;
+  /** Granted to others, and not used as they last said. */
+  readonly spare: NanoUsd;
+  /** Granted to others, and not known to be spent for good: at the very most this comes back. */
+  readonly open: NanoUsd;
+  /**
+   * What requests held when their ledger last stated its use, they may have left over since, and nobody knows
+   * of it. An inquiry has every ledger state its use anew. They are numbered; this is the latest one.
+   */
+  readonly inquiry: number;
+  /** The latest one that everybody has answered who has something open. */
+  readonly answered: number;
 }
 
 /**
@@ -53,14 +68,14 @@ export interface Grant {
  * by force.
  */
 export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd, limit: NanoUsd): Standing {
-  const { number, used, wanted, counter, ledger } = statement;
+  const { number, used, wanted, heard, counter, ledger } = statement;
   if (number <= known.number) return known;
   assert(used <= known.granted, `${ledger} used ${used} of ${counter}, granted ${known.granted}`);
   const free = limit - elsewhere;
   const granted = (
     wanted <= known.granted ? Math.max(wanted, used) : Math.max(known.granted, Math.min(wanted, free))
   ) as NanoUsd;
-  return { granted, used, number };
+  return { granted, used, number, heard };
 }
 
 /** What one epoch of one ledger was granted of one counter. */
@@ -69,6 +84,7 @@ export interface Standing {
   /** As it was last stated. */
   readonly used: NanoUsd;
   readonly number: number;
+  readonly heard: number;
 }
 
-export const NOTHING_GRANTED: Standing = { granted: ZERO_USD, used: ZERO_USD, number: 0 };
+export const NOTHING_GRANTED: Standing = { granted: ZERO_USD, used: ZERO_USD, number: 0, heard: 0 };

@@ -11,7 +11,8 @@ import type { CounterId } from "./counter.ts";
  *
  * More is asked for than one request needs, and again before it runs out, so that requests do not wait for
  * the network. Where a limit is nearly reached, only what is needed is asked for, and what is not in use
- * flows back.
+ * flows back. Before a request is refused, everybody who may have something left that nobody knows of is
+ * asked for it, and has answered.
  */
 export class Grants {
   private readonly desks = new Map<CounterId, Desk>();
@@ -36,7 +37,10 @@ export class Grants {
     if (room(counter, limit) >= amount) return "room";
     if (counter.used() + amount > limit) return "short";
     const desk = this.desk(counter, limit);
+    const since = this.numbers;
     const untilMs = this.clock.elapsedMs() + RECALL_MS;
+    /** The inquiry whose answers say whether there is room, once it is known that one is needed. */
+    let awaited = 0;
     desk.asked += amount;
     try {
       for (let round = 1; round <= MAX_ROUNDS; round++) {
@@ -44,15 +48,23 @@ export class Grants {
         if (!(await this.answered(desk, this.clock.elapsedMs() + ANSWER_MS))) return "unanswered";
         if (room(counter, limit) >= amount) return "room";
         // Whatever was free went to others, or to other requests of ours.
-        if (desk.free <= 0 && !desk.recalled) return "short";
-        if (desk.recalled) await pause(this.clock, Math.min(round * SPARE_MS, MAX_SPARE_MS));
+        const { short, free, spare, open, inquiry, answered } = desk.answer!;
+        if (short && desk.lastHeard > since) {
+          const lacking = amount - room(counter, limit) - free;
+          if (open < lacking) return "short";
+          if (awaited > 0 && answered >= awaited && spare < lacking) return "short";
+          if (awaited === 0) awaited = inquiry + 1;
+        }
+        if (short) await pause(this.clock, Math.min(round * SPARE_MS, MAX_SPARE_MS));
         if (room(counter, limit) >= amount) return "room";
+        desk.awaited = Math.max(desk.awaited, awaited);
         if (this.clock.elapsedMs() >= untilMs) break;
       }
       // Who was asked to give back and has not answered may have enough.
-      return desk.recalled ? "unanswered" : "short";
+      return "unanswered";
     } finally {
       desk.asked -= amount;
+      if (desk.asked === 0) desk.awaited = 0;
     }
   }
 
@@ -60,7 +72,7 @@ export class Grants {
   foresee(counter: Shared, amount: NanoUsd, limit: NanoUsd): void {
     if (room(counter, limit) >= amount * LOW_REQUESTS) return;
     const desk = this.desk(counter, limit);
-    const nothingLeft = desk.isAnswered && desk.free <= 0;
+    const nothingLeft = desk.answer !== null && desk.answer.free <= 0;
     if (desk.lastStated > desk.lastHeard || nothingLeft || this.scarce(desk)) return;
     this.state(desk, counter.used(), this.ahead(desk, amount));
   }
@@ -92,27 +104,29 @@ export class Grants {
     return true;
   }
 
-  /** Another ledger runs short of this counter. */
-  recall(id: CounterId): void {
+  /** Another ledger runs short of this counter; `inquiry` is the latest one after it. */
+  recall(id: CounterId, inquiry: number): void {
     const desk = this.desks.get(id);
     if (desk === undefined) return;
     this.recalls += 1;
+    desk.heard = Math.max(desk.heard, inquiry);
     this.markScarce(desk);
     this.returnSlack(desk);
-    // The Authority does not know that a recent grant is in use: until it is told, the others wait for it.
+    // The Authority does not know that a recent grant is in use: until it is told, the others wait for it. So
+    // they do for an answer.
     const used = desk.counter.used();
-    if (desk.statedUse < used) this.state(desk, used, Math.max(desk.wanted, used));
+    if (desk.statedUse < used || desk.statedHeard < desk.heard)
+      this.state(desk, used, Math.max(desk.wanted, used));
   }
 
   /** An answer of the Authority. */
-  receive({ counter, number, granted, elsewhere, free, recalled }: Grant): void {
+  receive(grant: Grant): void {
+    const { counter, number, granted, elsewhere } = grant;
     const desk = this.desks.get(counter);
     // If less was asked for since, what this answer grants may have been given back already.
     if (desk === undefined || number <= desk.lastHeard || number < desk.lastLowered) return;
     desk.lastHeard = number;
-    desk.isAnswered = true;
-    desk.free = free;
-    desk.recalled = recalled;
+    desk.answer = grant;
     desk.counter.granted = granted;
     desk.counter.elsewhere = elsewhere;
     if (number === desk.lastStated && granted < desk.wanted) this.markScarce(desk);
@@ -179,7 +193,8 @@ export class Grants {
   }
 
   /** The grant in all that lets several more requests like this one go without asking. */
-  private ahead({ counter, asked, free }: Desk, amount: NanoUsd): number {
+  private ahead({ counter, asked, answer }: Desk, amount: NanoUsd): number {
+    const free = answer?.free ?? 0;
     const wanted = counter.used() + asked + Math.max(amount * AHEAD_REQUESTS, free / counter.aheadShare);
     return Math.floor(wanted);
   }
@@ -200,6 +215,7 @@ export class Grants {
     desk.needed = needed;
     desk.wanted = wanted;
     desk.statedUse = counter.used();
+    desk.statedHeard = desk.heard;
     desk.lastStated = number;
     desk.statedMs = this.clock.elapsedMs();
     this.watched.add(desk);
@@ -213,6 +229,8 @@ export class Grants {
       needed: needed as NanoUsd,
       wanted: wanted as NanoUsd,
       limit: desk.limit,
+      heard: desk.heard,
+      inquiry: desk.awaited,
     });
   }
 
@@ -298,14 +316,18 @@ class Desk {
   lastHeard: number;
   /** Number of the latest statement that asked for less than before. */
   lastLowered = 0;
-  isAnswered = false;
+  /** The latest that was believed. */
+  answer: Grant | null = null;
   needed = 0;
   wanted = 0;
   /** What the latest statement gave as used. */
   statedUse = 0;
   statedMs = 0;
-  free = 0;
-  recalled = false;
+  /** The latest inquiry that requests wait for. */
+  awaited = 0;
+  /** The latest one that this ledger was asked by, and that its latest statement answered. */
+  heard = 0;
+  statedHeard = 0;
   scarceUntilMs = Number.NEGATIVE_INFINITY;
   usedAtLastLook = -1;
   /** What waiting requests need together. */
@@ -333,7 +355,11 @@ const ANSWER_MS = 1_000;
 /** How long a request waits for others to give back what they were asked for: on a busy machine they may be slow. */
 const RECALL_MS = 3_000;
 const MAX_ROUNDS = 40;
-/** What they are given each time before the Authority is asked again, first and at most. */
+/**
+ * What they are given each time before the Authority is asked again, first and at most. It is also what
+ * passes before an inquiry: those who run short meanwhile, wherever, share it, so a counter has no more than
+ * `1_000 / SPARE_MS` in a second, however many requests of however many ledgers it has to refuse.
+ */
 const SPARE_MS = 25;
 const MAX_SPARE_MS = 100;
 const RESTATE_MS = 1_000;

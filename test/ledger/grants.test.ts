@@ -30,7 +30,11 @@ const nothing = ({ counter, number }: Statement) => ({
   granted: 0 as NanoUsd,
   elsewhere: LIMIT,
   free: 0,
-  recalled: true,
+  short: true,
+  spare: LIMIT,
+  open: LIMIT,
+  inquiry: 0,
+  answered: 0,
 });
 
 test("who is told that others were asked to give back, and then hears no more, does not know: there may be enough", async () => {
@@ -56,7 +60,7 @@ test("what is given back is known to have arrived, although more is stated all t
   const { grants, counter, pass } = house((statement, to) => {
     setImmediate(() => {
       counter.hold(1 as NanoUsd);
-      to.recall(counter.id);
+      to.recall(counter.id, 0);
       to.receive({ ...nothing(statement), granted: statement.used });
     });
   });
@@ -89,6 +93,58 @@ test("what others have left over is given back at once", async () => {
   expect(world.clock.elapsedMs()).toBeLessThan(100);
 });
 
+test("what an open request holds elsewhere and does not use can be had as soon as it ends, however long that took", async () => {
+  const world = new World(["one", "other"]);
+  expect(await world.ask("other", 600)).toBe("room");
+  world.use("other", 600);
+  expect(await world.ask("one", 600)).toBe("short");
+  await world.pass(30_000);
+  world.use("other", -590);
+  expect(await world.ask("one", 600)).toBe("room");
+});
+
+test("who asks for more than others could ever give back is refused, and nobody is disturbed", async () => {
+  const world = new World(["one", "other"]);
+  expect(await world.ask("one", 900)).toBe("room");
+  world.use("one", 900);
+  expect(await world.ask("other", 100)).toBe("room");
+  world.use("other", 100);
+  expect(await world.ask("one", 100)).toBe("short");
+  const before = world.recalls("other");
+  expect(await world.ask("one", 101)).toBe("short");
+  expect(world.recalls("other")).toBe(before);
+});
+
+for (const [nodes, amount, served] of [
+  [2, 150, 2],
+  [2, 300, 1],
+  [3, 150, 2],
+  [8, 100, 4],
+  [8, 300, 1],
+] as const) {
+  test(`${nodes} that ask for ${amount} at once, of 400, are served as far as it goes, and hear soon who is not`, async () => {
+    const names = Array.from({ length: nodes }, (_, index) => `n${index}`);
+    const world = new World([...names, "holder"]);
+    expect(await world.ask("holder", 600)).toBe("room");
+    world.use("holder", 600);
+    const answers = await world.take(names.map((name) => [name, amount]));
+    expect(answers.toSorted()).toEqual(names.map((_, index) => (index < served ? "room" : "short")));
+    expect(world.clock.elapsedMs()).toBeLessThan(300);
+  });
+}
+
+test("however many are refused, others are only asked so often", async () => {
+  const world = new World(["one", "other", "holder"]);
+  expect(await world.ask("holder", 1_000)).toBe("room");
+  world.use("holder", 1_000);
+  const asks = Array.from({ length: 500 }, (_, index) => [index % 2 === 0 ? "one" : "other", 100] as const);
+  for (let wave = 0; wave < 5; wave++) {
+    const answers = await world.take(asks);
+    expect(new Set(answers)).toEqual(new Set(["short"]));
+  }
+  expect(world.recalls("holder")).toBeLessThan(50);
+});
+
 test("what others have left over is waited for while they are slow to give it back", async () => {
   const world = new World(["one", "other"]);
   expect(await world.ask("other", 1_000)).toBe("room");
@@ -111,9 +167,9 @@ class World {
   private readonly silent = new Set<string>();
 
   constructor(names: readonly string[]) {
-    const authority = new MemoryAuthority((counter, asker) => {
+    const authority = new MemoryAuthority((counter, asker, inquiry) => {
       for (const [name, { grants }] of this.ledgers) {
-        if (name !== asker && !this.silent.has(name)) queueMicrotask(() => grants.recall(counter));
+        if (name !== asker && !this.silent.has(name)) queueMicrotask(() => grants.recall(counter, inquiry));
       }
     });
     for (const name of names) {
@@ -124,23 +180,58 @@ class World {
     }
   }
 
-  /** Time passes as long as there is no answer. */
+  /** Everybody tends their grants, as they do a few times a second. */
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 250) {
+      this.clock.advance(250);
+      for (const { grants } of this.ledgers.values()) grants.tend();
+      await Bun.sleep(0);
+    }
+  }
+
   async ask(name: string, amount: number): Promise<Answer> {
     const { grants, counter } = this.ledgers.get(name)!;
-    let answer: Answer | null = null;
-    void grants.ask(counter, amount as NanoUsd, LIMIT).then((given) => {
-      answer = given;
+    const [answer] = await this.settled([grants.ask(counter, amount as NanoUsd, LIMIT)]);
+    return answer!;
+  }
+
+  /** Each asks until it can take the amount, and takes it; or is refused. */
+  take(amounts: readonly (readonly [name: string, amount: number])[]): Promise<Answer[]> {
+    return this.settled(
+      amounts.map(async ([name, amount]) => {
+        const { grants, counter } = this.ledgers.get(name)!;
+        for (;;) {
+          if (counter.granted - counter.taken >= amount) {
+            counter.taken += amount;
+            return "room";
+          }
+          const answer = await grants.ask(counter, amount as NanoUsd, LIMIT);
+          if (answer !== "room") return answer;
+        }
+      }),
+    );
+  }
+
+  private async settled<Result>(all: readonly Promise<Result>[]): Promise<Result[]> {
+    let results: Result[] | null = null;
+    void Promise.all(all).then((given) => {
+      results = given;
     });
-    for (let step = 0; answer === null; step++) {
+    for (let step = 0; results === null; step++) {
       expect(step).toBeLessThan(1_000);
       await Bun.sleep(0);
-      if (answer === null) this.clock.advance(5);
+      if (results === null) this.clock.advance(5);
     }
-    return answer;
+    return results;
   }
 
   use(name: string, amount: number): void {
     this.ledgers.get(name)!.counter.taken += amount;
+  }
+
+  /** How often it was asked to give back. */
+  recalls(name: string): number {
+    return this.ledgers.get(name)!.grants.figures.recalls;
   }
 
   silence(name: string): void {

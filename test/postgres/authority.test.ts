@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
@@ -6,6 +6,7 @@ import { PostgresAuthority } from "../../src/store/postgres/authority.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { PostgresRegistry } from "../../src/store/postgres/registry.ts";
 import { systemClock } from "../../src/units/clock.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 import { Random } from "../sim/random.ts";
 import { describeOnPostgres } from "./fixture.ts";
@@ -80,6 +81,8 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
         needed: at + random.below(200),
         wanted: at + random.below(400),
         limit: 600 + random.below(400),
+        heard: random.below(number),
+        inquiry: random.below(number),
       });
       const grant = await authority.settle(said);
       expect(grant).toEqual(memory.settle(said));
@@ -108,9 +111,55 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     for (const name of ["n0", "n1"]) await join(name);
     await authority.settle(statement("n0", { wanted: 900, limit: 1_000 }));
     const short = await authority.settle(statement("n1", { needed: 500, wanted: 500, limit: 1_000 }));
-    expect(short.recalled).toBe(true);
-    expect(await heard.promise).toBe(`n1 ${CAP}`);
+    expect(short.spare).toBe(900 as NanoUsd);
+    expect(await heard.promise).toBe(`n1 ${CAP} 0`);
     await ear.close();
+  });
+
+  describe("an inquiry after what others may have left over", () => {
+    /** `n0` has all of the limit, and said that it uses it. */
+    async function allHeld(): Promise<PostgresAuthority> {
+      const authority = await fresh();
+      for (const name of ["n0", "n1"]) await join(name);
+      await authority.settle(statement("n0", { wanted: 1_000, limit: 1_000 }));
+      await authority.settle(statement("n0", { number: 2, used: 1_000, wanted: 1_000, limit: 1_000 }));
+      return authority;
+    }
+    const short = (authority: PostgresAuthority, number: number, inquiry: number) =>
+      authority.settle(statement("n1", { number, needed: 500, wanted: 500, limit: 1_000, inquiry }));
+
+    test("is over once they have answered it", async () => {
+      const authority = await allHeld();
+      expect({ ...(await short(authority, 1, 0)) }).toMatchObject({ open: 1_000, spare: 0, inquiry: 0 });
+      expect({ ...(await short(authority, 2, 1)) }).toMatchObject({ inquiry: 1, answered: 0 });
+      await authority.settle(statement("n0", { number: 3, used: 700, wanted: 700, limit: 1_000, heard: 1 }));
+      expect({ ...(await short(authority, 3, 1)) }).toMatchObject({ granted: 300, answered: 1, open: 700 });
+    });
+
+    test("is not one after what was spent and shipped", async () => {
+      const authority = await allHeld();
+      const ship = (amount: number) =>
+        postgres.transaction(async (sql) => {
+          await sql`UPDATE grants SET shipped = shipped + ${amount} WHERE node = 'n0'`;
+          await sql`UPDATE counters SET spent = spent + ${amount}, reserved = reserved - ${amount}`;
+        });
+      await ship(600);
+      expect({ ...(await short(authority, 1, 1)) }).toMatchObject({ open: 400, answered: 0 });
+      await ship(400);
+      expect({ ...(await short(authority, 2, 2)) }).toMatchObject({ open: 0, answered: 2 });
+    });
+
+    test("does not wait for a gateway of an earlier version, which knows of none", async () => {
+      const authority = await allHeld();
+      await postgres.query((sql) => sql`UPDATE grants SET heard = NULL`);
+      expect({ ...(await short(authority, 1, 1)) }).toMatchObject({ open: 0, answered: 1 });
+    });
+
+    test("does not wait for a node whose lease has run out", async () => {
+      const authority = await allHeld();
+      await postgres.query((sql) => sql`UPDATE nodes SET lease_until = now() WHERE name = 'n0'`);
+      expect({ ...(await short(authority, 1, 1)) }).toMatchObject({ open: 0, answered: 1 });
+    });
   });
 
   test("a life that is over is granted nothing", async () => {
@@ -162,6 +211,17 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
   }
 });
 
+const NOTHING_HEARD = { heard: 0, inquiry: 0 };
+
 function statement(ledger: string, more: Partial<Record<keyof Statement, unknown>>): Statement {
-  return { ledger, epoch: 1, number: 1, counter: CAP, used: 0, needed: 0, ...more } as Statement;
+  return {
+    ledger,
+    epoch: 1,
+    number: 1,
+    counter: CAP,
+    used: 0,
+    needed: 0,
+    ...NOTHING_HEARD,
+    ...more,
+  } as Statement;
 }

@@ -132,6 +132,26 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
     await expectBooksInOrder();
   });
 
+  const heldElsewhere: [what: string, code: number, made: () => Promise<{ key: string }>][] = [
+    ["credit", 402, () => gateways[0]!.key(0.001)],
+    ["a daily limit", 429, () => gateways[0]!.key(1, { daily_limit_usd: 0.001 })],
+  ];
+  for (const [what, code, made] of heldElsewhere) {
+    test(`${what} that a request holds at one and does not use can be used at the others once it has ended`, async () => {
+      const { key } = await made();
+      gates = { held: gate(), arrivals: 0 };
+      const open = gateways[0]!.chat(key);
+      while (gates.arrivals === 0) await Bun.sleep(5);
+      const messages = [{ role: "user", content: "at once" }];
+      const half = (at: number) => gateways[at]!.chat(key, { messages, max_tokens: 50 });
+      expect((await half(1)).status).toBe(code);
+      gates.held.open();
+      expect((await open).status).toBe(200);
+      expect((await half(1)).status).toBe(200);
+      expect((await half(2)).status).toBe(200);
+    });
+  }
+
   test("credit given at one can be spent at the others at once", async () => {
     const key = await gateways[0]!.key(0);
     expect((await ask(1, key.key)).status).toBe(402);

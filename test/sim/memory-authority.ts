@@ -17,9 +17,13 @@ export class MemoryAuthority implements Authority {
   /** What was taken back, by idempotency key. */
   private readonly debits = new Map<string, NanoUsd>();
   private readonly counters = new Map<CounterId, Map<string, Standing & { readonly closed: boolean }>>();
+  /** The latest, by counter. */
+  private readonly inquiries = new Map<CounterId, number>();
 
-  /** `recall` asks the other ledgers to give back what they do not use of a counter. */
-  constructor(private readonly recall: (counter: CounterId, asker: string) => void = () => {}) {}
+  /** `recall` asks the other ledgers to give back what they do not use of a counter, or to say that they do. */
+  constructor(
+    private readonly recall: (counter: CounterId, asker: string, inquiry: number) => void = () => {},
+  ) {}
 
   settle(statement: Statement): Grant {
     const { ledger, epoch, counter, number, needed } = statement;
@@ -30,10 +34,28 @@ export class MemoryAuthority implements Authority {
     const elsewhere = (this.granted(counter) - known.granted) as NanoUsd;
     const next = known.closed ? known : { ...grant(statement, known, elsewhere, limit), closed: false };
     standings.set(name, next);
-    const recalled = next.granted < needed && spare(standings, name);
-    if (recalled) this.recall(counter, ledger);
     const { granted } = next;
-    return { counter, number, granted, elsewhere, free: limit - elsewhere - granted, recalled };
+    const free = limit - elsewhere - granted;
+    const others = this.others(statement, granted < needed, standings);
+    return { counter, number, granted, elsewhere, free, short: granted < needed, ...others };
+  }
+
+  private others(
+    { ledger, epoch, counter, inquiry: awaited }: Statement,
+    short: boolean,
+    standings: ReadonlyMap<string, Standing & { readonly closed: boolean }>,
+  ): Pick<Grant, "spare" | "open" | "inquiry" | "answered"> {
+    const inquiry = Math.max(this.inquiries.get(counter) ?? 0, short ? awaited : 0);
+    this.inquiries.set(counter, inquiry);
+    let [spare, open, answered] = [0, 0, inquiry];
+    for (const [name, { granted, used, heard, closed }] of standings) {
+      if (!short || closed || granted === 0 || name === epochName(ledger, epoch)) continue;
+      spare += granted - used;
+      open += granted;
+      answered = Math.min(answered, heard);
+    }
+    if (spare > 0 || answered < awaited) this.recall(counter, ledger, inquiry);
+    return { spare: spare as NanoUsd, open: open as NanoUsd, inquiry, answered };
   }
 
   /** Takes credit back that nobody was granted, once for each key; null where that is too little. */
@@ -78,16 +100,6 @@ export class MemoryAuthority implements Authority {
     this.counters.set(counter, created);
     return created;
   }
-}
-
-function spare(
-  standings: ReadonlyMap<string, Standing & { readonly closed: boolean }>,
-  asker: string,
-): boolean {
-  for (const [name, { granted, used, closed }] of standings) {
-    if (name !== asker && !closed && granted > used) return true;
-  }
-  return false;
 }
 
 const epochName = (ledger: string, epoch: number): string => `${ledger}#${epoch}`;

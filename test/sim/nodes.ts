@@ -1,6 +1,12 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Statement } from "../../src/ledger/authority.ts";
-import { allowanceCounter, balanceCounter, budgetCounter, type CounterId } from "../../src/ledger/counter.ts";
+import {
+  allowanceCounter,
+  balanceCounter,
+  budgetCounter,
+  type CounterId,
+  keyCounter,
+} from "../../src/ledger/counter.ts";
 import { Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
@@ -12,6 +18,7 @@ import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
+import { type Asked, Asking } from "./asking.ts";
 import { check } from "./auditor.ts";
 import { VirtualClock } from "./clock.ts";
 import { commitsOver, Promises, SimulatedPostgres } from "./diskless.ts";
@@ -25,7 +32,8 @@ import { Random } from "./random.ts";
  * commit to a PostgreSQL beyond that network, and are closed by somebody else, sooner or later, dead or not.
  * The auditor adds up what every life of every ledger has really spent and holds, and after every step none
  * of the limits may be crossed. Clocks differ between ledgers by up to a minute; nothing depends on them, even
- * where it is midnight, and not yet the next day for everybody.
+ * where it is midnight, and not yet the next day for everybody. Nobody is refused for whom there was room all
+ * the while he waited, wherever it was.
  * When the network has healed, what is left of the credit can be spent from anywhere, down to less than one
  * request's worst case, all free requests of the day can be made, and what clients were told by ledgers
  * without a journal is in the books.
@@ -40,6 +48,8 @@ export async function simulateNodes(seed: number, steps: number): Promise<NodesS
 export interface NodesSummary {
   readonly admitted: number;
   readonly refused: number;
+  /** Told that nobody knew whether there was room. */
+  readonly unanswered: number;
   readonly crashes: number;
   /** Of nodes without a journal that were not dead. */
   readonly closed: number;
@@ -98,7 +108,7 @@ class Fleet {
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
-  private readonly authority = new MemoryAuthority((counter, asker) => this.recall(counter, asker));
+  private readonly authority = new MemoryAuthority((...about) => this.recall(...about));
   private readonly postgres: SimulatedPostgres;
   private readonly promises = new Promises();
   private readonly nodes: Node[];
@@ -110,13 +120,16 @@ class Fleet {
   private readonly network: (() => void)[] = [];
   /** When the key with a rate was admitted, since the last crash: a life's rates end with it. */
   private taken: number[] = [];
+  /** The same by lives that are not over, for as long as they count it. */
+  private counted: { readonly atMs: number; readonly node: Node }[] = [];
+  private readonly asking = new Asking((limit) => this.roomIn(limit));
   private receipts = 0;
   private lives = 0;
   private debits = 0;
   /** Debits that were answered, and with what. */
   private readonly answered = new Map<string, NanoUsd>();
   private drained = 0;
-  private counts = { admitted: 0, refused: 0, crashes: 0, closed: 0, freeRefused: 0 };
+  private counts = { admitted: 0, refused: 0, unanswered: 0, crashes: 0, closed: 0, freeRefused: 0 };
 
   constructor(seed: number) {
     this.random = new Random(seed);
@@ -310,25 +323,42 @@ class Fleet {
       price: PRICE,
       about: { surface: "messages", model: "a/b", stream: this.random.chance(0.5) },
     };
+    const asked = asksFor(want);
+    this.asking.begin(asked);
+    const end = await this.answer(node, want);
+    // Of one that was closed, nobody counts what it has.
+    const isThere = !node.dead && !this.postgres.isClosed(node.name);
+    this.asking.end(asked, isThere ? end : "unknown");
+    if (end === "admitted") return true;
+    this.counts[end === "refused" ? "refused" : "unanswered"] += 1;
+    if (key === FREE_KEY && end === "refused") this.counts.freeRefused += 1;
+    return false;
+  }
+
+  /** As generation/admission does it. */
+  private async answer(node: Node, want: Want): Promise<"admitted" | "refused" | "unknown"> {
+    const { key } = want;
     for (let round = 0; round < 4; round++) {
       const lane = await node.ledger.lane(key, want.budgets, want.allowances, want.at);
-      if (node.dead) return false;
+      if (node.dead) return "unknown";
       const outcome = node.ledger.admit(lane, want);
       if (outcome instanceof Reservation) {
         this.counts.admitted += 1;
-        if (key.rpmLimit !== null) this.taken.push(this.time.elapsedMs());
+        if (key.rpmLimit !== null) {
+          this.taken.push(this.time.elapsedMs());
+          this.counted.push({ atMs: this.time.elapsedMs(), node });
+        }
         if (key === FREE_KEY) {
           const isGone = () => node.dead || this.postgres.isClosed(node.name);
           this.free.admitted(want.receipt, want.at, { isGone });
         }
         void this.begin(node, outcome);
-        return true;
+        return "admitted";
       }
-      if ((await node.ledger.replenish(lane, want)) !== "room" || node.dead) break;
+      const heard = await node.ledger.replenish(lane, want);
+      if (heard !== "room" || node.dead) return heard === "short" ? "refused" : "unknown";
     }
-    this.counts.refused += 1;
-    if (key === FREE_KEY) this.counts.freeRefused += 1;
-    return false;
+    return "unknown";
   }
 
   /** As generation/generate does it: the first byte of a stream leaves once its hold is durable. */
@@ -461,11 +491,11 @@ class Fleet {
   }
 
   /** Lost, doubled and late like every other message. */
-  private recall(counter: CounterId, asker: string): void {
+  private recall(counter: CounterId, asker: string, inquiry: number): void {
     for (const node of this.nodes) {
       if (node.name === asker) continue;
       this.network.push(() => {
-        if (!node.cut && !node.dead) node.grants.recall(counter);
+        if (!node.cut && !node.dead) node.grants.recall(counter, inquiry);
       });
     }
   }
@@ -474,6 +504,8 @@ class Fleet {
     const sinceMs = this.time.elapsedMs() - 60_000;
     this.taken = this.taken.filter((atMs) => atMs > sinceMs);
     this.free.judge();
+    this.counted = this.counted.filter(({ atMs }) => atMs > sinceMs - SLOT_MS);
+    this.asking.look();
     check(this.taken.length <= RPM, `${this.taken.length} requests within a minute, of ${RPM}`);
     for (const [counter, limit] of this.limits) {
       const { spent, held } = this.spent(counter);
@@ -486,6 +518,13 @@ class Fleet {
         `${counter}: more is granted than its limit of ${limit}`,
       );
     }
+  }
+
+  /** What nobody has spent or holds. */
+  private roomIn(limit: string): number {
+    if (limit === RATE) return RPM - this.counted.filter(({ node }) => !node.dead).length;
+    const { spent, held } = this.spent(limit as CounterId);
+    return this.limits.get(limit as CounterId)! - spent - held;
   }
 
   /** By every life of every ledger, from their own counters. */
@@ -636,6 +675,22 @@ class DisklessNode extends Node {
   }
 }
 
+/** What the auditor knows the limits of. */
+function asksFor({ at, key, amount, budgets, allowances, rpmLimit }: Want): Asked {
+  const asked = new Map<string, NanoUsd>();
+  for (const { owner } of allowances) asked.set(allowanceCounter(owner, at), ONE_REQUEST);
+  if (rpmLimit !== null) asked.set(RATE, ONE_REQUEST);
+  if (amount === 0) return asked;
+  asked.set(CREDITED, amount);
+  if (key.dailyLimit !== null) asked.set(keyCounter("day", key.lineage, at), amount);
+  if (key.monthlyLimit !== null) asked.set(keyCounter("month", key.lineage, at), amount);
+  for (const { id, window } of budgets) asked.set(budgetCounter(id, window, at), amount);
+  return asked;
+}
+
+const RATE = "the rate";
+/** A rate is counted in seconds, the first of which may be gone only in part. */
+const SLOT_MS = 1_000;
 const ONE_REQUEST = 1 as NanoUsd;
 
 const WHOLE: Omit<Ending, "cost"> = {

@@ -32,7 +32,7 @@ const seconds = Math.round((performance.now() - started) / 1_000);
 const counts = Object.entries(totals).map(([name, count]) => `${Math.round(count)} ${name}`);
 console.log(`${seeds} seeds × ${steps} steps in ${seconds} s: ${counts.join(", ")}.`);
 console.log(
-  "No limit crossed, nothing lost that was answered, nothing accepted after its revoke was answered, credit spent to the last worst case.",
+  "No limit crossed, nothing lost that was answered, nothing accepted after its revoke was answered, nobody refused who had room, credit spent to the last worst case.",
 );
 
 function option(name: string, fallback: number): number {

@@ -39,7 +39,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
   expect(totals.overTpm).toBeGreaterThan(SEEDS / 10);
 });
 
-test("ledgers share one Authority, with journals or without: no limit is crossed, no promise lost, all credit used", async () => {
+test("ledgers share one Authority, with journals or without: no limit is crossed, no promise lost, nobody refused who has room, all credit used", async () => {
   const totals = {
     admitted: 0,
     refused: 0,
@@ -65,7 +65,7 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
   // Limits are near enough to be reached, or the test would prove nothing.
   expect(totals.refused).toBeGreaterThan(NODE_SEEDS);
   expect(totals.free).toBeGreaterThan(NODE_SEEDS * 10);
-  expect(totals.freeRefused).toBeGreaterThan(NODE_SEEDS * 20);
+  expect(totals.freeRefused).toBeGreaterThan(NODE_SEEDS * 10);
   expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);
 });
 

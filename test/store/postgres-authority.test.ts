@@ -18,6 +18,8 @@ const statement = (counter: number, number: number): Statement => ({
   needed: ZERO_USD,
   wanted: ZERO_USD,
   limit: ZERO_USD,
+  heard: 0,
+  inquiry: 0,
 });
 
 test("what is stated again and again while PostgreSQL hangs is settled once, as it was stated last", async () => {

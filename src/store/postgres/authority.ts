@@ -4,11 +4,12 @@ import {
   type Grant,
   grant,
   NOTHING_GRANTED,
+  type Standing,
   type Statement,
 } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import { EpochOver } from "../../ledger/membership.ts";
-import { MAX_NANO_USD, type NanoUsd } from "../../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 
 /**
@@ -68,7 +69,7 @@ export class PostgresAuthority implements Authority {
   }
 }
 
-/** The channel on which nodes hear which counters somebody runs short of: `asker counter`. */
+/** The channel on which nodes hear which counters somebody runs short of: `asker counter inquiry`. */
 export const RECALLS = "gateway_recalls";
 
 interface Waiting {
@@ -94,8 +95,13 @@ async function settleAll(
     return decide(books.get(counter)!, { ...statement, limit: set });
   });
   await write(sql, ledger, [...books.values()]);
-  await recall(postgres, sql, ledger, statements, grants);
-  return grants.map(({ grant }) => grant);
+  const short = statements.flatMap(({ counter, inquiry: awaited }, index) => {
+    const { short: isShort, inquiry } = grants[index]!;
+    return isShort ? [{ counter, awaited, inquiry }] : [];
+  });
+  if (short.length === 0) return grants;
+  const others = await recall(postgres, sql, ledger, short);
+  return grants.map((grant) => ({ ...grant, ...others.get(grant.counter) }));
 }
 
 /**
@@ -118,7 +124,9 @@ interface Book {
   reserved: number;
   readonly shipped: number;
   readonly before: NanoUsd;
-  standing: ReturnType<typeof grant>;
+  readonly inquiriesBefore: number;
+  inquiries: number;
+  standing: Standing;
 }
 
 async function lockBooks(
@@ -129,20 +137,17 @@ async function lockBooks(
   const list = JSON.stringify(ids);
   await sql`INSERT INTO counters (id) SELECT value FROM json_array_elements_text(${list}::text::json)
     ORDER BY 1 ON CONFLICT (id) DO NOTHING`;
-  const counters = await sql<Record<"id" | "credited" | "spent" | "reserved", string>[]>`
-    SELECT id, credited, spent, reserved FROM counters
+  const counters = await sql<Record<"id" | "credited" | "spent" | "reserved" | "inquiries", string>[]>`
+    SELECT id, credited, spent, reserved, inquiries FROM counters
     WHERE id IN (SELECT value FROM json_array_elements_text(${list}::text::json)) ORDER BY id FOR UPDATE`;
-  const standings = await sql<Record<"counter" | "granted" | "shipped" | "used" | "number", string>[]>`
-    SELECT counter, granted, shipped, used, number FROM grants
+  const standings = await sql<StandingRow[]>`
+    SELECT counter, granted, shipped, used, number, heard FROM grants
     WHERE node = ${node} AND counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))`;
   const known = new Map(standings.map((row) => [row.counter, row]));
   return new Map(
-    counters.map(({ id, credited, spent, reserved }) => {
+    counters.map(({ id, credited, spent, reserved, inquiries }) => {
       const row = known.get(id);
-      const standing =
-        row === undefined
-          ? NOTHING_GRANTED
-          : { granted: nano(row.granted), used: nano(row.used), number: Number(row.number) };
+      const standing = row === undefined ? NOTHING_GRANTED : standingOf(row);
       const book: Book = {
         id,
         credited: Number(credited),
@@ -150,12 +155,25 @@ async function lockBooks(
         reserved: Number(reserved),
         shipped: Number(row?.shipped ?? 0),
         before: standing.granted,
+        inquiriesBefore: Number(inquiries),
+        inquiries: Number(inquiries),
         standing,
       };
       return [id, book];
     }),
   );
 }
+
+type StandingRow = Record<"counter" | "granted" | "shipped" | "used" | "number", string> & {
+  readonly heard: string | null;
+};
+
+const standingOf = ({ granted, used, number, heard }: StandingRow): Standing => ({
+  granted: nano(granted),
+  used: nano(used),
+  number: Number(number),
+  heard: Number(heard ?? 0),
+});
 
 /**
  * What owners last set, of keys and budgets. A node may state what it knew before: a request that it admits
@@ -177,7 +195,7 @@ async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Ma
   return new Map(rows.map(({ id, set }) => [id, Number(set)]));
 }
 
-function decide(book: Book, statement: Statement): { grant: Grant; short: boolean } {
+function decide(book: Book, statement: Statement): Grant {
   const { counter, number, needed } = statement;
   const limit = counter.startsWith("balance:") ? (book.credited as NanoUsd) : statement.limit;
   const mine = book.standing.granted - book.shipped;
@@ -186,59 +204,77 @@ function decide(book: Book, statement: Statement): { grant: Grant; short: boolea
   const { granted } = book.standing;
   book.reserved += granted - book.shipped - mine;
   const short = granted < needed;
-  return {
-    grant: { counter, number, granted, elsewhere, free: limit - elsewhere - granted, recalled: false },
-    short,
-  };
+  if (short) book.inquiries = Math.max(book.inquiries, statement.inquiry);
+  const { inquiries: inquiry } = book;
+  const free = limit - elsewhere - granted;
+  const nobodyElse = { spare: ZERO_USD, open: ZERO_USD, inquiry, answered: inquiry };
+  return { counter, number, granted, elsewhere, free, short, ...nobodyElse };
 }
 
 async function write(sql: TransactionSQL, node: string, books: readonly Book[]): Promise<void> {
   const rows = JSON.stringify(
-    books.map(({ id, reserved, standing: { granted, used, number } }) => ({
-      id,
-      reserved,
-      granted,
-      used,
-      number,
-    })),
+    books.map(({ id, reserved, inquiries, standing }) => ({ id, reserved, inquiries, ...standing })),
   );
-  await sql`INSERT INTO grants (node, counter, granted, used, number)
-    SELECT ${node}, id, granted, used, number
-    FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, granted BIGINT, used BIGINT, number BIGINT)
+  await sql`INSERT INTO grants (node, counter, granted, used, number, heard)
+    SELECT ${node}, id, granted, used, number, heard
+    FROM json_to_recordset(${rows}::text::json)
+      AS row (id TEXT, granted BIGINT, used BIGINT, number BIGINT, heard BIGINT)
     ON CONFLICT (node, counter) DO UPDATE
-    SET granted = excluded.granted, used = excluded.used, number = excluded.number`;
-  const moved = books.filter(({ before, standing }) => before !== standing.granted);
-  if (moved.length === 0) return;
-  await sql`UPDATE counters SET reserved = row.reserved
-    FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, reserved BIGINT) WHERE counters.id = row.id`;
+    SET granted = excluded.granted, used = excluded.used, number = excluded.number, heard = excluded.heard`;
+  const isChanged = ({ before, standing, inquiriesBefore, inquiries }: Book): boolean =>
+    before !== standing.granted || inquiriesBefore !== inquiries;
+  if (!books.some(isChanged)) return;
+  await sql`UPDATE counters SET reserved = row.reserved, inquiries = row.inquiries
+    FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, reserved BIGINT, inquiries BIGINT)
+    WHERE counters.id = row.id`;
 }
 
 /**
- * Asks the others for what they last said they do not use; marks the answers of those who may hope for it.
+ * Asks the others for what they last said they do not use, and for answers to an inquiry. Says what may come
+ * of that, for each counter that is short and that others hold something of.
  */
 async function recall(
   postgres: Postgres,
   sql: TransactionSQL,
   node: string,
-  statements: readonly Statement[],
-  grants: { grant: Grant; short: boolean }[],
-): Promise<void> {
-  const short = new Set(statements.filter((_, index) => grants[index]!.short).map(({ counter }) => counter));
-  if (short.size === 0) return;
-  const list = JSON.stringify([...short]);
-  const rows = await sql<{ counter: CounterId }[]>`
-    SELECT DISTINCT counter FROM grants JOIN nodes ON nodes.name = grants.node
+  short: readonly Short[],
+): Promise<Map<CounterId, Others>> {
+  const list = JSON.stringify(short.map(({ counter }) => counter));
+  const rows = await sql<OthersRow[]>`
+    SELECT counter, sum(granted - used) AS spare, min(heard) FILTER (WHERE granted > shipped) AS heard,
+      sum(CASE WHEN heard IS NULL THEN granted - used ELSE granted - shipped END) AS open
+    FROM grants JOIN nodes ON nodes.name = grants.node
     WHERE counter IN (SELECT value FROM json_array_elements_text(${list}::text::json))
-      AND node <> ${node} AND granted > used AND lease_until > clock_timestamp()`;
-  const spare = new Set(rows.map(({ counter }) => counter));
-  await postgres.say(
-    sql,
-    RECALLS,
-    [...spare].map((counter) => `${node} ${counter}`),
-  );
-  for (const one of grants) {
-    if (one.short && spare.has(one.grant.counter)) one.grant = { ...one.grant, recalled: true };
+      AND node <> ${node} AND lease_until > clock_timestamp() GROUP BY counter`;
+  const found = new Map(rows.map((row) => [row.counter, row]));
+  const others = new Map<CounterId, Others>();
+  const asked: string[] = [];
+  for (const { counter, awaited, inquiry } of short) {
+    const row = found.get(counter);
+    if (row === undefined) continue;
+    const [spare, open] = [nano(row.spare), nano(row.open)];
+    const answered = Math.min(inquiry, Number(row.heard ?? inquiry));
+    // Of those who cannot be told that they are asked, nothing is expected but what they return by themselves.
+    others.set(counter, postgres.canSay ? { spare, open, answered } : { spare, open: spare });
+    if (spare > 0 || answered < awaited) asked.push(`${node} ${counter} ${inquiry}`);
   }
+  await postgres.say(sql, RECALLS, asked);
+  return others;
+}
+
+interface Short extends Pick<Grant, "counter" | "inquiry"> {
+  /** The inquiry that requests there wait for. */
+  readonly awaited: number;
+}
+
+type Others = Partial<Pick<Grant, "spare" | "open" | "answered">>;
+
+interface OthersRow {
+  readonly counter: CounterId;
+  readonly spare: string;
+  readonly open: string;
+  /** Null where only gateways hold something that know of no inquiries. */
+  readonly heard: string | null;
 }
 
 const nano = (text: string): NanoUsd => Number(text) as NanoUsd;

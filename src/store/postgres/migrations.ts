@@ -234,4 +234,10 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     credited BIGINT NOT NULL
   );
   `,
+  // 10: inquiries after what nobody knows to be unused; see ledger/authority
+  `
+  ALTER TABLE counters ADD COLUMN inquiries BIGINT NOT NULL DEFAULT 0;
+  -- the latest that was answered; null for a gateway that knows of none yet, and is not waited for
+  ALTER TABLE grants ADD COLUMN heard BIGINT;
+  `,
 ];
