@@ -84,6 +84,18 @@ describe.skipIf(browserMissing)("every page", () => {
     },
   );
 
+  test("on a telephone, the menu shows the page that is open, however far along it is", async () => {
+    const { page } = await insider(390);
+    for (const [path, name] of PAGES().filter(([path]) => path.includes("#/"))) {
+      await page.goto(`${gateway.url}/readyz`);
+      await page.goto(gateway.url + path);
+      const link = page.locator("nav [aria-current]");
+      await link.waitFor();
+      const { left, right } = await link.evaluate((shown) => shown.getBoundingClientRect());
+      expect([name, left >= 0, right <= 390]).toEqual([name, true, true]);
+    }
+  });
+
   test("what can be pressed or filled in has a name", async () => {
     const visitor = await insider(1280);
     const { page } = visitor;

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 /** The page around every page: where one can go, and what is shown now. */
 export function Frame({ places, current, foot, children }: FrameProps) {
@@ -7,6 +7,11 @@ export function Frame({ places, current, foot, children }: FrameProps) {
   useEffect(() => {
     document.title = `${name} · Gateway`;
   }, [name]);
+  const menu = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a telephone the menu is one line, which is longer than the window.
+    menu.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [current]);
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={skip}>
@@ -17,7 +22,7 @@ export function Frame({ places, current, foot, children }: FrameProps) {
           <Mark />
           <span>Gateway</span>
         </a>
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref={menu}>
           {places.map(([path, name]) => (
             <a key={path} href={`#/${path}`} aria-current={path === current ? "page" : undefined}>
               {name}
