@@ -5,7 +5,8 @@ import { StoreUnreachable } from "./errors/bookkeeping.ts";
 import { openGateway, wantedWorkers } from "./gateway.ts";
 import { hostOf, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
-import { DataFolderError, dataFolderPath } from "./store/data-folder.ts";
+import { DataFolderError, dataFolderPath, remedyFor } from "./store/data-folder.ts";
+import { diskRefused } from "./store/sqlite/database.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 import { lineToSupervisor } from "./workers/line.ts";
 import { Supervisor, WorkersEnded } from "./workers/supervisor.ts";
@@ -83,10 +84,18 @@ async function start(): Promise<Serving> {
       worker === undefined ? await wantedWorkers({ env, cwd: process.cwd(), now: systemClock.now() }) : 1;
     return await (workers === 1 ? serve() : supervise(workers));
   } catch (error) {
-    const expected = EXPECTED.some((kind) => error instanceof kind);
-    console.error(expected ? `The gateway did not start: ${(error as Error).message}` : error);
+    const why = explained(error);
+    console.error(why === null ? error : `The gateway did not start: ${why}`);
     process.exit(1);
   }
+}
+
+/** Null where nobody but us could do anything about it. */
+function explained(error: unknown): string | null {
+  if (EXPECTED.some((kind) => error instanceof kind)) return (error as Error).message;
+  if (!diskRefused(error)) return null;
+  const folder = dataFolderPath(env.GATEWAY_DATA, process.cwd());
+  return `the data folder ${folder} cannot be written: ${(error as Error).message}. ${remedyFor(error)}`;
 }
 
 interface Serving {

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { folderInUse } from "../store/data-folder.ts";
+import { folderInUse, remedyFor } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, ok } from "./finding.ts";
@@ -87,7 +87,7 @@ export function checkFolder(path: string, running: boolean): Finding {
       check,
       state: "fail",
       detail: messageOf(error),
-      next: "Set GATEWAY_DATA to a writable folder.",
+      next: remedyFor(error),
     };
   }
 }
@@ -111,7 +111,7 @@ export function checkDisk(path: string): Finding {
     };
   } catch (error) {
     const detail = `cannot write in ${folder}: ${messageOf(error)}`;
-    return { check, state: "fail", detail, next: "Set GATEWAY_DATA to a writable folder." };
+    return { check, state: "fail", detail, next: remedyFor(error) };
   }
 }
 

@@ -76,6 +76,7 @@ function readFile(named: string | undefined, cwd: string): ReadFile {
     if (code === "ENOENT" && !explicit) return { path: null, text: "" };
     if (code === "ENOENT")
       return problem("no such file", "the file that GATEWAY_CONFIG or the command names");
+    if (code === "EISDIR") return problem("a folder", "a readable file");
     if (error instanceof TypeError) return problem("bytes that are not UTF-8", "a text file");
     return problem(`${code ?? error}`, "a readable file");
   }

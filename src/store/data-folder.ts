@@ -33,7 +33,7 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new DataFolderError(
-      `cannot create the data folder ${path}: ${messageOf(error)}. Set GATEWAY_DATA to a writable folder.`,
+      `cannot create the data folder ${path}: ${messageOf(error)}. ${remedyFor(error)}`,
     );
   }
   const lock = lockFolder(path);
@@ -48,9 +48,17 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
     };
   } catch (error) {
     lock.close();
-    throw new DataFolderError(`cannot write in the data folder ${path}: ${messageOf(error)}.`);
+    throw new DataFolderError(
+      `cannot write in the data folder ${path}: ${messageOf(error)}. ${remedyFor(error)}`,
+    );
   }
 }
+
+/** What to do about a data folder that cannot be written. */
+export const remedyFor = (error: unknown): string =>
+  /ENOSPC|EDQUOT|is full/.test(messageOf(error))
+    ? "Free space on its disk."
+    : "Set GATEWAY_DATA to a writable folder.";
 
 /** For a gateway that keeps nothing: no file is made, and each start is a new node. */
 export function unkeptFolder(path: string, adminToken: string, random: RandomBytes): DataFolder {
@@ -80,7 +88,7 @@ function lockFolder(path: string): Database {
     throw new DataFolderError(
       busy
         ? `the data folder ${path} is in use by another gateway. Stop that one and wait until it has ended, or set GATEWAY_DATA to another folder.`
-        : `the data folder ${path} cannot be written: ${messageOf(error)}. Set GATEWAY_DATA to a writable folder.`,
+        : `the data folder ${path} cannot be written: ${messageOf(error)}. ${remedyFor(error)}`,
     );
   }
 }

@@ -58,7 +58,7 @@ describe("which file", () => {
   });
 
   test("a folder, or bytes that are no text, are problems", async () => {
-    expect(await problems({ GATEWAY_CONFIG: cwd })).toContain("EISDIR");
+    expect(await problems({ GATEWAY_CONFIG: cwd })).toContain("found a folder, expected a readable file");
     writeFileSync(join(cwd, "gateway.yaml"), new Uint8Array([0x61, 0xff]));
     expect(await problems({})).toContain("found bytes that are not UTF-8, expected a text file");
   });

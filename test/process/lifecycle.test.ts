@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { checkDisk } from "../../src/cli/machine-checks.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
@@ -272,7 +273,7 @@ function mountSmallDisk(path: string): boolean {
 
 /** Leaves no byte of the disk free. */
 function fill(data: string): void {
-  for (const size of [4_000_000, 64_000, 4_096, 512]) {
+  for (const size of [4_194_304, 64_000, 4_096, 512]) {
     try {
       writeFileSync(join(data, `filler-${size}`), Buffer.alloc(size));
     } catch {
@@ -333,6 +334,18 @@ describe("a disk that refuses", () => {
         credits_nano: "2000000000",
       });
       expect(await gateway.stop()).toBe(0);
+    }));
+
+  test("because it is full: a start is refused, and so it is by doctor, and both say to free space", () =>
+    onSmallDisk(async (folder, data) => {
+      fill(data);
+      const message = await GatewayProcess.start(folder).then(
+        () => "started",
+        (error: Error) => error.message,
+      );
+      expect(message).toContain("The gateway did not start");
+      expect(message).toContain("Free space");
+      expect(checkDisk(data)).toMatchObject({ state: "fail", next: expect.stringContaining("Free space") });
     }));
 
   test("because it is read-only: the start refuses, and names the folder", () =>

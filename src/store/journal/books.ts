@@ -1,3 +1,4 @@
+import { StoreUnreachable } from "../../errors/bookkeeping.ts";
 import type { CounterId } from "../../ledger/counter.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
@@ -115,7 +116,7 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
       this.journal.append(record);
     }
     if (!(await this.journal.flushed())) {
-      throw new Error(
+      throw new StoreUnreachable(
         `the journal cannot be written: ${this.journal.failure}. Free disk space, then start the gateway again.`,
       );
     }
