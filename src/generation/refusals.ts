@@ -127,7 +127,7 @@ export function upstreamError(message: string, { charged, writtenOff }: Settled)
 export const stoppedForCredit = ({ charged }: Settled): Refusal =>
   refuse(
     "insufficient_credit",
-    `The answer was stopped: the balance, or a spend cap of the key, does not cover the rest of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
+    `The answer was stopped: the balance, a spend cap of the key or its budget does not cover the rest of it. The tokens delivered cost ${formatUsd(charged)}. Add credit or raise the cap, and send the request again.`,
   );
 
 /**

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import { PRESETS } from "../../src/config/presets.ts";
+import { quirkRow } from "../../src/config/quirks.ts";
 import { FileSchema } from "../../src/config/schema.ts";
 import { goodConfig } from "./fixture.ts";
 
@@ -19,6 +20,16 @@ test("docs/configuration.md names every key of the file and every variable of th
   const text = await read("docs/configuration.md");
   const names = [...keysOf(FileSchema), ...PRESETS.map(({ env }) => env), "OLLAMA_HOST"];
   expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+});
+
+test("docs/hosts.md has every preset with its address, its languages and its quirks", async () => {
+  const text = await read("docs/hosts.md");
+  for (const { baseUrl, speaks, quirks = {} } of PRESETS) {
+    const at = text.indexOf(baseUrl);
+    expect([baseUrl, at > 0]).toEqual([baseUrl, true]);
+    const row = text.slice(at, at + 500);
+    for (const said of [speaks.join(", "), ...Object.keys(quirkRow(quirks))]) expect(row).toContain(said);
+  }
 });
 
 /** Every property name in a schema, however deep. */

@@ -46,7 +46,10 @@ const receiptMembers = {
       Type.Integer({ minimum: 1, description: "the part of `output` that is audio" }),
     ),
     reasoning: count,
-    source: oneOf(["host", "counted"]),
+    source: oneOf(
+      ["host", "counted"],
+      "`host`: as the host reported; `counted`: it reported nothing, or nobody waited for it, and the gateway estimated what was delivered (four letters to a token)",
+    ),
   }),
   price: orNone(PriceAnswer),
   cost_usd: amountUsd,
@@ -83,7 +86,7 @@ export const RECEIPTS = {
   list: {
     summary: "Lists receipts, newest first",
     details:
-      "A key reads its own receipts, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id, for as long as the gateway remembers them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
+      "A key reads its own receipts, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id until the gateway restarts, the newest 10,000 of them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
     who: ["key", "owner"],
     query: {
       ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
