@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { banner } from "./config/banner.ts";
 import { ConfigError } from "./config/problem.ts";
-import { StoreUnreachable } from "./errors/bookkeeping.ts";
+import { StoreUnreachable, StoreUnusable } from "./errors/bookkeeping.ts";
 import { openGateway, wantedWorkers } from "./gateway.ts";
 import { hostOf, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
 import { DataFolderError, dataFolderPath, remedyFor } from "./store/data-folder.ts";
-import { diskRefused } from "./store/sqlite/database.ts";
+import { diskRefused, isDamaged } from "./store/sqlite/database.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 import { lineToSupervisor } from "./workers/line.ts";
 import { Supervisor, WorkersEnded } from "./workers/supervisor.ts";
@@ -29,7 +29,7 @@ const writeLog = (text: string): Promise<void> =>
   new Promise((resolve) => void process.stderr.write(text, () => resolve()));
 
 /** What ends a start and is for the operator to mend, so that its message says all. */
-const EXPECTED = [ConfigError, DataFolderError, StoreUnreachable, WorkersEnded];
+const EXPECTED = [ConfigError, DataFolderError, StoreUnreachable, StoreUnusable, WorkersEnded];
 
 const PARENT_CHECK_MS = 50;
 
@@ -93,9 +93,10 @@ async function start(): Promise<Serving> {
 /** Null where nobody but us could do anything about it. */
 function explained(error: unknown): string | null {
   if (EXPECTED.some((kind) => error instanceof kind)) return (error as Error).message;
-  if (!diskRefused(error)) return null;
-  const folder = dataFolderPath(env.GATEWAY_DATA, process.cwd());
-  return `the data folder ${folder} cannot be written: ${(error as Error).message}. ${remedyFor(error)}`;
+  const folder = `the data folder ${dataFolderPath(env.GATEWAY_DATA, process.cwd())}`;
+  const { message } = error as Error;
+  if (isDamaged(error)) return `the database in ${folder} is damaged: ${message}. Start on a backup.`;
+  return diskRefused(error) ? `${folder} cannot be written: ${message}. ${remedyFor(error)}` : null;
 }
 
 interface Serving {

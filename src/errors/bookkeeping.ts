@@ -8,6 +8,11 @@ export class StoreUnreachable extends Error {
   override name = "StoreUnreachable";
 }
 
+/** The store is there, but not for this version to use: a start has to end with what its operator can do. */
+export class StoreUnusable extends Error {
+  override name = "StoreUnusable";
+}
+
 /** The books cannot be written, or asked: serving would be acknowledging what may be lost. */
 export const bookkeepingDown = (): Refusal =>
   refuse(

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -239,6 +240,26 @@ describe("the configuration", () => {
       expect(await child.exited).toBe(0);
     }));
 
+  const unusable: [string, (path: string) => void, string][] = [
+    ["a database of a newer version", madeNewer, "newer gateway"],
+    ["a database that is none", (path) => writeFileSync(path, "no database\n".repeat(100)), "damaged"],
+  ];
+  test.each(unusable)("%s stops the start with a sentence that says what to do", (_name, spoil, said) =>
+    withFolder(async (folder) => {
+      const data = folder.env.GATEWAY_DATA!;
+      mkdirSync(data, { recursive: true });
+      spoil(join(data, "gateway.sqlite"));
+      const message = await GatewayProcess.start(folder).then(
+        () => "started",
+        (error: Error) => error.message,
+      );
+      expect(message).toContain("The gateway did not start");
+      expect(message).toContain(said);
+      expect(message).toContain("backup");
+      expect(message).not.toContain("    at ");
+    }),
+  );
+
   test("a mistake stops the start with file, place, what was found and what was expected", () =>
     withFolder(async (folder) => {
       folder.configure("hosts: 7\nmodels: []\n");
@@ -264,6 +285,12 @@ describe("the configuration", () => {
     folder.remove();
   });
 });
+
+function madeNewer(path: string): void {
+  const db = new Database(path, { create: true });
+  db.run("PRAGMA user_version = 99");
+  db.close();
+}
 
 /** A disk of its own, so small that it can be filled. */
 function mountSmallDisk(path: string): boolean {

@@ -1,5 +1,5 @@
 import { SQL, type TransactionSQL } from "bun";
-import { StoreUnreachable } from "../../errors/bookkeeping.ts";
+import { StoreUnreachable, StoreUnusable } from "../../errors/bookkeeping.ts";
 import { type Clock, pause, type Timer } from "../../units/clock.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 
@@ -248,8 +248,8 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
     >`SELECT version FROM gateway_schema WHERE one = 1 FOR UPDATE`;
     const present = Number(row!.version);
     if (present > POSTGRES_MIGRATIONS.length) {
-      throw new Error(
-        `the database was written by a newer gateway (schema ${present}, this one knows ${POSTGRES_MIGRATIONS.length}): upgrade the gateway`,
+      throw new StoreUnusable(
+        `the database was written by a newer gateway (schema ${present}, this one knows ${POSTGRES_MIGRATIONS.length}). Start that version, or restore a dump from before the upgrade.`,
       );
     }
     for (const migration of POSTGRES_MIGRATIONS.slice(present)) await sql.unsafe(migration).simple();

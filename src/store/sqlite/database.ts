@@ -1,4 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
+import { StoreUnusable } from "../../errors/bookkeeping.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
@@ -34,6 +35,10 @@ export function openDatabase(
 export const diskRefused = (error: unknown): boolean =>
   error instanceof SQLiteError && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY)/.test(error.code ?? "");
 
+/** The file is no database, or no longer one. */
+export const isDamaged = (error: unknown): boolean =>
+  error instanceof SQLiteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code ?? "");
+
 export const sqliteVersion = (db: Database): string =>
   db.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()!.version;
 
@@ -67,8 +72,8 @@ const AUTOMATIC_CHECKPOINT_PAGES = 32_768;
 function migrate(db: Database): void {
   const { user_version } = db.query<{ user_version: number }, []>("PRAGMA user_version").get()!;
   if (user_version > MIGRATIONS.length) {
-    throw new Error(
-      `the data folder was written by a newer gateway (schema ${user_version}, this one knows ${MIGRATIONS.length}): upgrade the gateway`,
+    throw new StoreUnusable(
+      `the data folder was written by a newer gateway (schema ${user_version}, this one knows ${MIGRATIONS.length}). Start that version, or start this one on a backup from before the upgrade.`,
     );
   }
   for (let version = user_version; version < MIGRATIONS.length; version++) {
