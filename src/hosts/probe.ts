@@ -55,6 +55,7 @@ export interface ProbeTools {
 
 const PROBE_MS = 15_000;
 const PROBED = { publicModel: "probe", atS: 0 };
+const NOTHING = new Uint8Array();
 const MAX_PROBE_BYTES = 256 * 1024;
 
 const PROBES: Record<SurfaceName, object> = {
@@ -63,10 +64,13 @@ const PROBES: Record<SurfaceName, object> = {
   messages: { model: "probe", max_tokens: 1, messages: [{ role: "user", content: "Hi" }] },
 };
 
-/** The whole of an answer that cannot be long; null where it breaks off or is. */
-export async function readShort(reply: HostReply): Promise<Uint8Array | null> {
-  const chunks: Uint8Array[] = [];
-  for (let length = 0; length <= MAX_PROBE_BYTES; ) {
+/**
+ * The whole of an answer that cannot be long, with what was read of it before; null where it breaks off or
+ * is long.
+ */
+export async function readShort(reply: HostReply, first: Uint8Array = NOTHING): Promise<Uint8Array | null> {
+  const chunks = [first];
+  for (let length = first.length; length <= MAX_PROBE_BYTES; ) {
     const next = await reply.read();
     if (next === null) return Buffer.concat(chunks);
     if (next instanceof HostFault) return null;

@@ -3,7 +3,7 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Asked, GenerationRequest, Pairing, StreamJudge } from "../surfaces/surface.ts";
 import { ownHeaders } from "./destination.ts";
 import { type ProbeTools, readShort } from "./probe.ts";
-import { HostFault, type HostReply, isJson } from "./transport.ts";
+import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.ts";
 
 /**
  * Sends a route one short request in a language of its host's, as a client's would be sent, and reads the
@@ -103,15 +103,16 @@ async function read(
   { stream, request, pair, asked }: Question,
   ms: () => number,
 ): Promise<RouteCheck> {
-  if (!stream || isJson(reply)) {
-    const whole = await readShort(reply);
+  const first = stream ? await reply.read() : NOTHING;
+  if (first instanceof Uint8Array && (!stream || beginsWhole(first, reply))) {
+    const whole = await readShort(reply, first);
     if (whole === null) return brokeOff(reply);
     const answer = pair.readReply(whole, request, asked);
     if (answer.kind !== "reply") return failed(reply.status, answer.error.message);
     return stream ? { kind: "unstreamed" } : { kind: "whole", ms: ms() };
   }
   const judge = pair.openStream(request, asked);
-  const firstTokenMs = await readStream(reply, judge, ms);
+  const firstTokenMs = await readStream(reply, first, judge, ms);
   if (judge.fault !== null) return failed(reply.status, judge.fault.message);
   return judge.terminal === null
     ? brokeOff(reply)
@@ -121,10 +122,15 @@ async function read(
 const brokeOff = ({ status }: HostReply): RouteCheck => failed(status, "its answer broke off");
 
 /** Up to the end mark. Returns when the first token came. */
-async function readStream(reply: HostReply, judge: StreamJudge, ms: () => number): Promise<number | null> {
+async function readStream(
+  reply: HostReply,
+  first: Read,
+  judge: StreamJudge,
+  ms: () => number,
+): Promise<number | null> {
   let firstTokenMs: number | null = null;
-  for (let length = 0; length <= MOST_BYTES; ) {
-    const next = await reply.read();
+  let length = 0;
+  for (let next = first; length <= MOST_BYTES; next = await reply.read()) {
     if (next instanceof HostFault) return firstTokenMs;
     if (next === null) judge.end();
     else judge.push(next);

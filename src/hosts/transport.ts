@@ -68,8 +68,21 @@ export interface HostReply {
   takeBody(): HostBytes;
 }
 
-export const isJson = ({ headers }: Pick<HostReply, "headers">): boolean =>
-  headers.get("content-type")?.startsWith("application/json") === true;
+/**
+ * Whether an answer that was asked for as a stream is a whole one, by its first bytes. No line of a stream
+ * begins so, whatever the host calls it: some streams go by the name of JSON. Before the whole answer there
+ * may be spaces, by which a host shows that it is at work.
+ */
+export function beginsWhole(bytes: Uint8Array, { headers }: Pick<HostReply, "headers">): boolean {
+  let at = 0;
+  while (at < bytes.length && bytes[at]! <= SPACE) at += 1;
+  return at === bytes.length
+    ? headers.get("content-type")?.startsWith("application/json") === true
+    : bytes[at] === OPENING_BRACE;
+}
+
+const SPACE = 0x20;
+const OPENING_BRACE = 0x7b;
 
 export interface HostBytes {
   /**

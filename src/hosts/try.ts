@@ -16,12 +16,12 @@ import { type Destinations, ownHeaders } from "./destination.ts";
 import type { Said, Wording } from "./said.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
+  beginsWhole,
   type Exchange,
   type HostBytes,
   HostFault,
   type HostFaultKind,
   type HostReply,
-  isJson,
   type Read,
   type Transport,
 } from "./transport.ts";
@@ -96,13 +96,13 @@ export class Trial {
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
-    if (!stream || (!request.stream && !isEventStream(reply))) {
+    if (!stream) {
       const body = readWhole(reply, MAX_REPLY_BYTES);
       return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);
     }
     return request.stream
       ? this.awaitFirstToken(reply, pairing.openStream(request, asked), asked)
-      : this.collect(reply, pairing.openWhole(request, asked));
+      : this.collect(reply, pairing.openWhole(request, asked), asked);
   }
 
   private async awaitWhole(body: Promise<Uint8Array | HostFault>, asked: Asked): Promise<TryOutcome> {
@@ -173,7 +173,7 @@ export class Trial {
       const next = read instanceof Promise ? await read : read;
       if (next instanceof HostFault) return this.faulted(next);
       // A host that was asked to stream and does not still gives the whole answer.
-      if (held.length === 0 && next !== null && beginsObject(next, source))
+      if (held.length === 0 && next !== null && beginsWhole(next, source))
         return this.judgeWhole(await readOn(source, MAX_REPLY_BYTES, [], next), asked);
       const bytes = next === null ? judge.end() : judge.push(next);
       held.push(bytes);
@@ -194,12 +194,14 @@ export class Trial {
    * Reads a stream to its end for a client that wants the answer whole. The client has seen nothing, so any
    * failure moves on.
    */
-  private async collect(source: HostReply, judge: WholeJudge): Promise<TryOutcome> {
+  private async collect(source: HostReply, judge: WholeJudge, asked: Asked): Promise<TryOutcome> {
     const { clock, limits } = this.tools;
     for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
       if (next instanceof HostFault) return this.late(this.faulted(next));
+      if (bytes === 0 && next !== null && beginsWhole(next, source))
+        return this.judgeWhole(await readOn(source, MAX_REPLY_BYTES, [], next), asked);
       if (next === null) judge.end();
       else judge.push(next);
       bytes += next?.length ?? 0;
@@ -376,23 +378,7 @@ const OVERLOAD_STATUSES = new Set([408, 429, 498, 503, 504, 529]);
 /** Statuses whose `Retry-After` is obeyed. */
 const REST_STATUSES = new Set([429, 503]);
 
-/**
- * No line of a stream begins so, whatever the host calls it: some streams go by the name of JSON. Before the
- * whole answer there may be spaces, by which a host shows that it is at work.
- */
-function beginsObject(bytes: Uint8Array, reply: HostReply): boolean {
-  let at = 0;
-  while (at < bytes.length && bytes[at]! <= SPACE) at += 1;
-  return at === bytes.length ? isJson(reply) : bytes[at] === OPENING_BRACE;
-}
-
-const SPACE = 0x20;
-const OPENING_BRACE = 0x7b;
-
 const ALL_READ: HostBytes = { next: () => null };
-
-const isEventStream = ({ headers }: HostReply): boolean =>
-  headers.get("content-type")?.includes("event-stream") === true;
 
 /** Synchronous when all of it is here, as a small answer usually is with its head. */
 function readWhole(reply: HostReply, most: number): Uint8Array | HostFault | Promise<Uint8Array | HostFault> {

@@ -359,6 +359,9 @@ describe("models try", () => {
     uncounted: () => stream(`${WORDS}data: [DONE]\n\n`),
     broken: () => stream(HALF),
     whole: () => Response.json(REPLY),
+    misnamed: () => Response.json(REPLY, { headers: { "content-type": "text/event-stream" } }),
+    renamed: () =>
+      new Response(`${WORDS}${USAGE}data: [DONE]\n\n`, { headers: { "content-type": "application/json" } }),
     gone: () => refusal(404, "The model `gone` does not exist"),
     picky: () => refusal(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
     keyless: () => refusal(401, "No such key: top-secret"),
@@ -389,6 +392,8 @@ models:${names
     ["uncounted", "warn", /but reports no usage$/, /counted by the gateway/],
     ["broken", "fail", /without its end mark/, null],
     ["whole", "warn", /^answers whole although/, /no_stream: true/],
+    ["misnamed", "warn", /^answers whole although/, /no_stream: true/],
+    ["renamed", "ok", /^streams, first token in \d+ ms$/, null],
     ["gone", "fail", /^answers 404: The model `gone` does not exist$/, /`model` \(gone\)/],
     ["picky", "fail", /^answers 400: Unsupported parameter/, /max_completion_tokens: true/],
     ["keyless", "fail", /^answers 401: No such key: …$/, /api_key/],
@@ -403,7 +408,7 @@ models:${names
     );
     const { out, err, code } = await gateway(["models", "try", "--json"], {}, folder);
     expect(code).toBe(1);
-    expect(err).toContain("4 of 7 trials failed");
+    expect(err).toContain("4 of 9 trials failed");
     const { findings } = JSON.parse(out);
     for (const [at, [name, state, detail, next]] of OUTCOMES.entries()) {
       expect(findings[at]).toMatchObject({ check: `test/${name} at h, chat.completions`, state });

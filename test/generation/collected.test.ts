@@ -89,6 +89,20 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
     });
   });
 
+  test("is told by what the host says, by whatever name: of a stream, or of JSON", async () => {
+    const { events, whole } = ANSWERS[surface][0]!;
+    for (const name of ["application/json", "text/plain", "text/event-stream"]) {
+      const headers = { "content-type": name };
+      const streamed = await serving(surface, [sse(events, { headers })]);
+      expect(JSON.parse(await read(await streamed.house.send(surface, longAsk(surface))))).toEqual(
+        expected(whole),
+      );
+      const given = await serving(surface, [json(whole, 200, headers)]);
+      const answer = JSON.parse(await read(await given.house.send(surface, longAsk(surface))));
+      expect(answer).toEqual({ ...whole, model: "test/model" });
+    }
+  });
+
   test("comes from the next host when the first breaks after its first token", async () => {
     const { events, whole } = ANSWERS[surface][0]!;
     const silent: Behaviour = (wire, request) =>
