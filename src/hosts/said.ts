@@ -28,9 +28,8 @@ export function sayTo(
   const first = avoidsChat && hostSurface === CHAT ? (speaks.find(isNotChat) ?? CHAT) : hostSurface;
   const preferred = sayIn(first, request, target, wording);
   if (!refused(preferred)) return preferred;
-  const others = speaks.filter((spoken) => spoken !== first);
-  for (const spoken of avoidsChat ? chatLast(others) : others) {
-    const said = sayIn(spoken, request, target, wording);
+  for (const spoken of avoidsChat ? chatLast(speaks) : speaks) {
+    const said = spoken === first ? preferred : sayIn(spoken, request, target, wording);
     if (!refused(said)) return said;
   }
   return preferred;

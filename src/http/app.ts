@@ -35,7 +35,7 @@ import { unknownPath } from "./unknown-path.ts";
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const patience = new Patience(silenceSeconds, deps.desk.clock);
-  const served = [
+  const own = [
     ...generationEndpoints(deps),
     ...keyEndpoints(),
     ...meEndpoints(),
@@ -55,13 +55,24 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     ...adminNodeEndpoints(),
     ...pageEndpoints(deps),
   ];
-  const endpoints = [...served, ...apiDocEndpoints(served, deps)].flatMap(withAlias);
+  const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
+  const served: Served = (endpoint, request, params) => {
+    // Not with Elysia's own `server`, which it would define anew for every request.
+    const exchange = new Exchange(request, params, app.server, deps.desk, patience);
+    const answered = answer(endpoint, exchange, deps);
+    return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
+  };
   const app = new Elysia({
     strictPath: true,
     // Names such as `gw` or `llm` are shorter than any on the internet: Elysia would take the first part of
     // the path for a part of the name, and find `/metrics` for `/anything/metrics`.
     handler: { standardHostname: false },
-    serve: { development: false, idleTimeout: silenceSeconds, error: (failure) => lastResort(failure, deps) },
+    serve: {
+      development: false,
+      idleTimeout: silenceSeconds,
+      error: (failure) => lastResort(failure, deps),
+      routes: busyRoutes(endpoints, served),
+    },
   });
   // Before the endpoints: Elysia's hooks hold for what is added after them.
   app.onError(({ request, code, error }) => {
@@ -77,23 +88,30 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     }
   });
   for (const endpoint of [...endpoints, ...preflights(endpoints)]) {
-    app.route(
-      endpoint.method,
-      endpoint.path,
-      // `app.server` and not the context's: Elysia would define that one anew for every request.
-      ({ request, params }) => {
-        const answered = answer(
-          endpoint,
-          new Exchange(request, params, app.server, deps.desk, patience),
-          deps,
-        );
-        return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
-      },
-      { parse: "none" },
-    );
+    app.route(endpoint.method, endpoint.path, ({ request, params }) => served(endpoint, request, params), {
+      parse: "none",
+    });
   }
   return app;
 }
+
+type Served = (endpoint: Endpoint, request: Request, params: Params) => Promise<Response>;
+type Params = Readonly<Record<string, string>>;
+
+/**
+ * The endpoints that nearly all requests are for, which Bun's router hands over itself. Elysia would make a
+ * context and two more promises for each, and none of them is used.
+ */
+function busyRoutes(endpoints: readonly Endpoint[], served: Served) {
+  const routes: Record<string, Record<string, (request: Request) => Promise<Response>>> = {};
+  for (const endpoint of endpoints) {
+    const { isBusy, path, method } = endpoint;
+    if (isBusy) routes[path] = { [method]: (request) => served(endpoint, request, NO_PARAMS) };
+  }
+  return routes;
+}
+
+const NO_PARAMS: Params = {};
 
 /**
  * For a failure outside an endpoint, or while another failure is being answered. Elysia would answer with its

@@ -9,8 +9,8 @@ export function readBody(
   request: Request,
   limit: number,
   arrived: Arrived | null = null,
+  declared = declaredLength(request),
 ): Promise<Uint8Array | Refusal> | Uint8Array | Refusal {
-  const declared = declaredLength(request);
   if (refused(declared)) return declared;
   if (declared !== null) {
     if (declared > limit) return tooLarge(limit);

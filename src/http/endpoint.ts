@@ -12,6 +12,8 @@ import { unreadResponse } from "./unread-response.ts";
 export interface Endpoint {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE" | "OPTIONS";
   readonly path: string;
+  /** Nearly all requests are for it, so nothing stands before it; its path has no parameters. */
+  readonly isBusy?: boolean;
   /** Pages of other origins may call it; see any-origin. */
   readonly anyOrigin?: boolean;
   /** What the API's document says of it. */

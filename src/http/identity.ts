@@ -49,9 +49,12 @@ export const ownBalances = (owner: OwnerIdentity): readonly BalanceId[] =>
 export function bearerOf(request: Request): string | null {
   const header = request.headers.get("authorization");
   if (header === null) return null;
+  // As nearly all clients spell it.
+  if (header.startsWith("Bearer ") && header.charCodeAt(7) > SPACE) return header.slice(7);
   return BEARER.exec(header)?.[1] ?? null;
 }
 
+const SPACE = 0x20;
 const BEARER = /^bearer +(\S.*)$/i;
 
 /** The same on endpoints for Anthropic's clients, which can send only `x-api-key`. */

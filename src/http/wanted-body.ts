@@ -21,7 +21,7 @@ export function readWanted(
   if (refused(declared)) return declared;
   const length = declared ?? bodyBytes;
   return length <= SMALL_BYTES || length > bodyBytes
-    ? readBody(request, bodyBytes)
+    ? readBody(request, bodyBytes, null, declared)
     : readLarge(length, exchange, sender, deps);
 }
 

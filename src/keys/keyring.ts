@@ -41,9 +41,11 @@ export class Keyring {
     if (!isApiKey(secret)) return null;
     const hash = hashSecret(secret);
     const entry = this.peek(hash);
-    return entry === undefined
-      ? this.load(hash).then((loaded) => liveHolder(loaded, at))
-      : liveHolder(entry, at);
+    return entry === undefined ? this.identifyStored(hash, at) : liveHolder(entry, at);
+  }
+
+  private async identifyStored(hash: SecretHash, at: EpochMs): Promise<Holder | null> {
+    return liveHolder(await this.load(hash), at);
   }
 
   /** Null for a secret that is known to be no key, undefined where the store must be asked. */

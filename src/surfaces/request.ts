@@ -71,7 +71,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
 export const withoutPrompt = (request: GenerationRequest): GenerationRequest => ({
   surface: request.surface,
   body: NO_BYTES,
-  json: {},
+  json: NOTHING,
   model: request.model,
   stream: request.stream,
   maxOutputTokens: request.maxOutputTokens,
@@ -84,8 +84,10 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   answersInAudio: request.answersInAudio,
   promptCachedFor1h: request.promptCachedFor1h,
   promptUnseen: request.promptUnseen,
-  overrides: {},
+  overrides: NOTHING,
 });
+
+const NOTHING = {};
 
 /** As OpenAI's chat has it asked for ("Audio and speech"). */
 const isSpoken = ({ audio, modalities }: Readonly<Record<string, unknown>>): boolean =>

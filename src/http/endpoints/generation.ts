@@ -46,6 +46,7 @@ function surface(
   return {
     method: "POST",
     path,
+    isBusy: true,
     anyOrigin: true,
     about: GENERATION[name],
     async handle(exchange) {
