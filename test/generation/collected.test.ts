@@ -130,6 +130,25 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
   });
 });
 
+test("three hosts that take half of the wait for a first token over 400 tokens are not given up one by one", async () => {
+  const { events, whole } = chatText();
+  const settings = {
+    ...LONG.settings!,
+    attempts: { firstTokenMs: 600, maxHosts: 3, hedgeMs: null, chunkGapMs: 10_000, totalMs: 60_000 },
+  };
+  const slow: Behaviour = async (wire, request) => {
+    if (request.json().stream === true) {
+      return sse(events, { before: (n) => (n === 2 ? Bun.sleep(300) : undefined) })(wire, request);
+    }
+    await Bun.sleep(300);
+    return json(whole)(wire, request);
+  };
+  const { house } = await serving("chat.completions", [slow, slow, slow], { settings });
+  const answer = await house.send("chat.completions", { ...longAsk("chat.completions"), max_tokens: 400 });
+  expect(JSON.parse(await read(answer))).toEqual(expected(whole));
+  expect(house.receipt(answer).attempts).toMatchObject([{ host: "h0" }]);
+});
+
 const CEILING: Record<SurfaceName, string> = {
   "chat.completions": "max_tokens",
   responses: "max_output_tokens",
