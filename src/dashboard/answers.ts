@@ -105,7 +105,7 @@ export interface ReceiptAnswer {
   readonly state: ReceiptState;
   readonly surface: string;
   readonly key_id: string;
-  readonly model_requested: string;
+  readonly model_requested: string | null;
   readonly model: string | null;
   readonly host: string | null;
   readonly attempts: readonly AttemptAnswer[];

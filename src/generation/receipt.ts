@@ -18,6 +18,7 @@ export interface Receipt {
   readonly state: "settled" | "written_off" | "refused" | "failed" | "cancelled" | "recovered";
   readonly surface: string;
   readonly keyId: KeyId;
+  /** Empty where it is not known: the request named none, or was refused unread. */
   readonly modelRequested: string;
   /** The model and host that served; null when none did. */
   readonly model: string | null;
@@ -58,7 +59,7 @@ export function formatReceipt(receipt: Receipt): string {
     state: receipt.state,
     surface: receipt.surface,
     key_id: receipt.keyId,
-    model_requested: receipt.modelRequested,
+    model_requested: receipt.modelRequested || null,
     model: receipt.model,
     host: receipt.host,
     attempts: receipt.attempts.map(publicTry),

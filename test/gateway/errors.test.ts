@@ -433,7 +433,7 @@ describe("each error of the table, by its cause", () => {
 
   let mistaken: Made | null = null;
   const said = '"messages":[{"role":"user","content":"Hi"}]';
-  test.each<[string, string, string, boolean]>([
+  test.each<[string, string, string | null, boolean]>([
     ["a list without messages", '{"model":"test/model","stream":true,"messages":[]}', "test/model", true],
     [
       "a bad ceiling, told last",
@@ -452,12 +452,12 @@ describe("each error of the table, by its cause", () => {
     ["a name with signs", `{"model":"test/\\u00e9\\"","n":0,${said}}`, 'test/é"', false],
     ["a body that breaks off", '{"model":"test/model","stream":true,"messages":[{"ro', "test/model", true],
     ["a stream that is no answer", `{"model":"test/model","stream":"yes",${said}}`, "test/model", false],
-    ["a number for a model", `{"model":7,"stream":true,${said}}`, "", true],
-    ["a name that breaks off", '{"stream":true,"model":"test/mo', "", true],
+    ["a number for a model", `{"model":7,"stream":true,${said}}`, null, true],
+    ["a name that breaks off", '{"stream":true,"model":"test/mo', null, true],
     ["a long name", `{"model":"${"x".repeat(100_000)}","n":0,${said}}`, "x".repeat(200), false],
     ["a byte order mark before it", `\ufeff{"model":"test/model","n":0,${said}}`, "test/model", false],
-    ["no object", '["model","test/model"]', "", false],
-    ["nothing", "", "", false],
+    ["no object", '["model","test/model"]', null, false],
+    ["nothing", "", null, false],
   ])(
     "the receipt of a request with one mistake says what it asked for: %s",
     async (_, bytes, model, stream) => {
@@ -471,6 +471,21 @@ describe("each error of the table, by its cause", () => {
       expect(receipt.json).toMatchObject({ state: "refused", model_requested: model, stream });
     },
   );
+
+  test("the receipt of a request that was refused unread says that its model is not known", async () => {
+    const { key } = await gateway.key(1, { rpm_limit: 1 });
+    await gateway.chat(key);
+    const refused = await gateway.chat(key);
+    expect(refused.json.error.code).toBe("rate_limited");
+    const receipt = await gateway.send("GET", `/v1/receipts/${refused.headers.get("x-gateway-receipt")}`, {
+      bearer: key,
+    });
+    expect(receipt.json).toMatchObject({
+      state: "refused",
+      model_requested: null,
+      error_code: "rate_limited",
+    });
+  });
 
   test("a model's name as long as a body is neither repeated nor kept whole", async () => {
     const { key } = await gateway.key(0);

@@ -11,7 +11,7 @@ import { Headings } from "./table.tsx";
  */
 export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: ComponentChildren }) => (
   <>
-    <Head title={of.model ?? of.model_requested} lead={moment(of.created_at)} />
+    <Head title={of.model ?? of.model_requested ?? "A refused request"} lead={moment(of.created_at)} />
     <p class="row">
       <Outcome of={of} />
       {of.error_code !== null && (
@@ -27,7 +27,7 @@ export const ReceiptView = ({ of, children }: { of: ReceiptAnswer; children: Com
         <h2>Request</h2>
         <dl class="facts">
           <dt>Requested model</dt>
-          <dd>{of.model_requested}</dd>
+          <dd>{of.model_requested ?? "not known"}</dd>
           <dt>Served by</dt>
           <dd>{of.host ?? "no host"}</dd>
           <dt>API</dt>

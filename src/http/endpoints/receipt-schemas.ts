@@ -19,7 +19,9 @@ const receiptMembers = {
   state: oneOf(["refused", ...LISTED_STATES]),
   surface: Type.String(),
   key_id: Type.String(),
-  model_requested: Type.String(),
+  model_requested: orNone(
+    Type.String({ description: "null where the request named none, or was refused before it was read" }),
+  ),
   model: orNone(Type.String()),
   host: orNone(Type.String()),
   attempts: Type.Array(
