@@ -76,7 +76,7 @@ export class Client {
       EXIT.refused,
       // Each mistake of a configuration stands on a line of its own.
       message.split("\n").map(printable).join("\n"),
-      NEXT[code ?? ""] ?? `The gateway answered ${status}; receipt ${receipt ?? "none"}.`,
+      NEXT[code ?? ""] ?? answered(status, receipt),
       status >= 500,
     );
   }
@@ -106,6 +106,12 @@ export class Client {
     }
   }
 }
+
+/** Commands leave no receipts. But if something broke, the log has it under this one. */
+const answered = (status: number, receipt: string | null): string =>
+  status < 500 || receipt === null
+    ? `The gateway answered ${status}.`
+    : `The gateway answered ${status}; its log says more, under ${receipt}.`;
 
 interface Page<Row> {
   readonly data: readonly Row[];

@@ -395,6 +395,12 @@ describe("what goes wrong is told with the next step, and by the exit code", () 
     expect([run.code, run.out]).toEqual([code, ""]);
   });
 
+  test("a refused command names no receipt, because there is none to be shown", async () => {
+    const { err } = await operator("keys", "show", "key_none");
+    expect(err).toContain("The gateway answered 400.");
+    expect(err).not.toContain("rcpt_");
+  });
+
   test("as JSON where JSON was asked for", async () => {
     const { err, code, out } = await operator("keys", "show", "key_none", "--json");
     expect([code, out]).toEqual([3, ""]);
