@@ -48,9 +48,10 @@ export class Grants {
         if (!(await this.answered(desk, this.clock.elapsedMs() + ANSWER_MS))) return "unanswered";
         if (room(counter, limit) >= amount) return "room";
         // Whatever was free went to others, or to other requests of ours.
-        const { short, free, spare, open, inquiry, answered } = desk.answer!;
+        const { short, granted, free, spare, open, inquiry, answered } = desk.answer!;
         if (short && desk.lastHeard > since) {
-          const lacking = amount - room(counter, limit) - free;
+          // Some of what was granted may have been given back since, to somebody who asked for it.
+          const lacking = amount - (Math.min(limit, granted) - counter.used()) - free;
           if (open < lacking) return "short";
           if (awaited > 0 && answered >= awaited && spare < lacking) return "short";
           if (awaited === 0) awaited = inquiry + 1;

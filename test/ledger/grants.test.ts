@@ -71,6 +71,24 @@ test("what is given back is known to have arrived, although more is stated all t
   expect(await Promise.race([released, "not known"])).toBe(true);
 });
 
+test("what is given back in the moment in which it was granted is not missing", async () => {
+  let told = 0;
+  const { grants, counter, pass } = house((statement, to) => {
+    setImmediate(() => {
+      told += 1;
+      const granted = (told === 1 ? 0 : Math.min(150, statement.wanted)) as NanoUsd;
+      const short = granted < statement.needed;
+      const inquiry = statement.inquiry;
+      to.receive({ ...nothing(statement), granted, short, spare: 0 as NanoUsd, inquiry, answered: inquiry });
+      if (told === 2) to.recall(counter.id, 1);
+    });
+  });
+  // Together they need more than there is.
+  const answers = Promise.all([grants.ask(counter, AMOUNT, LIMIT), grants.ask(counter, AMOUNT, LIMIT)]);
+  await pass(1_000);
+  expect(await answers).toEqual(["room", "room"]);
+});
+
 test("what others have used up is not waited for, though they last said that they had not", async () => {
   const world = new World(["one", "other"]);
   expect(await world.ask("other", 500)).toBe("room");

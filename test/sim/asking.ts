@@ -9,6 +9,8 @@ import { check } from "./auditor.ts";
 export class Asking {
   /** Those that had room in all of their limits whenever it was looked. */
   private readonly roomy = new Set<Asked>();
+  /** Those of them that were refused. */
+  private readonly wronged: Asked[] = [];
 
   /** `roomOf` is what is really left of a limit now. */
   constructor(private readonly roomOf: (limit: string) => number) {}
@@ -18,14 +20,15 @@ export class Asking {
   }
 
   /** After every step. */
-  look(): void {
+  judge(): void {
+    const limits = this.wronged.map((asked) => JSON.stringify([...asked]));
+    check(limits.length === 0, `refused, with room in ${limits} all the while`);
     for (const asked of this.roomy) if (!this.hasRoom(asked)) this.roomy.delete(asked);
   }
 
   end(asked: Asked, end: "admitted" | "refused" | "unknown"): void {
     const hadRoom = this.roomy.delete(asked) && this.hasRoom(asked);
-    if (end === "refused")
-      check(!hadRoom, `refused, with room in ${JSON.stringify([...asked])} all the while`);
+    if (end === "refused" && hadRoom) this.wronged.push(asked);
   }
 
   private hasRoom(asked: Asked): boolean {

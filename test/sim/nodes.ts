@@ -505,7 +505,7 @@ class Fleet {
     this.taken = this.taken.filter((atMs) => atMs > sinceMs);
     this.free.judge();
     this.counted = this.counted.filter(({ atMs }) => atMs > sinceMs - SLOT_MS);
-    this.asking.look();
+    this.asking.judge();
     check(this.taken.length <= RPM, `${this.taken.length} requests within a minute, of ${RPM}`);
     for (const [counter, limit] of this.limits) {
       const { spent, held } = this.spent(counter);
