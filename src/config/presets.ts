@@ -223,8 +223,8 @@ export function routeQuirks({ quirks = {}, modelQuirks = [] }: Preset, name: str
   return own === undefined ? null : { ...quirks, ...own.quirks };
 }
 
-/** A key copied with its line break is still meant to be the key. */
+/** A key copied with its line break, or with the quotes that docker's --env-file keeps, is meant to be the key. */
 function keyOf({ env: name }: Preset, env: Readonly<Record<string, string | undefined>>): string | null {
-  const key = env[name]?.trim() ?? "";
+  const key = env[name]?.trim().replace(/^(["'])(.*)\1$/, "$2") ?? "";
   return key === "" ? null : key;
 }

@@ -218,12 +218,19 @@ function secretOf({ api_key }: HostRow, path: Path, report: Report): string | nu
     report([...path, "api_key"], "the name of an environment variable", `a reference to it: \${${meant}}`);
     return null;
   }
-  if (HEADER_TEXT.test(api_key)) return api_key;
-  report(
-    [...path, "api_key"],
-    "a string with characters that a header cannot hold",
-    "a secret in printable ASCII",
-  );
+  if (!HEADER_TEXT.test(api_key)) {
+    report(
+      [...path, "api_key"],
+      "a string with characters that a header cannot hold",
+      "a secret in printable ASCII",
+    );
+  } else if (/^["'\s]|["'\s]$/.test(api_key)) {
+    report(
+      [...path, "api_key"],
+      "a string with quotes or spaces around it",
+      "the secret alone: docker's --env-file keeps quotes",
+    );
+  } else return api_key;
   return null;
 }
 

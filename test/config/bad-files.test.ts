@@ -153,6 +153,16 @@ const CASES: [what: string, text: string, message: string][] = [
     "gateway.yaml:5:14: hosts[0].api_key: found ${NOTHING} from the environment, which is empty, expected a secret, usually from an environment variable",
   ],
   [
+    "a secret with the quotes that docker's --env-file keeps",
+    spoilt("${OPENAI_API_KEY}", "'\"sk-1\"'"),
+    "gateway.yaml:5:14: hosts[0].api_key: found a string with quotes or spaces around it, expected the secret alone: docker's --env-file keeps quotes",
+  ],
+  [
+    "a secret with a space at its end",
+    spoilt("${OPENAI_API_KEY}", "'sk-1 '"),
+    "gateway.yaml:5:14: hosts[0].api_key: found a string with quotes or spaces around it, expected the secret alone: docker's --env-file keeps quotes",
+  ],
+  [
     "a price with ten decimals",
     spoilt("input: 0.15", "input: 0.0000000001"),
     "gateway.yaml:11:21: models[0].price.input: found 1e-10, expected USD per million tokens, at most 1000000, with at most nine decimals",

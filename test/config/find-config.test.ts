@@ -29,6 +29,14 @@ async function problems(env: Env): Promise<string> {
   return Array.isArray(result) ? formatProblems(result) : "";
 }
 
+test.each(["sk-1\n", '"sk-1"', "'sk-1'\n"])(
+  "a provider's key that was put into the environment as %j is the key alone",
+  async (written) => {
+    const { config } = await found({ GROQ_API_KEY: written });
+    expect(config.catalog.hosts.get("groq")?.apiKey).toBe("sk-1");
+  },
+);
+
 describe("which file", () => {
   test("none: the built-in defaults", async () => {
     const { config } = await found({});
