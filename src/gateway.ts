@@ -51,6 +51,7 @@ import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
 import { type Clock, pause, systemClock } from "./units/clock.ts";
+import { Deadlines } from "./units/deadlines.ts";
 import type { ReceiptId } from "./units/id.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
 import { Colleagues } from "./workers/colleagues.ts";
@@ -289,6 +290,7 @@ async function openRooms(parts: Parts) {
     roads,
     freeRoutes,
     openStreams: new OpenStreams(),
+    deadlines: new Deadlines(clock, onFault),
     counting: new Counting(),
     receipts,
     suggest: (id: string) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
@@ -322,6 +324,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
       if (lesson.kind === "failed") freeRoutes.doubt(route);
     },
     openStreams: rooms.openStreams,
+    deadlines: rooms.deadlines,
     ended: (stop, end) => health.streamEnded(stop.route, end),
     catalog: () => inForce.config.catalog,
     settings: () => inForce.generation,

@@ -87,6 +87,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       onDisconnect: stop.route.host.onDisconnect,
       limits: { chunkGapMs: settings.chunkGapMs, deadlineMs: bill.startedMs + settings.totalMs },
       clock: house.clock,
+      deadlines: house.deadlines,
       meter: new Meter(house.ledger, bill.reservation, request, stop.price, outputCeiling),
       host: opened,
       open: house.openStreams,

@@ -197,6 +197,7 @@ class Run {
       transport: house.transport,
       destinations: house.destinations,
       clock: house.clock,
+      deadlines: house.deadlines,
       limits: settings.attempts,
       surfaces: house.surfaces,
       pairing: house.pairing,

@@ -13,6 +13,7 @@ import type { HostOrder, Roads, Stop } from "../routing/stop.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
 import type { Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
+import type { Deadlines } from "../units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
@@ -24,6 +25,7 @@ import type { Finished, Receipt } from "./receipt.ts";
 /** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
 export interface House {
   readonly clock: Clock;
+  readonly deadlines: Deadlines;
   readonly random: RandomBytes;
   readonly ledger: Ledger;
   readonly journal: Durability;

@@ -5,6 +5,7 @@ import type { Health, Lesson } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { Deadlines } from "../units/deadlines.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
@@ -41,6 +42,7 @@ export interface Ways extends Tools {
   readonly limits: AttemptLimits;
   readonly health: HealthDesk;
   readonly slots: HostSlots;
+  readonly deadlines: Deadlines;
   /** Whose turn it is in a line. */
   readonly keyId: string;
   /** Whose request it is. */
@@ -221,7 +223,7 @@ class Walk {
     const startedMs = ways.clock.elapsedMs();
     ways.health.enter(stop.route);
     const { ms, early } = this.limitOf(stop, said, startedMs);
-    const limit = new TimeLimit(ways.clock, ms, signal, early);
+    const limit = new TimeLimit(ways.clock, ways.deadlines, ms, signal, early);
     const span = ways.trace === null ? null : childSpan(ways.trace, ways.random);
     const ended = new Trial(request, stop, said, traced(ways, span), limit, slot).run();
     this.running.push({ stop, streams: said.stream, limit, at: this.begun++, startedMs, ended, span });

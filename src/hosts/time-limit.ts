@@ -1,24 +1,27 @@
-import type { Clock, Timer } from "../units/clock.ts";
+import type { Clock } from "../units/clock.ts";
+import type { Deadline, Deadlines } from "../units/deadlines.ts";
 import type { Exchange } from "./transport.ts";
 
 /**
  * Cancels a try when its time is up, the client leaves, or another host was faster. Whichever comes first
  * determines the outcome.
  */
-export class TimeLimit {
+export class TimeLimit implements Deadline {
+  dueMs: number;
   private exchange: Exchange | null = null;
   private why: Why | null = null;
-  private timer: Timer;
   private answering = false;
 
   constructor(
-    private readonly clock: Clock,
+    private readonly clock: Pick<Clock, "elapsedMs">,
+    private readonly deadlines: Deadlines,
     private ms: number,
     private readonly signal: AbortSignal,
     /** The time is short only because another host is ready. */
     private early = false,
   ) {
-    this.timer = this.begin(ms);
+    this.dueMs = clock.elapsedMs() + ms;
+    deadlines.add(this);
     signal.addEventListener("abort", this);
   }
 
@@ -32,12 +35,13 @@ export class TimeLimit {
     this.answering = true;
     this.early = false;
     this.ms = ms;
-    this.timer.cancel();
-    this.timer = this.begin(ms);
+    this.dueMs = this.clock.elapsedMs() + ms;
+    this.deadlines.add(this);
   }
 
-  private begin(ms: number): Timer {
-    return this.clock.after(ms, () => this.end("silent"));
+  /** @internal */
+  timeIsUp(): void {
+    this.end("silent");
   }
 
   guard(exchange: Exchange): void {
@@ -63,7 +67,7 @@ export class TimeLimit {
   }
 
   stop(): void {
-    this.timer.cancel();
+    this.deadlines.drop(this);
     this.signal.removeEventListener("abort", this);
   }
 }

@@ -1,5 +1,6 @@
 import type { StreamJudge } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
+import type { Deadline, Deadlines } from "../units/deadlines.ts";
 import type { OpenStream, OpenStreams } from "./open-streams.ts";
 
 /**
@@ -20,7 +21,8 @@ export interface Line {
   /** What to do with the host then: stop it, or read it to its end. */
   readonly onDisconnect: "cancel" | "drain";
   readonly limits: RelayLimits;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "elapsedMs">;
+  readonly deadlines: Deadlines;
   /**
    * Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover
    * more.
@@ -57,10 +59,9 @@ export type RelayEnd =
 /**
  * One stream on its way. The host's bytes push it on, an event at a time, without a promise for each: there
  * may be thousands of streams, and whatever an event touches has to be fetched into the processor's caches.
- * It notices the host's silence, the deadline, and a client that leaves while the host is silent, with one
- * timer per stream.
+ * It notices the host's silence, the deadline, and a client that leaves while the host is silent.
  */
-class Relay implements OpenStream {
+class Relay implements OpenStream, Deadline {
   /** The client is gone. */
   private left = false;
   private halted = false;
@@ -70,7 +71,6 @@ class Relay implements OpenStream {
   private cutBy: "client" | "gateway" | null = null;
   private because: string | null = null;
   private touchedMs: number;
-  private timer;
 
   constructor(
     private readonly line: Line,
@@ -78,7 +78,7 @@ class Relay implements OpenStream {
     private readonly failed: (error: unknown) => void,
   ) {
     this.touchedMs = line.clock.elapsedMs();
-    this.timer = line.clock.after(this.remainingMs(), () => this.check());
+    line.deadlines.add(this);
     line.open.opened(this);
     if (line.signal.aborted) this.leave();
     else line.signal.addEventListener("abort", this);
@@ -166,6 +166,8 @@ class Relay implements OpenStream {
       const isTaken = await promise;
       this.endTaking = null;
       this.touchedMs = this.line.clock.elapsedMs();
+      // The host's silence counts again, so its deadline is nearer.
+      if (!this.over) this.line.deadlines.add(this);
       if (!isTaken) this.leave();
       if (this.goesOn()) this.readOn();
     } catch (error) {
@@ -207,8 +209,8 @@ class Relay implements OpenStream {
   private close(): boolean {
     if (this.over) return false;
     this.over = true;
-    const { timer, line } = this;
-    timer.cancel();
+    const { line } = this;
+    line.deadlines.drop(this);
     line.open.ended(this);
     line.signal.removeEventListener("abort", this);
     // Does nothing to a complete stream.
@@ -216,22 +218,17 @@ class Relay implements OpenStream {
     return true;
   }
 
-  private remainingMs(): number {
-    const { clock, limits } = this.line;
-    const nowMs = clock.elapsedMs();
-    const silentSinceMs = this.endTaking === null ? this.touchedMs : nowMs;
-    return Math.max(0, Math.min(silentSinceMs + limits.chunkGapMs, limits.deadlineMs) - nowMs);
+  /** Each sign of life of the host puts it off, and a client that takes nothing yet, as long as there is time. */
+  get dueMs(): number {
+    const { chunkGapMs, deadlineMs } = this.line.limits;
+    return this.endTaking === null ? Math.min(this.touchedMs + chunkGapMs, deadlineMs) : deadlineMs;
   }
 
-  private check(): void {
-    const remaining = this.remainingMs();
+  /** @internal */
+  timeIsUp(): void {
     const { clock, limits } = this.line;
-    if (remaining > 0) {
-      this.timer = clock.after(remaining, () => this.check());
-      return;
-    }
-    const late = clock.elapsedMs() >= limits.deadlineMs;
-    this.because = late
+    const isLate = clock.elapsedMs() >= limits.deadlineMs;
+    this.because = isLate
       ? "the answer took longer than allowed"
       : `nothing arrived for ${limits.chunkGapMs} ms`;
     if (this.endTaking !== null) this.cutBy = "client";

@@ -19,6 +19,7 @@ import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
+import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { chanceOf, systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
@@ -87,6 +88,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     },
     slots,
     openStreams: new OpenStreams(),
+    deadlines: new Deadlines(clock, (error) => void faults.push(error)),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => catalog,

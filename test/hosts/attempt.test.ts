@@ -7,6 +7,7 @@ import type { Plan } from "../../src/routing/plan.ts";
 import { paidStops } from "../../src/routing/stop.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -61,6 +62,7 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
   const ways: Ways = {
     transport: hosts,
     clock,
+    deadlines: new Deadlines(clock, (error) => void faults.push(error)),
     limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs, chunkGapMs: 120_000, totalMs: 1_200_000 },
     destinations: new Destinations(SURFACES),
     surfaces: SURFACES,

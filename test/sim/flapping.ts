@@ -8,6 +8,7 @@ import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
+import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { BLIND_HEALTH } from "../fakes/blind-health.ts";
@@ -146,6 +147,7 @@ const waysOn = (
 ): Omit<Ways, "balanceId"> => ({
   transport,
   clock,
+  deadlines: new Deadlines(clock, rethrow),
   limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
   destinations: new Destinations(SURFACES),
   surfaces: SURFACES,
@@ -214,4 +216,8 @@ function total(minutes: readonly Minute[]): Minute {
     attempts: sum(({ attempts }) => attempts),
     firstTokensMs: minutes.flatMap(({ firstTokensMs }) => firstTokensMs),
   };
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }

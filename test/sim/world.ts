@@ -15,6 +15,7 @@ import { Books } from "../../src/store/sqlite/books.ts";
 import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
+import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { chanceOf } from "../../src/units/random.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
@@ -538,6 +539,7 @@ function openHouse(parts: {
     },
     slots: new HostSlots(clock),
     openStreams: new OpenStreams(),
+    deadlines: new Deadlines(clock, rethrow),
     observe: ({ route }, _, lesson) => health.observe(route, lesson),
     ended: ({ route }, end) => health.streamEnded(route, end),
     catalog: () => CATALOG,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { type Line, type ReadResult, type RelayEnd, relay } from "../../src/stream/relay.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
+import { Deadlines } from "../../src/units/deadlines.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 
@@ -40,6 +41,7 @@ class Played {
       onDisconnect,
       limits: { chunkGapMs: GAP_MS, deadlineMs: DEADLINE_MS },
       clock: this.clock,
+      deadlines: new Deadlines(this.clock, rethrow),
       meter: { covers: () => true },
       host: { cancel: () => this.cancel() },
       open: this.open,
@@ -184,3 +186,7 @@ describe("a gateway that stops", () => {
     expect(played.end).toEqual({ kind: "complete" });
   });
 });
+
+function rethrow(error: unknown): never {
+  throw error;
+}
