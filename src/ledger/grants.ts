@@ -69,6 +69,12 @@ export class Grants {
     }
   }
 
+  /** Asks for room for `amount` on behalf of something that cannot wait now, and will try again. */
+  seek(counter: Shared, amount: NanoUsd, limit: NanoUsd): void {
+    if (room(counter, limit) >= amount || this.desk(counter, limit).asked > 0) return;
+    void this.ask(counter, amount, limit);
+  }
+
   /** After `amount` was taken: asks for more before it is needed. */
   foresee(counter: Shared, amount: NanoUsd, limit: NanoUsd): void {
     if (room(counter, limit) >= amount * LOW_REQUESTS) return;

@@ -141,20 +141,24 @@ export class Ledger {
 
   /**
    * Holds `amount` more on everything that the reservation holds on, if there is room on all of it; otherwise
-   * false.
+   * false. What other ledgers do not use is then on its way.
    */
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
     const covered = this.coversMore(reservation, amount);
-    this.foresee(reservation, {
+    const more = {
       ...reservation.want,
       amount,
       allowances: [],
       rpmLimit: null,
       freeRpmLimit: null,
       tpmLimit: null,
-    });
-    if (!covered) return false;
+    };
+    this.foresee(reservation, more);
+    if (!covered) {
+      this.seek(reservation, more);
+      return false;
+    }
     for (const counter of reservation.counters.all) counter.hold(amount);
     reservation.held = (reservation.held + amount) as NanoUsd;
     this.journal.append({ kind: "extend", receipt: reservation.want.receipt, held: reservation.held });
@@ -419,6 +423,12 @@ export class Ledger {
     if (this.grants === null) return;
     for (const [counter, limit, amount] of this.limits(lane, purse, want))
       this.grants.foresee(counter, amount, limit);
+  }
+
+  private seek({ lane, purse }: Reservation, want: Want): void {
+    if (this.grants === null) return;
+    for (const [counter, limit, amount] of this.limits(lane, purse, want))
+      this.grants.seek(counter, amount, limit);
   }
 
   private take(lane: Lane, want: Want, nowMs: number): Reservation {
