@@ -94,6 +94,7 @@ class Relay implements OpenStream, Deadline {
 
   /** What the host's next bytes are, or how they ended. */
   arrived(read: ReadResult): void {
+    if (this.over) return;
     try {
       this.touchedMs = this.line.clock.elapsedMs();
       if (this.take(read)) this.readOn();
