@@ -240,6 +240,19 @@ describe("the configuration", () => {
       expect(await child.exited).toBe(0);
     }));
 
+  test("a file .env in the working directory is read, and the environment comes first", () =>
+    withFolder(async (folder) => {
+      writeFileSync(join(folder.path, ".env"), "PORT=first\nHOST=second\n");
+      const { PORT: _, ...env } = folder.env;
+      const run = (more: Record<string, string>) =>
+        Bun.spawnSync([process.execPath, join(import.meta.dir, "../../src/main.ts")], {
+          cwd: folder.path,
+          env: { ...env, ...more },
+        }).stderr.toString();
+      expect(run({})).toContain('PORT is "first"');
+      expect(run({ PORT: "third" })).toContain('PORT is "third"');
+    }));
+
   const unusable: [string, (path: string) => void, string][] = [
     ["a database of a newer version", madeNewer, "newer gateway"],
     ["a database that is none", (path) => writeFileSync(path, "no database\n".repeat(100)), "damaged"],
