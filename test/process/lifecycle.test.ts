@@ -28,6 +28,8 @@ beforeAll(async () => {
 afterAll(() => host.close());
 
 const CHAT = { model: "test/model", max_tokens: 300, messages: [{ role: "user", content: "Hello" }] };
+/** So short that the host is asked for it whole, and does not pause in it. */
+const SHORT = { ...CHAT, max_tokens: 100 };
 
 async function openStream(
   gateway: GatewayProcess,
@@ -143,7 +145,7 @@ test("killed while it streams: what was delivered is billed at its host's price,
     const gateway = await GatewayProcess.start(folder);
     const { key } = await gateway.keyWith(1);
     const stream = await openStream(gateway, key);
-    const settled = (await gateway.post("/v1/chat/completions", CHAT, key)).headers.get("x-gateway-receipt");
+    const settled = (await gateway.post("/v1/chat/completions", SHORT, key)).headers.get("x-gateway-receipt");
     // The next checkpoint has seen what this client has seen.
     await Bun.sleep(1_300);
     await gateway.kill();
@@ -343,7 +345,7 @@ describe("a disk that refuses", () => {
       const credit = { balance_id, amount_usd: 1, idempotency_key: "while it is full" };
       const acknowledged: string[] = [];
       const chat = async () => {
-        const reply = await gateway.post("/v1/chat/completions", CHAT, key);
+        const reply = await gateway.post("/v1/chat/completions", SHORT, key);
         if (reply.status === 200) acknowledged.push(reply.headers.get("x-gateway-receipt")!);
         return reply;
       };
