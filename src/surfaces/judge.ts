@@ -144,6 +144,11 @@ export abstract class PassingJudge implements WholeJudge {
     if (this.passModel(outer, event)) this.edits.replace(cursor.valueStart, cursor.at, this.modelJson);
   }
 
+  /** What was learnt of events does not hold any more. */
+  protected forgetLikeness(): void {
+    this.likeness.forget();
+  }
+
   protected breakOff(message: string): void {
     this.fault = fault(message);
   }

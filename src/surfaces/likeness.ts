@@ -67,6 +67,10 @@ export class Likeness {
     });
   }
 
+  forget(): void {
+    this.around = NO_BYTES;
+  }
+
   /** So that hosts that pad or number each event are not compared forever. */
   private miss(): -1 {
     this.misses += 1;

@@ -140,6 +140,29 @@ describe("calls that a chat host streams without an index", () => {
   });
 });
 
+test("calls that a chat host all streams at index 0 are told apart in a stream that is passed on, cut anywhere", () => {
+  const at0 = (id: string | undefined, args: string) => call(id, args, { index: 0 });
+  const pieces = [
+    ...[at0("a", ""), at0(undefined, '{"x"'), at0(undefined, ":"), at0(undefined, "1}")],
+    ...[at0("b", ""), at0(undefined, '{"y"'), at0(undefined, ":"), at0(undefined, "2}")],
+  ];
+  const chunks = [chunk({ role: "assistant", content: "I look." }), chunk({ content: " And look." })];
+  const bytes = sse([
+    ...chunks,
+    ...pieces.map((piece) => chunk({ tool_calls: [piece] })),
+    chunk({}, "tool_calls"),
+  ]);
+  for (const size of [bytes.length, 1, 300]) {
+    const judge = pairing("chat.completions", "chat.completions").openStream(
+      openRequest("chat.completions", true),
+      ASKED,
+    );
+    const { calls } = seen(given(judge, inPieces(bytes, size)));
+    expect(calls.map(([index]) => index)).toEqual([0, 0, 0, 0, 1, 1, 1, 1]);
+    expect(calls.map(([, args]) => args).join("")).toBe('{"x":1}{"y":2}');
+  }
+});
+
 /** Ollama, vLLM, SGLang and Poolside have been seen to. */
 describe("calls that a chat host all streams at index 0, in an answer that is collected", () => {
   const at0 = (id: string | undefined, args: string) => call(id, args, { index: 0 });

@@ -10,6 +10,8 @@ type Json = Record<string, unknown>;
  * get nothing.
  */
 export class CallIndexes {
+  /** A call got another index than its own: its next piece may look like one of another call's. */
+  hasChanged = false;
   /** Of the choices that have calls. */
   private choices: Map<unknown, ChoiceIndexes> | null = null;
 
@@ -26,6 +28,7 @@ export class CallIndexes {
       choice.finish_reason = "tool_calls";
       mended = true;
     }
+    this.hasChanged ||= mended;
     return mended;
   }
 

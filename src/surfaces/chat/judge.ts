@@ -57,7 +57,7 @@ export class ChatJudge extends PassingJudge {
    * False when it says more than that. The first token's is read whole, for the words of `fail`.
    */
   protected judgeText(event: CurrentEvent): boolean {
-    if (!this.tokenSeen) return false;
+    if (!this.tokenSeen || this.callIndexes.hasChanged) return false;
     const { cursor, edits } = this;
     let tokens = 0;
     let hasChoices = false;
@@ -155,7 +155,9 @@ export class ChatJudge extends PassingJudge {
     let tokens = 0;
     cursor.enterObject();
     while (cursor.nextMember()) {
-      if (cursor.isNamed("name") || cursor.isNamed("arguments")) tokens += this.tokensAtCursor(event);
+      if (cursor.isNamed("arguments")) tokens += this.tokensAtCursor(event);
+      // A call begins, perhaps at the index of another.
+      else if (cursor.isNamed("name") && !cursor.isTheText("")) cursor.skipNull();
       else cursor.skipOther();
     }
     return tokens;
@@ -169,6 +171,7 @@ export class ChatJudge extends PassingJudge {
 
   protected override mend(chunk: Record<string, unknown>): void {
     this.mended = this.callIndexes.mend(chunk);
+    if (this.mended) this.forgetLikeness();
   }
 
   private note(chunk: Record<string, unknown>): void {
