@@ -78,6 +78,10 @@ export function grant(statement: Statement, known: Standing, elsewhere: NanoUsd,
   return { granted, used, number, heard };
 }
 
+/** Whether a ledger cannot use what it needs: a limit may have been lowered below what it was granted before. */
+export const isShort = (granted: NanoUsd, elsewhere: NanoUsd, limit: NanoUsd, needed: NanoUsd): boolean =>
+  Math.min(granted, limit - elsewhere) < needed;
+
 /** What one epoch of one ledger was granted of one counter. */
 export interface Standing {
   readonly granted: NanoUsd;

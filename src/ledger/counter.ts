@@ -76,7 +76,7 @@ export class Counter {
 
   /** What may still be held under `limit`; never negative. */
   room(limit: NanoUsd): NanoUsd {
-    return Math.max(0, Math.min(limit, this.granted) - this.spent - this.held) as NanoUsd;
+    return Math.max(0, boundOf(this, limit) - this.spent - this.held) as NanoUsd;
   }
 
   used(): NanoUsd {
@@ -92,4 +92,18 @@ export class Counter {
     this.held = (this.held - held) as NanoUsd;
     this.spent = (this.spent + spent) as NanoUsd;
   }
+}
+
+/**
+ * The most that one ledger may use of a limit. A grant is within the limit of its time. One that was lowered
+ * since is for all ledgers together: what a request held under the old one and did not use, would be spent
+ * beyond it. What the others had when this ledger last heard is the most that they can have until all have come
+ * below the limit; from then on, the Authority counts the whole grant.
+ */
+export const boundOf = ({ granted, elsewhere }: Granted, limit: NanoUsd): number =>
+  Math.min(granted, limit - elsewhere);
+
+interface Granted {
+  readonly granted: NanoUsd;
+  readonly elsewhere: NanoUsd;
 }

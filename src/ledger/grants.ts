@@ -1,7 +1,7 @@
 import { type Clock, pause } from "../units/clock.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Grant, Statement } from "./authority.ts";
-import type { CounterId } from "./counter.ts";
+import { boundOf, type CounterId } from "./counter.ts";
 
 /**
  * A ledger's side of the grants that it shares limits by: what it states to the Authority, and what it makes
@@ -51,7 +51,7 @@ export class Grants {
         const { short, granted, free, spare, open, inquiry, answered } = desk.answer!;
         if (short && desk.lastHeard > since) {
           // Some of what was granted may have been given back since, to somebody who asked for it.
-          const lacking = amount - (Math.min(limit, granted) - counter.used()) - free;
+          const lacking = amount - (granted - counter.used()) - free;
           if (open < lacking) return "short";
           if (awaited > 0 && answered >= awaited && spare < lacking) return "short";
           if (awaited === 0) awaited = inquiry + 1;
@@ -90,8 +90,8 @@ export class Grants {
   }
 
   /**
-   * Gives back what is not in use of counters whose ids begin with one of these; true once the Authority
-   * knows.
+   * After a limit was lowered: gives back what is not in use of counters whose ids begin with one of these, and
+   * hears what the others have of them; true once the Authority has answered.
    */
   async release(prefixes: readonly string[]): Promise<boolean> {
     const desks = [...this.desks.values()].filter(({ counter }) =>
@@ -100,7 +100,8 @@ export class Grants {
     const stated = desks.map((desk) => {
       // Asked for ahead of need at once, it would be gone before those who wait for it can take it.
       this.markScarce(desk);
-      this.returnSlack(desk);
+      const used = desk.counter.used();
+      this.state(desk, used, used);
       return { desk, number: desk.lastStated };
     });
     const untilMs = this.clock.elapsedMs() + ANSWER_MS;
@@ -374,4 +375,4 @@ const RESTATE_MS = 1_000;
 const SCARCE_MS = 5_000;
 const IDLE_MS = 60_000;
 
-const room = (counter: Shared, limit: NanoUsd): number => Math.min(limit, counter.granted) - counter.used();
+const room = (counter: Shared, limit: NanoUsd): number => boundOf(counter, limit) - counter.used();

@@ -7,6 +7,7 @@ import { type Window, windowAt } from "../units/window.ts";
 import {
   allowanceCounter,
   balanceCounter,
+  boundOf,
   budgetCounter,
   Counter,
   type CounterId,
@@ -347,18 +348,21 @@ export class Ledger {
       if (counter.room(allowance.limit as NanoUsd) < 1) return allowanceShortfall(allowance, want.at);
     }
     const { rpmLimit, freeRpmLimit, tpmLimit } = want;
-    if (rpmLimit !== null && lane.requests.taken(nowMs) + 1 > Math.min(rpmLimit, lane.requestShare.granted)) {
+    if (
+      rpmLimit !== null &&
+      lane.requests.taken(nowMs) + 1 > boundOf(lane.requestShare, rpmLimit as NanoUsd)
+    ) {
       return rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs);
     }
     if (
       freeRpmLimit !== null &&
-      lane.freeRequests.taken(nowMs) + 1 > Math.min(freeRpmLimit, lane.freeRequestShare.granted)
+      lane.freeRequests.taken(nowMs) + 1 > boundOf(lane.freeRequestShare, freeRpmLimit as NanoUsd)
     ) {
       return rateShortfall("open_tier.rpm", freeRpmLimit, lane.freeRequests, 1, nowMs);
     }
     if (
       tpmLimit !== null &&
-      lane.tokens.taken(nowMs) + want.rateTokens > Math.min(tpmLimit, lane.tokenShare.granted)
+      lane.tokens.taken(nowMs) + want.rateTokens > boundOf(lane.tokenShare, tpmLimit as NanoUsd)
     ) {
       return rateShortfall("tpm_limit", tpmLimit, lane.tokens, want.rateTokens, nowMs);
     }

@@ -78,8 +78,9 @@ test("what is given back in the moment in which it was granted is not missing", 
       told += 1;
       const granted = (told === 1 ? 0 : Math.min(150, statement.wanted)) as NanoUsd;
       const short = granted < statement.needed;
-      const inquiry = statement.inquiry;
-      to.receive({ ...nothing(statement), granted, short, spare: 0 as NanoUsd, inquiry, answered: inquiry });
+      const { inquiry } = statement;
+      const others = { elsewhere: (LIMIT - granted) as NanoUsd, spare: 0 as NanoUsd };
+      to.receive({ ...nothing(statement), ...others, granted, short, inquiry, answered: inquiry });
       if (told === 2) to.recall(counter.id, 1);
     });
   });

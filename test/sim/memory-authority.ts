@@ -2,6 +2,7 @@ import {
   type Authority,
   type Grant,
   grant,
+  isShort,
   NOTHING_GRANTED,
   type Standing,
   type Statement,
@@ -36,8 +37,8 @@ export class MemoryAuthority implements Authority {
     standings.set(name, next);
     const { granted } = next;
     const free = limit - elsewhere - granted;
-    const others = this.others(statement, granted < needed, standings);
-    return { counter, number, granted, elsewhere, free, short: granted < needed, ...others };
+    const short = isShort(granted, elsewhere, limit, needed);
+    return { counter, number, granted, elsewhere, free, short, ...this.others(statement, short, standings) };
   }
 
   private others(

@@ -3,6 +3,7 @@ import {
   type Authority,
   type Grant,
   grant,
+  isShort,
   NOTHING_GRANTED,
   type Standing,
   type Statement,
@@ -203,7 +204,7 @@ function decide(book: Book, statement: Statement): Grant {
   book.standing = grant(statement, book.standing, elsewhere, limit);
   const { granted } = book.standing;
   book.reserved += granted - book.shipped - mine;
-  const short = granted < needed;
+  const short = isShort(granted, elsewhere, limit, needed);
   if (short) book.inquiries = Math.max(book.inquiries, statement.inquiry);
   const { inquiries: inquiry } = book;
   const free = limit - elsewhere - granted;
