@@ -1,5 +1,6 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { refused } from "../errors/refusal.ts";
+import { NO_BYTES } from "../surfaces/bytes.ts";
 import type { Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock } from "../units/clock.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
@@ -55,7 +56,6 @@ export interface ProbeTools {
 
 const PROBE_MS = 15_000;
 const PROBED = { publicModel: "probe", atS: 0 };
-const NOTHING = new Uint8Array();
 const MAX_PROBE_BYTES = 256 * 1024;
 
 const PROBES: Record<SurfaceName, object> = {
@@ -68,7 +68,7 @@ const PROBES: Record<SurfaceName, object> = {
  * The whole of an answer that cannot be long, with what was read of it before; null where it breaks off or
  * is long.
  */
-export async function readShort(reply: HostReply, first: Uint8Array = NOTHING): Promise<Uint8Array | null> {
+export async function readShort(reply: HostReply, first: Uint8Array = NO_BYTES): Promise<Uint8Array | null> {
   const chunks = [first];
   for (let length = first.length; length <= MAX_PROBE_BYTES; ) {
     const next = await reply.read();

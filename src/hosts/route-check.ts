@@ -1,5 +1,6 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import { NO_BYTES } from "../surfaces/bytes.ts";
 import type { Asked, GenerationRequest, Pairing, StreamJudge } from "../surfaces/surface.ts";
 import { ownHeaders } from "./destination.ts";
 import { type ProbeTools, readShort } from "./probe.ts";
@@ -34,7 +35,7 @@ export async function checkRoute(route: Route, spoken: SurfaceName, tools: Probe
           ? await read(reply, question, () => clock.elapsedMs() - startedMs)
           : failed(
               reply.status,
-              surfaces[spoken].readHostError(reply.status, (await readShort(reply)) ?? NOTHING).message,
+              surfaces[spoken].readHostError(reply.status, (await readShort(reply)) ?? NO_BYTES).message,
             );
     return late ? failed(null, `no whole answer within ${ANSWER_MS / 1_000} s`) : check;
   } finally {
@@ -57,7 +58,6 @@ export type RouteCheck =
 const MOST_TOKENS = 16;
 const ANSWER_MS = 30_000;
 const MOST_BYTES = 256 * 1024;
-const NOTHING = new Uint8Array();
 
 const QUESTIONS: Record<SurfaceName, object> = {
   "chat.completions": { max_tokens: MOST_TOKENS, messages: [{ role: "user", content: "Say hi." }] },
@@ -103,7 +103,7 @@ async function read(
   { stream, request, pair, asked }: Question,
   ms: () => number,
 ): Promise<RouteCheck> {
-  const first = stream ? await reply.read() : NOTHING;
+  const first = stream ? await reply.read() : NO_BYTES;
   if (first instanceof Uint8Array && (!stream || beginsWhole(first, reply))) {
     const whole = await readShort(reply, first);
     if (whole === null) return brokeOff(reply);

@@ -1,6 +1,7 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Stop } from "../routing/stop.ts";
+import { NO_BYTES } from "../surfaces/bytes.ts";
 import type {
   Asked,
   GenerationRequest,
@@ -348,8 +349,6 @@ export interface Rejected {
   readonly status: number;
   readonly error: HostError;
 }
-
-const NO_BYTES = new Uint8Array();
 
 /** Unstreamed answers and error bodies are read whole, up to this. */
 const MAX_REPLY_BYTES = 64 * 1024 * 1024;

@@ -30,7 +30,7 @@ async function readBounded(exchange: Exchange, deps: HttpDeps): Promise<Uint8Arr
   if (refused(declared)) return declared;
   if (declared !== null) {
     const mayBeRead = declared <= SMALL_BYTES || declared > bodyBytes || takeRoom(declared, exchange, deps);
-    return mayBeRead ? readBody(request, bodyBytes) : noRoom();
+    return mayBeRead ? readBody(request, bodyBytes, null, declared) : noRoom();
   }
   let received = 0;
   let hasRoom = false;

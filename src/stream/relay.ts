@@ -96,7 +96,6 @@ class Relay implements OpenStream, Deadline {
   arrived(read: ReadResult): void {
     if (this.over) return;
     try {
-      this.touchedMs = this.line.clock.elapsedMs();
       if (this.take(read)) this.readOn();
     } catch (error) {
       this.fail(error);
@@ -118,15 +117,14 @@ class Relay implements OpenStream, Deadline {
   private readOn(): void {
     for (;;) {
       const read = this.line.source.next(this);
-      if (read === undefined) return;
-      this.touchedMs = this.line.clock.elapsedMs();
-      if (!this.take(read)) return;
+      if (read === undefined || !this.take(read)) return;
     }
   }
 
   /** Whether to read on: not when the stream is over, or while the client has to take what it was given. */
   private take(read: ReadResult): boolean {
-    const { judge } = this.line;
+    const { judge, clock } = this.line;
+    this.touchedMs = clock.elapsedMs();
     if (read instanceof Uint8Array) return this.give(judge.push(read));
     if (read === null) return this.give(judge.end());
     this.end(this.cause(read.message));

@@ -74,7 +74,7 @@ export class Likeness {
   /** So that hosts that pad or number each event are not compared forever. */
   private miss(): -1 {
     this.misses += 1;
-    if (this.misses > MOST_MISSES) this.around = NO_BYTES;
+    if (this.misses > MOST_MISSES) this.forget();
     return -1;
   }
 }

@@ -12,6 +12,7 @@ import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { BLIND_HEALTH } from "../fakes/blind-health.ts";
+import { rethrow } from "../fakes/rethrow.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
 import { catalogOf, model, roadsOf, route, wishFor } from "../routing/world.ts";
 import { VirtualClock } from "./clock.ts";
@@ -161,9 +162,7 @@ const waysOn = (
   trace: null,
   random: systemRandom,
   receipt: "req_test" as ReceiptId,
-  onFault: (error) => {
-    throw error;
-  },
+  onFault: rethrow,
   observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
 });
 
@@ -216,8 +215,4 @@ function total(minutes: readonly Minute[]): Minute {
     attempts: sum(({ attempts }) => attempts),
     firstTokensMs: minutes.flatMap(({ firstTokensMs }) => firstTokensMs),
   };
-}
-
-function rethrow(error: unknown): never {
-  throw error;
 }

@@ -19,6 +19,7 @@ import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { chanceOf } from "../../src/units/random.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
+import { rethrow } from "../fakes/rethrow.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
 import {
   CATALOG,
@@ -563,7 +564,3 @@ function openHouse(parts: {
 }
 
 const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
-
-function rethrow(error: unknown): never {
-  throw error;
-}

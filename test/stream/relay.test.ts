@@ -5,6 +5,7 @@ import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
+import { rethrow } from "../fakes/rethrow.ts";
 
 /**
  * A host and a client that are both played by the test: each read, and each write, ends when the test says
@@ -186,7 +187,3 @@ describe("a gateway that stops", () => {
     expect(played.end).toEqual({ kind: "complete" });
   });
 });
-
-function rethrow(error: unknown): never {
-  throw error;
-}

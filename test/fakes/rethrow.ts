@@ -1,0 +1,4 @@
+/** For who is told of faults where there must be none. */
+export function rethrow(error: unknown): never {
+  throw error;
+}
