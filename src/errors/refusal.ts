@@ -14,11 +14,13 @@ export class Refusal {
   ) {}
 
   get status(): number {
-    return ERRORS[this.code].status;
+    return this.details.status ?? ERRORS[this.code].status;
   }
 }
 
 export interface RefusalDetails {
+  /** In the place of the code's own, for clients that go on by this one. */
+  readonly status?: 426;
   /** The request field at fault, as the client spelt it. */
   readonly param?: string;
   /** Whole seconds, for the header `Retry-After`. */

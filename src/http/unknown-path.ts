@@ -12,6 +12,7 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
   }
   if (methods.length > 0) {
     const allowed = methods.join(", ");
+    if (asksForWebSocket(request)) return noWebSocket(path, allowed);
     const message = `${shown(path)} does not take ${request.method}; it takes ${allowed}.`;
     return { why: refuse("invalid_request", message), headers: { allow: allowed } };
   }
@@ -30,6 +31,21 @@ export function unknownPath(request: Request, endpoints: readonly Endpoint[]): M
   }
   const message = `${shown(path)} is not served. Text generation is at /v1/chat/completions, /v1/responses and /v1/messages.`;
   return { why: refuse("unsupported_endpoint", message), headers: {} };
+}
+
+const asksForWebSocket = ({ method, headers }: Request): boolean =>
+  method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
+
+/**
+ * Codex tries WebSocket first. After 426 it goes on over HTTP at once, after other statuses only in seconds,
+ * and after 400 never.
+ */
+function noWebSocket(path: string, allowed: string): Misdirected {
+  const message = `${shown(path)} is not served over WebSocket; send the request with ${allowed}.`;
+  return {
+    why: refuse("unsupported_endpoint", message, { status: 426 }),
+    headers: { allow: allowed, connection: "upgrade", upgrade: "HTTP/1.1" },
+  };
 }
 
 export interface Misdirected {

@@ -23,15 +23,16 @@ export const NO_OVERRIDES: Overrides = { moreModels: [], provider: NO_WISHES };
 
 type Raw = Readonly<{ models?: unknown; provider?: unknown; route?: unknown; fallbacks?: unknown }>;
 
+/** The first that is named, whatever it says. */
 export function namesOverrides(raw: Raw): string | null {
-  for (const name of OVERRIDES) if (isGiven(raw[name])) return name;
+  for (const name of OVERRIDES) if (raw[name] !== undefined) return name;
   return null;
 }
 
 const OVERRIDES = ["models", "provider", "route", "fallbacks"] as const;
 
 export function readOverrides(raw: Raw, surface: string): Overrides | Refusal {
-  if (namesOverrides(raw) === null) return NO_OVERRIDES;
+  if (!OVERRIDES.some((name) => isGiven(raw[name]))) return NO_OVERRIDES;
   if (isGiven(raw.route) && raw.route !== "fallback") {
     return invalid("route", 'must be "fallback" or absent');
   }

@@ -308,14 +308,16 @@ const ROWS: readonly Row[] = [
     says: ["`messages` must be a non-empty array"],
     param: "messages",
   },
-  ...["models", "provider", "route", "fallbacks"].map(
-    (override): Row => ({
-      code: "invalid_request",
-      because: `${override} on the Open Tier`,
-      cause: async () => gateway.chat((await gateway.key(1)).key, { ...FREE, [override]: {} }),
-      says: [override],
-      param: override,
-    }),
+  ...["models", "provider", "route", "fallbacks"].flatMap((override) =>
+    [{}, null].map(
+      (value): Row => ({
+        code: "invalid_request",
+        because: `${override} on the Open Tier, though it is ${JSON.stringify(value)}`,
+        cause: async () => gateway.chat((await gateway.key(1)).key, { ...FREE, [override]: value }),
+        says: [override],
+        param: override,
+      }),
+    ),
   ),
   {
     code: "invalid_request",

@@ -299,6 +299,23 @@ describe("a request that is not as it should be", () => {
     } else expect(error.message).toContain("/v1/chat/completions");
   });
 
+  test.each(["/v1/responses", "/v1/v1/responses", "/v1/chat/completions"])(
+    "an upgrade of %s to WebSocket is 426, with which Codex goes on over HTTP at once",
+    async (path) => {
+      for (const authorization of [`Authorization: Bearer ${key}\r\n`, ""]) {
+        const { status, headers, body } = await ask(
+          `GET ${path} HTTP/1.1\r\nHost: gateway.test\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${authorization}\r\n`,
+        );
+        expect(status).toBe(426);
+        expect(headers).toMatchObject({ upgrade: "HTTP/1.1", allow: "POST" });
+        expect(headers["x-gateway-receipt"]).toStartWith("rcpt_");
+        const { error } = JSON.parse(body);
+        expect(error).toMatchObject({ type: "invalid_request_error", code: "unsupported_endpoint" });
+        expect(error.message).toContain("POST");
+      }
+    },
+  );
+
   test("finds every surface under /v1/v1 too", async () => {
     for (const path of ["/v1/v1/chat/completions", "/v1/v1/responses", "/v1/v1/messages"]) {
       expect((await house.send("POST", path, { bearer: key, body: "{}" })).status).toBe(200);
