@@ -77,6 +77,7 @@ function toldOf(config: Config, url: string): Told {
     http: {
       ...links,
       bodyBytes: config.bodyBytes,
+      catalogIsPublic: config.catalogIsPublic,
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
       receiptDays: config.receipts.keepDays,
       trustedProxies: config.trustedProxies,

@@ -1,4 +1,5 @@
 import type { NanoPerMillion } from "../units/usd.ts";
+import { ShortNames } from "./short-names.ts";
 
 /** The three wire languages, spoken by clients to the gateway and by the gateway to hosts. */
 export type SurfaceName = "chat.completions" | "responses" | "messages";
@@ -127,6 +128,8 @@ export interface Model {
   /** `<author>/<name>` */
   readonly id: string;
   readonly name: string;
+  /** Other names that clients may ask for it by; absent: none. */
+  readonly aliases?: readonly string[];
   readonly contextLength: number;
   readonly maxOutputTokens: number;
   readonly price: Price | null;
@@ -140,4 +143,11 @@ export interface Catalog {
   /** Variant → ordered model ids, for `gateway/auto:<variant>`. */
   readonly auto: ReadonlyMap<string, readonly string[]>;
   readonly hosts: ReadonlyMap<string, Host>;
+  /** What names that are no ids may stand for. */
+  readonly shortNames: ShortNames;
 }
+
+export const catalogOf = (rows: Omit<Catalog, "shortNames">): Catalog => ({
+  ...rows,
+  shortNames: new ShortNames(rows.models.values(), rows.auto.keys()),
+});

@@ -29,7 +29,7 @@ export function isNameable(id: string, { models, auto }: Catalog): boolean {
 }
 
 /** What a request may name: models, in the catalog's order, and then the automatic routes. */
-export function* nameableIds({ models, auto }: Catalog): Generator<string> {
+export function* nameableIds({ models, auto }: Pick<Catalog, "models" | "auto">): Generator<string> {
   yield* models.keys();
   for (const variant of auto.keys()) yield `${AUTO_PREFIX}${variant}`;
 }

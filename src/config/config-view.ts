@@ -23,6 +23,7 @@ export function configView(config: Config, links: Links): object {
     dashboard_url: links.dashboardUrl,
     status_url: links.statusUrl,
     contact: config.contact,
+    catalog: config.catalogIsPublic ? "public" : "keyed",
     hosts: [...catalog.hosts.values()].map(hostRow),
     models: [...catalog.models.values()].map(modelRow),
     auto: Object.fromEntries(catalog.auto),

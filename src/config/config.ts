@@ -17,6 +17,8 @@ export interface Config {
   /** Where customers reach the operator: a page, or `mailto:` and an address. */
   readonly contact: string | null;
   readonly catalog: Catalog;
+  /** Whether what is served may be read without a key. */
+  readonly catalogIsPublic: boolean;
   /** Limits that a new key gets. */
   readonly defaults: { readonly accountless: DefaultLimits; readonly account: DefaultLimits };
   /** Owners are told by mail when their credit falls below; null: they are not. */

@@ -1,4 +1,11 @@
-import type { Catalog, Host, Model, Price, Route } from "../catalog/catalog.ts";
+import {
+  type Catalog,
+  catalogOf,
+  type Host,
+  type Model,
+  type Price,
+  type Route,
+} from "../catalog/catalog.ts";
 import { FREE_VARIANT, isModelId, isVariant } from "../catalog/model-name.ts";
 import { nanoFromUsd, pricePerMillion } from "../units/usd.ts";
 import { readAddress } from "./address.ts";
@@ -22,6 +29,8 @@ export function readCatalog(rows: ConfigFile, found: FoundHosts, report: Report)
 class CatalogReader {
   private readonly hosts = new Map<string, Host>();
   private readonly models = new Map<string, Model>();
+  /** With the model that has it. */
+  private readonly aliases = new Map<string, string>();
 
   constructor(
     private readonly rows: ConfigFile,
@@ -40,7 +49,7 @@ class CatalogReader {
     }
     const auto = this.readAuto();
     const paused = [...hosts.values()].some((host) => host.paused === true);
-    return { hosts, models: paused ? withoutPaused(models) : models, auto };
+    return catalogOf({ hosts, models: paused ? withoutPaused(models) : models, auto });
   }
 
   private readHosts(rows: readonly HostRow[]): void {
@@ -79,11 +88,24 @@ class CatalogReader {
     return {
       id: row.id,
       name: row.name ?? row.id,
+      ...(row.aliases === undefined ? {} : { aliases: this.readAliases(row, path) }),
       contextLength: row.context_length,
       maxOutputTokens: row.max_output_tokens,
       price,
       routes: row.routes.flatMap((route, at) => this.readRoute(route, price, [...path, "routes", at]) ?? []),
     };
+  }
+
+  private readAliases({ id, aliases = [] }: ModelRow, path: Path): readonly string[] {
+    for (const [at, alias] of aliases.entries()) {
+      const own: Path = [...path, "aliases", at];
+      const other = this.aliases.get(alias);
+      if (other !== undefined) this.report(own, describe(alias), `an alias that ${other} does not have`);
+      if (this.rows.models?.some((model) => model.id === alias) === true)
+        this.report(own, describe(alias), "a name that is not the id of a model");
+      this.aliases.set(alias, id);
+    }
+    return aliases;
   }
 
   private readRoute(row: RouteRow, modelPrice: Price | null, path: Path): Route | null {

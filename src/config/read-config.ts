@@ -28,6 +28,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
     statusUrl: readAddress(rows.status_url, ["status_url"], report),
     contact: readContact(rows.contact, ["contact"], report),
     catalog: readCatalog(rows, found, report),
+    catalogIsPublic: rows.catalog === "public",
     defaults: {
       accountless: limits(defaults.accountless, DEFAULTS.accountless, ["defaults", "accountless"], report),
       account: limits(defaults.account, DEFAULTS.account, ["defaults", "account"], report),

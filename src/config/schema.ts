@@ -110,10 +110,14 @@ const Route = Type.Object(
   { ...strict, expected: "a route: { host, model, price?, free?, … }" },
 );
 
+/** What a model id may hold, and a name without an author. */
+const ALIAS = "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$";
+
 const Model = Type.Object(
   {
     id: text("<author>/<name>"),
     name: Type.Optional(text("the model's name for people")),
+    aliases: Type.Optional(list(text("another name for the model", ALIAS), "a list of at least one alias")),
     context_length: count(1),
     max_output_tokens: count(1),
     price: Type.Optional(Price),
@@ -138,6 +142,7 @@ export const FileSchema = Type.Object(
     dashboard_url: Type.Optional(text("an http:// or https:// address")),
     status_url: Type.Optional(text("an http:// or https:// address")),
     contact: Type.Optional(text("an http://, https:// or mailto: address")),
+    catalog: Type.Optional(oneOf(["keyed", "public"])),
     hosts: Type.Optional(list(Host, "a list of at least one host")),
     models: Type.Optional(list(Model, "a list of at least one model")),
     auto: Type.Optional(

@@ -212,7 +212,7 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
     most: sized.most,
     promptTokens: request.promptEstimate,
     price: sized.price,
-    about: { surface: request.surface, model: request.model, stream: request.stream },
+    about: { surface: request.surface, model: request.modelAsked, stream: request.stream },
   };
 }
 

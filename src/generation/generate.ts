@@ -9,7 +9,7 @@ import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { Home } from "../routing/affinity.ts";
 import { type Conversation, conversationOf } from "../routing/conversation.ts";
-import { asksOpenTier } from "../routing/naming.ts";
+import { asksOpenTier, idMeantBy, idsMeantBy } from "../routing/naming.ts";
 import { namesOverrides, readOverrides } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
 import type { Stop, Wish } from "../routing/stop.ts";
@@ -86,8 +86,11 @@ class Run {
       const tooOften = house.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
 
-      const request = surface.readRequest(call.body);
-      if (refused(request)) return this.refusal(request, subjectOf(call.body));
+      const read = surface.readRequest(call.body);
+      if (refused(read)) return this.refusal(read, subjectOf(call.body));
+      const meant = idMeantBy(read.model, this.catalog);
+      if (refused(meant)) return this.refusal(meant, read);
+      const request = meant === read.model ? read : { ...read, model: meant };
       this.request = request;
 
       if (asksOpenTier(request.model, this.catalog)) {
@@ -167,6 +170,8 @@ class Run {
     }
     const overrides = readOverrides(request.overrides, request.surface);
     if (refused(overrides)) return overrides;
+    const moreModels = idsMeantBy(overrides.moreModels, catalog);
+    if (refused(moreModels)) return moreModels;
     const { model, surface, promptEstimate, json } = request;
     // With a single host there is no choice to remember.
     let home: Home | null = null;
@@ -179,7 +184,7 @@ class Run {
       model,
       surface,
       stream: request.stream,
-      overrides,
+      overrides: moreModels === overrides.moreModels ? overrides : { ...overrides, moreModels },
       allowedModels: key.allowedModels,
       promptEstimate,
       // Needed only when the client asks for hosts that support all of them.
@@ -270,7 +275,7 @@ class Run {
   }
 
   /** Answers a request that opened no hold. */
-  private refusal(refusal: Refusal, subject: Subject | null = this.request): WholeAnswer {
+  private refusal(refusal: Refusal, subject: Subject | null = this.subject()): WholeAnswer {
     const { house, holder } = this;
     const receipt = refusedReceipt({
       id: this.id,
@@ -287,6 +292,11 @@ class Run {
       house.keepRefused({ ...receipt, keyId, balanceId });
     }
     return this.errorAnswer(refusal);
+  }
+
+  private subject(): Subject | null {
+    const { request } = this;
+    return request === null ? null : { model: request.modelAsked, stream: request.stream };
   }
 
   private errorAnswer(refusal: Refusal): WholeAnswer {

@@ -88,6 +88,8 @@ export interface HttpSettings {
   readonly receiptDays: number | null;
   /** Where customers reach the operator; null when the configuration does not say. */
   readonly contact: string | null;
+  /** Whether what is served may be read without a key. */
+  readonly catalogIsPublic: boolean;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: Networks;
 }

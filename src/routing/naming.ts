@@ -15,11 +15,12 @@ export type Suggest = (id: string) => string;
 
 /** Why a key may not name this model; null when it may. */
 export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest): Refusal | null {
-  const { model } = naming;
+  const model = idMeantBy(naming.model, catalog);
+  if (refused(model)) return model;
   const unknown = unknownId(model, catalog);
   if (unknown !== null) return unknownModel(unknown, suggest);
   if (asksOpenTier(model, catalog)) {
-    const free = freeModels(naming, catalog);
+    const free = freeModels({ ...naming, model }, catalog);
     return refused(free) ? free : null;
   }
   const variant = autoVariant(model);
@@ -32,6 +33,42 @@ export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest):
     Infinity,
   );
 }
+
+/**
+ * The id that a request's name stands for: itself, where something is published under it; else the only id
+ * that it fits. A name that fits none stays as it is, and is unknown.
+ */
+export function idMeantBy(name: string, catalog: Catalog): string | Refusal {
+  if (unknownId(name, catalog) === null) return name;
+  const tag = name.endsWith(FREE_SUFFIX) ? FREE_SUFFIX : "";
+  const whole = catalog.shortNames.idsOf(name);
+  const ids =
+    whole.length > 0 || tag === ""
+      ? whole
+      : catalog.shortNames.idsOf(withoutFree(name)).map((id) => `${id}${tag}`);
+  return ids.length > 1 ? severalModels(name, ids) : (ids[0] ?? name);
+}
+
+/** Those of a list. */
+export function idsMeantBy(names: readonly string[], catalog: Catalog): readonly string[] | Refusal {
+  if (names.length === 0) return names;
+  const ids: string[] = [];
+  for (const name of names) {
+    const id = idMeantBy(name, catalog);
+    if (refused(id)) return id;
+    ids.push(id);
+  }
+  return ids;
+}
+
+const severalModels = (name: string, ids: readonly string[]): Refusal =>
+  refuse(
+    "unknown_model",
+    `The model \`${name}\` may mean any of ${ids.length}: ${ids.slice(0, MAX_LISTED).join(", ")}. Send one of these ids.`,
+    { param: "model" },
+  );
+
+const MAX_LISTED = 8;
 
 /** Open Tier: `gateway/auto:free`, or `<author>/<name>:free` where that is not itself a published id. */
 export function asksOpenTier(model: string, catalog: Catalog): boolean {

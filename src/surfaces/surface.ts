@@ -26,7 +26,10 @@ export interface GenerationRequest {
   readonly surface: SurfaceName;
   readonly body: Uint8Array;
   readonly json: Readonly<Record<string, unknown>>;
+  /** The id that is meant; as the client wrote it until the catalog was asked. */
   readonly model: string;
+  /** The model as the client wrote it. */
+  readonly modelAsked: string;
   readonly stream: boolean;
   /** The output ceiling that the client named, per choice; null when it named none. */
   readonly maxOutputTokens: number | null;

@@ -47,7 +47,7 @@ describe("the closest published id", () => {
       ["fast", ["openai/gpt-4o"]],
       ["free", ["sim/echo"]],
     ]);
-    expect(closestId(wanted, nameableIds({ models, auto, hosts: new Map() }))).toBe(id);
+    expect(closestId(wanted, nameableIds({ models, auto }))).toBe(id);
   });
 
   test("an empty catalog has none", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Catalog, Host, Model, Price, Route } from "../../src/catalog/catalog.ts";
+import { catalogOf, type Host, type Model, type Price, type Route } from "../../src/catalog/catalog.ts";
 import { catalogEntries, catalogEntry } from "../../src/catalog/entry.ts";
 
 const host: Host = {
@@ -62,7 +62,7 @@ test.each([
 
 test("a key that may call some models is shown those", () => {
   const models = new Map(["a/1", "a/2", "a/3"].map((id) => [id, model([PAID], PRICE, id)]));
-  const catalog: Catalog = { models, auto: new Map(), hosts: new Map() };
+  const catalog = catalogOf({ models, auto: new Map(), hosts: new Map() });
   const ids = (allowed: string[] | null) =>
     catalogEntries(catalog, roads(true, true), allowed).map(({ id }) => id);
   expect(ids(null)).toEqual(["a/1", "a/2", "a/3"]);

@@ -13,6 +13,7 @@ test("an empty file means the defaults of the contract", () => {
     dashboardUrl: null,
     statusUrl: null,
     contact: null,
+    catalogIsPublic: false,
     defaults: {
       accountless: { rpmLimit: 60, tpmLimit: 400_000, dailyLimit: 5e9, monthlyLimit: 50e9 },
       account: { rpmLimit: 300, tpmLimit: 1_000_000, dailyLimit: 25e9, monthlyLimit: 250e9 },

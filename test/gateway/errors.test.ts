@@ -39,6 +39,8 @@ ${model("test/broken", "broken")}
 ${model("test/silent", "silent")}
 ${model("test/breaking", "breaking")}
 ${model("test/small", "small")}
+${model("test/twin", "fine")}
+${model("other/twin", "fine")}
 ${model("test/free", "fine", ", free: true")}
   - { id: test/both, name: x, context_length: 2000, max_output_tokens: 1000, price: { input: 1, output: 10 }, routes: [{ host: h, model: fine }, { host: h, model: fine, free: true }] }
 ${model("test/unverified", "broken", ", free: true")}
@@ -136,9 +138,9 @@ const ROWS: readonly Row[] = [
   },
   {
     code: "unknown_model",
-    because: "no author",
-    cause: async () => gateway.chat((await gateway.key(1)).key, { model: "broken" }),
-    says: ["test/broken"],
+    because: "no author, and a name that two have",
+    cause: async () => gateway.chat((await gateway.key(1)).key, { model: "twin" }),
+    says: ["test/twin", "other/twin"],
     param: "model",
   },
   {

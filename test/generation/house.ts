@@ -1,5 +1,12 @@
 import { Database } from "bun:sqlite";
-import type { Catalog, Host, Model, Price, SurfaceName } from "../../src/catalog/catalog.ts";
+import {
+  type Catalog,
+  type Host,
+  type Model,
+  catalogOf as openCatalog,
+  type Price,
+  type SurfaceName,
+} from "../../src/catalog/catalog.ts";
 import type { Answer } from "../../src/generation/answer.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { House, Settings } from "../../src/generation/house.ts";
@@ -234,11 +241,11 @@ function catalogOf(hosts: readonly Host[], { model, free, auto, models = [] }: H
     routes: hosts.map((host) => ({ host, model: "host-model", price: PRICE, free: free ?? false })),
     ...model,
   };
-  return {
+  return openCatalog({
     models: new Map([whole, ...models].map((one) => [one.id, one])),
     auto: auto ?? new Map(),
     hosts: new Map(hosts.map((host) => [host.id, host])),
-  };
+  });
 }
 
 const holderOf = (limits: Partial<Key> = {}): Holder => ({

@@ -1,6 +1,6 @@
 import type { Mail } from "../../src/accounts/mail.ts";
 import type { ContractAnswer } from "../../src/accounts/wallet.ts";
-import type { Catalog, Host, Model } from "../../src/catalog/catalog.ts";
+import { type Catalog, catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import { refuse } from "../../src/errors/refusal.ts";
 import type { Answer, Call } from "../../src/generation/answer.ts";
@@ -47,6 +47,7 @@ export class TestHouse {
     accountlessKeysPerAddressPerHour: 1_000,
     receiptDays: null as number | null,
     contact: null as string | null,
+    catalogIsPublic: false,
     trustedProxies: networks("127.0.0.0/8"),
   };
   generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
@@ -328,14 +329,14 @@ const model = (id: string, contextLength: number, output: number): [string, Mode
     routes: [{ host, model: "m", price: priced(output), free: false, parameters }],
   },
 ];
-const CATALOG: Catalog = {
+const CATALOG: Catalog = catalogOf({
   models: new Map([model("test/one", 1_000, 2), model("test/two", 900, 3.5)]),
   auto: new Map([
     ["fast", ["test/two", "test/one"]],
     ["free", ["test/one"]],
   ]),
   hosts: new Map([["h", host]]),
-};
+});
 
 /** Addresses and blocks that are known to be right. */
 export function networks(...rows: string[]): Networks {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Catalog, Route } from "../../src/catalog/catalog.ts";
+import { type Catalog, catalogOf as openCatalog, type Route } from "../../src/catalog/catalog.ts";
 import { FreeRoutes } from "../../src/open-tier.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
@@ -129,13 +129,21 @@ const route = (id: string, model: string, baseUrl = `http://${id}`): Route => ({
   free: true,
 });
 
-const catalogOf = (routes: readonly Route[]): Catalog => ({
-  models: new Map([
-    [
-      "a/b",
-      { id: "a/b", name: "AB", contextLength: 1_000, maxOutputTokens: 100, price: null, routes: [...routes] },
-    ],
-  ]),
-  auto: new Map(),
-  hosts: new Map(),
-});
+const catalogOf = (routes: readonly Route[]): Catalog =>
+  openCatalog({
+    models: new Map([
+      [
+        "a/b",
+        {
+          id: "a/b",
+          name: "AB",
+          contextLength: 1_000,
+          maxOutputTokens: 100,
+          price: null,
+          routes: [...routes],
+        },
+      ],
+    ]),
+    auto: new Map(),
+    hosts: new Map(),
+  });

@@ -1,4 +1,11 @@
-import type { Catalog, Host, Model, Price, Route } from "../../src/catalog/catalog.ts";
+import {
+  type Catalog,
+  type Host,
+  type Model,
+  catalogOf as openCatalog,
+  type Price,
+  type Route,
+} from "../../src/catalog/catalog.ts";
 import type { Lesson } from "../../src/routing/health.ts";
 import { NO_OVERRIDES } from "../../src/routing/overrides.ts";
 import type { Plan } from "../../src/routing/plan.ts";
@@ -31,14 +38,12 @@ export const model = (id: string, routes: readonly Route[], more: Partial<Model>
   ...more,
 });
 
-export const catalogOf = (
-  models: readonly Model[],
-  auto: Record<string, readonly string[]> = {},
-): Catalog => ({
-  models: new Map(models.map((one) => [one.id, one])),
-  auto: new Map(Object.entries(auto)),
-  hosts: new Map(models.flatMap(({ routes }) => routes.map((one) => [one.host.id, one.host] as const))),
-});
+export const catalogOf = (models: readonly Model[], auto: Record<string, readonly string[]> = {}): Catalog =>
+  openCatalog({
+    models: new Map(models.map((one) => [one.id, one])),
+    auto: new Map(Object.entries(auto)),
+    hosts: new Map(models.flatMap(({ routes }) => routes.map((one) => [one.host.id, one.host] as const))),
+  });
 
 export const roadsOf = (more: Partial<Roads> & { readonly down?: readonly string[] } = {}): Roads => ({
   // In the order of their names, which recovers first.

@@ -1,4 +1,4 @@
-import type { Catalog, Host, Model, Price } from "../../src/catalog/catalog.ts";
+import { type Catalog, catalogOf, type Host, type Model, type Price } from "../../src/catalog/catalog.ts";
 import type { Settings } from "../../src/generation/house.ts";
 import { pseudonyms } from "../../src/open-tier.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
@@ -65,11 +65,11 @@ export const FREE_MODELS = [
   { id: "gateway/auto:free", prices: forNothing(FREE_1.id, FREE_2.id) },
 ];
 
-export const CATALOG: Catalog = {
+export const CATALOG: Catalog = catalogOf({
   models: new Map(MODELS.map((model) => [model.id, model])),
   auto: new Map(),
   hosts: new Map([...HOSTS, FREE_1, FREE_2].map((host) => [host.id, host])),
-};
+});
 
 /** Where free requests come from: two IPv4 addresses, and two blocks of one wider IPv6 block. */
 export const NETWORKS = [

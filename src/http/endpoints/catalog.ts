@@ -2,11 +2,11 @@ import type { Model } from "../../catalog/catalog.ts";
 import { nameableIds, suggestion } from "../../catalog/closest-id.ts";
 import { catalogEntries } from "../../catalog/entry.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import { asksOpenTier, modelsBehind, unknownId, unknownModel } from "../../routing/naming.ts";
+import { asksOpenTier, idMeantBy, modelsBehind, unknownId, unknownModel } from "../../routing/naming.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount } from "../fields.ts";
-import { bearerOrApiKeyOf, identify } from "../identity.ts";
+import { bearerOf, bearerOrApiKeyOf, identify, isAnonymous } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
 import { CATALOG, MAX_MODELS } from "./catalog-schemas.ts";
 import { modelView, namedModel, together } from "./model-view.ts";
@@ -30,8 +30,8 @@ export const catalogEndpoints = (): Endpoint[] => [
 ];
 
 async function catalog(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
+  const stranger = await strangerTo(exchange, deps, bearerOf);
+  if (stranger !== null) return stranger;
   return ok({ object: "list", data: catalogEntries(deps.catalog(), deps.roads) });
 }
 
@@ -90,9 +90,10 @@ async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const stranger = await strangerTo(exchange, deps);
   if (stranger !== null) return stranger;
   const { id, name } = exchange.params;
-  const wanted = name === undefined ? id! : `${id}/${name}`;
   const { baseUrl } = deps.settings();
   const catalog = deps.catalog();
+  const wanted = idMeantBy(name === undefined ? id! : `${id}/${name}`, catalog);
+  if (refused(wanted)) return wanted;
   const suggest = (unknown: string) => suggestion(unknown, nameableIds(catalog), baseUrl);
   const unknown = unknownId(wanted, catalog);
   if (unknown !== null) return unknownModel(unknown, suggest);
@@ -103,7 +104,13 @@ async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   return ok(modelView(named, baseUrl));
 }
 
-async function strangerTo(exchange: Exchange, deps: HttpDeps): Promise<Refusal | null> {
-  const who = await identify(exchange, deps, bearerOrApiKeyOf);
+/** Why a request may not see what is served. A credential that is wrong is refused wherever none is needed. */
+async function strangerTo(
+  exchange: Exchange,
+  deps: HttpDeps,
+  secretOf = bearerOrApiKeyOf,
+): Promise<Refusal | null> {
+  if (deps.settings().catalogIsPublic && isAnonymous(exchange.request)) return null;
+  const who = await identify(exchange, deps, secretOf);
   return refused(who) ? who : null;
 }
