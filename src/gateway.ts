@@ -23,7 +23,9 @@ import { http1Transport } from "./hosts/http1/transport.ts";
 import { probeFree } from "./hosts/probe.ts";
 import { startSimulatedHost } from "./hosts/simulated/host.ts";
 import { AddressThrottle, throttlesOf } from "./http/address.ts";
+import { WrongTokens } from "./http/admin/wrong-tokens.ts";
 import { httpApp } from "./http/app.ts";
+import { UntrustedProxies } from "./http/client-blocks.ts";
 import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { InForce } from "./in-force.ts";
@@ -365,7 +367,7 @@ interface Serving {
 /** What HTTP serves. */
 function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
   const { generate, reload, hasStarted, isStopping } = serving;
-  const { inForce, clock, random, folder } = parts;
+  const { inForce, clock, random, folder, log } = parts;
   const { books, health, colleagues, hostsHere, reporting, counting, mailer } = rooms;
   const { ledger, keyring } = books;
   const countDesk = {
@@ -374,6 +376,13 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     nameRefusal: (model: string, { allowedModels }: Key) =>
       nameRefusal({ model, allowedModels }, inForce.config.catalog, rooms.suggest),
   };
+  const wrongTokens = new WrongTokens(clock, (network, count) =>
+    log("wrong admin token", { network, ...(count > 1 ? { more: count } : {}) }),
+  );
+  const untrustedProxies = new UntrustedProxies(
+    (address) => reporting.metrics.untrustedProxy(address),
+    (address) => log("untrusted proxy", { address, next: UNTRUSTED }),
+  );
   return {
     desk: {
       store: books.keys,
@@ -393,6 +402,8 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     },
     throttles: colleagues?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
     adminToken: folder.adminToken,
+    wrongAdminToken: (network) => wrongTokens.note(network),
+    untrustedProxy: (address) => untrustedProxies.note(address),
     settings: () => inForce.http,
     generate,
     turnedAway: (surface, code) => reporting.metrics.turnedAway(surface, code),
@@ -430,6 +441,9 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     onFault: rooms.onFault,
   };
 }
+
+const UNTRUSTED =
+  "It sends X-Forwarded-For. If it is your proxy, add it to trusted_proxies: until then all its clients count as one.";
 
 /** Null once the new configuration is in force; otherwise why it is not. */
 async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<string | null> {

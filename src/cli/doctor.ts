@@ -2,12 +2,12 @@ import type { Catalog, Host } from "../catalog/catalog.ts";
 import { isDiskless } from "../config/config.ts";
 import { formatProblems } from "../config/problem.ts";
 import { doubtfulPrices, isSimulated, readConfiguration, unpricedModels } from "./config.ts";
-import { dataFolder, localUrl } from "./connection.ts";
+import { dataFolder, knownAdminToken, localUrl } from "./connection.ts";
 import { counted, type Place, show } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { type Finding, linesOf, ok } from "./finding.ts";
 import { checkHost } from "./host-check.ts";
-import { checkAdminToken, checkDisk, checkFolder, checkPort } from "./machine-checks.ts";
+import { checkAdminToken, checkDisk, checkFolder, checkPort, checkProxies } from "./machine-checks.ts";
 import { type Progress, withProgress } from "./progress.ts";
 import { checkDatabase, checkMail } from "./service-checks.ts";
 
@@ -36,7 +36,13 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
     !Array.isArray(found) && isDiskless(found.config)
       ? []
       : [checkFolder(folder, running.gateway), checkDisk(folder)];
-  const machine = [...disk, running.finding, ...checkAdminToken(place.env.GATEWAY_ADMIN_TOKEN)];
+  const url = localUrl(place.env);
+  const machine = [
+    ...disk,
+    running.finding,
+    ...checkAdminToken(place.env.GATEWAY_ADMIN_TOKEN),
+    ...(running.gateway ? await checkProxies(url, knownAdminToken({}, place), place.fetch) : []),
+  ];
   if (Array.isArray(found)) {
     const detail = formatProblems(found);
     return [

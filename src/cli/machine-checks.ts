@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { folderInUse, remedyFor } from "../store/data-folder.ts";
+import { BETTER_TOKEN, folderInUse, remedyFor, weaknessOf } from "../store/data-folder.ts";
 import { probeSync } from "../store/journal/disk.ts";
-import { messageOf } from "./console.ts";
+import { counted, messageOf } from "./console.ts";
 import { type Finding, ok } from "./finding.ts";
 
 /** Whether something listens where the gateway would, and whether that is a gateway. */
@@ -48,20 +48,45 @@ async function listenable(url: string): Promise<{ readonly finding: Finding }> {
   }
 }
 
+/** What the running gateway has seen of proxies that it does not trust. */
+export async function checkProxies(
+  url: string,
+  token: string | null,
+  fetch: typeof globalThis.fetch,
+): Promise<Finding[]> {
+  try {
+    const response = await fetch(`${url}/metrics`, {
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    return [...(await response.text()).matchAll(UNTRUSTED)].map(([, address, count]) => ({
+      check: "proxies",
+      state: "warn",
+      detail: `${address} sent X-Forwarded-For (${counted(Number(count), "request")}) and is not in trusted_proxies`,
+      next: "If it is your proxy, add it: until then all its clients share one address's limits.",
+    }));
+  } catch {
+    // That it does not answer is said of the port.
+    return [];
+  }
+}
+
+const UNTRUSTED = /^gateway_untrusted_forwarded_total\{[^}]*address="([^"]+)"[^}]*\} (\d+)$/gm;
+
 /** Nothing where the gateway makes the token itself. */
 export function checkAdminToken(token: string | undefined): Finding[] {
-  if (!token || token.length >= LEAST_TOKEN_LENGTH) return [];
+  const weakness = token ? weaknessOf(token) : null;
+  if (weakness === null) return [];
   return [
     {
       check: "admin token",
-      state: "warn",
-      detail: `GATEWAY_ADMIN_TOKEN has ${token.length} characters: whoever guesses it can credit any balance`,
-      next: "Set a random one, such as `openssl rand -hex 32` prints, or none: the gateway then makes one.",
+      state: "fail",
+      detail: `GATEWAY_ADMIN_TOKEN ${weakness}: the gateway does not start`,
+      next: BETTER_TOKEN,
     },
   ];
 }
-
-const LEAST_TOKEN_LENGTH = 24;
 
 /**
  * `running`: a gateway serves at the configured address, and most likely it is the one that holds the folder.

@@ -44,20 +44,39 @@ const WITH_PORT = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/;
 
 export const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
 
-/** `::ffff:192.0.2.1` is an IPv4 address on a socket that takes both. */
-export const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "");
+/**
+ * `::ffff:192.0.2.1` is an IPv4 address on a socket that takes both. It has other spellings, such as
+ * `0:0:0:0:0:ffff:c000:201`.
+ */
+export function plain(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const groups = groupsOf(address);
+  const isMapped = groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
+  if (!isMapped) return address;
+  const [high, low] = [groups[6]!, groups[7]!];
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
+}
 
-function network(address: string, bits: 48 | 64): string {
-  const [before = "", after] = address.toLowerCase().split("%")[0]!.split("::");
+const network = (address: string, bits: 48 | 64): string =>
+  `${groupsOf(address)
+    .slice(0, bits / 16)
+    .map((group) => group.toString(16))
+    .join(":")}::/${bits}`;
+
+/** The eight groups of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  const hexadecimal = address.split("%")[0]!.replace(DOTTED, (_, ...bytes: string[]) => {
+    const [a, b, c, d] = bytes.map(Number) as [number, number, number, number];
+    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+  });
+  const [before = "", after] = hexadecimal.split("::");
   const head = before === "" ? [] : before.split(":");
   const tail = after === undefined || after === "" ? [] : after.split(":");
-  const zeros =
-    after === undefined ? [] : Array<string>(Math.max(0, 8 - head.length - tail.length)).fill("0");
-  const groups = [...head, ...zeros, ...tail]
-    .slice(0, bits / 16)
-    .map((group) => Number.parseInt(group, 16).toString(16));
-  return `${groups.join(":")}::/${bits}`;
+  const zeros = after === undefined ? 0 : Math.max(0, 8 - head.length - tail.length);
+  return [...head, ...Array<string>(zeros).fill("0"), ...tail].map((group) => Number.parseInt(group, 16));
 }
+
+const DOTTED = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 /**
  * Limits how often a network block may do something in an hour. When several processes share a throttle, the
@@ -70,8 +89,31 @@ export interface Throttle {
   giveBack(block: string): void;
 }
 
-/** Guesses of secrets, mails and messages asked for, keys made without an account. */
-const THROTTLED = ["wrong_secrets", "mails", "messages", "set_ups"] as const;
+/**
+ * Takes one from each of a client's blocks, or from none. Returns the whole seconds until all have one free.
+ */
+export async function takeOfAll(throttle: Throttle, blocks: Blocks, limit: number): Promise<number | null> {
+  for (const [width, block] of blocks.entries()) {
+    const wait = await throttle.take(block, width === 0 ? limit : limit * WIDE_BLOCK_SHARES);
+    if (wait === null) continue;
+    for (const taken of blocks.slice(0, width)) throttle.giveBack(taken);
+    return wait;
+  }
+  return null;
+}
+
+/** A /48 is often one subscriber's, and sometimes an office's: it may do as much as this many of its /64s. */
+const WIDE_BLOCK_SHARES = 4;
+
+/** Wrong secrets and signatures, mails and messages asked for, keys made without an account. */
+const THROTTLED = [
+  "wrong_secrets",
+  "wrong_admin_tokens",
+  "wrong_signatures",
+  "mails",
+  "messages",
+  "set_ups",
+] as const;
 export type Throttled = (typeof THROTTLED)[number];
 export type Throttles = Readonly<Record<Throttled, Throttle>>;
 

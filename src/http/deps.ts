@@ -31,6 +31,10 @@ export interface HttpDeps {
   readonly accounts: AccountDesk;
   readonly throttles: Throttles;
   readonly adminToken: string;
+  /** Told of a wrong one, and of the network that sent it. */
+  wrongAdminToken(block: string): void;
+  /** Told of an address that sent `X-Forwarded-For` and is not among the trusted proxies. */
+  untrustedProxy(address: string): void;
   settings(): HttpSettings;
   generate(surface: SurfaceName, call: Call): Promise<Answer>;
   /** Told of a generation request that was refused before its body was read. */

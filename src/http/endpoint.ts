@@ -4,6 +4,7 @@ import type { Release } from "../limits/byte-budget.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
+import { foreignPage } from "./foreign-page.ts";
 import type { Connection, Patience } from "./patience.ts";
 import { type Reply, refusalResponse, replyResponse } from "./reply.ts";
 import { unreadResponse } from "./unread-response.ts";
@@ -82,7 +83,10 @@ export class Exchange implements Connection {
 export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpDeps): Promise<Response> {
   const { request } = exchange;
   try {
-    const outcome = severalHosts(request) ?? (await endpoint.handle(exchange, deps));
+    const outcome =
+      severalHosts(request) ??
+      foreignPage(endpoint, request, deps.settings) ??
+      (await endpoint.handle(exchange, deps));
     return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
   } catch (error) {
     return closingWhereStopping(refusal(failure(error, exchange, deps), exchange, deps), deps);

@@ -7,7 +7,8 @@ import { isRecoverySecret } from "../keys/secret.ts";
 import { assert } from "../units/assert.ts";
 import type { BalanceId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
-import { blocksOf, tooOften } from "./address.ts";
+import { takeOfAll, tooOften } from "./address.ts";
+import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
@@ -112,36 +113,46 @@ async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): P
 }
 
 /**
- * Tries a secret that opens an account. Guessing is hopeless, but each wrong guess reads the disk, so a
- * network address that keeps guessing is turned away.
+ * Looks up a secret that opens an account. Only wrong ones count: guesses from the same network, or from
+ * everybody behind one proxy, must not lock out the owner, whose secret nobody guesses.
  */
 export async function againstGuessing<Opened>(
   exchange: Exchange,
   deps: HttpDeps,
-  tryIt: () => Promise<Opened | Refusal>,
+  lookUp: () => Promise<Opened | Refusal>,
 ): Promise<Opened | Refusal> {
-  const { wrong_secrets: wrongSecrets } = deps.throttles;
-  const block = networkOf(exchange, deps);
-  // Each attempt counts as wrong until it proves right, so that sending many at once does not allow more than
-  // sending them one by one.
-  const wait = await wrongSecrets.take(block, MOST_WRONG_SECRETS);
-  if (wait !== null) return tooManyWrong(wait);
+  const found = await lookUp();
+  if (!refused(found)) return found;
+  const wait = await takeOfAll(deps.throttles.wrong_secrets, clientBlocks(exchange, deps), MOST_WRONG);
+  return wait === null
+    ? found
+    : tooOften(`sent ${MOST_WRONG} wrong recovery secrets or links`, wait, "A right one is taken meanwhile.");
+}
+
+/** Checks a wallet's signature, which may cost a question to a chain: beyond the limit none is checked. */
+export async function againstForging<Opened>(
+  exchange: Exchange,
+  deps: HttpDeps,
+  check: () => Promise<Opened | Refusal>,
+): Promise<Opened | Refusal> {
+  const { wrong_signatures: wrongSignatures } = deps.throttles;
+  const blocks = clientBlocks(exchange, deps);
+  // Each counts as wrong until it proves right, so that sending many at once does not allow more than sending
+  // them one by one.
+  const wait = await takeOfAll(wrongSignatures, blocks, MOST_WRONG);
+  if (wait !== null) return tooOften(`sent ${MOST_WRONG} wrong signatures`, wait);
   let wrong = false;
   try {
-    const outcome = await tryIt();
+    const outcome = await check();
     wrong = refused(outcome);
     return outcome;
   } finally {
-    if (!wrong) wrongSecrets.giveBack(block);
+    if (!wrong) for (const block of blocks) wrongSignatures.giveBack(block);
   }
 }
 
-/** The client's network, as throttles count it. */
-export const networkOf = ({ address, request }: Exchange, deps: HttpDeps): string =>
-  blocksOf(address, request.headers, deps.settings().trustedProxies)[0];
-
 /** Per hour and network address. */
-const MOST_WRONG_SECRETS = 60;
+const MOST_WRONG = 60;
 
 async function bySession(secret: string, { request }: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
   const session = hashSecret(secret);
@@ -178,9 +189,6 @@ const notOwnPage = (): Refusal =>
     "Origin",
     "A request that changes something by the session cookie must come from the dashboard's own pages. From elsewhere, send the session as the bearer token.",
   );
-
-const tooManyWrong = (retryAfterS: number): Refusal =>
-  tooOften(`sent ${MOST_WRONG_SECRETS} wrong recovery secrets, links or signatures`, retryAfterS);
 
 /** An API key where only an owner may act: an agent must not be able to lift its own caps. */
 export const ownersOnly = (what: string): Refusal =>

@@ -29,6 +29,7 @@ export const dataFolderPath = (named: string | undefined, cwd: string): string =
  * they were alone. The operating system holds the lock, so it ends with the process, however that dies.
  */
 export function openDataFolder(path: string, envToken: string | undefined, random: RandomBytes): DataFolder {
+  if (envToken) refuseWeak("GATEWAY_ADMIN_TOKEN", envToken);
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -48,6 +49,7 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
     };
   } catch (error) {
     lock.close();
+    if (error instanceof DataFolderError) throw error;
     throw new DataFolderError(
       `cannot write in the data folder ${path}: ${messageOf(error)}. ${remedyFor(error)}`,
     );
@@ -62,6 +64,7 @@ export const remedyFor = (error: unknown): string =>
 
 /** For a gateway that keeps nothing: no file is made, and each start is a new node. */
 export function unkeptFolder(path: string, adminToken: string, random: RandomBytes): DataFolder {
+  refuseWeak("GATEWAY_ADMIN_TOKEN", adminToken);
   return {
     path,
     databasePath: join(path, DATABASE),
@@ -125,8 +128,26 @@ function adminToken(
   const path = join(folder, "admin-token");
   const token = kept(path, () => `or-admin-${randomBase58(ADMIN_TOKEN_CHARACTERS, random)}`);
   chmodSync(path, 0o600);
+  refuseWeak(path, token);
   return { adminToken: token, adminTokenPath: path };
 }
+
+/** Whoever has it can credit any balance, and it can be tried from everywhere. */
+function refuseWeak(from: string, token: string): void {
+  const weakness = weaknessOf(token);
+  if (weakness !== null) throw new DataFolderError(`the admin token in ${from} ${weakness}. ${BETTER_TOKEN}`);
+}
+
+/** Why an admin token could be guessed; null where it could not. */
+export const weaknessOf = (token: string): string | null =>
+  token.length < LEAST_TOKEN_CHARACTERS
+    ? `has ${token.length} characters, and must have ${LEAST_TOKEN_CHARACTERS} or more`
+    : null;
+
+const LEAST_TOKEN_CHARACTERS = 16;
+
+export const BETTER_TOKEN =
+  "Set a random one, such as `openssl rand -hex 32` prints, or none: the gateway then makes one.";
 
 const NODE_CHARACTERS = 22;
 

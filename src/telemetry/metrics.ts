@@ -23,6 +23,10 @@ export class Metrics {
       "gateway_host_cost_usd_total",
       "USD that hosts say they charged, by model and host. Few hosts say.",
     ),
+    untrustedProxies: counters(
+      "gateway_untrusted_forwarded_total",
+      "Requests with X-Forwarded-For from an address that is not in trusted_proxies, by address; the first few.",
+    ),
     writtenOff: counters(
       "gateway_written_off_usd_total",
       "USD not charged because the host failed early in a stream.",
@@ -80,6 +84,11 @@ export class Metrics {
   /** A host said what an answer cost there. */
   hostCharged(model: string, host: string, usd: number): void {
     this.families.hostCost.of(labels({ model, host })).add(usd);
+  }
+
+  /** An address that is not trusted sent `X-Forwarded-For`. */
+  untrustedProxy(address: string): void {
+    this.families.untrustedProxies.of(labels({ address })).add(1);
   }
 
   read(): Metric[] {

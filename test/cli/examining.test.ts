@@ -267,6 +267,23 @@ describe("doctor", () => {
     expect(found(JSON.parse(elsewhere.out).findings, "data folder").state).toBe("warn");
   });
 
+  test("a proxy that the running gateway does not trust is named", async () => {
+    const own = new Folder(simpleConfig([9], "trusted_proxies: [10.0.0.0/8]"));
+    const running = await GatewayProcess.start(own);
+    await fetch(`${running.url}/v1/keys`, { method: "POST", headers: { "x-forwarded-for": "192.0.2.1" } });
+    const { out } = await gateway(
+      ["doctor", "--json"],
+      { ...own.env, PORT: new URL(running.url).port },
+      folder,
+    );
+    await running.stop();
+    own.remove();
+    expect(found(JSON.parse(out).findings, "proxies")).toMatchObject({
+      state: "warn",
+      detail: "127.0.0.1 sent X-Forwarded-For (1 request) and is not in trusted_proxies",
+    });
+  });
+
   test("a configuration with problems does not hide what is wrong with the machine", async () => {
     configure("hosts: 3\n");
     const { code, findings } = await examine();
@@ -312,12 +329,12 @@ describe("the progress bar", () => {
   });
 });
 
-test("doctor doubts an admin token that could be guessed, and does not show it", async () => {
+test("doctor fails an admin token that could be guessed, and does not show it", async () => {
   configure(configured("v1", "good-key"));
   const doubts = async (token: string) =>
     (await gateway(["doctor"], { PORT: freePort(), GATEWAY_ADMIN_TOKEN: token }, folder)).out;
   const short = await doubts("hunter2");
-  expect(short).toContain("warn   admin token: GATEWAY_ADMIN_TOKEN has 7 characters");
+  expect(short).toContain("FAIL   admin token: GATEWAY_ADMIN_TOKEN has 7 characters");
   expect(short).not.toContain("hunter2");
   expect(await doubts("f0a1".repeat(8))).not.toContain("admin token");
 });

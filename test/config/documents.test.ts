@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
+import { parse } from "yaml";
 import { PRESETS } from "../../src/config/presets.ts";
 import { quirkRow } from "../../src/config/quirks.ts";
 import { FileSchema } from "../../src/config/schema.ts";
+import { Networks } from "../../src/http/networks.ts";
 import { goodConfig } from "./fixture.ts";
 
 const read = (path: string) => Bun.file(new URL(`../../${path}`, import.meta.url).pathname).text();
@@ -42,4 +44,19 @@ function keysOf(schema: TSchema): string[] {
     ...Object.keys(properties),
     ...[...Object.values(properties), ...inner].flatMap((one) => keysOf(one as TSchema)),
   ];
+}
+
+test("deploy/compose.yaml trusts the address that its proxy has, and no wider block", async () => {
+  const text = await read("deploy/compose.yaml");
+  const { services, networks } = parse(text);
+  const address = services.proxy.networks.default.ipv4_address;
+  expect(/^# +trusted_proxies: (.*)$/m.exec(text)![1]).toBe(`[${address}]`);
+  const [{ subnet, ip_range: range }] = networks.default.ipam.config;
+  expect([subnet, range].map((row) => networksOf(row).has(address))).toEqual([true, false]);
+});
+
+function networksOf(row: string): Networks {
+  const networks = new Networks();
+  expect(networks.add(row)).toBe(true);
+  return networks;
 }

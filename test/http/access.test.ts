@@ -221,9 +221,9 @@ describe("who may do what", () => {
       };
       const [none, session] = [cells[0]!, cells[WHO.indexOf("session")]!];
       const own = path.startsWith("/admin/") || path === "/metrics" ? none : session;
-      // Where nobody needs to say who they are, nobody is asked.
-      const open = none === session && path !== "/v1/keys";
-      const foreign = method === "GET" || open || own === MISSING ? own : BAD;
+      // Pages elsewhere may try the endpoints that take a key, where a cookie says nothing.
+      const mayAsk = method === "GET" || /count_tokens|embeddings/.test(path);
+      const foreign = mayAsk ? own : BAD;
       expect(`${method} ${path} ${await inCookie("http://gateway.test")}`).toBe(`${method} ${path} ${own}`);
       expect(`${method} ${path} ${await inCookie("https://evil.example")}`).toBe(
         `${method} ${path} ${foreign}`,
@@ -297,4 +297,25 @@ test("the metrics are open to this machine, and to the admin token behind a prox
     401,
   );
   expect((await house.send("GET", "/metrics", { headers, bearer: ADMIN_TOKEN })).status).toBe(200);
+});
+
+const METRICS: [name: string, headers: Record<string, string>, status: number][] = [
+  ["this machine by its name", { host: "localhost:8080" }, 200],
+  ["this machine by its IPv6 address", { host: "[::1]:8080" }, 200],
+  ["a page that gave its own name our address", { host: "rebound.example" }, 401],
+  ["the same with our port", { host: "rebound.example:8080" }, 401],
+  ["a name that only begins like this machine's", { host: "localhost.example" }, 401],
+  ["an address that only begins like this machine's", { host: "127.0.0.1.example" }, 401],
+  ["a proxy that names the client", { "x-forwarded-for": "192.0.2.1" }, 401],
+  ["a proxy that names only the protocol", { "x-forwarded-proto": "https" }, 401],
+  ["a proxy that names only its own host", { "x-forwarded-host": "gateway.example" }, 401],
+  ["a proxy that keeps to the standard", { forwarded: "for=192.0.2.1" }, 401],
+  ["a proxy that names itself", { via: "1.1 proxy" }, 401],
+  ["nginx as many set it up", { "x-real-ip": "192.0.2.1" }, 401],
+  ["a tunnel of Cloudflare's", { "cf-connecting-ip": "192.0.2.1" }, 401],
+  ["another header of Cloudflare's", { "cf-ray": "1" }, 401],
+  ["Akamai", { "true-client-ip": "192.0.2.1" }, 401],
+];
+test.each(METRICS)("without the admin token, the metrics for %s", async (_, headers, status) => {
+  expect((await house.send("GET", "/metrics", { headers })).status).toBe(status);
 });

@@ -23,6 +23,12 @@ describe("whose address counts", () => {
     ["only trusted addresses", "127.0.0.1", "10.9.9.9", "10.9.9.9"],
     ["more hops than anybody has", "127.0.0.1", `${"6.6.6.6,".repeat(2_000)}192.0.2.1`, "192.0.2.1"],
     ["a connection that is gone", null, "192.0.2.1", "unknown"],
+    ["an IPv4 address in hexadecimal groups", "::ffff:cb00:7109", null, "203.0.113.9"],
+    ["one in capitals", "::FFFF:203.0.113.9", null, "203.0.113.9"],
+    ["one that is written out", "0:0:0:0:0:ffff:203.0.113.9", null, "203.0.113.9"],
+    ["one with all its zeros", "0000:0000:0000:0000:0000:ffff:cb00:7109", null, "203.0.113.9"],
+    ["one that a proxy saw", "127.0.0.1", "[::ffff:cb00:7109]:443", "203.0.113.9"],
+    ["a proxy so written", "::ffff:7f00:1", "192.0.2.1", "192.0.2.1"],
   ])("%s", (_name, address, forwarded, expected) => {
     const headers = new Headers(forwarded === null ? {} : { "x-forwarded-for": forwarded });
     expect(blocksOf(address, headers, PROXIES)).toEqual([expected]);
@@ -33,6 +39,8 @@ describe("whose address counts", () => {
     expect(blocks("2001:db8:1:2:3:4:5:6")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
     expect(blocks("2001:DB8:1:2::9")).toEqual(["2001:db8:1:2::/64", "2001:db8:1::/48"]);
     expect(blocks("2001:db8:1:3::9")).toEqual(["2001:db8:1:3::/64", "2001:db8:1::/48"]);
+    expect(blocks("::fffe:203.0.113.9")).toEqual(["0:0:0:0::/64", "0:0:0::/48"]);
+    expect(blocks("64:ff9b::203.0.113.9")).toEqual(["64:ff9b:0:0::/64", "64:ff9b:0::/48"]);
     const headers = new Headers({ "x-forwarded-for": "[2001:db8:1:2::9]:443" });
     expect(blocksOf("fd00::5", headers, PROXIES)[0]).toBe("2001:db8:1:2::/64");
   });

@@ -92,3 +92,59 @@ test("a client that is no page gets no more headers than before", async () => {
   const { headers } = await house.send("GET", "/v1/models", { bearer: key });
   expect([...headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
 });
+
+describe("a page elsewhere that sends for its visitor, without any credential", () => {
+  const simple: [path: string, body: unknown][] = [
+    ["/v1/keys", {}],
+    ["/v1/v1/keys", {}],
+    ["/v1/auth/email", { email: "victim@example.com" }],
+    ["/v1/auth/email/verify", { token: "or-link-x" }],
+    ["/v1/auth/wallet", { address: "0x52908400098527886E0F7030069857D2E4169EE7", chain_id: 1 }],
+    ["/v1/auth/wallet/verify", { message: "m", signature: "0x00" }],
+  ];
+  const origins = ["https://app.example", "null", "http://rebound.example", "file://", "nonsense"];
+  for (const [path, body] of simple) {
+    test(`is refused POST ${path}`, async () => {
+      for (const origin of origins) {
+        const host = origin.startsWith("http://rebound") ? { host: "rebound.example" } : {};
+        const headers = { origin, "content-type": "text/plain", ...host };
+        const { status, json } = await house.send("POST", path, { body: JSON.stringify(body), headers });
+        expect([status, json.error.param]).toEqual([400, "Origin"]);
+      }
+    });
+  }
+
+  test("nothing is made and nobody is mailed", async () => {
+    const before = house.db.query("SELECT count(*) AS keys FROM keys").get();
+    const headers = { origin: "https://app.example", "content-type": "text/plain" };
+    await house.send("POST", "/v1/keys", { headers });
+    await house.send("POST", "/v1/auth/email", { headers, body: '{"email":"victim@example.com"}' });
+    expect(house.db.query("SELECT count(*) AS keys FROM keys").get()).toEqual(before);
+    expect(house.mails).toEqual([]);
+  });
+
+  const own: [name: string, headers: Record<string, string>][] = [
+    ["no page at all", {}],
+    ["the gateway's own page", { origin: "http://gateway.test" }],
+    ["a page of a machine's address", { origin: "http://192.0.2.7:8080", host: "192.0.2.7:8080" }],
+    ["a page of an IPv6 address", { origin: "http://[2001:db8::7]:8080", host: "[2001:db8::7]:8080" }],
+  ];
+  test.each(own)("%s is served", async (_, headers) => {
+    expect((await house.send("POST", "/v1/keys", { headers })).status).toBe(201);
+  });
+
+  test("with a key in `Authorization` or `x-api-key`, a page elsewhere is served as before", async () => {
+    const { id, key: own } = await house.setUp();
+    const headers = { origin: "https://app.example" };
+    const changed = await house.send("PATCH", `/v1/keys/${id}`, {
+      bearer: own,
+      body: { rpm_limit: 5 },
+      headers,
+    });
+    expect(changed.status).toBe(200);
+    const chat = await house.send("POST", "/v1/chat/completions", { bearer: own, body: {}, headers });
+    expect(chat.status).toBe(200);
+    const messages = { headers: { ...headers, "x-api-key": own }, body: {} };
+    expect((await house.send("POST", "/v1/messages", messages)).status).toBe(200);
+  });
+});

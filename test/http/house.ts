@@ -65,6 +65,9 @@ export class TestHouse {
   /** Hosts that have failed and served nobody since. */
   readonly unproven = new Set<string>();
   readonly mails: Mail[] = [];
+  /** The networks that sent them. */
+  readonly wrongAdminTokens: string[] = [];
+  readonly untrustedProxies: string[] = [];
   /** What chains say about signatures of contract wallets. */
   contractAnswer: ContractAnswer = "unknown";
   readonly deps: HttpDeps;
@@ -138,6 +141,8 @@ export class TestHouse {
       },
       throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,
+      wrongAdminToken: (network) => this.wrongAdminTokens.push(network),
+      untrustedProxy: (address) => this.untrustedProxies.push(address),
       settings: () => this.settings,
       generate: (_surface, call) => {
         this.calls.push(call);

@@ -188,10 +188,10 @@ async function reload(_: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
     : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
 }
 
-/** Open to this machine, where the scraper usually is; a proxy here would make everybody look local. */
+/** Open to this machine, where the scraper usually is. */
 async function metrics(exchange: Exchange, deps: HttpDeps): Promise<Refusal | Response> {
   if (!isLocal(exchange)) {
-    const stranger = notAdmin(exchange.request, deps);
+    const stranger = await notAdmin(exchange, deps);
     if (stranger !== null) return stranger;
   }
   return new Response(await deps.metrics(), {
@@ -199,7 +199,16 @@ async function metrics(exchange: Exchange, deps: HttpDeps): Promise<Refusal | Re
   });
 }
 
-const FORWARDED = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
+/**
+ * A proxy on this machine would make everybody look local, and a page elsewhere can make a browser on this
+ * machine ask us under the page's own name.
+ */
+function isLocal({ address, request: { headers } }: Exchange): boolean {
+  if (address === null || !isLoopback(plain(address)) || !LOOPBACK_HOST.test(headers.get("host") ?? ""))
+    return false;
+  for (const name of headers.keys()) if (FORWARDED.test(name)) return false;
+  return true;
+}
 
-const isLocal = ({ address, request: { headers } }: Exchange): boolean =>
-  address !== null && isLoopback(plain(address)) && !FORWARDED.some((name) => headers.has(name));
+const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
+const FORWARDED = /^(x-forwarded-.*|forwarded|via|x-real-ip|true-client-ip|cf-.*)$/;

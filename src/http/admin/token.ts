@@ -1,5 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
+import { takeOfAll, tooOften } from "../address.ts";
+import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Exchange } from "../endpoint.ts";
 import { bearerOf } from "../identity.ts";
@@ -11,23 +13,34 @@ type Handle = (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
 export const guarded =
   (handle: Handle): Handle =>
   async (exchange, deps) =>
-    notAdmin(exchange.request, deps) ?? handle(exchange, deps);
+    (await notAdmin(exchange, deps)) ?? handle(exchange, deps);
 
-export function notAdmin(request: Request, { adminToken }: HttpDeps): Refusal | null {
-  const token = bearerOf(request);
+/**
+ * Null for the operator. The right token is always taken, so that nobody can lock the operator out by sending
+ * wrong ones; it cannot be guessed, because it has at least 16 characters.
+ */
+export async function notAdmin(exchange: Exchange, deps: HttpDeps): Promise<Refusal | null> {
+  const token = bearerOf(exchange.request);
   if (token === null) {
     return refuse(
       "missing_api_key",
       "This endpoint is for the operator. Send the header `Authorization: Bearer <ADMIN_TOKEN>`, with the token from GATEWAY_ADMIN_TOKEN or the data folder.",
     );
   }
-  return sameSecret(token, adminToken)
-    ? null
-    : refuse(
+  if (sameSecret(token, deps.adminToken)) return null;
+  const blocks = clientBlocks(exchange, deps);
+  deps.wrongAdminToken(blocks[0]);
+  const wait = await takeOfAll(deps.throttles.wrong_admin_tokens, blocks, MOST_WRONG_TOKENS);
+  return wait === null
+    ? refuse(
         "invalid_api_key",
         "The bearer token is not this gateway's admin token, and this endpoint takes no other.",
-      );
+      )
+    : tooOften(`sent ${MOST_WRONG_TOKENS} wrong admin tokens`, wait);
 }
+
+/** Per hour and network address. */
+const MOST_WRONG_TOKENS = 60;
 
 /**
  * Compares digests, which have one length, so that time tells neither where two secrets differ nor how long

@@ -13,12 +13,20 @@ import { walletMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
-import { type Throttled, tooOften } from "../address.ts";
+import { type Throttled, takeOfAll, tooOften } from "../address.ts";
+import { clientBlocks } from "../client-blocks.ts";
 import { cookieSession, fromOwnPage, noSessionCookie, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { invalidField, readFields } from "../fields.ts";
-import { againstGuessing, identify, keysOnly, networkOf, ownersOnly, sessionsOnly } from "../identity.ts";
+import {
+  againstForging,
+  againstGuessing,
+  identify,
+  keysOnly,
+  ownersOnly,
+  sessionsOnly,
+} from "../identity.ts";
 import { ok, Reply } from "../reply.ts";
 import {
   ACCOUNTS,
@@ -90,7 +98,7 @@ async function writeMessage(exchange: Exchange, deps: HttpDeps): Promise<Reply |
 async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const fields = await readFields(SignatureFields, exchange, deps);
   if (refused(fields)) return fields;
-  return againstGuessing(exchange, deps, async () =>
+  return againstForging(exchange, deps, async () =>
     signedIn(await signInByWallet(deps.accounts, fields), exchange, deps),
   );
 }
@@ -131,7 +139,7 @@ async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const { id } = who.balance;
   if (fields.wallet !== undefined) {
     const { wallet } = fields;
-    const account = await againstGuessing(exchange, deps, () => claimByWallet(deps.accounts, id, wallet));
+    const account = await againstForging(exchange, deps, () => claimByWallet(deps.accounts, id, wallet));
     return refused(account) ? account : claimed(account, id, true);
   }
   const address = emailOf(fields.email!);
@@ -191,6 +199,6 @@ async function tooMany(
   exchange: Exchange,
   deps: HttpDeps,
 ): Promise<Refusal | null> {
-  const wait = await deps.throttles[throttled].take(networkOf(exchange, deps), limit);
+  const wait = await takeOfAll(deps.throttles[throttled], clientBlocks(exchange, deps), limit);
   return wait === null ? null : tooOften(`asked for ${limit} ${what}`, wait);
 }

@@ -2,7 +2,7 @@ import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension.ts";
 import type { Call } from "../../generation/answer.ts";
-import { blocksOf } from "../address.ts";
+import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../identity.ts";
@@ -85,7 +85,7 @@ class ClientCall implements Call {
   }
 
   blocks(): readonly string[] {
-    return blocksOf(this.exchange.address, this.headers, this.deps.settings().trustedProxies);
+    return clientBlocks(this.exchange, this.deps);
   }
 }
 

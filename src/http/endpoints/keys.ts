@@ -5,11 +5,12 @@ import type { Key } from "../../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
-import { tooOften } from "../address.ts";
+import { takeOfAll, tooOften } from "../address.ts";
+import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount, repeated } from "../fields.ts";
-import { type Identity, identify, isAnonymous, networkOf, ownBalances, ownersOnly } from "../identity.ts";
+import { type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { created, ok, type Reply } from "../reply.ts";
 import { readKeyWish } from "./key-fields.ts";
 import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "./key-schemas.ts";
@@ -31,8 +32,9 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   if (isAnonymous(request)) {
     const { accountlessKeysPerAddressPerHour } = deps.settings();
     if (accountlessKeysPerAddressPerHour === 0) return noSetUps(deps);
-    const block = networkOf(exchange, deps);
-    const wait = await deps.throttles.set_ups.take(block, accountlessKeysPerAddressPerHour);
+    const { set_ups: setUps } = deps.throttles;
+    const blocks = clientBlocks(exchange, deps);
+    const wait = await takeOfAll(setUps, blocks, accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
     return createBalance(exchange, deps);
   }

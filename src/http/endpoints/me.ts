@@ -5,7 +5,7 @@ import type { Balance } from "../../keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import { windowAt } from "../../units/window.ts";
-import { blocksOf } from "../address.ts";
+import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { type Identity, identify } from "../identity.ts";
@@ -39,8 +39,7 @@ async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> 
 }
 
 async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps: HttpDeps) {
-  const { address, request } = exchange;
-  const blocks = blocksOf(address, request.headers, deps.settings().trustedProxies);
+  const blocks = clientBlocks(exchange, deps);
   const { limit, used } = await deps.ledger.openTier(balance, blocks, now);
   return { limit, used, resets_at: isoTime(windowAt("day", now).resetsAt!) };
 }
