@@ -189,6 +189,7 @@ async function admission(): Promise<Piece> {
     freeRpmLimit: null,
     tpmLimit: key.tpmLimit,
     amount: 1_000 as NanoUsd,
+    worst: 1_000 as NanoUsd,
     rateTokens: 100,
     most: { amount: 1_000 as NanoUsd, tokens: 100 },
     promptTokens: 10,

@@ -133,6 +133,7 @@ const WANT: Omit<Want, "receipt" | "at"> = {
   freeRpmLimit: null,
   tpmLimit: null,
   amount: 1_000 as NanoUsd,
+  worst: 1_000 as NanoUsd,
   rateTokens: 10,
   most: { amount: 1_000 as NanoUsd, tokens: 10 },
   promptTokens: 5,

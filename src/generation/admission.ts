@@ -5,7 +5,13 @@ import { dearest, NO_PROMPT, type PromptSize, withAudioAnswer, worstCase } from 
 import type { Lane } from "../ledger/lane.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Allowance, type Most, Reservation, type Want } from "../ledger/reservation.ts";
-import { BOOKS_AWAY, type Shortfall } from "../ledger/shortfall.ts";
+import {
+  type BalanceShortfall,
+  BOOKS_AWAY,
+  type CapShortfall,
+  isOnlyHeld,
+  type Shortfall,
+} from "../ledger/shortfall.ts";
 import type { Plan } from "../routing/plan.ts";
 import { answersWhole, type Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -183,6 +189,8 @@ async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | S
     const want = wantOf(ask, sized, at);
     const outcome = ledger.admit(loading, want);
     if (outcome instanceof Reservation || outcome.what === "books" || isFinal) return outcome;
+    // No other node can have room for what is more than the limit has left.
+    if (isMoney(outcome) && !isOnlyHeld(outcome)) return outcome;
     const answer = ledger.replenish(loading, want);
     if (answer === null) return outcome;
     const heard = await answer;
@@ -208,6 +216,7 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
     freeRpmLimit: plan.tier === "open" ? settings.openTierRpm : null,
     tpmLimit: key.tpmLimit,
     amount: sized.amount,
+    worst: sized.amount,
     rateTokens: request.promptEstimate + sized.outputCeiling,
     most: sized.most,
     promptTokens: request.promptEstimate,
@@ -222,7 +231,7 @@ const dearestOf = ({ stops }: Plan) =>
 const refusal = (short: Shortfall, ask: Ask, sized: Sized, { clock }: Desk): Refusal =>
   shortfallRefusal(short, ask, sized, clock.now());
 
-const isMoney = (short: Shortfall): boolean => !("limit" in short) && short.what !== "books";
+const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall => "worst" in short;
 
 /**
  * The ceiling to impose on hosts that answer whole, per choice; null for none. Their answer cannot be stopped

@@ -1,7 +1,13 @@
 import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
-import type { RateShortfall, Shortfall } from "../ledger/shortfall.ts";
+import {
+  type BalanceShortfall,
+  type CapShortfall,
+  isOnlyHeld,
+  type RateShortfall,
+  type Shortfall,
+} from "../ledger/shortfall.ts";
 import { asObject } from "../surfaces/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { budgetUnder } from "../surfaces/translation/reasoning.ts";
@@ -28,31 +34,39 @@ export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: 
     case "books":
       return bookkeepingDown();
     case "balance":
-      return refuse("insufficient_credit", balanceMessage(short.available, ask, sized), {
+      return refuse("insufficient_credit", balanceMessage(short, ask, sized), {
         balance: short.available,
       });
-    default: {
-      const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
-      const used = `${formatUsd(short.spent)} is used, and ${formatUsd(short.held)} is held by open requests`;
-      const alone =
-        short.amount > short.cap ? " This request alone is above the cap, so waiting will not help." : "";
-      const raise = `Raise the cap in the dashboard: ${ask.settings.dashboardUrl}.`;
-      return refuse(
-        "budget_exhausted",
-        `The ${name} caps spending at ${formatUsd(short.cap)}: ${used}. This request could cost ${formatUsd(short.amount)}.${alone} ${raise}${uncounted(ask)}`,
-        {
-          // A window without an end has no such moment: then open requests that end make room, or a higher
-          // cap.
-          ...(short.resetsAt === null
-            ? { retryAfterS: NOT_SOON.retryAfterS }
-            : untilEnd(short.resetsAt, now)),
-          // Once the window has to end first, a client that repeats by itself only wastes its time.
-          ...(short.spent + short.amount > short.cap ? { shouldRetry: false as const } : {}),
-        },
-      );
-    }
+    default:
+      return refuse("budget_exhausted", capMessage(short, ask, sized), untilRoom(short, now));
   }
 }
+
+/** The longest answer that fits now is named even where waiting helps: who cannot wait may shorten it. */
+function capMessage(short: CapShortfall, ask: Ask, sized: Sized): string {
+  const { limit, spent, held, worst } = short;
+  const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
+  const used = `${formatUsd(spent)} is used, and ${formatUsd(held)} is held by open requests`;
+  const alone = worst > limit ? " This request alone is above the cap, so waiting will not help." : "";
+  const wait = isOnlyHeld(short)
+    ? ` Open requests give back what they do not use: retry in ${HELD_RETRY_S} s.`
+    : "";
+  const fits = outputThatFits(short, ask, sized);
+  const lower = fits >= 1 ? lowered(fits, ask.request) : null;
+  const raise = `raise the cap in the dashboard: ${ask.settings.dashboardUrl}`;
+  const advice = lower === null ? raise : `${lower}, or ${raise}`;
+  return `The ${name} caps spending at ${formatUsd(limit)}: ${used}. This request could cost ${formatUsd(worst)}.${alone}${wait} ${capital(advice)}.${uncounted(ask)}`;
+}
+
+/** Once the window has to end first, a client that repeats by itself only wastes its time. */
+function untilRoom(short: CapShortfall, now: EpochMs): RefusalDetails {
+  if (isOnlyHeld(short)) return { retryAfterS: HELD_RETRY_S };
+  // Without an end there is no such moment: only a higher cap makes room.
+  return short.resetsAt === null ? NOT_SOON : { ...untilEnd(short.resetsAt, now), shouldRetry: false };
+}
+
+/** Requests end within seconds, and clients that are told to wait spread out by themselves. */
+const HELD_RETRY_S = 5;
 
 /** The key's own requests or tokens a minute. */
 export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal {
@@ -88,18 +102,36 @@ function sharers(owner: string): string {
   return "all keys of the balance";
 }
 
-function balanceMessage(available: NanoUsd, ask: Ask, { amount, prompt, price }: Sized): string {
+function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized): string {
   const { plan, request } = ask;
-  const fits = affordableOutput(available, prompt, request.choices, price);
+  const { available, held, worst } = short;
+  const fits = outputThatFits(short, ask, sized);
+  const isHeld = isOnlyHeld(short);
+  const balance = `The balance of ${formatUsd(available)}${held > 0 ? `, beside ${formatUsd(held)} held by open requests,` : ""}`;
+  const wait = isHeld ? "Wait until open requests end, which give back what they do not use; or add" : "Add";
   const advice =
     fits >= 1
-      ? `Add credit, or set ${ceilingField(request)} to at most ${fits}${thinkingUnder(fits, request)}.`
-      : "Add credit: the balance does not even cover the prompt.";
+      ? `${wait} credit, or ${lowered(fits, request)}.`
+      : isHeld
+        ? `${wait} credit.`
+        : "Add credit: the balance does not even cover the prompt.";
   const { id, routes } = plan.stops[0]!.model;
   const free =
     id === request.model && routes.some((route) => route.free) ? ` \`${id}:free\` needs no credit.` : "";
-  return `The balance of ${formatUsd(available)} cannot cover this request, whose worst case is ${formatUsd(amount)}. Nothing was sent or charged. ${advice}${free}${uncounted(ask)}`;
+  return `${balance} cannot cover this request, whose worst case is ${formatUsd(worst)}. Nothing was sent or charged. ${advice}${free}${uncounted(ask)}`;
 }
+
+/** The largest ceiling with which the request would be admitted now; 0 where not even its prompt fits. */
+const outputThatFits = (
+  { limit, spent, held }: CapShortfall | BalanceShortfall,
+  { request }: Ask,
+  { prompt, price }: Sized,
+): number => affordableOutput((limit - spent - held) as NanoUsd, prompt, request.choices, price);
+
+const lowered = (ceiling: number, request: GenerationRequest): string =>
+  `set ${ceilingField(request)} to at most ${ceiling}${thinkingUnder(ceiling, request)}`;
+
+const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 
 const uncounted = ({ prompt }: Ask): string =>
   prompt.isSpent
@@ -122,10 +154,7 @@ function thinkingUnder(ceiling: number, { surface, json, maxOutputTokens }: Gene
 const ceilingField = ({ surface }: GenerationRequest): string =>
   surface === "responses" ? "max_output_tokens" : "max_tokens";
 
-/**
- * Open requests may make room long before a window ends, but Anthropic's client would sleep until its end, for
- * days at worst.
- */
+/** Anthropic's client would sleep until the window's end, for days at worst. */
 const untilEnd = (at: EpochMs, now: EpochMs): RefusalDetails => retryAfter(secondsUntil(at, now));
 
 const secondsUntil = (at: EpochMs, now: EpochMs): number => Math.max(1, Math.ceil((at - now) / 1_000));

@@ -63,6 +63,8 @@ export class Counter {
   granted: NanoUsd = MAX_NANO_USD;
   /** Spent by other ledgers, or granted to them, as this one last heard. */
   elsewhere: NanoUsd = ZERO_USD;
+  /** Of that, what may not be spent, and come back. */
+  openElsewhere: NanoUsd = ZERO_USD;
   /** See ledger/grants: a refill is small against what is left, so that a node that dies freezes little. */
   readonly aheadShare = 32;
   /**

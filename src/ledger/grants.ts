@@ -129,7 +129,7 @@ export class Grants {
 
   /** An answer of the Authority. */
   receive(grant: Grant): void {
-    const { counter, number, granted, elsewhere } = grant;
+    const { counter, number, granted, elsewhere, short, open } = grant;
     const desk = this.desks.get(counter);
     // If less was asked for since, what this answer grants may have been given back already.
     if (desk === undefined || number <= desk.lastHeard || number < desk.lastLowered) return;
@@ -137,6 +137,8 @@ export class Grants {
     desk.answer = grant;
     desk.counter.granted = granted;
     desk.counter.elsewhere = elsewhere;
+    // Without being short, nobody was asked; then all of it may come back.
+    desk.counter.openElsewhere = (short ? Math.min(open, elsewhere) : elsewhere) as NanoUsd;
     if (number === desk.lastStated && granted < desk.wanted) this.markScarce(desk);
     if (number === desk.lastStated && !this.scarce(desk)) this.watched.delete(desk);
     for (const go of [...desk.waiting]) go(true);
@@ -299,6 +301,8 @@ export interface Shared {
   granted: NanoUsd;
   /** How much of the limit other ledgers have, as last heard. */
   elsewhere: NanoUsd;
+  /** Of that, what may come back. */
+  openElsewhere: NanoUsd;
   /** What is spent or held, and so must stay granted. */
   used(): NanoUsd;
   /** At least `1 / aheadShare` of what is free is asked for ahead of need. */

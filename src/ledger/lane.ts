@@ -67,6 +67,7 @@ export class Lane {
 export class RateShare implements Shared {
   readonly window = new RateWindow();
   elsewhere: NanoUsd = ZERO_USD;
+  openElsewhere: NanoUsd = ZERO_USD;
   readonly aheadShare = 4;
 
   constructor(

@@ -35,11 +35,11 @@ import {
   allowanceShortfall,
   BOOKS_AWAY,
   type CapShortfall,
-  capShortfall,
   laterOf,
   type RateShortfall,
   rateShortfall,
   type Shortfall,
+  shortRoom,
 } from "./shortfall.ts";
 
 /**
@@ -166,9 +166,19 @@ export class Ledger {
     return true;
   }
 
+  /** Lowers what the reservation holds, on everything that it holds on; what was more goes to others. */
+  shrink(reservation: Reservation, held: NanoUsd): void {
+    assert(reservation.isOpen, "shrinking a reservation that was spent");
+    const back = reservation.held - held;
+    if (back <= 0) return;
+    for (const counter of reservation.counters.all) counter.settle(back as NanoUsd, ZERO_USD);
+    reservation.held = held;
+    this.journal.append({ kind: "extend", receipt: reservation.want.receipt, held });
+  }
+
   /** Whether `extend` would succeed now. */
   coversMore(reservation: Reservation, amount: NanoUsd): boolean {
-    return this.moneyShortfall(reservation.purse, reservation.want, amount) === null;
+    return this.moneyShortfall(reservation.purse, reservation.want, amount, amount) === null;
   }
 
   /** Notes who answers a stream, for the next checkpoint: a crash is billed at their price. */
@@ -366,32 +376,39 @@ export class Ledger {
     ) {
       return rateShortfall("tpm_limit", tpmLimit, lane.tokens, want.rateTokens, nowMs);
     }
-    return this.moneyShortfall(lane.purse, want, want.amount);
+    return this.moneyShortfall(lane.purse, want, want.amount, want.worst);
   }
 
-  private moneyShortfall({ balance, day, month }: Purse, want: Want, amount: NanoUsd): Shortfall | null {
+  /** Each limit must have room for `amount` now, and for `worst` if nothing else were open. */
+  private moneyShortfall(
+    { balance, day, month }: Purse,
+    want: Want,
+    amount: NanoUsd,
+    worst: NanoUsd,
+  ): Shortfall | null {
     if (amount === 0) return null;
     const { key, at } = want;
     const { credited, counter } = balance;
-    if (counter.room(credited) < amount) return { what: "balance", available: counter.room(credited) };
+    const poor = shortRoom(counter, credited, amount, worst);
+    if (poor !== null) return { ...poor, what: "balance", available: counter.room(credited) };
     // What has no limit is granted too where ledgers share: a limit that is set later then finds all of it
     // counted.
     let last: CapShortfall | null = null;
     const dailyLimit = key.dailyLimit ?? MAX_NANO_USD;
-    if (day.room(dailyLimit) < amount) {
-      last = capShortfall("daily_limit_usd", day, dailyLimit, amount, windowAt("day", at).resetsAt);
-    }
+    const today = shortRoom(day, dailyLimit, amount, worst);
+    if (today !== null) last = { ...today, what: "daily_limit_usd", resetsAt: windowAt("day", at).resetsAt };
     const monthlyLimit = key.monthlyLimit ?? MAX_NANO_USD;
-    if (month.room(monthlyLimit) < amount) {
+    const monthly = shortRoom(month, monthlyLimit, amount, worst);
+    if (monthly !== null) {
       const { resetsAt } = windowAt("month", at);
-      last = laterOf(last, capShortfall("monthly_limit_usd", month, monthlyLimit, amount, resetsAt));
+      last = laterOf(last, { ...monthly, what: "monthly_limit_usd", resetsAt });
     }
     for (const budget of want.budgets) {
       const budgeted = this.counters.get(budgetCounter(budget.id, budget.window, at))!;
-      if (budgeted.room(budget.cap) < amount) {
+      const short = shortRoom(budgeted, budget.cap, amount, worst);
+      if (short !== null) {
         const { resetsAt } = windowAt(budget.window, at);
-        const short = capShortfall("budget", budgeted, budget.cap, amount, resetsAt);
-        last = laterOf(last, { ...short, budget: budget.name });
+        last = laterOf(last, { ...short, what: "budget", budget: budget.name, resetsAt });
       }
     }
     return last;

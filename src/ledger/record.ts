@@ -53,7 +53,7 @@ export interface HoldSubject {
   readonly stream: boolean;
 }
 
-/** The hold grew to `held`: the whole, not the step, so that replaying it twice changes nothing. */
+/** The hold grew or shrank to `held`: the whole, not the step, so that replaying it twice changes nothing. */
 export interface ExtendRecord {
   readonly kind: "extend";
   readonly receipt: ReceiptId;

@@ -42,8 +42,10 @@ export interface Want {
   /** On the Open Tier, its own rate, beside the key's; null on the paid tier. */
   readonly freeRpmLimit: number | null;
   readonly tpmLimit: number | null;
-  /** Worst case in money; zero on the Open Tier. */
+  /** What is held at once; zero on the Open Tier. */
   readonly amount: NanoUsd;
+  /** What it may cost: every limit must cover that beside what is spent, whatever else is open. */
+  readonly worst: NanoUsd;
   /** Estimated input plus output tokens, for `tpm_limit`. */
   readonly rateTokens: number;
   /** What may be charged and counted at the very most, whatever a host reports. */

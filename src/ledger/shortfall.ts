@@ -33,21 +33,33 @@ interface AllowanceShortfall {
   readonly resetsAt: EpochMs;
 }
 
-interface BalanceShortfall {
+export interface BalanceShortfall extends Room {
   readonly what: "balance";
   readonly available: NanoUsd;
 }
 
 /** A cap on spending; `budget` is the name of one, `resetsAt` null for a window that never ends. */
-export interface CapShortfall {
+export interface CapShortfall extends Room {
   readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget";
   readonly budget?: string;
-  readonly cap: NanoUsd;
-  readonly spent: NanoUsd;
-  readonly held: NanoUsd;
-  readonly amount: NanoUsd;
   readonly resetsAt: EpochMs | null;
 }
+
+/** A limit on money, and what stands against it. */
+interface Room {
+  /** The cap; of a balance, its credit. */
+  readonly limit: NanoUsd;
+  readonly spent: NanoUsd;
+  /** By open requests, which give back what they do not use. */
+  readonly held: NanoUsd;
+  /** What the request wants to hold. */
+  readonly amount: NanoUsd;
+  /** What it may cost, which the limit has to cover beside what is spent. */
+  readonly worst: NanoUsd;
+}
+
+/** Whether open requests alone are in the way: once they end, there is room. */
+export const isOnlyHeld = ({ spent, worst, limit }: Room): boolean => spent + worst <= limit;
 
 export function rateShortfall(
   what: RateShortfall["what"],
@@ -67,13 +79,16 @@ export const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): Al
   resetsAt: windowAt("day", at).resetsAt!,
 });
 
-export const capShortfall = (
-  what: CapShortfall["what"],
-  { spent, held, elsewhere }: Counter,
-  cap: NanoUsd,
-  amount: NanoUsd,
-  resetsAt: EpochMs | null,
-): CapShortfall => ({ what, cap, spent: (spent + elsewhere) as NanoUsd, held, amount, resetsAt });
+/**
+ * How a limit stands against what a request may cost and wants to hold; null where it has room for both. What
+ * other ledgers were granted and may not have spent counts as held.
+ */
+export function shortRoom(counter: Counter, limit: NanoUsd, amount: NanoUsd, worst: NanoUsd): Room | null {
+  const { elsewhere, openElsewhere } = counter;
+  const spent = (counter.spent + elsewhere - openElsewhere) as NanoUsd;
+  if (spent + worst <= limit && counter.room(limit) >= amount) return null;
+  return { limit, spent, held: (counter.held + openElsewhere) as NanoUsd, amount, worst };
+}
 
 /**
  * The one that makes room last, so that whoever waits for it need not wait again; the first of two that make
@@ -83,5 +98,4 @@ export const laterOf = (one: CapShortfall | null, other: CapShortfall): CapShort
   one === null || roomAt(other) > roomAt(one) ? other : one;
 
 /** The end of the window where it is spent; where open requests hold the rest, any moment may make room. */
-const roomAt = ({ spent, amount, cap, resetsAt }: CapShortfall): number =>
-  spent + amount > cap ? (resetsAt ?? Infinity) : 0;
+const roomAt = (short: CapShortfall): number => (isOnlyHeld(short) ? 0 : (short.resetsAt ?? Infinity));

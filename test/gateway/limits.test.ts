@@ -103,16 +103,57 @@ describe("a thousand concurrent requests, ten of which are covered", () => {
   });
 });
 
-test("clients that wait by themselves are not sent to sleep for a day by a cap that open requests hold", async () => {
-  const { key } = await gateway.key(100, { daily_limit_usd: COST });
-  gates = { held: gate(), arrivals: 0 };
-  const holding = gateway.chat(key, { max_tokens: 100 });
-  while (gates.arrivals === 0) await Bun.sleep(5);
-  const { status, headers } = await gateway.chat(key, { max_tokens: 100 });
-  const seconds = Number(headers.get("retry-after"));
-  expect([status, seconds > 60 ? headers.get("x-should-retry") : "false"]).toEqual([429, "false"]);
-  gates.held.open();
-  expect((await holding).status).toBe(200);
+describe("what open requests hold", () => {
+  const MOST = { max_tokens: 100 };
+  /** What is refused while another request holds `COST`. */
+  async function refusedBeside(creditUsd: number, limits: object, wanted: object = MOST) {
+    const { key } = await gateway.key(creditUsd, limits);
+    gates = { held: gate(), arrivals: 0 };
+    const holding = gateway.chat(key, MOST);
+    while (gates.arrivals === 0) await Bun.sleep(5);
+    const { status, headers, json } = await gateway.chat(key, wanted);
+    const fitting = /max_tokens to at most (\d+)/.exec(json.error.message)?.[1];
+    const shorter = fitting === undefined ? null : await admitted(key, Number(fitting));
+    const longer = fitting === undefined ? null : await admitted(key, Number(fitting) + 1);
+    gates.held.open();
+    expect((await holding).status).toBe(200);
+    const [after, retry] = [Number(headers.get("retry-after")), headers.get("x-should-retry")];
+    const again = (await gateway.chat(key, wanted)).status;
+    return { status, after, retry, message: json.error.message as string, shorter, longer, again };
+  }
+
+  async function admitted(key: string, max_tokens: number): Promise<boolean> {
+    const messages = [{ role: "user", content: "at once" }];
+    return (await gateway.chat(key, { max_tokens, messages })).status === 200;
+  }
+
+  test("fills a cap for seconds: the answer says what is used and held, and that a retry helps", async () => {
+    const refused = await refusedBeside(100, { daily_limit_usd: COST * 1.5 });
+    expect(refused).toMatchObject({ status: 429, after: 5, retry: null, again: 200 });
+    expect(refused.message).toContain("$0.00 is used, and $0.001 is held by open requests");
+    expect(refused.message).toContain("retry in 5 s");
+  });
+
+  test("leaves room for a shorter answer, whose ceiling is named exactly", async () => {
+    const refused = await refusedBeside(100, { monthly_limit_usd: COST * 1.5 });
+    expect(refused).toMatchObject({ shorter: true, longer: false });
+  });
+
+  test("does not make a request fit that is above the cap without it: the client is told to leave it", async () => {
+    const refused = await refusedBeside(100, { daily_limit_usd: COST * 1.5 }, { ...MOST, n: 2 });
+    expect(refused).toMatchObject({ status: 429, retry: "false", again: 429 });
+    expect(refused.after).toBeGreaterThan(5);
+    expect(refused.message).toContain("waiting will not help");
+  });
+
+  test("is named beside what is left of a balance, and what would fit", async () => {
+    const refused = await refusedBeside(COST * 1.5, {});
+    expect(refused).toMatchObject({ status: 402, shorter: true, longer: false, again: 200 });
+    expect(refused.message).toContain(
+      "The balance of $0.0005, beside $0.001 held by open requests, cannot cover",
+    );
+    expect(refused.message).toContain("Wait until open requests end");
+  });
 });
 
 describe("rotation and revocation", () => {

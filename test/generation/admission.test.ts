@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Sums } from "../../src/ledger/ledger.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";
 import { hostRow, startFakeHost } from "../fakes/host.ts";
 import { ask, openHouse, read } from "./house.ts";
@@ -36,7 +37,10 @@ test("books that cannot be read cost one request, which is told so, and not the 
 
 test("a request that finds room time and again, and loses it each time to others, is told to retry", async () => {
   const host = await startFakeHost(() => json({}));
-  const house = await openHouse([hostRow(host)], { creditUsd: 0 });
+  const house = await openHouse([hostRow(host)]);
+  const [some, none] = [1 as NanoUsd, ZERO_USD];
+  const taken = { limit: some, spent: none, held: some, amount: some, worst: some };
+  house.ledger.admit = () => ({ what: "balance", available: none, ...taken });
   let found = 0;
   house.ledger.replenish = async () => {
     found += 1;

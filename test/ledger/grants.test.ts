@@ -267,6 +267,7 @@ class Counted implements Shared {
   readonly aheadShare = 1;
   granted = 0 as NanoUsd;
   elsewhere = 0 as NanoUsd;
+  openElsewhere = 0 as NanoUsd;
   taken = 0;
 
   used(): NanoUsd {

@@ -62,6 +62,7 @@ class Fleet {
       tpmLimit: null,
       amount: amount as NanoUsd,
       rateTokens: 0,
+      worst: amount as NanoUsd,
       most: { amount: 1_000 as NanoUsd, tokens: 0 },
       promptTokens: 0,
       price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"],

@@ -76,6 +76,7 @@ async function ask(
     tpmLimit: key.tpmLimit,
     amount: amount as NanoUsd,
     rateTokens: 10,
+    worst: amount as NanoUsd,
     most: { amount: amount as NanoUsd, tokens: more.rateTokens ?? 10 },
     promptTokens: 5,
     price: FREE,

@@ -44,6 +44,7 @@ class World {
       tpmLimit: null,
       amount: ZERO_USD,
       rateTokens: 10,
+      worst: ZERO_USD,
       most: { amount: ZERO_USD, tokens: 10 },
       promptTokens: 5,
       price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as never,

@@ -318,6 +318,7 @@ class Fleet {
       tpmLimit: null,
       amount,
       rateTokens: 0,
+      worst: amount,
       most: { amount, tokens: 0 },
       promptTokens: 0,
       price: PRICE,
