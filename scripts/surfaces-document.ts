@@ -49,6 +49,11 @@ Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \
 reference are refused. Vercel's AI SDK refers to items unless \`providerOptions.openai.store\` is false. The tool runner of
 Anthropic's SDK asks for a thread, and continues by itself without one.
 
+What Codex puts into \`input\` works on hosts of any language. Tools of an item \`additional_tools\` are offered like those in
+\`tools\`. \`compaction_trigger\` as the last item asks hosts of other languages for a summary in words, which is answered as an
+item \`compaction\`: opaque to the client like OpenAI's, and told to the next host, of whatever language, as what it says. An
+item that OpenAI encrypted can go back to hosts of \`responses\` only.
+
 A \`responses\` client that leaves \`store\` out, as OpenAI's Agents SDK does, expects reasoning to be kept under its ids. So it
 is given encrypted reasoning unasked: by a host of its own language if it sends \`reasoning\`, and by hosts of the other
 languages always. It sends that back by itself. An earlier reasoning item of which it has only the id is left out, because the

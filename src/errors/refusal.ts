@@ -90,10 +90,15 @@ export function sentence(text: string): string {
   return /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
+/** Codex gives up at once after these where they do not say how long to wait. */
+const WAITED_FOR = new Set([429, 503]);
+const SOON_S = 5;
+
 /** The headers that a refusal adds to its response. */
-export function refusalHeaders({ details }: Refusal): Record<string, string> {
+export function refusalHeaders({ details, status }: Refusal): Record<string, string> {
   const headers: Record<string, string> = {};
-  if (details.retryAfterS !== undefined) headers["retry-after"] = String(details.retryAfterS);
+  const retryAfterS = details.retryAfterS ?? (WAITED_FOR.has(status) ? SOON_S : undefined);
+  if (retryAfterS !== undefined) headers["retry-after"] = String(retryAfterS);
   if (details.shouldRetry !== undefined) headers["x-should-retry"] = String(details.shouldRetry);
   if (details.balance !== undefined) headers["x-gateway-balance-usd"] = decimalUsd(details.balance);
   return headers;

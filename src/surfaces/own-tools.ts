@@ -1,3 +1,4 @@
+import type { SurfaceName } from "../catalog/catalog.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { BodyChanges } from "./body-changes.ts";
 import { asObject } from "./json.ts";
@@ -19,14 +20,44 @@ export function leaveOutOwnTools(
   for (const name of FEE_MEMBERS)
     if (json[name] !== undefined && json[name] !== null) return invalid(name, FEE);
   if (!Array.isArray(json.tools) || !json.tools.some(hasFee)) return null;
-  const canDoWithout = (tool: unknown) => surface === "responses" && SEARCHES.has(asObject(tool)?.type);
-  const needed = json.tools.findIndex((tool) => hasFee(tool) && !canDoWithout(tool));
+  const needed = firstNeeded(json.tools, surface);
   if (needed !== -1) return invalid(`tools[${needed}].type`, FEE);
   const left = json.tools.filter((tool) => !hasFee(tool));
   changes.set("tools", left.length === 0 ? null : JSON.stringify(left));
-  changes.omitted.push("tools[].web_search");
+  changes.omitted.push(SEARCH);
   return null;
 }
+
+/** The same of tools that items of a Responses input add. The input that is left, or why it is refused. */
+export function withoutAddedOwnTools(
+  input: readonly unknown[],
+  { quirks }: Pick<HostTarget, "quirks">,
+  changes: BodyChanges,
+): readonly unknown[] | Refusal {
+  if (quirks.ownTools === true || !input.some((item) => hasFeeAmong(asObject(item)?.tools))) return input;
+  const left: unknown[] = [];
+  for (const [at, value] of input.entries()) {
+    const item = asObject(value);
+    const tools = item?.tools;
+    if (!hasFeeAmong(tools)) {
+      left.push(value);
+      continue;
+    }
+    const needed = firstNeeded(tools, "responses");
+    if (needed !== -1) return invalid(`input[${at}].tools[${needed}].type`, FEE);
+    left.push({ ...item, tools: tools.filter((tool) => !hasFee(tool)) });
+  }
+  changes.omitted.push(SEARCH);
+  return left;
+}
+
+const firstNeeded = (tools: readonly unknown[], surface: SurfaceName): number =>
+  tools.findIndex((tool) => hasFee(tool) && !(surface === "responses" && SEARCHES.has(asObject(tool)?.type)));
+
+const hasFeeAmong = (tools: unknown): tools is readonly unknown[] =>
+  Array.isArray(tools) && tools.some(hasFee);
+
+const SEARCH = "tools[].web_search";
 
 const FEE = "asks for a tool of the host's own, which costs more than the model's price here: leave it out";
 
@@ -38,8 +69,9 @@ const FEE_TOOLS =
   /^(web_search|file_search|code_interpreter|code_execution|image_generation|browser_search|advisor|x_search|collections_search|attachment_search|google_|openrouter:)/;
 
 function hasFee(tool: unknown): boolean {
-  const { type, environment } = asObject(tool) ?? {};
+  const { type, environment, tools } = asObject(tool) ?? {};
   if (typeof type !== "string") return false;
+  if (type === "namespace") return hasFeeAmong(tools);
   // A shell runs where the client says: at the host, it takes a container.
   const place = asObject(environment)?.type;
   return FEE_TOOLS.test(type) || (typeof place === "string" && place.startsWith("container"));

@@ -2,6 +2,7 @@ import { estimatePrompt } from "../tokens/estimate.ts";
 import { walkPrompt } from "../tokens/media.ts";
 import { containsOne } from "./bytes.ts";
 import { asObject } from "./json.ts";
+import { toolLists } from "./translation/tool-names.ts";
 
 /**
  * Sizes a prompt without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens
@@ -72,8 +73,13 @@ function isServedMore(json: Readonly<Record<string, unknown>>): boolean {
   for (const name of SERVED_MEMBERS) if (json[name] !== undefined && json[name] !== null) return true;
   const edits = asObject(json.context_management)?.edits;
   if (Array.isArray(edits) && edits.some(isCompaction)) return true;
-  return Array.isArray(json.tools) && json.tools.some((tool) => isServed(asObject(tool)?.type));
+  return Array.isArray(json.input)
+    ? toolLists(json).some(({ tools }) => hasServed(tools))
+    : hasServed(json.tools);
 }
+
+const hasServed = (tools: unknown): boolean =>
+  Array.isArray(tools) && tools.some((tool) => isServed(asObject(tool)?.type));
 
 function isCompaction(edit: unknown): boolean {
   const type = asObject(edit)?.type;

@@ -13,12 +13,12 @@ export function countPromptTokens(json: Readonly<Record<string, unknown>>): numb
   const text = (words: string) => {
     for (const piece of pieces(words)) tokens += countTokens(piece, ALLOW_ALL);
   };
-  walkPrompt(json, { text, media() {} });
+  walkPrompt(json, { text, media() {}, tools: (tools) => text(JSON.stringify(tools)) });
   for (const name of SHOWN_AS_JSON) if (json[name] !== undefined) text(JSON.stringify(json[name]));
   return tokens;
 }
 
-/** Tools and schemas are shown to the model as JSON. */
+/** Tools and schemas are shown to the model as JSON; so are tools that items of an input add. */
 const SHOWN_AS_JSON = ["tools", "response_format", "text"];
 
 /** Special tokens in a prompt are text like any other. */

@@ -9,6 +9,8 @@ export function walkPrompt(json: Readonly<Record<string, unknown>>, visitor: Pro
 
 export interface PromptVisitor {
   text(text: string): void;
+  /** Tools that an item of an input adds; where this is absent, their texts are told one by one. */
+  tools?(tools: unknown): void;
   /** An image at its bound, or base64 of a file. */
   media(media: Media): void;
 }
@@ -55,6 +57,10 @@ function walk(value: unknown, place: Place, visitor: PromptVisitor): void {
   const kind = shows && !carries ? kindOf(part) : null;
   if (kind !== null) visitor.media(mediaOf(part, kind));
   for (const [name, item] of Object.entries(part)) {
+    if (name === "tools" && visitor.tools !== undefined) {
+      visitor.tools(item);
+      continue;
+    }
     if ((kind !== null || carries) && isEmbedded(part, name)) continue;
     const inside = { shows: shows && NESTING.has(name), carries: kind !== null && CARRIERS.has(name) };
     walk(item, { ...inside, depth: depth + 1 }, visitor);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { ERROR_CODES, ERRORS } from "../../src/errors/codes.ts";
 import { errorObject, refusalHeaders, refuse } from "../../src/errors/refusal.ts";
 import { nanoUsd } from "../../src/units/usd.ts";
 
@@ -11,6 +12,12 @@ test.each([
   ["a line end after it", "It failed.\n", `It failed. ${LINK}`],
 ])("%s is ended before the link", (_, message, whole) => {
   expect(errorObject(refuse("invalid_request", message), "https://gw.example").message).toBe(whole);
+});
+
+test.each(ERROR_CODES)("%s says how long to wait if it is a 429 or 503, whoever refuses", (code) => {
+  const waits = [429, 503].includes(ERRORS[code].status);
+  expect(refusalHeaders(refuse(code, "No."))["retry-after"]).toEqual(waits ? expect.any(String) : undefined);
+  if (waits) expect(refusalHeaders(refuse(code, "No.", { retryAfterS: 9 }))["retry-after"]).toBe("9");
 });
 
 test.each([

@@ -5,7 +5,7 @@ import { ChatWriter } from "../../src/surfaces/chat/answer-writer.ts";
 import { writeChatRequest } from "../../src/surfaces/chat/request-writer.ts";
 import { MessagesWriter } from "../../src/surfaces/messages/answer-writer.ts";
 import { writeMessagesRequest } from "../../src/surfaces/messages/request-writer.ts";
-import { ResponsesWriter } from "../../src/surfaces/responses/answer-writer.ts";
+import { itemForm, ResponsesWriter } from "../../src/surfaces/responses/answer-writer.ts";
 import { writeResponsesRequest } from "../../src/surfaces/responses/request-writer.ts";
 import type { HostTarget } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
@@ -107,7 +107,7 @@ function randomAnswer(language: SurfaceName, random: Random): string {
 
 const OPEN_WRITER: Readonly<Record<SurfaceName, () => AnswerWriter>> = {
   "chat.completions": () => new ChatWriter(ASKED, true),
-  responses: () => new ResponsesWriter({}, ASKED),
+  responses: () => new ResponsesWriter({}, ASKED, itemForm({})),
   messages: () => new MessagesWriter(ASKED, "messages/test", 0),
 };
 

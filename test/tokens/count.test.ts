@@ -38,6 +38,15 @@ test.each<[string, unknown]>([
   ["a file", [{ type: "file", file: { filename: "a.pdf", file_data: LONG } }]],
 ])("an image's base64 is no text: %s", (_, content) => expect(said(content)).toBeLessThan(50));
 
+test("tools that an item of the input adds count like those of the body", () => {
+  const tools = [{ type: "function", name: "look", parameters: { type: "object", properties: { a: {} } } }];
+  const message = { role: "user", content: "Hi" };
+  const item = { type: "additional_tools", role: "developer", tools };
+  const added = countPromptTokens({ input: [item, message] });
+  const plain = countPromptTokens({ input: [{ ...item, tools: [] }, message], tools });
+  expect(Math.abs(added - plain)).toBeLessThanOrEqual(2);
+});
+
 // Each would take hours if it were counted as one word.
 test.each([
   ["letters", "a"],

@@ -6,7 +6,8 @@ import { AnswerWriter, answerId, NO_USAGE } from "../translation/answer-writer.t
 import type { Seal } from "../translation/conversation.ts";
 import { NO_PARAMETERS, present } from "../translation/members.ts";
 import { sealText } from "../translation/seal.ts";
-import { callName, type NamedTool, namedTools } from "../translation/tool-names.ts";
+import { callName, type NamedTool, offeredTools } from "../translation/tool-names.ts";
+import { asksForSummary, summaryMark } from "./compaction.ts";
 import { wantsEncrypted } from "./request-reader.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -24,14 +25,12 @@ export class ResponsesWriter extends AnswerWriter {
   private used: Usage | null = null;
   private reason: StopReason = "end";
 
-  private readonly tools: readonly NamedTool[];
-
   constructor(
     private readonly request: Json,
     private readonly asked: Asked,
+    private readonly form: ItemForm,
   ) {
     super();
-    this.tools = namedTools(request.tools);
   }
 
   start(id: string | null): void {
@@ -46,8 +45,9 @@ export class ResponsesWriter extends AnswerWriter {
     this.text = "";
     this.logprobs = [];
     this.summarised = false;
-    this.item = itemOf(block, this.id, this.output.length, "in_progress", this.tools);
+    this.item = itemOf(block, this.id, this.output.length, "in_progress", this.form);
     this.tell("response.output_item.added", { ...this.place(), item: this.item });
+    if (this.form.isSummary) return;
     const { kind } = block;
     if (kind === "text" || kind === "refusal")
       this.tell("response.content_part.added", { ...this.part(), part: partOf(kind, "", []) });
@@ -55,6 +55,7 @@ export class ResponsesWriter extends AnswerWriter {
 
   delta(text: string, logprobs: readonly unknown[] = NO_LOGPROBS): void {
     this.text += text;
+    if (this.form.isSummary) return;
     for (const one of logprobs) this.logprobs.push(one);
     const { kind } = this.block;
     if (kind === "reasoning" && !this.summarised) {
@@ -78,7 +79,7 @@ export class ResponsesWriter extends AnswerWriter {
 
   close(seal: Seal | null): void {
     const { text, logprobs } = this;
-    switch (this.block.kind) {
+    switch (this.form.isSummary ? null : this.block.kind) {
       case "text":
         this.tell("response.output_text.done", { ...this.part(), text, logprobs });
         this.tell("response.content_part.done", { ...this.part(), part: partOf("text", text, logprobs) });
@@ -103,7 +104,7 @@ export class ResponsesWriter extends AnswerWriter {
       }
     }
     const block: AnswerBlock = { block: this.block, text, logprobs, seal };
-    const item = finishedItem(block, this.id, this.output.length, this.tools, wantsEncrypted(this.request));
+    const item = finishedItem(block, this.id, this.output.length, this.form, wantsEncrypted(this.request));
     this.tell("response.output_item.done", { ...this.place(), item });
     this.output.push(item);
   }
@@ -183,15 +184,27 @@ const CALL_EVENTS = {
   },
 } as const;
 
+/** What a request says of the items of its answer. */
+export interface ItemForm {
+  readonly tools: readonly NamedTool[];
+  /** The answer's text is a summary, and nothing else is wanted. */
+  readonly isSummary: boolean;
+}
+
+export const itemForm = (request: Json): ItemForm => ({
+  tools: offeredTools(request),
+  isSummary: asksForSummary(request),
+});
+
 /** A whole answer for a responses client. */
 export function writeResponsesAnswer(answer: Answer, usage: Usage, request: Json, asked: Asked): Json {
   const id = answerId("resp_", answer.id);
   const encrypted = wantsEncrypted(request);
-  const tools = namedTools(request.tools);
+  const form = itemForm(request);
   return responseOf(request, asked, {
     id,
     status: statusOf(answer.reason),
-    output: answer.blocks.map((block, at) => finishedItem(block, id, at, tools, encrypted)),
+    output: answer.blocks.map((block, at) => finishedItem(block, id, at, form, encrypted)),
     reason: answer.reason,
     usage,
   });
@@ -274,9 +287,10 @@ function itemOf(
   response: string,
   at: number,
   status: string,
-  tools: readonly NamedTool[],
+  { tools, isSummary }: ItemForm,
 ): Record<string, unknown> {
   const id = (prefix: string) => `${prefix}_${response.slice("resp_".length)}_${at}`;
+  if (isSummary) return { id: id("cmp"), type: "compaction", encrypted_content: "" };
   switch (block.kind) {
     case "text":
     case "refusal":
@@ -307,10 +321,11 @@ function finishedItem(
   { block, text, logprobs, seal }: AnswerBlock,
   response: string,
   at: number,
-  tools: readonly NamedTool[],
+  form: ItemForm,
   encrypted: boolean,
 ): Json {
-  const item = itemOf(block, response, at, "completed", tools);
+  const item = itemOf(block, response, at, "completed", form);
+  if (form.isSummary) return { ...item, encrypted_content: summaryMark(text) };
   switch (block.kind) {
     case "text":
     case "refusal":

@@ -1,6 +1,5 @@
 import type { BodyChanges } from "../body-changes.ts";
 import { asObject } from "../json.ts";
-import type { GenerationRequest } from "../surface.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { ENCRYPTED } from "./request-reader.ts";
 
@@ -11,22 +10,22 @@ import { ENCRYPTED } from "./request-reader.ts";
  * set to false"). So thoughts travel with the client: encrypted ones are asked for in its stead, and those
  * that no host could read stay out.
  */
-export function carryThoughts({ body, json }: GenerationRequest, changes: BodyChanges): void {
-  askForEncrypted(json, changes);
-  const { input } = json;
-  if (!Array.isArray(input)) return;
+export function withReadableThoughts(
+  input: readonly unknown[],
+  body: Uint8Array,
+  changes: BodyChanges,
+): readonly unknown[] {
   const unsealed = mayHoldSeals(body) ? (withoutSeals(input) as unknown[]) : input;
   const readable = unsealed.some(isBareId) ? unsealed.filter((item) => !isBareId(item)) : unsealed;
-  if (readable === input) return;
-  changes.set("input", JSON.stringify(readable));
-  changes.omitted.push("reasoning");
+  if (readable !== input) changes.omitted.push("reasoning");
+  return readable;
 }
 
 /**
  * Only where the client speaks of reasoning: models that have none refuse to be asked ("Encrypted content is
  * not supported").
  */
-function askForEncrypted({ store, reasoning, include }: Json, changes: BodyChanges): void {
+export function askForEncrypted({ store, reasoning, include }: Json, changes: BodyChanges): void {
   if (store === false || !thinks(reasoning)) return;
   const included = Array.isArray(include) ? include : [];
   if (included.includes(ENCRYPTED)) return;

@@ -33,7 +33,8 @@ import {
 import type { Saying } from "../translation/saying.ts";
 import { readSeal } from "../translation/seal.ts";
 import { fileSource, sourceOf } from "../translation/sources.ts";
-import { flatName } from "../translation/tool-names.ts";
+import { flatName, toolLists } from "../translation/tool-names.ts";
+import { asksForSummary, readSummary, SUMMARY_WISH, TRIGGER } from "./compaction.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -43,15 +44,18 @@ export function readResponsesRequest(json: Json, saying: Saying): Conversation {
   const instructions = readText(json, "instructions", saying);
   const included = Array.isArray(json.include) ? json.include : [];
   if (included.some((name) => !INCLUDABLE.has(name as string))) saying.omit("include");
+  // Tools stay offered, because some hosts refuse calls of earlier turns without them.
+  const summary = asksForSummary(json);
   return {
     turns: [
       ...(instructions === null || instructions === "" ? [] : [systemTurn(instructions)]),
       ...readInput(json.input, saying),
     ],
-    tools: readList(json, "tools", saying).flatMap((tool, at) => readTool(tool, `tools[${at}]`, saying)),
-    toolChoice: readToolChoice(json.tool_choice, saying),
+    tools: readTools(json, saying),
+    toolChoice: summary ? { kind: "none" } : readToolChoice(json.tool_choice, saying),
     parallelToolCalls: readBoolean(json, "parallel_tool_calls", saying),
-    format: readFormat(text === null ? null : readObject(text, "format", saying, "text.format"), saying),
+    format:
+      summary || text === null ? null : readFormat(readObject(text, "format", saying, "text.format"), saying),
     maxOutputTokens: readNumber(json, "max_output_tokens", saying),
     temperature: readNumber(json, "temperature", saying),
     topP: readNumber(json, "top_p", saying),
@@ -171,6 +175,25 @@ function readItem(item: Json, path: string, saying: Saying): Turn[] {
           cache: null,
         },
       ];
+    case "additional_tools":
+      return [];
+    case "tool_search_call":
+    case "tool_search_output":
+      saying.omit("tool_search");
+      return [];
+    case "web_search_call":
+    case "file_search_call":
+    case "code_interpreter_call":
+      saying.omit("input[].own_calls");
+      return [];
+    case TRIGGER:
+      return [{ role: "user", parts: [textPart(SUMMARY_WISH)] }];
+    case "compaction": {
+      const summary = readSummary(item);
+      if (summary !== null) return [{ role: "user", parts: [textPart(summary)] }];
+      saying.cannot(`${path}.encrypted_content`, "only OpenAI's hosts can read what they encrypted");
+      return [];
+    }
     default:
       saying.cannot(`${path}.type`, "only OpenAI's hosts know items of this type");
       return [];
@@ -229,11 +252,29 @@ function readUserPart(part: Json, path: string, saying: Saying): UserPart[] {
   }
 }
 
+/** Items of an input may offer again what was offered before them, and hosts refuse two of one name. */
+function readTools(json: Json, saying: Saying): Tool[] {
+  const tools: Tool[] = [];
+  const names = new Set<string>();
+  for (const list of toolLists(json)) {
+    const read = readList(list, "tools", saying, list.path).flatMap((tool, at) =>
+      readTool(tool, `${list.path}[${at}]`, saying),
+    );
+    tools.push(...read.filter(({ name }) => !names.has(name)));
+    for (const { name } of read) names.add(name);
+  }
+  return tools;
+}
+
 const TOOL_HINTS = ["defer_loading", "allowed_callers", "async", "output_schema"];
 
 function readTool(tool: Json, path: string, saying: Saying, namespace: string | null = null): Tool[] {
   if (SEARCHES.has(tool.type)) {
     saying.omit("tools[].web_search");
+    return [];
+  }
+  if (tool.type === "tool_search") {
+    saying.omit("tool_search");
     return [];
   }
   if (namesAny(tool, TOOL_HINTS)) saying.omit("tools[].hints");

@@ -1,16 +1,18 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
+import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
-import { leaveOutOwnTools } from "../own-tools.ts";
+import { leaveOutOwnTools, withoutAddedOwnTools } from "../own-tools.ts";
 import { parseReply, withModel } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";
-import { carryThoughts } from "./carried-thoughts.ts";
+import { askForEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
 import { ResponsesCollector } from "./collector.ts";
+import { asksForSummary, SUMMARY_WISH, withPlainSummaries } from "./compaction.ts";
 import { ResponsesJudge } from "./judge.ts";
 import { retellResponses } from "./retold.ts";
 
@@ -39,8 +41,17 @@ function readRequest(bytes: Uint8Array): GenerationRequest | Refusal {
   const problem = checkInput(json) ?? checkMemory(json);
   if (problem !== null) return problem;
   const ceiling = readCeiling(json, "max_output_tokens");
-  return refused(ceiling) ? ceiling : toRequest(read, ceiling, 1);
+  if (refused(ceiling)) return ceiling;
+  const request = toRequest(read, ceiling, 1);
+  return asksForSummary(json) ? withSummaryWish(request) : request;
 }
+
+/** What hosts of other languages are told beside the prompt is held like it. */
+const withSummaryWish = (request: GenerationRequest): GenerationRequest => ({
+  ...request,
+  promptBound: request.promptBound + SUMMARY_WISH.length,
+  mediaTokens: request.mediaTokens + SUMMARY_WISH.length,
+});
 
 /** A prompt that is kept at OpenAI may stand for the input. */
 function checkInput({ input, prompt }: Json): Refusal | null {
@@ -88,8 +99,20 @@ function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Re
   // there.
   changes.set("store", "false");
   if (target.maxOutputTokens !== null) changes.set("max_output_tokens", String(target.maxOutputTokens));
-  carryThoughts(request, changes);
+  const input = passedInput(request, target, changes);
+  if (refused(input)) return input;
+  if (input !== request.json.input) changes.set("input", JSON.stringify(input));
+  askForEncrypted(request.json, changes);
   return { bytes: changes.applyTo(request.body), omitted: changes.omitted };
+}
+
+function passedInput({ body, json }: GenerationRequest, target: HostTarget, changes: BodyChanges): unknown {
+  const { input } = json;
+  if (!Array.isArray(input)) return input;
+  const offering = withoutAddedOwnTools(input, target, changes);
+  return refused(offering)
+    ? offering
+    : withReadableThoughts(withPlainSummaries(offering, body), body, changes);
 }
 
 function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {

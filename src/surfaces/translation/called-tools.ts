@@ -2,7 +2,7 @@ import type { GenerationRequest } from "../surface.ts";
 import { type AnswerEvents, type OpenBlock, PassingEvents } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 import { unwrappedInput } from "./custom-tool.ts";
-import { longNames, namedTools } from "./tool-names.ts";
+import { longNames, namedTools, offeredTools } from "./tool-names.ts";
 
 /**
  * What a host answers, with its calls as the client offered the tools: freeform ones, which such a host knows
@@ -18,7 +18,8 @@ export function asOffered(
     return long.size === 0 ? next : new Renamer(next, long);
   }
   if (!wrapsCustomTools) return next;
-  const names = namedTools(json.tools).flatMap(({ custom, flat }) => (custom ? [flat] : []));
+  const offered = surface === "responses" ? offeredTools(json) : namedTools(json.tools);
+  const names = offered.flatMap(({ custom, flat }) => (custom ? [flat] : []));
   return names.length === 0 ? next : new Unwrapper(next, new Set(names));
 }
 

@@ -196,6 +196,10 @@ export const NESTED = {
   "tools[].format": omit("the grammar is described to the model, not enforced"),
   "tools[].web_search": omit("the host does not have OpenAI's web search; the model answers without it"),
   "tools[].hints": omit("hints for how tools are offered and called; the tools are offered plainly"),
+  tool_search: omit("the host does not search for tools; those that were found before are offered plainly"),
+  "input[].own_calls": omit(
+    "searches and programs that OpenAI's hosts ran earlier; the model's words tell what came of them",
+  ),
   json_mode: omit("the model is told to answer with a JSON object, which the host does not enforce"),
   "response_format.name": omit("only the schema is sent"),
   "schema.bounds": omit("bounds that the host cannot enforce are told to the model in the description"),

@@ -30,6 +30,27 @@ export function longNames(tools: unknown): ReadonlyMap<string, string> {
   return names;
 }
 
+/**
+ * The lists of tools in a request of Responses: its own, and those that items of its input add (Codex sends
+ * all of its tools so to OpenAI's newest models).
+ */
+export function toolLists({ tools, input }: Json): { readonly path: string; readonly tools: unknown }[] {
+  const lists = [{ path: "tools", tools }];
+  if (!Array.isArray(input)) return lists;
+  for (const [at, value] of input.entries()) {
+    const item = asObject(value);
+    if (item !== null && ADDING.has(item.type)) lists.push({ path: `input[${at}].tools`, tools: item.tools });
+  }
+  return lists;
+}
+
+/** Items of an input that add tools; a search adds those that it found. */
+const ADDING = new Set<unknown>(["additional_tools", "tool_search_output"]);
+
+/** The tools that a request of Responses offers, by the names that a host knows them by. */
+export const offeredTools = (request: Json): NamedTool[] =>
+  toolLists(request).flatMap(({ tools }) => namedTools(tools));
+
 export interface NamedTool {
   readonly flat: string;
   readonly name: string;
@@ -40,7 +61,7 @@ export interface NamedTool {
 /** The tools that a client of OpenAI's languages offers, by the names that a host knows them by. */
 export function namedTools(tools: unknown, namespace: string | null = null): NamedTool[] {
   if (!Array.isArray(tools)) return [];
-  return tools.flatMap((value) => {
+  return tools.flatMap((value): NamedTool[] => {
     const tool = asObject(value) ?? {};
     const { type } = tool;
     if (type !== "function" && type !== "custom" && type !== "namespace") return [];

@@ -15,7 +15,8 @@ import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.t
 import { readMessagesRequest } from "../messages/request-reader.ts";
 import { writeMessagesRequest } from "../messages/request-writer.ts";
 import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader.ts";
-import { ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
+import { itemForm, ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
+import { asSummary } from "../responses/compaction.ts";
 import { readResponsesRequest } from "../responses/request-reader.ts";
 import { writeResponsesRequest } from "../responses/request-writer.ts";
 import { EVENT, EventCutter, eventEnd } from "../sse.ts";
@@ -97,7 +98,8 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
     openReader: (events, family) => new ResponsesReader(events, family),
     readAnswer: readResponsesAnswer,
     // Every event repeats the request, but for its prompt.
-    openWriter: ({ json }, asked) => new ResponsesWriter({ ...json, input: undefined }, asked),
+    openWriter: ({ json }, asked) =>
+      new ResponsesWriter({ ...json, input: undefined }, asked, itemForm(json)),
     writeAnswer: (answer, usage, { json }, asked) => writeResponsesAnswer(answer, usage, json, asked),
     wrapsCustomTools: false,
   },
@@ -139,7 +141,11 @@ function readReply(
   const json = parseExactObject(textOf(bytes, 0, bytes.length));
   if (json === null) return { kind: "fault", error: NO_OBJECT };
   const answer = new Answer();
-  const shown = asShown(answer, request, () => {});
+  const shown = asSummary(
+    asShown(answer, request, () => {}),
+    request,
+    () => {},
+  );
   const counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
@@ -184,7 +190,8 @@ class TranslatingJudge implements StreamJudge {
     hostFamily: string,
   ) {
     this.promptEstimate = request.promptEstimate;
-    const shown = asShown(writer, request, () => writer.ping());
+    const onSilence = () => writer.ping();
+    const shown = asSummary(asShown(writer, request, onSilence), request, onSilence);
     this.counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
     this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
   }

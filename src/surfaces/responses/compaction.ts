@@ -1,0 +1,92 @@
+import { contains } from "../bytes.ts";
+import { asObject } from "../json.ts";
+import type { GenerationRequest } from "../surface.ts";
+import { type AnswerEvents, type OpenBlock, PassingEvents } from "../translation/answer-events.ts";
+import type { Seal } from "../translation/conversation.ts";
+
+/**
+ * Codex has a conversation that grows too long shortened by ending `input` with `compaction_trigger`; the
+ * answer is one item of type `compaction`, which it sends in the place of what it stands for. OpenAI encrypts
+ * that item. Hosts of other languages are asked for a summary in words, which the item then carries: for the
+ * client it is opaque like OpenAI's, and any host can be told what it says.
+ */
+export const asksForSummary = ({ input }: Json): boolean =>
+  Array.isArray(input) && asObject(input.at(-1))?.type === TRIGGER;
+
+export const TRIGGER = "compaction_trigger";
+
+export const SUMMARY_WISH =
+  "Summarize this conversation for the model that will continue it and will see nothing else of it: the task and its constraints, decisions and their reasons, files and commands that matter, results, what is left to do. Answer with the summary alone.";
+
+export const summaryMark = (summary: string): string => `${MARK}${summary}`;
+
+/** Null for an item that the gateway did not make, which only OpenAI can read. */
+export const readSummary = ({ encrypted_content: content }: Json): string | null =>
+  typeof content === "string" && content.startsWith(MARK)
+    ? `Summary of the conversation so far:\n\n${content.slice(MARK.length)}`
+    : null;
+
+/** Items with summaries of the gateway as what they say, for hosts that expect their own kind of item. */
+export function withPlainSummaries(input: readonly unknown[], body: Uint8Array): readonly unknown[] {
+  if (!contains(body, MARK_BYTES)) return input;
+  return input.map((value) => {
+    const item = asObject(value);
+    const text = item?.type === "compaction" ? readSummary(item) : null;
+    return text === null ? value : { type: "message", role: "user", content: [{ type: "input_text", text }] };
+  });
+}
+
+/**
+ * Of an answer, the text alone and as one block: Codex expects a single item. `onSilence` is called now and
+ * then, because nothing is told of an item of this kind until it is whole.
+ */
+export function asSummary(
+  next: AnswerEvents,
+  { surface, json }: Pick<GenerationRequest, "surface" | "json">,
+  onSilence: () => void,
+): AnswerEvents {
+  return surface === "responses" && asksForSummary(json) ? new Summarizer(next, onSilence) : next;
+}
+
+class Summarizer extends PassingEvents {
+  private begun = false;
+  private telling = false;
+  private unheard = 0;
+
+  constructor(
+    next: AnswerEvents,
+    private readonly onSilence: () => void,
+  ) {
+    super(next);
+  }
+
+  override open(block: OpenBlock): void {
+    this.telling = block.kind === "text";
+    if (!this.telling || this.begun) return;
+    this.begun = true;
+    this.next.open(block);
+  }
+
+  override delta(text: string): void {
+    if (this.telling) this.next.delta(text);
+    if (++this.unheard % DELTAS_PER_SIGN === 0) this.onSilence();
+  }
+
+  override close(): void {
+    this.telling = false;
+  }
+
+  override stop(...how: Parameters<AnswerEvents["stop"]>): void {
+    if (this.begun) this.next.close(NO_SEAL);
+    this.next.stop(...how);
+  }
+}
+
+const NO_SEAL: Seal | null = null;
+/** Seconds of a slow model, far below the minute after which proxies give a silent connection up. */
+const DELTAS_PER_SIGN = 16;
+
+type Json = Readonly<Record<string, unknown>>;
+
+const MARK = "gwsummary:1:";
+const MARK_BYTES = Buffer.from(MARK);
