@@ -136,7 +136,7 @@ export class Trial {
     const judge = said.pairing.openStream(request, asked);
     const first = judge.push(events);
     if (judge.fault !== null) return this.failed(judge.fault);
-    if (!judge.tokenSeen && judge.usage === null) return { kind: "refused", message: "the answer is empty" };
+    if (!saysAnything(judge)) return { kind: "refused", message: "the answer is empty" };
     return new Opened(stop, said.body.omitted, ALL_READ, judge, first, this.exchange!, true);
   }
 
@@ -179,7 +179,7 @@ export class Trial {
       const bytes = next === null ? judge.end() : judge.push(next);
       held.push(bytes);
       readBytes += next?.length ?? 0;
-      if (judge.tokenSeen || (judge.terminal !== null && judge.usage !== null && judge.fault === null)) {
+      if (judge.tokenSeen || (judge.terminal !== null && judge.fault === null && saysAnything(judge))) {
         this.limit.stop();
         const first = held.length === 1 ? bytes : Buffer.concat(held);
         return new Opened(this.stop, this.said.body.omitted, source.takeBody(), judge, first, this.exchange!);
@@ -209,7 +209,7 @@ export class Trial {
       if (judge.fault !== null) return this.late(this.failed(judge.fault));
       if (judge.terminal !== null) {
         const reply = judge.reply();
-        return reply.kind === "reply" && (judge.tokenSeen || judge.usage !== null)
+        return reply.kind === "reply" && saysAnything(judge)
           ? this.answered(reply)
           : { kind: "refused", message: "the stream ended without a token" };
       }
@@ -244,6 +244,10 @@ export class Trial {
     };
   }
 }
+
+/** A stream that ended: an empty one is an answer where the host says what it used or why it stopped. */
+const saysAnything = ({ tokenSeen, usage, stoppedShort }: StreamJudge): boolean =>
+  tokenSeen || usage !== null || stoppedShort;
 
 const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
   reply instanceof HostFault && reply.stale && !limit.over;

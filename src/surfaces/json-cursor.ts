@@ -6,6 +6,7 @@ import {
   COLON,
   COMMA,
   isSpelt,
+  NOT_JSON,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -143,6 +144,7 @@ export class JsonCursor {
   skip(): void {
     const end = skipValue(this.bytes, this.at, this.end);
     if (end === TOO_DEEP) this.givenUp = this.isTooDeep = true;
+    else if (end === NOT_JSON) this.givenUp = true;
     else this.at = end;
   }
 

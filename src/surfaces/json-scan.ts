@@ -15,6 +15,8 @@ export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 export const TOO_DEEP = -1;
+/** Python's hosts write `NaN` and `Infinity`, which are no JSON. */
+export const NOT_JSON = -2;
 
 export function skipSpace(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
@@ -66,7 +68,7 @@ export function skipValue(bytes: Uint8Array, from: number, to: number): number {
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       depth -= 1;
       if (depth === 0) return at + 1;
-    }
+    } else if (byte === LETTER_N || byte === LETTER_I) return NOT_JSON;
   }
   return to;
 }
@@ -85,6 +87,7 @@ export function hasMoreValues(bytes: Uint8Array, most: number): boolean {
 
 function skipScalar(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
+  if (bytes[at] === LETTER_N || bytes[at] === LETTER_I) return NOT_JSON;
   while (at < to) {
     const byte = bytes[at]!;
     if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || byte <= 0x20) break;
@@ -92,6 +95,9 @@ function skipScalar(bytes: Uint8Array, from: number, to: number): number {
   }
   return at;
 }
+
+const LETTER_N = 0x4e;
+const LETTER_I = 0x49;
 
 export function isSpelt(bytes: Uint8Array, name: string, from: number, to: number): boolean {
   if (to - from !== name.length) return false;

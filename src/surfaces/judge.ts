@@ -1,8 +1,8 @@
 import type { ErrorObject } from "../errors/refusal.ts";
-import { estimateJsonText, tokensOf } from "../tokens/estimate.ts";
+import { estimateJsonText, NO_JSON_TEXT, tokensOf } from "../tokens/estimate.ts";
 import { NO_BYTES } from "./bytes.ts";
 import { Edits } from "./edits.ts";
-import { fault } from "./host-error.ts";
+import { fault, NO_EVENT } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { Likeness } from "./likeness.ts";
@@ -19,6 +19,7 @@ export abstract class PassingJudge implements WholeJudge {
   terminal: Uint8Array | null = null;
   fault: HostError | null = null;
   usage: Usage | null = null;
+  stoppedShort = false;
   /** The changes for the client in what the host sent. */
   protected readonly edits = EDITS;
   protected readonly cursor = CURSOR;
@@ -112,13 +113,20 @@ export abstract class PassingJudge implements WholeJudge {
     this.texts += 1;
     this.textStart = start;
     this.textEnd = cursor.at - 1;
-    return estimateJsonText(bytes, start, cursor.at - 1);
+    const tokens = estimateJsonText(bytes, start, cursor.at - 1);
+    if (tokens === NO_JSON_TEXT) cursor.giveUp();
+    return tokens;
   }
 
   /** The event's data, which a collector is told of too. */
   protected dataOf(text: string | null): Record<string, unknown> | null {
-    const data = text === null ? null : parseObject(text);
-    if (data === null) return null;
+    // A block of empty data is no event (WHATWG HTML, "Server-sent events").
+    if (text === null || text.trim() === "") return null;
+    const data = parseObject(text);
+    if (data === null) {
+      this.fault = NO_EVENT;
+      return null;
+    }
     this.mend(data);
     this.collector?.add(data);
     return data;

@@ -1,4 +1,4 @@
-import { estimateJsonText } from "../tokens/estimate.ts";
+import { estimateJsonText, NO_JSON_TEXT } from "../tokens/estimate.ts";
 import { copyInto, equals, NO_BYTES } from "./bytes.ts";
 import type { Edits } from "./edits.ts";
 import { BACKSLASH, QUOTE } from "./json-scan.ts";
@@ -31,8 +31,9 @@ export class Likeness {
     if (!equals(bytes, start, around, 0, textAt)) return this.miss();
     const textEnd = endOfText(bytes, textStart);
     if (textEnd === -1 || !equals(bytes, textEnd, around, textAt, around.length)) return this.miss();
-    this.misses = 0;
     this.tokens = estimateJsonText(bytes, textStart, textEnd);
+    if (this.tokens === NO_JSON_TEXT) return this.miss();
+    this.misses = 0;
     const shift = textEnd - textStart;
     for (let index = 0; index < this.texts.length; index++) {
       const from = start + this.spans[2 * index]!;

@@ -8,6 +8,7 @@ import { JsonCursor } from "./json-cursor.ts";
 import { hasMoreValues, MAX_DEPTH } from "./json-scan.ts";
 import { sizePrompt } from "./prompt.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
+import { dearerService, leaveOutUnheld, UNHELD_NAMES } from "./unheld.ts";
 
 /**
  * Reads a request body of any of the three languages: one scan for its members, one parse. Members that
@@ -145,29 +146,16 @@ const OVERRIDES = ["models", "provider", "route", "fallbacks"];
  * The changes in a body that is passed on: overrides are removed; the host's name for the model, and whether
  * to stream, are put in.
  */
-export function passedChanges({ json, stream }: GenerationRequest, target: HostTarget): BodyChanges {
+export function passedChanges(request: GenerationRequest, target: HostTarget): BodyChanges {
+  const { json, stream } = request;
   const changes = new BodyChanges();
   for (const name of OVERRIDES) if (json[name] !== undefined) changes.set(name, null);
   changes.set("model", JSON.stringify(target.model));
+  leaveOutUnheld(request, changes);
   if (target.stream !== stream) changes.set("stream", String(target.stream));
   // Refused without a stream.
   if (!target.stream && json.stream_options !== undefined) changes.set("stream_options", null);
   return changes;
-}
-
-/**
- * Services that hosts charge above their prices for: holds and charges know one price of a model (OpenAI
- * "Priority processing", Anthropic "Fast mode" and "Data residency").
- */
-const DEARER: readonly { readonly name: string; readonly values: readonly unknown[] }[] = [
-  { name: "service_tier", values: ["priority", "fast"] },
-  { name: "speed", values: ["fast"] },
-  { name: "inference_geo", values: ["us"] },
-];
-
-function dearerService(json: Readonly<Record<string, unknown>>): string | null {
-  for (const { name, values } of DEARER) if (values.includes(json[name])) return name;
-  return null;
 }
 
 /** Members by which money and routing are decided, in any of the languages. */
@@ -187,9 +175,6 @@ const CONTROLLED: readonly string[] = [
   "input",
   "system",
   "tools",
-  "service_tier",
-  "speed",
-  "inference_geo",
   "store",
   "background",
   "previous_response_id",
@@ -201,6 +186,7 @@ const CONTROLLED: readonly string[] = [
   "mcp_servers",
   "audio",
   "modalities",
+  ...UNHELD_NAMES,
 ];
 
 /** Anthropic's own limit ("Create a message"). */

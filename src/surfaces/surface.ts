@@ -171,6 +171,11 @@ export interface StreamJudge {
   /** Set when the host said, or showed, that it failed. Bytes already returned stay valid. */
   readonly fault: HostError | null;
   readonly usage: Usage | null;
+  /**
+   * The host ended the answer at a ceiling or a filter. That is an answer, also where nothing was written by
+   * then.
+   */
+  readonly stoppedShort: boolean;
   /** Output tokens delivered so far, counted cheaply from the text (see tokens/estimate). */
   readonly countedTokens: number;
   /** Frames that end the client's stream with an error, in its own language; no end mark follows them. */

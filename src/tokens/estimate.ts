@@ -14,19 +14,28 @@ export function estimateTokens(text: string): number {
 /** The same for text that may be missing. */
 export const tokensOf = (text: unknown): number => (typeof text === "string" ? estimateTokens(text) : 0);
 
-/** The same count for text that is still in JSON, between its quotes; an escaped character counts as one. */
+/**
+ * The same count for text that is still in JSON, between its quotes; an escaped character counts as one.
+ * `NO_JSON_TEXT` where no parser would take it.
+ */
 export function estimateJsonText(bytes: Uint8Array, from: number, to: number): number {
   let quarters = 0;
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!;
     if (byte === BACKSLASH) {
       at += 1;
-      if (bytes[at] !== LETTER_U) quarters += 1;
-      else {
+      const escaped = bytes[at]!;
+      if (escaped !== LETTER_U) {
+        if (!ESCAPED.includes(escaped)) return NO_JSON_TEXT;
+        quarters += 1;
+      } else {
         quarters += isAscii(bytes, at + 1) ? 1 : 3;
         at += 4;
       }
-    } else if (byte < 0x80) quarters += 1;
+    } else if (byte < 0x80) {
+      if (byte < SPACE) return NO_JSON_TEXT;
+      quarters += 1;
+    }
     // One UTF-16 unit for a lead byte, two for one of four bytes.
     else if (byte >= 0xc0) quarters += byte >= 0xf0 ? 6 : 3;
   }
@@ -40,6 +49,11 @@ export const estimatePrompt = (bytes: number): number => Math.ceil(bytes / 4);
 const isAscii = (bytes: Uint8Array, at: number): boolean =>
   bytes[at] === ZERO && bytes[at + 1] === ZERO && bytes[at + 2]! >= ZERO && bytes[at + 2]! < ZERO + 8;
 
+export const NO_JSON_TEXT = -1;
+
+const SPACE = 0x20;
 const BACKSLASH = 0x5c;
+/** What may follow it, beside `u`. */
+const ESCAPED: readonly number[] = [...Buffer.from('"\\/bfnrt')];
 const LETTER_U = 0x75;
 const ZERO = 0x30;

@@ -160,6 +160,7 @@ describe("a stream with an accent is put together", () => {
     const events = stream
       .trim()
       .split("\n\n")
+      .filter((text) => !text.startsWith(":"))
       .map((text) => ({ data: text.replace(/^data: /, "") }));
     const { house } = await serving("chat.completions", [sse(events)]);
     const { choices } = JSON.parse(

@@ -58,7 +58,6 @@ describe("a field that the host's language lacks", () => {
     ["responses", "chat.completions", { prompt: { id: "pmpt_1" } }, "prompt"],
     ["messages", "chat.completions", { top_k: 5 }, "top_k"],
     ["messages", "responses", { stop_sequences: ["END"] }, "stop_sequences"],
-    ["messages", "chat.completions", { inference_geo: "eu" }, "inference_geo"],
     ["messages", "responses", { tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
     [
       "messages",

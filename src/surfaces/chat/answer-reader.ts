@@ -1,4 +1,4 @@
-import { errorOf, fault } from "../host-error.ts";
+import { errorOf, fault, NO_EVENT } from "../host-error.ts";
 import { asObject, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
@@ -38,7 +38,7 @@ export class ChatReader implements AnswerReader {
     if (data === null) return "ping";
     if (data.trim() === "[DONE]") return this.finish();
     const chunk = parseObject(data);
-    if (chunk === null) return "more";
+    if (chunk === null) return data.trim() === "" ? "more" : NO_EVENT;
     const error = errorIn(chunk);
     if (error !== null) return error;
     this.note(chunk);
@@ -203,9 +203,24 @@ export function faultIn(json: Json): HostError | null {
     const reason = given?.finish_reason;
     if (brokeDown(reason)) return fault(`the host stopped with ${reason}`);
     // Clients look into the message of each, and another host may have one.
-    if (asObject(given?.message) === null) return NO_CHOICES;
+    if (asObject(given?.message) === null && !isFiltered(given)) return NO_CHOICES;
   }
   return null;
+}
+
+/** Azure says nothing beside the reason where its filter stopped an answer ("Content filtering"). */
+const isFiltered = (choice: Json | null): boolean =>
+  choice?.finish_reason === "content_filter" && (choice.message ?? null) === null;
+
+/** The answer with a message in each choice, as clients expect it; null where it has them. */
+export function withMessages(json: Json): Json | null {
+  const choices = (json.choices as readonly unknown[]).map(asObject);
+  if (!choices.some(isFiltered)) return null;
+  const message = { role: "assistant", content: null, refusal: null };
+  return {
+    ...json,
+    choices: choices.map((choice) => (isFiltered(choice) ? { ...choice, message } : choice)),
+  };
 }
 
 const NO_CHOICES = fault("the answer has no choices");

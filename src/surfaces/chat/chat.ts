@@ -18,7 +18,7 @@ import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { readOpenAiUsage } from "../usage.ts";
-import { faultIn } from "./answer-reader.ts";
+import { faultIn, withMessages } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
@@ -155,9 +155,10 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   let counted = 0;
   for (const choice of reply.choices as readonly unknown[])
     counted += tokensWritten(asObject(asObject(choice)!.message));
+  const mended = withMessages(reply);
   return {
     kind: "reply",
-    body: withModel(body, publicModel),
+    body: withModel(mended === null ? body : Buffer.from(JSON.stringify(mended)), publicModel),
     usage: readOpenAiUsage(reply.usage),
     countedTokens: Math.ceil(counted),
   };

@@ -184,6 +184,7 @@ export class ChatJudge extends PassingJudge {
       const given = asObject(choice);
       const reason = given?.finish_reason;
       if (typeof reason === "string") this.finished = true;
+      if (reason === "length" || reason === "content_filter") this.stoppedShort = true;
       if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
       this.wroteTokens(tokensWritten(asObject(given?.delta)));
     }

@@ -28,7 +28,7 @@ export function retellChat({ choices, usage, ...rest }: Json): Uint8Array | Host
 
 function* chunksOf(choice: Json, at: number): Generator<Json> {
   const { index = at, message, logprobs = null, finish_reason: reason, ...more } = choice;
-  const { role = "assistant", content = null, tool_calls, ...members } = asObject(message)!;
+  const { role = "assistant", content = null, tool_calls, ...members } = asObject(message) ?? {};
   const { thoughts, others } = sorted(members);
   const calls = Array.isArray(tool_calls) ? tool_calls : [];
   const chunk = (delta: Json) => ({ index, delta, finish_reason: null });

@@ -1,5 +1,5 @@
 import { parseExactObject } from "../exact-json.ts";
-import { errorOf, fault, untypedError } from "../host-error.ts";
+import { errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
@@ -31,7 +31,7 @@ export class MessagesReader implements AnswerReader {
   read(text: string | null): "more" | "ping" | "end" | HostError {
     if (text === null) return "ping";
     const data = parseExactObject(text);
-    if (data === null) return "more";
+    if (data === null) return text.trim() === "" ? "more" : NO_EVENT;
     switch (data.type) {
       case "ping":
         return "ping";
@@ -144,6 +144,12 @@ export class MessagesReader implements AnswerReader {
 function reasonOf(said: unknown, called: boolean): StopReason {
   const reason = REASONS.get(said) ?? "end";
   return reason === "end" && called ? "tools" : reason;
+}
+
+/** The answer ended at a ceiling or a filter. */
+export function isShort(said: unknown): boolean {
+  const reason = REASONS.get(said);
+  return reason === "length" || reason === "filter";
 }
 
 const REASONS: ReadonlyMap<unknown, StopReason> = new Map<string, StopReason>([

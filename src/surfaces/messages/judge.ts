@@ -4,6 +4,7 @@ import { asObject } from "../json.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
+import { isShort } from "./answer-reader.ts";
 
 /** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */
 export class MessagesJudge extends PassingJudge {
@@ -31,6 +32,7 @@ export class MessagesJudge extends PassingJudge {
       }
       case "message_delta":
         this.usage = readAnthropicUsage(data.usage, this.usage);
+        this.stoppedShort = isShort(asObject(data.delta)?.stop_reason);
         return;
       case "message_stop":
         this.terminal = event.copy();

@@ -1,4 +1,4 @@
-import { errorOf, fault, untypedError } from "../host-error.ts";
+import { errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
@@ -30,7 +30,7 @@ export class ResponsesReader implements AnswerReader {
   read(text: string | null): "more" | "ping" | "end" | HostError {
     if (text === null) return "ping";
     const data = parseObject(text);
-    if (data === null) return "more";
+    if (data === null) return text.trim() === "" ? "more" : NO_EVENT;
     switch (data.type) {
       case "keepalive":
         return "ping";

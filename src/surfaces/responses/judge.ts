@@ -49,6 +49,7 @@ export class ResponsesJudge extends PassingJudge {
       case "response.completed":
       case "response.incomplete":
         this.usage = readOpenAiUsage(asObject(data.response)?.usage);
+        this.stoppedShort = type === "response.incomplete";
         this.terminal = this.renamed(event);
         return;
       case "response.failed":

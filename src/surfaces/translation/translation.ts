@@ -200,6 +200,10 @@ class TranslatingJudge implements StreamJudge {
     return this.counter.tokenSeen;
   }
 
+  get stoppedShort(): boolean {
+    return this.counter.stoppedShort;
+  }
+
   get countedTokens(): number {
     return Math.ceil(this.counter.tokens);
   }
@@ -291,6 +295,7 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
 class Counter implements AnswerEvents {
   tokens = 0;
   tokenSeen = false;
+  stoppedShort = false;
   reported: Usage | null = null;
   /** Of the answer too, and not of the prompt alone, as at the beginning. */
   usageTold = false;
@@ -344,6 +349,7 @@ class Counter implements AnswerEvents {
   }
 
   stop(reason: StopReason, sequence: string | null): void {
+    this.stoppedShort = reason === "length" || reason === "filter";
     this.next.stop(reason, sequence);
   }
 }
