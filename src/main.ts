@@ -1,15 +1,14 @@
-import { withRuntime } from "./runtime.ts";
+import { ownCommand, withRuntime } from "./runtime.ts";
 
 /**
  * `bun run start`: contract, section 1. However it was started, the process first begins again, as itself, in
  * the environment that Bun should have; that takes 15 ms, because nothing else has been loaded yet.
  */
-const { env, execPath, execArgv, argv } = process;
-const wanted = withRuntime(env);
+const wanted = withRuntime(process.env);
 if (wanted !== null) {
   try {
     // Does not return.
-    process.execve?.(execPath, [execPath, ...execArgv, ...argv.slice(1)], wanted as NodeJS.ProcessEnv);
+    process.execve?.(process.execPath, ownCommand(), wanted as NodeJS.ProcessEnv);
   } catch {
     // A sandbox may forbid it, and Windows has no such thing: then compiled code does not last.
   }

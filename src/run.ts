@@ -5,6 +5,7 @@ import { StoreUnreachable, StoreUnusable } from "./errors/bookkeeping.ts";
 import { openGateway, wantedWorkers } from "./gateway.ts";
 import { hostOf, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
+import { ownCommand } from "./runtime.ts";
 import { DataFolderError, dataFolderPath, remedyFor } from "./store/data-folder.ts";
 import { diskRefused, isDamaged } from "./store/sqlite/database.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
@@ -135,6 +136,7 @@ async function serve(): Promise<Serving> {
 async function supervise(workers: number): Promise<Serving> {
   const { supervisor, announcement } = await Supervisor.start({
     workers,
+    command: ownCommand(),
     env,
     hostname: hostOf(env.HOST),
     port: portOf(env.PORT),

@@ -9,6 +9,20 @@ export const RUNTIME = {
   BUN_JSC_codeBlockAgingLeaseMultiplier: "1000",
 } as const;
 
+/**
+ * The command with which this process was begun. A single executable holds its own source, under a path that
+ * only it can see.
+ */
+export const ownCommand = (): string[] => [
+  process.execPath,
+  ...process.execArgv,
+  ...(Bun.main.startsWith(EMBEDDED) ? [] : [Bun.main]),
+  ...process.argv.slice(2),
+];
+
+/** Where `bun build --compile` puts what it embeds. */
+const EMBEDDED = "/$bunfs/";
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment to begin a process with, or null when `env` says all of it already, in whatever way. */

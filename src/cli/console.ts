@@ -5,6 +5,8 @@ export interface Place {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly fetch: typeof fetch;
+  /** Runs the gateway in this process; resolves when it serves. */
+  serve(): Promise<void>;
   out(text: string): void;
   err(text: string): void;
   /** Columns of the terminal that `err` writes to; null when it is none, and then nothing moves there. */

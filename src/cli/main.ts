@@ -7,5 +7,6 @@ process.exitCode = await run(process.argv.slice(2), {
   fetch,
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
+  serve: async () => void (await import("../main.ts")),
   columns: process.stderr.isTTY ? process.stderr.columns : null,
 });

@@ -17,6 +17,7 @@ import { checkConfig } from "./config.ts";
 import { type Place, showFailure } from "./console.ts";
 import { doctor } from "./doctor.ts";
 import { EXIT, type ExitCode } from "./failure.ts";
+import { health } from "./health.ts";
 import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
 import { importModels } from "./models.ts";
 import { audit, credit, debit, listBalances, listHosts, reload, setSuspension } from "./operations.ts";
@@ -178,6 +179,17 @@ function program(place: Place) {
     .option("--models-only", "print the rows of models without those of hosts")
     .addOption(jsonOption())
     .action((options) => importModels(options, place));
+  gateway
+    .command("start")
+    .description(
+      "Run the gateway until SIGTERM or Ctrl-C; the configuration is read as docs/configuration.md says.",
+    )
+    .action(() => place.serve());
+  gateway
+    .command("health")
+    .description("Ask the gateway on this machine whether it serves; exit code 4 if not. For containers.")
+    .addOption(urlOption())
+    .action((options) => health(options, place));
   gateway
     .command("backup")
     .description("Copy the data folder as it is now, even while the gateway runs.")

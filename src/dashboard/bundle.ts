@@ -1,7 +1,9 @@
+import { type Packed, PREBUILT } from "./prebuilt.ts";
+
 /**
  * The applications behind `/dashboard` and `/admin`, bundled in memory when somebody first opens one of them:
- * an operator has no build step, and a gateway that only serves an API pays nothing. Takes some 20 ms, off
- * the event loop.
+ * a checkout has no build step, and a gateway that only serves an API pays nothing. Packages hold the files
+ * already (scripts/build.ts).
  */
 export class AppBundle {
   private built: Promise<Built> | null = null;
@@ -18,7 +20,7 @@ export class AppBundle {
   }
 
   private bundle(): Promise<Built> {
-    this.built ??= build().catch((error) => {
+    this.built ??= (PREBUILT === null ? build() : unpack(PREBUILT)).catch((error) => {
       // The next visitor tries again: the disk may have been busy.
       this.built = null;
       throw error;
@@ -34,13 +36,13 @@ export interface AppFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-interface Built {
+export interface Built {
   readonly files: ReadonlyMap<string, AppFile>;
   /** Name of the source → name of the bundled file. */
   readonly entries: ReadonlyMap<string, string>;
 }
 
-async function build(): Promise<Built> {
+export async function build(): Promise<Built> {
   const { outputs } = await Bun.build({
     entrypoints: ENTRIES.map((file) => new URL(file, import.meta.url).pathname),
     target: "browser",
@@ -60,3 +62,14 @@ async function build(): Promise<Built> {
 }
 
 const ENTRIES = ["./dashboard.tsx", "./admin.tsx", "./app.css"] as const;
+
+/** What a package holds of them. */
+export const pack = ({ files, entries }: Built): Packed => ({
+  files: [...files].map(([name, { type, bytes }]) => [name, type, bytes.toBase64()]),
+  entries: [...entries],
+});
+
+const unpack = async ({ files, entries }: Packed): Promise<Built> => ({
+  files: new Map(files.map(([name, type, base64]) => [name, { type, bytes: Uint8Array.fromBase64(base64) }])),
+  entries: new Map(entries),
+});

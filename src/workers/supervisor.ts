@@ -79,9 +79,9 @@ export class Supervisor {
 
   /** Null when the worker ended before it served. */
   private async begin(worker: Worker): Promise<string | null> {
-    const { env, dataFolder, clock } = this.options;
+    const { command, env, dataFolder, clock } = this.options;
     const startedMs = clock.elapsedMs();
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, "../run.ts")], {
+    const child = Bun.spawn([...command], {
       env: {
         ...RUNTIME,
         ...env,
@@ -178,6 +178,8 @@ export class WorkersEnded extends Error {
 
 export interface SupervisorOptions {
   readonly workers: number;
+  /** Begins a gateway. */
+  readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly hostname: string;
   /** 0 picks a free one. */

@@ -46,8 +46,8 @@ function keysOf(schema: TSchema): string[] {
   ];
 }
 
-test("deploy/compose.yaml trusts the address that its proxy has, and no wider block", async () => {
-  const text = await read("deploy/compose.yaml");
+test("deploy/compose.cluster.yaml trusts the address that its proxy has, and no wider block", async () => {
+  const text = await read("deploy/compose.cluster.yaml");
   const { services, networks } = parse(text);
   const address = services.proxy.networks.default.ipv4_address;
   expect(/^# +trusted_proxies: (.*)$/m.exec(text)![1]).toBe(`[${address}]`);

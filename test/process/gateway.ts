@@ -176,7 +176,7 @@ function cleanEnvironment(): Record<string, string> {
   ) as Record<string, string>;
 }
 
-async function readyLine(stdout: ReadableStream<Uint8Array>): Promise<string | null> {
+export async function readyLine(stdout: ReadableStream<Uint8Array>): Promise<string | null> {
   let text = "";
   const reader = stdout.getReader();
   for (;;) {
