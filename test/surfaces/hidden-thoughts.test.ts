@@ -18,12 +18,14 @@ const asks = (more: Json, stream: boolean) =>
 const hiding: [how: string, more: Json][] = [
   ["include_reasoning: false", { include_reasoning: false }],
   ["reasoning.exclude", { reasoning: { effort: "high", exclude: true } }],
+  ["Groq's word for it", { reasoning_format: "hidden" }],
   ["both that disagree", { include_reasoning: false, reasoning: { exclude: false } }],
 ];
 const showing: [how: string, more: Json][] = [
   ["no wish", {}],
   ["include_reasoning: true", { include_reasoning: true }],
   ["reasoning.exclude: false", { reasoning: { effort: "high", exclude: false } }],
+  ["Groq's other word", { reasoning_format: "parsed" }],
   ["nulls", { include_reasoning: null, reasoning: { exclude: null } }],
 ];
 

@@ -40,8 +40,7 @@ export function randomConversation(random: Random, ...languages: readonly Surfac
     ...(random.chance(0.5)
       ? { temperature: maybe(random, () => random.below(11) / 10), topP: null }
       : { temperature: null, topP: maybe(random, () => random.below(11) / 10) }),
-    // Chat hosts have none, though chat clients may ask Anthropic for it.
-    topK: null,
+    topK: stopping ? maybe(random, () => 1 + random.below(99)) : null,
     stop: stopping ? some(random, 3, () => randomText(random)) : [],
     reasoning: openAi ? maybe(random, () => randomReasoning(random)) : null,
     verbosity: openAi ? maybe(random, () => random.pick(["low", "medium", "high"])) : null,
@@ -50,6 +49,7 @@ export function randomConversation(random: Random, ...languages: readonly Surfac
     cacheKey: openAi ? maybe(random, () => randomName(random)) : null,
     cache: null,
     openai: openAi && random.chance(0.3) ? { metadata: { [randomName(random)]: randomText(random) } } : {},
+    chat: {},
   };
 }
 

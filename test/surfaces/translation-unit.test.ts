@@ -47,7 +47,6 @@ describe("a field that the host's language lacks", () => {
     ["chat.completions", "messages", { temperature: 1.5 }, "temperature"],
     ["chat.completions", "messages", { modalities: ["text", "audio"] }, "modalities"],
     ["chat.completions", "messages", { service_tier: "flex" }, "service_tier"],
-    ["chat.completions", "messages", { nobody_knows: 1 }, "nobody_knows"],
     [
       "chat.completions",
       "messages",
@@ -56,7 +55,8 @@ describe("a field that the host's language lacks", () => {
     ],
     ["responses", "messages", { tools: [{ type: "file_search", vector_store_ids: [] }] }, "tools[0].type"],
     ["responses", "chat.completions", { prompt: { id: "pmpt_1" } }, "prompt"],
-    ["messages", "chat.completions", { top_k: 5 }, "top_k"],
+    ["messages", "responses", { top_k: 5 }, "top_k"],
+    ["responses", "messages", { frequency_penalty: 1 }, "frequency_penalty"],
     ["messages", "responses", { stop_sequences: ["END"] }, "stop_sequences"],
     ["messages", "responses", { tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
     [
@@ -84,6 +84,107 @@ describe("a field that the host's language lacks", () => {
     expect([refusal.code, refusal.details.param]).toEqual(["invalid_request", param]);
     expect(refusal.message).toContain(`\`${param}\``);
     expect(refusal.message).toContain(host);
+  });
+
+  const PAIRS = SURFACE_NAMES.flatMap((client) =>
+    SURFACE_NAMES.filter((host) => host !== client).map((host): [SurfaceName, SurfaceName] => [client, host]),
+  );
+  test.each(PAIRS)(
+    "from %s to %s, what nobody knows is left out and named, as far as it is a name",
+    (client, host) => {
+      const odd = { "x y\r\nset-cookie: a": 1, ["n".repeat(65)]: 2, gone: null };
+      const { json, omitted } = sent(client, host, { nobody_knows: { at: 1 }, next_year: false, ...odd });
+      expect(omitted).toEqual(["nobody_knows", "next_year", "*"]);
+      for (const name of ["nobody_knows", "next_year", ...Object.keys(odd)])
+        expect(json).not.toHaveProperty([name]);
+    },
+  );
+
+  test("a header names no more than 32 of them", () => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`unknown_${at}`, at]));
+    const { omitted } = sent("chat.completions", "messages", many);
+    expect(omitted).toHaveLength(33);
+    expect(omitted.at(-1)).toBe("*");
+  });
+
+  const NO_CORE = { ...TARGET, quirks: { coreFieldsOnly: true } };
+  const OPENAI = { ...TARGET, quirks: { maxCompletionTokens: true } };
+  test.each([NO_CORE, OPENAI])(
+    "top_k of messages goes to chat hosts, but to those that refuse it: %j",
+    (target) => {
+      expect(sent("messages", "chat.completions", { top_k: 5 }).json.top_k).toBe(5);
+      const refusal = say("messages", "chat.completions", { top_k: 5 }, target) as Refusal;
+      expect(refusal.details.param).toBe("top_k");
+    },
+  );
+
+  const words: [SurfaceName, SurfaceName, object, object, string[]][] = [
+    ["chat.completions", "responses", { enable_thinking: false }, { reasoning: { effort: "none" } }, []],
+    [
+      "chat.completions",
+      "responses",
+      { thinking: { type: "disabled" } },
+      { reasoning: { effort: "none" } },
+      [],
+    ],
+    ["chat.completions", "responses", { disable_reasoning: true }, { reasoning: { effort: "none" } }, []],
+    [
+      "chat.completions",
+      "responses",
+      { chat_template_kwargs: { enable_thinking: false, tone: "x" } },
+      { reasoning: { effort: "none" } },
+      ["chat_template_kwargs.tone"],
+    ],
+    [
+      "chat.completions",
+      "messages",
+      { enable_thinking: true, thinking_budget: 1_500, max_tokens: 4_000 },
+      { thinking: { type: "enabled", budget_tokens: 1_500 } },
+      [],
+    ],
+    [
+      "chat.completions",
+      "messages",
+      { thinking: { type: "enabled", budget_tokens: 1_200 }, max_tokens: 4_000 },
+      { thinking: { type: "enabled", budget_tokens: 1_200 } },
+      [],
+    ],
+    ["responses", "chat.completions", { enable_thinking: false }, { reasoning_effort: "none" }, []],
+    ["responses", "chat.completions", { reasoning_effort: "low" }, { reasoning_effort: "low" }, []],
+    ["messages", "chat.completions", { reasoning_effort: "high" }, { reasoning_effort: "high" }, []],
+    // The language's own word goes before.
+    [
+      "chat.completions",
+      "responses",
+      { reasoning_effort: "high", enable_thinking: false },
+      { reasoning: { effort: "high" } },
+      [],
+    ],
+    ["chat.completions", "responses", { reasoning_format: "parsed" }, {}, []],
+    ["chat.completions", "responses", { reasoning_format: "raw" }, {}, ["reasoning_format"]],
+    ["chat.completions", "messages", { random_seed: 7 }, {}, ["random_seed"]],
+    ["responses", "chat.completions", { random_seed: 7, top_k: 3 }, { seed: 7, top_k: 3 }, []],
+    ["messages", "chat.completions", { seed: 7, presence_penalty: 1 }, { seed: 7, presence_penalty: 1 }, []],
+    ["responses", "messages", { stop: "END", top_k: 3 }, { stop_sequences: ["END"], top_k: 3 }, []],
+  ];
+  test.each(words)("from %s to %s, %j of other hosts is told as %j", (client, host, more, told, omitted) => {
+    const said = sent(client, host, more);
+    const names = [
+      "reasoning",
+      "reasoning_effort",
+      "thinking",
+      "seed",
+      "top_k",
+      "stop_sequences",
+      "presence_penalty",
+    ];
+    const kept = Object.fromEntries(
+      names.flatMap((name) => (name in said.json ? [[name, said.json[name]]] : [])),
+    );
+    expect(kept).toEqual(told);
+    expect([...said.omitted]).toEqual(omitted);
+    for (const name of ["enable_thinking", "thinking_budget", "random_seed", "chat_template_kwargs"])
+      expect(said.json).not.toHaveProperty(name);
   });
 
   test.each<[SurfaceName, object]>([

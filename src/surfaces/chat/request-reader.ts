@@ -34,6 +34,7 @@ import {
 import type { Saying } from "../translation/saying.ts";
 import { readSeal } from "../translation/seal.ts";
 import { fileSource, sourceOf } from "../translation/sources.ts";
+import { readThinkingWords } from "../translation/vendor-words.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -55,13 +56,14 @@ export function readChatRequest(json: Json, saying: Saying): Conversation {
     topP: readNumber(json, "top_p", saying),
     topK: readNumber(json, "top_k", saying),
     stop: json.stop === undefined || json.stop === null ? [] : readTexts(json.stop, "stop", saying),
-    reasoning: readReasoning(json, saying),
+    reasoning: readReasoning(json, saying) ?? readThinkingWords(json, saying),
     verbosity: readText(json, "verbosity", saying),
     logprobs: json.logprobs === true ? (readNumber(json, "top_logprobs", saying) ?? 0) : null,
     user: readText(json, "safety_identifier", saying) ?? readText(json, "user", saying),
     cacheKey: readText(json, "prompt_cache_key", saying),
     cache: readObject(json, "cache_control", saying),
     openai: pick(json, OPENAI_MEMBERS),
+    chat: {},
   };
 }
 
@@ -279,6 +281,7 @@ function readReasoning(json: Json, saying: Saying): ReasoningWish | null {
   // Whether thoughts are shown is the answer's to heed (hidden-thoughts).
   readBoolean(json, "include_reasoning", saying);
   readBoolean(nested, "exclude", saying, "reasoning.exclude");
+  if (json.reasoning_format === "raw") saying.omit("reasoning_format");
   if (effort === null && budget === null && nested.enabled !== true) return null;
   if (effort !== null && effort !== "none" && !isEffort(effort)) {
     saying.wrong("reasoning_effort", "must be none, minimal, low, medium, high, xhigh or max");

@@ -34,7 +34,9 @@ export function writeChatRequest(
   const { quirks } = target;
   const ceiling = target.maxOutputTokens ?? conversation.maxOutputTokens ?? undefined;
   const { tools, logprobs } = conversation;
-  const { temperature, topP } = samplingFor(conversation, quirks, saying);
+  const { temperature, topP, topK } = samplingFor(conversation, quirks, saying);
+  if (topK !== null && (quirks.maxCompletionTokens === true || quirks.coreFieldsOnly === true))
+    saying.cannot("top_k", "it has no `top_k`");
   return present({
     model: target.model,
     messages: fitMessages(writeTurns(conversation.turns, target, saying), quirks).messages,
@@ -43,6 +45,8 @@ export function writeChatRequest(
     [quirks.maxCompletionTokens === true ? "max_completion_tokens" : "max_tokens"]: ceiling,
     temperature: temperature ?? undefined,
     top_p: topP ?? undefined,
+    top_k: topK ?? undefined,
+    ...conversation.chat,
     stop: conversation.stop.length > 0 ? conversation.stop : undefined,
     tools: tools.length > 0 ? tools.map((tool) => writeTool(tool, saying)) : undefined,
     tool_choice: tools.length > 0 ? writeToolChoice(conversation.toolChoice) : undefined,

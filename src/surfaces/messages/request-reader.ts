@@ -31,6 +31,7 @@ import {
 import type { Saying } from "../translation/saying.ts";
 import { readSeal } from "../translation/seal.ts";
 import { shortName } from "../translation/tool-names.ts";
+import { chatWords, readThinkingWords } from "../translation/vendor-words.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -58,13 +59,16 @@ export function readMessagesRequest(json: Json, saying: Saying): Conversation {
       json.stop_sequences === undefined || json.stop_sequences === null
         ? []
         : readTexts(json.stop_sequences, "stop_sequences", saying),
-    reasoning: readThinking(readObject(json, "thinking", saying), config?.effort, saying),
+    reasoning:
+      readThinking(readObject(json, "thinking", saying), config?.effort, saying) ??
+      readThinkingWords({ ...json, thinking: null }, saying),
     verbosity: null,
     logprobs: null,
     user: readUser(readObject(json, "metadata", saying), saying),
     cacheKey: null,
     cache: readObject(json, "cache_control", saying),
     openai: {},
+    chat: chatWords(json),
   };
 }
 

@@ -28,12 +28,14 @@ import {
   readParts,
   readSchema,
   readText,
+  readTexts,
   textPart,
 } from "../translation/members.ts";
 import type { Saying } from "../translation/saying.ts";
 import { readSeal } from "../translation/seal.ts";
 import { fileSource, sourceOf } from "../translation/sources.ts";
 import { flatName, toolLists } from "../translation/tool-names.ts";
+import { chatWords, readThinkingWords } from "../translation/vendor-words.ts";
 import { asksForSummary, readSummary, SUMMARY_WISH, TRIGGER } from "./compaction.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -59,15 +61,17 @@ export function readResponsesRequest(json: Json, saying: Saying): Conversation {
     maxOutputTokens: readNumber(json, "max_output_tokens", saying),
     temperature: readNumber(json, "temperature", saying),
     topP: readNumber(json, "top_p", saying),
-    topK: null,
-    stop: [],
-    reasoning: readReasoning(readObject(json, "reasoning", saying), saying),
+    topK: readNumber(json, "top_k", saying),
+    stop: json.stop === undefined || json.stop === null ? [] : readTexts(json.stop, "stop", saying),
+    reasoning:
+      readReasoning(readObject(json, "reasoning", saying), saying) ?? readThinkingWords(json, saying),
     verbosity: text === null ? null : readText(text, "verbosity", saying, "text.verbosity"),
     logprobs: included.includes(LOGPROBS) ? (readNumber(json, "top_logprobs", saying) ?? 0) : null,
     user: readText(json, "safety_identifier", saying) ?? readText(json, "user", saying),
     cacheKey: readText(json, "prompt_cache_key", saying),
     cache: readObject(json, "cache_control", saying),
     openai: pick(json, OPENAI_MEMBERS),
+    chat: chatWords(json),
   };
 }
 

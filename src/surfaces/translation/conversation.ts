@@ -28,6 +28,8 @@ export interface Conversation {
   readonly cache: CacheMark;
   /** Members that OpenAI's two languages spell alike, as they came. */
   readonly openai: Readonly<Record<string, unknown>>;
+  /** Members that only chat has, from a client of another language. */
+  readonly chat: Readonly<Record<string, unknown>>;
 }
 
 export type Turn =

@@ -1,10 +1,11 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
+import { THINKING_WORDS } from "./vendor-words.ts";
 
 /**
  * What becomes of each field of a request whose host speaks another language: it is translated; it is left
  * out, because the answer means the same without it; or the request is refused, because it would not.
  * Requests are checked against these tables, and docs/surfaces.md is generated from them. A field that is
- * null counts as absent; a field that is not listed is refused.
+ * null counts as absent; a field that is not listed is left out.
  */
 export type Verdict =
   | { readonly kind: "said" }
@@ -50,8 +51,13 @@ const SHORTENING = omit(
 );
 const GATEWAY_STORES_NOTHING = omit("nothing is stored");
 
+const NO_SEED = omit("no API promises the same answer for the same seed");
+const NO_PENALTIES = refuse("it has no penalties", isOneOf(0));
+/** Words of single vendors for how to think (vendor-words). */
+const THINKING = Object.fromEntries(THINKING_WORDS.map((name) => [name, SAID]));
+
 const chat: Readonly<Record<string, Row>> = {
-  ...both("responses", "messages", ALWAYS),
+  ...both("responses", "messages", { ...ALWAYS, ...THINKING, reasoning_format: SAID }),
   messages: { responses: SAID, messages: SAID },
   max_tokens: { responses: SAID, messages: SAID },
   max_completion_tokens: { responses: SAID, messages: SAID },
@@ -79,10 +85,11 @@ const chat: Readonly<Record<string, Row>> = {
   top_logprobs: { responses: SAID, messages: NO_LOGPROBS },
   ...both("responses", "messages", {
     n: refuse("it gives one answer per request; send the request several times", isOneOf(1)),
-    seed: omit("no API promises the same answer for the same seed"),
+    seed: NO_SEED,
+    random_seed: NO_SEED,
     logit_bias: refuse("it cannot favour tokens", isEmpty),
-    presence_penalty: refuse("it has no penalties", isOneOf(0)),
-    frequency_penalty: refuse("it has no penalties", isOneOf(0)),
+    presence_penalty: NO_PENALTIES,
+    frequency_penalty: NO_PENALTIES,
     prediction: omit("a hint that makes an answer faster, not different"),
     store: GATEWAY_STORES_NOTHING,
     modalities: refuse("it answers in text only", isTextOnly),
@@ -95,7 +102,7 @@ const chat: Readonly<Record<string, Row>> = {
 };
 
 const responses: Readonly<Record<string, Row>> = {
-  ...both("chat.completions", "messages", ALWAYS),
+  ...both("chat.completions", "messages", { ...ALWAYS, ...THINKING, reasoning_effort: SAID }),
   ...both("chat.completions", "messages", {
     input: SAID,
     instructions: SAID,
@@ -129,10 +136,16 @@ const responses: Readonly<Record<string, Row>> = {
   prompt_cache_options: { "chat.completions": SAID, messages: CACHING_HINT },
   service_tier: { "chat.completions": SAID, messages: NO_TIER },
   top_logprobs: { "chat.completions": SAID, messages: NO_LOGPROBS },
+  top_k: { "chat.completions": SAID, messages: SAID },
+  stop: { "chat.completions": SAID, messages: SAID },
+  seed: { "chat.completions": SAID, messages: NO_SEED },
+  random_seed: { "chat.completions": SAID, messages: NO_SEED },
+  presence_penalty: { "chat.completions": SAID, messages: NO_PENALTIES },
+  frequency_penalty: { "chat.completions": SAID, messages: NO_PENALTIES },
 };
 
 const messages: Readonly<Record<string, Row>> = {
-  ...both("chat.completions", "responses", ALWAYS),
+  ...both("chat.completions", "responses", { ...ALWAYS, ...THINKING, reasoning_effort: SAID }),
   ...both("chat.completions", "responses", {
     messages: SAID,
     system: SAID,
@@ -145,7 +158,6 @@ const messages: Readonly<Record<string, Row>> = {
     output_config: SAID,
     output_format: SAID,
     metadata: SAID,
-    top_k: refuse("it has no `top_k`"),
     context_management: SHORTENING,
     diagnostics: omit("asks why the host's cache was missed"),
     service_tier: omit("chooses between the tiers of an account at Anthropic"),
@@ -160,6 +172,11 @@ const messages: Readonly<Record<string, Row>> = {
   }),
   stop_sequences: { "chat.completions": SAID, responses: NO_STOP },
   cache_control: { "chat.completions": SAID, responses: NO_MARKS },
+  top_k: { "chat.completions": SAID, responses: refuse("it has no `top_k`") },
+  seed: { "chat.completions": SAID, responses: NO_SEED },
+  random_seed: { "chat.completions": SAID, responses: NO_SEED },
+  presence_penalty: { "chat.completions": SAID, responses: NO_PENALTIES },
+  frequency_penalty: { "chat.completions": SAID, responses: NO_PENALTIES },
 };
 
 /** By the client's language, then by the host's. */
@@ -196,6 +213,7 @@ export const NESTED = {
   "tools[].format": omit("the grammar is described to the model, not enforced"),
   "tools[].web_search": omit("the host does not have OpenAI's web search; the model answers without it"),
   "tools[].hints": omit("hints for how tools are offered and called; the tools are offered plainly"),
+  reasoning_format: omit("reasoning is told beside the answer, never inside it"),
   tool_search: omit("the host does not search for tools; those that were found before are offered plainly"),
   "input[].own_calls": omit(
     "searches and programs that OpenAI's hosts ran earlier; the model's words tell what came of them",

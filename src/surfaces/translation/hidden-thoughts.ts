@@ -6,7 +6,7 @@ import type { Seal } from "./conversation.ts";
 /**
  * What a host answers, with its thoughts only where the client wants to see them: OpenRouter's
  * `reasoning.exclude`, and `include_reasoning` before it, on chat completions (openrouter.ai, "Reasoning
- * Tokens"). The host thinks all the same, so whoever counts tokens stands before this. `onSilence` is called
+ * Tokens"); Groq's `reasoning_format: "hidden"` says the same. The host thinks all the same, so whoever counts tokens stands before this. `onSilence` is called
  * now and then while nothing else is told.
  */
 export function asShown(
@@ -19,7 +19,9 @@ export function asShown(
 
 /** Where the two wishes disagree, what was not to be seen is not shown. */
 const hidesThoughts = (json: GenerationRequest["json"]): boolean =>
-  json.include_reasoning === false || asObject(json.reasoning)?.exclude === true;
+  json.include_reasoning === false ||
+  json.reasoning_format === "hidden" ||
+  asObject(json.reasoning)?.exclude === true;
 
 /**
  * Seals go with the thoughts: a signature without the text that it signs is refused by the host that made it.

@@ -2,9 +2,8 @@ import type { SurfaceName } from "../../catalog/catalog.ts";
 
 /**
  * What messages, items and their parts may hold where they are translated: what a reader reads of them, and
- * the labels of an answer that is sent back, which mean nothing to a model. Anything else is left out by name
- * and not refused as a field of the body is: most of it is what a host once answered, and would end a
- * conversation that moves from one host to another.
+ * the labels of an answer that is sent back, which mean nothing to a model. Anything else is left out by name:
+ * most of it is what a host once answered, and would end a conversation that moves from one host to another.
  */
 export const PARTS: Readonly<Record<SurfaceName, ReadonlyMap<string, ReadonlySet<string>>>> = {
   "chat.completions": membersOf({

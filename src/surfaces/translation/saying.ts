@@ -31,10 +31,9 @@ export class Saying {
     const table = FIELDS[this.client];
     for (const [field, value] of Object.entries(json)) {
       if (value === null || value === undefined) continue;
-      const row = Object.hasOwn(table, field) ? table[field]! : undefined;
-      const verdict = row === undefined ? UNKNOWN : row[this.host]!;
+      const verdict = Object.hasOwn(table, field) ? table[field]![this.host]! : UNKNOWN;
       if (verdict.kind === "said") this.judgeSettings(field, value);
-      if (verdict.kind === "omit") this.left.add(field);
+      if (verdict.kind === "omit") this.left.add(verdict === UNKNOWN ? this.fieldName(field) : field);
       if (verdict.kind === "refuse" && verdict.unless?.(value) !== true) this.cannot(field, verdict.why);
     }
   }
@@ -63,6 +62,10 @@ export class Saying {
   }
 
   /** The client chose the name, which becomes part of a header. */
+  private fieldName(name: string): string {
+    return this.left.size < MAX_NAMED && PLAIN_NAME.test(name) ? name : "*";
+  }
+
   private memberName(where: string, name: string): string {
     return this.left.size < MAX_NAMED && PLAIN_NAME.test(name) ? `${where}.${name}` : `${where}.*`;
   }
@@ -96,4 +99,5 @@ const saysSomething = (value: unknown): boolean =>
     ? value !== null && Object.keys(value).length > 0
     : value !== undefined && value !== false && value !== "";
 
-const UNKNOWN: Verdict = { kind: "refuse", why: "the gateway does not know this field" };
+/** The next field that a client of one host's sends must not end its conversations at all others. */
+const UNKNOWN: Verdict = { kind: "omit", why: "the gateway does not know this field" };

@@ -3,6 +3,8 @@ import { membersOf } from "./parts.ts";
 
 /** How a host is asked for a stream: its usage is asked for and told in any case. */
 const stream_options = "include_usage";
+/** How open models are told whether to think (vendor-words). */
+const TEMPLATE = "enable_thinking thinking";
 /** Of a JSON schema that an answer is to follow, in OpenAI's languages. */
 const SCHEMA = "name description schema strict";
 
@@ -15,6 +17,8 @@ export const SETTINGS: Readonly<Record<SurfaceName, ReadonlyMap<string, Readonly
   "chat.completions": membersOf({
     stream_options,
     reasoning: "effort max_tokens enabled exclude",
+    thinking: "type budget_tokens",
+    chat_template_kwargs: TEMPLATE,
     tool_choice: "type function custom allowed_tools",
     "tool_choice.function": "name",
     "tool_choice.custom": "name",
@@ -25,6 +29,8 @@ export const SETTINGS: Readonly<Record<SurfaceName, ReadonlyMap<string, Readonly
   responses: membersOf({
     stream_options,
     reasoning: "effort summary generate_summary mode context",
+    thinking: "type budget_tokens",
+    chat_template_kwargs: TEMPLATE,
     text: "format verbosity",
     "text.format": `type ${SCHEMA}`,
     tool_choice: "type name namespace mode tools",
@@ -32,6 +38,7 @@ export const SETTINGS: Readonly<Record<SurfaceName, ReadonlyMap<string, Readonly
   messages: membersOf({
     stream_options,
     thinking: "type budget_tokens display",
+    chat_template_kwargs: TEMPLATE,
     output_config: "effort format task_budget",
     "output_config.format": "type schema",
     output_format: "type schema",
