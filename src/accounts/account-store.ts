@@ -24,8 +24,9 @@ export interface AccountStore {
   /** Expired ones too. */
   session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null>;
   endSession(hash: SecretHash): Promise<void>;
-  /** The account that a balance belongs to, or that it was claimed for: then with the claim. */
-  accountOf(balance: BalanceId): Promise<{ readonly account: Account; readonly claim: Claim | null } | null>;
+  /** The balance with whom it belongs to, and who it was offered to. */
+  belonging(balance: BalanceId): Promise<Belongings | null>;
+  link(hash: SecretHash): Promise<Link | null>;
 }
 
 /** Which state a change is decided on. */
@@ -39,22 +40,35 @@ export interface Question {
   readonly wallet?: WalletName;
   readonly account?: AccountId;
   readonly balance?: BalanceId;
+  /** Names the balance by a recovery secret, one that its account has replaced too. */
+  readonly recovery?: SecretHash;
 }
 
 export interface AccountState {
   readonly link: Link | null;
   readonly message: WalletMessage | null;
-  /** How many links to the mailbox have not expired and were not used. */
-  readonly liveLinks: number;
+  /** How many links to the mailbox have not expired and were not used: those of claims, and the others. */
+  readonly liveLinks: { readonly signIn: number; readonly claim: number };
   readonly holdings: Holdings | null;
-  readonly balance: ClaimedBalance | null;
+  readonly balance: Belongings | null;
 }
 
-/** A balance as a claim sees it. */
-export interface ClaimedBalance {
-  readonly accountId: AccountId | null;
+/** A balance, and who has to do with it: what accounts/belonging decides on. */
+export interface Belongings {
+  readonly id: BalanceId;
+  /** Its own suspension, not its account's. */
   readonly suspended: SuspensionReason | null;
+  /** Whose it is. */
+  readonly owner: Holdings | null;
+  /** When it became its owner's; null for one that its owner's first sign-in made. */
+  readonly claimedAt: EpochMs | null;
+  /** Null for one without a claim; lapsed ones are told too. */
   readonly claim: Claim | null;
+  /** The account that it was claimed for. */
+  readonly claimant: Account | null;
+  readonly recovery: SecretHash | null;
+  /** The recovery secret as it was when the balance became its account's. */
+  readonly undo: SecretHash | null;
 }
 
 /** A sign-in link, by the hash of its token. */
@@ -68,10 +82,12 @@ export interface Link {
 
 export interface AccountChange {
   readonly account?: Account;
-  /** Balances that become the account's; their claims end. */
-  readonly attach?: readonly BalanceId[];
   /** A new balance of the account's own. */
   readonly balance?: { readonly id: BalanceId; readonly createdAt: EpochMs };
+  /** Balances that become the account's, behind all that it has; their claims end. */
+  readonly attach?: readonly BalanceId[];
+  /** A balance that belongs to nobody any more; the recovery secret that it was claimed with is its own again. */
+  readonly detach?: BalanceId;
   /** Takes the place of one that lapsed. */
   readonly claim?: Claim;
   /** A claim that ends without effect. */

@@ -1,22 +1,37 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import type { EpochMs } from "../units/clock.ts";
-import type { AccountId, BalanceId } from "../units/id.ts";
+import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
 import type { Account } from "./account.ts";
-import type { AccountChange, ClaimedBalance } from "./account-store.ts";
-import { CLAIM_DAYS, isPending } from "./claim-term.ts";
+import type { AccountChange, Belongings } from "./account-store.ts";
+import { belonging, CLAIM_DAYS } from "./belonging.ts";
 import type { AccountDesk } from "./desk.ts";
 import type { Email } from "./email.ts";
 import { claimMail } from "./mail.ts";
 import { newLinkToken } from "./secret.ts";
-import { LINK_MINUTES, linkOf, MOST_LINKS, newcomer } from "./sign-in.ts";
+import { LINK_MINUTES, linkOf, newcomer, ownBalance } from "./sign-in.ts";
 import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
+
+/**
+ * Why a key may not claim its balance; null where it may. A key that an owner made was made for somebody to
+ * spend within its limits: if it could claim, its holder would have the whole balance.
+ */
+export const whyNoClaimant = (lineage: KeyId, setUpKey: KeyId | null): Refusal | null =>
+  lineage === setUpKey
+    ? null
+    : refuse(
+        "invalid_request",
+        "This key was made by the owner of the balance, and such a key cannot claim it. Only the key made at set-up, or one that it was rotated to, can.",
+      );
 
 /**
  * Offers an accountless balance to an email address, and mails a link that signs in and takes it over. The
  * holder of a key proves nothing about the address, so the account behind it is not touched until its owner
  * confirms: a stranger's claim neither shares their Open Tier allowance nor shows in the answer that there is
  * an account.
+ *
+ * No claim is without its mail, which warns of it; so the mails of claims are counted apart from sign-in
+ * mails, and where there are too many of them, the claim is refused.
  */
 export async function claimByEmail(
   desk: AccountDesk,
@@ -31,21 +46,19 @@ export async function claimByEmail(
     ({ balance, holdings, liveLinks }) => {
       const unclaimable = whyUnclaimable(balance, desk, now);
       if (unclaimable !== null) return unclaimable;
+      if (liveLinks.claim >= MOST_CLAIM_LINKS) return tooManyClaims();
       const { account } = holdings ?? newcomer({ email, wallet: null }, desk, now);
-      return {
-        account,
-        claim: { balanceId, accountId: account.id, at: now },
-        ...(liveLinks < MOST_LINKS ? { link } : {}),
-      };
+      return { account, claim: { balanceId, accountId: account.id, at: now }, link };
     },
   );
   if (refused(change)) return change;
-  if (change.link !== undefined) {
-    const { dashboardUrl } = desk.links();
-    desk.post(claimMail({ to: email, dashboardUrl, token, minutes: LINK_MINUTES, balance: balanceId }));
-  }
+  const { dashboardUrl } = desk.links();
+  desk.post(claimMail({ to: email, dashboardUrl, token, minutes: LINK_MINUTES, balance: balanceId }));
   return change.account;
 }
+
+/** On their way to a mailbox. */
+const MOST_CLAIM_LINKS = 20;
 
 /** Takes an accountless balance into a wallet's account, at once: the signature is the owner's word. */
 export async function claimByWallet(
@@ -57,21 +70,29 @@ export async function claimByWallet(
   const proved = await proveWallet(desk, signed);
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
+  const own = ownBalance(desk);
   const about = { message: hash, wallet, balance: balanceId };
   const change = await desk.store.change(about, ({ message, balance, holdings }) => {
     if (message === null) return spentMessage();
     const unclaimable = whyUnclaimable(balance, desk, now);
     if (unclaimable !== null) return unclaimable;
-    const { account } = holdings ?? newcomer({ email: null, wallet }, desk, now);
+    const { account, balances } = holdings ?? newcomer({ email: null, wallet }, desk, now);
     if (account.suspended !== null) return suspension(account.suspended, desk.links().contact);
-    return { account: { ...account, provedAt: account.provedAt ?? now }, attach: [balanceId] };
+    return {
+      account: { ...account, provedAt: account.provedAt ?? now },
+      ...(balances.length === 0 ? { balance: own } : {}),
+      attach: [balanceId],
+    };
   });
   if (refused(change)) return change;
   desk.forgetBalance(balanceId);
   return change.account;
 }
 
-/** The owner's word on a claim of their address: takes the balance over, or ends the claim. */
+/**
+ * The owner's word on a claim of their address: takes the balance over, or ends the claim. Who confirms again
+ * what was confirmed has missed the answer.
+ */
 export async function settleClaim(
   desk: AccountDesk,
   account: AccountId,
@@ -82,12 +103,10 @@ export async function settleClaim(
   const change = await desk.store.change(
     { account, balance: balanceId },
     ({ balance, holdings }): AccountChange | Refusal => {
-      const claim = balance?.claim ?? null;
-      if (holdings === null || claim === null || claim.accountId !== account || !isPending(claim, now)) {
-        return refuse("invalid_request", "No claim on this balance is waiting for your confirmation.", {
-          param: "id",
-        });
-      }
+      if (holdings === null || balance === null) return noClaim("id");
+      const at = belonging(balance, now);
+      if (word === "confirm" && at.state === "claimed" && at.account === account) return {};
+      if (at.state !== "offered" || at.claim.accountId !== account) return noClaim("id");
       if (word === "decline") return { decline: balanceId };
       const { suspended } = holdings.account;
       if (suspended !== null) return suspension(suspended, desk.links().contact);
@@ -99,30 +118,31 @@ export async function settleClaim(
   return balanceId;
 }
 
-/** For whoever set the balance up: the address was mistyped, or a key in wrong hands claimed it. */
-export async function withdrawClaim(desk: AccountDesk, balanceId: BalanceId): Promise<BalanceId | Refusal> {
-  const now = desk.clock.now();
-  const change = await desk.store.change({ balance: balanceId }, ({ balance }): AccountChange | Refusal =>
-    balance !== null && balance.claim !== null && isPending(balance.claim, now)
-      ? { decline: balanceId }
-      : refuse("invalid_request", "No claim on this balance is waiting for confirmation."),
-  );
-  return refused(change) ? change : balanceId;
-}
+const noClaim = (param: string): Refusal =>
+  refuse("invalid_request", "No claim on this balance is waiting for your confirmation.", { param });
 
-function whyUnclaimable(balance: ClaimedBalance | null, desk: AccountDesk, now: EpochMs): Refusal | null {
+function whyUnclaimable(balance: Belongings | null, desk: AccountDesk, now: EpochMs): Refusal | null {
   if (balance === null) return refuse("invalid_request", "There is no such balance.");
   if (balance.suspended !== null) return suspension(balance.suspended, desk.links().contact);
-  if (balance.accountId !== null) {
-    return refuse(
-      "invalid_request",
-      "This balance already belongs to an account and cannot be claimed again.",
-    );
-  }
-  return balance.claim !== null && isPending(balance.claim, now)
-    ? refuse(
+  switch (belonging(balance, now).state) {
+    case "nobody's":
+      return null;
+    case "offered":
+      return refuse(
         "invalid_request",
         `This balance is already claimed, and the owner of the address has yet to confirm. Without confirmation, the claim ends after ${CLAIM_DAYS} days.`,
-      )
-    : null;
+      );
+    default:
+      return refuse(
+        "invalid_request",
+        "This balance already belongs to an account and cannot be claimed again.",
+      );
+  }
 }
+
+const tooManyClaims = (): Refusal =>
+  refuse(
+    "rate_limited",
+    `${MOST_CLAIM_LINKS} claims for this address were mailed within ${LINK_MINUTES} minutes, which is the limit. Retry in ${LINK_MINUTES} minutes.`,
+    retryAfter(LINK_MINUTES * 60),
+  );

@@ -15,6 +15,9 @@ export function readEmail(text: string): Email | null {
   return fine ? (trimmed.toLowerCase() as Email) : null;
 }
 
+/** For people who should recognise an address and not learn it: `k***@example.com`. */
+export const masked = (email: Email): string => email.replace(/^(.)[^@]*/, "$1***");
+
 /** RFC 5321, section 4.5.3.1.3, without the angle brackets. */
 export const MAX_EMAIL = 254;
 

@@ -1,5 +1,6 @@
 import { operatorAt } from "../units/contact.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
+import { UNDO_DAYS } from "./belonging.ts";
 import type { Email } from "./email.ts";
 
 /** A mail in plain text. */
@@ -39,7 +40,8 @@ If that was you, open this link to sign in and take the balance into your accoun
 ${address(link)}
 
 The link works once and expires in ${link.minutes} minutes. If it was not you, ignore this mail: the balance then never becomes
-yours. Do not add credit to a balance that someone else holds a key to.
+yours. Whoever set the balance up keeps its recovery secret, and can take it back for ${UNDO_DAYS} days: do not add credit to a
+balance that someone else holds a key to.
 `,
 });
 

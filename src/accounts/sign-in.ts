@@ -4,7 +4,7 @@ import { type BalanceId, newId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
 import type { Account, Holdings } from "./account.ts";
 import type { AccountChange, AccountState, Link, Question } from "./account-store.ts";
-import { isPending } from "./claim-term.ts";
+import { isPending } from "./belonging.ts";
 import type { AccountDesk } from "./desk.ts";
 import type { Email } from "./email.ts";
 import { signInMail } from "./mail.ts";
@@ -21,14 +21,14 @@ export async function requestLink(desk: AccountDesk, email: Email): Promise<void
   const link = linkOf(desk, token, email, null);
   const change = await desk.store.change(
     { mailbox: email },
-    ({ liveLinks }): AccountChange => (liveLinks < MOST_LINKS ? { link } : {}),
+    ({ liveLinks }): AccountChange => (liveLinks.signIn < MOST_LINKS ? { link } : {}),
   );
   if (refused(change) || change.link === undefined) return;
   desk.post(signInMail({ to: email, dashboardUrl: desk.links().dashboardUrl, token, minutes: LINK_MINUTES }));
 }
 
 export const LINK_MINUTES = 15;
-export const MOST_LINKS = 5;
+const MOST_LINKS = 5;
 
 export const linkOf = (desk: AccountDesk, token: string, email: Email, claimed: BalanceId | null): Link => ({
   hash: hashSecret(token),
@@ -44,7 +44,17 @@ export interface SignedIn {
   readonly expiresAt: EpochMs;
 }
 
-/** Uses up a mailed link, and carries out the claim that it confirms. */
+/** Whom a link would sign in, and which claim it would confirm; uses nothing up. */
+export async function lookAtLink(desk: AccountDesk, token: string): Promise<Link | Refusal> {
+  const now = desk.clock.now();
+  const link = await desk.store.link(hashSecret(token));
+  if (link === null || link.expiresAt <= now) return spentLink();
+  const known = await desk.store.holdings({ email: link.email });
+  const [claimed = null] = known === null ? [] : confirmedBy(link, known, now);
+  return { ...link, claimed };
+}
+
+/** Uses up a mailed link, and takes over the balance whose claim it was mailed for. */
 export function signInByLink(desk: AccountDesk, token: string): Promise<SignedIn | Refusal> {
   const now = desk.clock.now();
   return enter(desk, { link: hashSecret(token) }, ({ link, holdings }) => {
@@ -72,22 +82,14 @@ export const signOut = (desk: AccountDesk, session: SecretHash): Promise<void> =
 const SESSION_MS = 30 * 86_400_000;
 
 /**
- * Which claims a link takes over. A link mailed for a claim is that claim's; an ordinary one stands for the
- * address alone. It takes a claim over where somebody claimed and then signs in: at the first sign-in ever,
- * where one claim waits that was made within the last hour. All others wait for their owner's word, because
- * anybody can claim a balance of theirs for anybody's address: decision 8.
+ * What a link takes over: the balance whose claim it was mailed for, if that still waits. An ordinary link
+ * stands for the address alone and takes nothing over, because anybody can claim a balance of theirs for
+ * anybody's address: decision 8.
  */
-function confirmedBy(link: Link, { account, claims }: Holdings, now: EpochMs): readonly BalanceId[] {
-  if (account.suspended !== null) return [];
-  const pending = claims.filter((claim) => isPending(claim, now));
-  const [only] = pending;
-  const expected =
-    account.provedAt === null && pending.length === 1 && only !== undefined && now < only.at + EXPECTED_MS;
-  const confirmed = link.claimed === null ? (expected ? only.balanceId : null) : link.claimed;
-  return pending.map(({ balanceId }) => balanceId).filter((id) => id === confirmed);
+function confirmedBy({ claimed }: Link, { account, claims }: Holdings, now: EpochMs): readonly BalanceId[] {
+  const waits = claims.some((claim) => claim.balanceId === claimed && isPending(claim, now));
+  return claimed !== null && waits && account.suspended === null ? [claimed] : [];
 }
-
-const EXPECTED_MS = 3_600_000;
 
 interface Opened {
   readonly known: Holdings;
@@ -102,15 +104,15 @@ async function enter(
   const now = desk.clock.now();
   const session = newSession(desk.random);
   const expiresAt = (now + SESSION_MS) as EpochMs;
-  const own = { id: newId("bal", desk.random), createdAt: now };
+  const own = ownBalance(desk);
   const change = await desk.store.change(about, (state) => {
     const opened = prove(state);
     if (refused(opened)) return opened;
     const { known, attach } = opened;
     return {
       account: { ...known.account, provedAt: known.account.provedAt ?? now },
+      ...(known.balances.length === 0 ? { balance: own } : {}),
       attach,
-      ...(known.balances.length + attach.length === 0 ? { balance: own } : {}),
       session: { hash: hashSecret(session), expiresAt },
     };
   });
@@ -118,6 +120,15 @@ async function enter(
   for (const balance of change.attach) desk.forgetBalance(balance);
   return { account: change.account, session, expiresAt };
 }
+
+/**
+ * The first sign-in makes a balance that is the account's own, before anything is attached: it is what a
+ * session acts on where none is named, and nobody else has a secret of it.
+ */
+export const ownBalance = ({ random, clock }: AccountDesk) => ({
+  id: newId("bal", random),
+  createdAt: clock.now(),
+});
 
 /** Whoever signs in for the first time. */
 export const newcomer = (

@@ -111,6 +111,7 @@ const THROTTLED = [
   "wrong_admin_tokens",
   "wrong_signatures",
   "mails",
+  "claims",
   "messages",
   "set_ups",
 ] as const;

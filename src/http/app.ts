@@ -15,6 +15,7 @@ import { answer, closingWhereStopping, type Endpoint, Exchange, refusal } from "
 import { accountEndpoints } from "./endpoints/accounts.ts";
 import { budgetEndpoints } from "./endpoints/budgets.ts";
 import { catalogEndpoints } from "./endpoints/catalog.ts";
+import { claimEndpoints } from "./endpoints/claims.ts";
 import { creditEndpoints } from "./endpoints/credits.ts";
 import { generationEndpoints } from "./endpoints/generation.ts";
 import { keyEndpoints } from "./endpoints/keys.ts";
@@ -40,6 +41,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     ...keyEndpoints(),
     ...meEndpoints(),
     ...accountEndpoints(),
+    ...claimEndpoints(),
     ...budgetEndpoints(),
     ...receiptEndpoints(),
     ...creditEndpoints(),

@@ -161,13 +161,16 @@ async function bySession(secret: string, { request }: Exchange, deps: HttpDeps):
   const named = request.headers.get("x-gateway-balance");
   const balances = named === null ? held.balances : held.balances.filter((one) => one === named);
   const id = balances[0];
-  if (id === undefined) {
-    return invalidField("x-gateway-balance", "`x-gateway-balance` must name a balance of this account.");
-  }
+  if (id === undefined) return notOfAccount();
   const estate = await deps.desk.store.estate(id);
   assert(estate !== null, `${id} of ${held.account.id} does not exist`);
+  // It was taken back from the account between the two readings.
+  if (estate.balance.accountId !== held.account.id) return notOfAccount();
   return { kind: "owner", by: "session", balance: estate.balance, balances, holdings: held, session };
 }
+
+const notOfAccount = (): Refusal =>
+  invalidField("x-gateway-balance", "`x-gateway-balance` must name a balance of this account.");
 
 export function missingKey(request: Request): Refusal {
   const sent = request.headers.has("x-api-key")

@@ -20,15 +20,17 @@ export async function setUp(
   wish: KeyWish,
 ): Promise<(Minted & { recovery: string }) | Refusal> {
   if (wish.budgets !== undefined && wish.budgets.length > 0) return missingBudget(wish.budgets[0]!);
-  const balance: Balance = {
-    id: newId("bal", desk.random),
-    accountId: null,
-    suspended: null,
-    createdAt: desk.clock.now(),
-  };
+  const balance = { id: newId("bal", desk.random), accountId: null };
   const recovery = newRecoverySecret(desk.random);
   const minted = mint(desk, balance, wish);
-  await desk.store.addBalance(balance, hashSecret(recovery), minted.key);
+  const made = {
+    ...balance,
+    suspended: null,
+    createdAt: minted.key.createdAt,
+    setUpKey: minted.key.lineage,
+    closed: false,
+  };
+  await desk.store.addBalance(made, hashSecret(recovery), minted.key);
   return { ...minted, recovery };
 }
 
@@ -36,10 +38,19 @@ export async function setUp(
 export async function createKey(desk: KeyDesk, balance: Balance, wish: KeyWish): Promise<Minted | Refusal> {
   const minted = mint(desk, balance, wish);
   const added = await desk.store.addKey(balance.id, (estate, liveKeys) =>
-    admitted(minted.key, estate, liveKeys, desk),
+    estate.balance.accountId === balance.accountId
+      ? admitted(minted.key, estate, liveKeys, desk)
+      : changedHands(),
   );
   return refused(added) ? added : minted;
 }
+
+/** Claimed, or taken back from its account, since whoever asks was let in. */
+const changedHands = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "The balance changed hands while this was asked. Nothing was changed; ask again.",
+  );
 
 function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number, desk: KeyDesk): Key | Refusal {
   if (balance.suspended !== null) return suspension(balance.suspended, desk.settings().contact);
@@ -56,7 +67,7 @@ function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number, desk
 
 const MAX_LIVE_KEYS = 10_000;
 
-function mint(desk: KeyDesk, balance: Balance, wish: KeyWish): Minted {
+function mint(desk: KeyDesk, balance: Pick<Balance, "id" | "accountId">, wish: KeyWish): Minted {
   const { name = null, expiresAt = null, ...limits } = wish;
   const secret = newApiKey(desk.random);
   const id = newId("key", desk.random);

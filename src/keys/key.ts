@@ -43,6 +43,10 @@ export interface Balance {
   readonly accountId: AccountId | null;
   readonly suspended: SuspensionReason | null;
   readonly createdAt: EpochMs;
+  /** Lineage of the key made at set-up, the only one that may claim; null where no set-up made the balance. */
+  readonly setUpKey: KeyId | null;
+  /** Its owner has ended it: no key of it works, and the books keep what it was. */
+  readonly closed: boolean;
 }
 
 /** A named spending cap; keys reference it by name. */

@@ -1,10 +1,10 @@
 import type { Account, Claim } from "../accounts/account.ts";
-import type { Link } from "../accounts/account-store.ts";
+import type { Belongings, Link } from "../accounts/account-store.ts";
 import type { Email } from "../accounts/email.ts";
 import type { WalletMessage, WalletName } from "../accounts/wallet.ts";
 import type { SuspensionReason } from "../errors/suspension.ts";
 import type { EpochMs } from "../units/clock.ts";
-import type { AccountId, BalanceId } from "../units/id.ts";
+import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 
 /** Anybody may claim for an address; of more claims than these, the newest are read. */
@@ -44,6 +44,34 @@ export const claimFromRow = (row: ClaimRow<number | string>): Claim => ({
   accountId: row.account_id,
   at: Number(row.at) as EpochMs,
 });
+
+/** A row of `balances`, as far as accounts go. */
+export interface BelongingRow<Whole extends number | string> {
+  readonly id: BalanceId;
+  readonly account_id: AccountId | null;
+  readonly suspended: SuspensionReason | null;
+  readonly setup_key: KeyId | null;
+  readonly claimed_at: Whole | null;
+  readonly attached_at: Whole | null;
+  readonly recovery_hash: SecretHash | null;
+  readonly undo_hash: SecretHash | null;
+}
+
+export function belongingsFromRow(
+  row: BelongingRow<number | string>,
+  others: Pick<Belongings, "claim" | "claimant" | "owner">,
+): Belongings {
+  // A node of the version before knows no `claimed_at`.
+  const claimed = row.setup_key === null ? null : (row.claimed_at ?? row.attached_at);
+  return {
+    id: row.id,
+    suspended: row.suspended,
+    claimedAt: claimed === null ? null : (Number(claimed) as EpochMs),
+    recovery: row.recovery_hash,
+    undo: row.undo_hash ?? row.recovery_hash,
+    ...others,
+  };
+}
 
 /** A row of `sign_in_links` without its hash. */
 export interface LinkRow<Whole extends number | string> {

@@ -49,6 +49,8 @@ export interface BalanceRow<Whole extends number | string> {
   readonly account_id: AccountId | null;
   readonly suspended: SuspensionReason | null;
   readonly created_at: Whole;
+  readonly setup_key: KeyId | null;
+  readonly closed_at: Whole | null;
 }
 
 export const balanceFromRow = (row: BalanceRow<number | string>): Balance => ({
@@ -56,6 +58,8 @@ export const balanceFromRow = (row: BalanceRow<number | string>): Balance => ({
   accountId: row.account_id,
   suspended: row.suspended,
   createdAt: Number(row.created_at) as EpochMs,
+  setUpKey: row.setup_key,
+  closed: row.closed_at !== null,
 });
 
 const number = (whole: number | string | null): number | null => (whole === null ? null : Number(whole));

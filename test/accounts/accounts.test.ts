@@ -49,7 +49,10 @@ async function signIn(email: Email = KIM): Promise<SignedIn> {
   return made;
 }
 function balance(name: string): BalanceId {
-  db.run("INSERT INTO balances (id, created_at) VALUES (?, ?)", [`bal_${name}`, clock.now()]);
+  db.run("INSERT INTO balances (id, created_at, setup_key) VALUES (?, ?, 'key_1')", [
+    `bal_${name}`,
+    clock.now(),
+  ]);
   return `bal_${name}`;
 }
 const rows = (table: string): number =>
@@ -113,7 +116,10 @@ describe("a claim", () => {
     const id = balance("a");
     await claimByEmail(desk, id, KIM);
     await signInByLink(desk, lastToken());
-    expect((await desk.store.accountOf(id))!).toMatchObject({ account: { id: account.id }, claim: null });
+    expect((await desk.store.belonging(id))!).toMatchObject({
+      owner: { account: { id: account.id } },
+      claim: null,
+    });
   });
 
   test("is not confirmed by the link of another claim", async () => {
@@ -122,8 +128,8 @@ describe("a claim", () => {
     await claimByEmail(desk, one, KIM);
     await claimByEmail(desk, other, KIM);
     await signInByLink(desk, lastToken());
-    expect((await desk.store.accountOf(one))!.claim).not.toBeNull();
-    expect((await desk.store.accountOf(other))!.claim).toBeNull();
+    expect((await desk.store.belonging(one))!.claim).not.toBeNull();
+    expect((await desk.store.belonging(other))!.claim).toBeNull();
   });
 
   test("by a link that outlived its claim takes nothing over", async () => {
@@ -134,8 +140,8 @@ describe("a claim", () => {
     await settleClaim(desk, account.id, id, "decline");
     expect(refused(await claimByEmail(desk, id, readEmail("lee@example.com")!))).toBe(false);
     expect(refused(await signInByLink(desk, token))).toBe(false);
-    expect((await desk.store.accountOf(id))!.claim).not.toBeNull();
-    expect((await desk.store.accountOf(id))!.account.email).toBe("lee@example.com" as Email);
+    expect((await desk.store.belonging(id))!.claim).not.toBeNull();
+    expect((await desk.store.belonging(id))!.claimant!.email).toBe("lee@example.com" as Email);
   });
 
   test("waits while the account is suspended, and is refused where its balance is", async () => {
@@ -145,7 +151,7 @@ describe("a claim", () => {
     db.run("UPDATE accounts SET suspended = 'sanctions' WHERE id = ?", [account.id]);
     expect(await settleClaim(desk, account.id, id, "confirm")).toMatchObject({ code: "account_suspended" });
     await signInByLink(desk, lastToken());
-    expect((await desk.store.accountOf(id))!.claim).not.toBeNull();
+    expect((await desk.store.belonging(id))!.claim).not.toBeNull();
     db.run("UPDATE balances SET suspended = 'chargeback' WHERE id = ?", [balance("b")]);
     const refusal = await claimByEmail(desk, "bal_b", KIM);
     expect(refusal).toMatchObject({ code: "account_suspended" });
@@ -156,7 +162,7 @@ describe("a claim", () => {
   test("is among the newest hundred that a session is shown", async () => {
     const { session } = await signIn();
     for (let turn = 0; turn < 105; turn++) {
-      clock.advance(1);
+      clock.advance(60_000);
       await claimByEmail(desk, balance(String(turn)), KIM);
     }
     const { claims } = (await desk.store.session(hashSecret(session)))!;
@@ -164,9 +170,15 @@ describe("a claim", () => {
     expect(claims[0]!.balanceId).toBe("bal_104");
   });
 
-  test("past its mailbox's five links is kept, without a mail", async () => {
-    for (let turn = 0; turn < 5; turn++) await requestLink(desk, KIM);
-    expect(refused(await claimByEmail(desk, balance("a"), KIM))).toBe(false);
+  test("is mailed however many sign-in mails are out, and refused where twenty claims are", async () => {
+    for (let turn = 0; turn < 7; turn++) await requestLink(desk, KIM);
     expect(mails.length).toBe(5);
+    for (let turn = 0; turn < 20; turn++) await claimByEmail(desk, balance(String(turn)), KIM);
+    expect(mails.length).toBe(25);
+    const refusal = (await claimByEmail(desk, balance("a"), KIM)) as Refusal;
+    expect(refusal).toMatchObject({ code: "rate_limited", details: { retryAfterS: 900 } });
+    expect((await desk.store.belonging("bal_a"))!.claim).toBeNull();
+    clock.advance(15 * 60_000);
+    expect(refused(await claimByEmail(desk, "bal_a", KIM))).toBe(false);
   });
 });

@@ -27,6 +27,7 @@ test("all keys of an account share one Open Tier allowance, those of claimed bal
   const made = await gateway.key(0);
   await gateway.send("POST", "/v1/me/claim", { bearer: made.key, json: { email: "kim@example.com" } });
   const session = await signIn("kim@example.com");
+  await gateway.send("POST", `/v1/me/claims/${made.balance_id}`, { bearer: session });
   const [one, other] = [await newKey(session), await newKey(session)];
   expect([
     await free(one),

@@ -42,7 +42,8 @@ test("over SMTP: claim, sign in by the mailed link, all keys are there", async (
   expect((await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } })).status).toBe(
     202,
   );
-  const token = tokenIn((await server.mail(2)).text);
+  expect((await server.mail(2)).text).toContain("Subject: Your sign-in link");
+  const token = tokenIn(claimMail.text);
   const { session } = (await gateway.send("POST", "/v1/auth/email/verify", { json: { token } })).json;
   const keys = (await gateway.send("GET", "/v1/keys", { bearer: session })).json.data;
   expect(keys.map((one: { id: string }) => one.id)).toEqual([id]);

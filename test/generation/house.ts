@@ -250,7 +250,14 @@ function catalogOf(hosts: readonly Host[], { model, free, auto, models = [] }: H
 
 const holderOf = (limits: Partial<Key> = {}): Holder => ({
   key: keyOf({ balanceId: BALANCE, ...limits }),
-  balance: { id: BALANCE, accountId: null, suspended: null, createdAt: 0 as EpochMs },
+  balance: {
+    id: BALANCE,
+    accountId: null,
+    suspended: null,
+    createdAt: 0 as EpochMs,
+    setUpKey: null,
+    closed: false,
+  },
   budgets: [],
 });
 

@@ -54,10 +54,12 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["DELETE", "/v1/keys/{key}", undefined, mine()],
   ["GET", "/v1/me", undefined, keysAndOwners()],
   ["POST", "/v1/me/claim", { email: "new@example.com" }, each("200", "otherKey")],
-  ["DELETE", "/v1/me/claim", undefined, each("200", "otherRecovery")],
+  ["DELETE", "/v1/me/claim", undefined, each("200", "recovery", "otherRecovery")],
+  ["GET", "/v1/me/claims", undefined, sessions("200")],
   ["POST", "/v1/me/claims/{claimed}", undefined, each("200", "session")],
   ["DELETE", "/v1/me/claims/{claimed}", undefined, each("200", "session")],
   ["POST", "/v1/auth/email", { email: "any@example.com" }, everybody("202")],
+  ["POST", "/v1/auth/email/preview", { token: "{token}" }, everybody()],
   ["POST", "/v1/auth/email/verify", { token: "{token}" }, everybody()],
   ["POST", "/v1/auth/wallet", { address: `0x${"ab".repeat(20)}`, chain_id: 1 }, everybody()],
   ["POST", "/v1/auth/wallet/verify", { message: "m", signature: "0x1234" }, everybody(BAD)],
@@ -92,6 +94,7 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["POST", "/admin/accounts/{account}/unsuspend", undefined, admin()],
   ["GET", "/admin/accounts?email=any@example.com", undefined, admin()],
   ["GET", "/admin/accounts/{account}", undefined, admin()],
+  ["POST", "/admin/accounts/{account}/detach", { balance_id: "{balance}" }, admin()],
   ["GET", "/admin/accounts/{account}/suspensions", undefined, admin()],
   ["GET", "/admin/ledger/audit", undefined, admin()],
   ["POST", "/admin/reload", undefined, admin()],
@@ -177,7 +180,10 @@ async function makeWorld(operation: string) {
     token: tokenFor(stranger),
   };
   const filled = (text: string): string => text.replace(/\{(\w+)\}/g, (_, name) => names[name]!);
-  const ask = async (method: string, path: string, body: unknown, headers: Record<string, string>) => {
+  const ask = async (method: string, path: string, body: unknown, credential: Record<string, string>) => {
+    // A session that names no balance acts on its account's own, beside which `mine` was claimed.
+    const isOwners = Object.values(credential).some((value) => value.includes(session));
+    const headers = isOwners ? { ...credential, "x-gateway-balance": mine.balance_id } : credential;
     const {
       status,
       json,

@@ -11,7 +11,14 @@ import type { NanoUsd } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
 
 const NOW = 1_000_000 as EpochMs;
-const balance: Balance = { id: "bal_1", accountId: null, suspended: null, createdAt: NOW };
+const balance: Balance = {
+  id: "bal_1",
+  accountId: null,
+  suspended: null,
+  createdAt: NOW,
+  setUpKey: null,
+  closed: false,
+};
 
 function keyFor(secret: string, changes: Partial<Key> = {}): Key {
   return {

@@ -25,15 +25,16 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
     Promise.all(([0, 1] as const).map((at) => gateways[at].send("POST", path, options(at))));
   const codes = (replies: readonly Reply[]) =>
     replies.map(({ status, json }) => (status < 400 ? String(status) : json.error.code)).toSorted();
-  const tokenOf = async (email: string): Promise<string> => {
+  const tokenOf = async (email: string, subject = ""): Promise<string> => {
     for (let number = 1; ; number++) {
       const { to, text } = await server.mail(number);
-      if (to[0] === email) return /#signin=(or-link-\w+)/.exec(text)![1]!;
+      if (to[0] === email && text.includes(`Subject: ${subject}`))
+        return /#signin=(or-link-\w+)/.exec(text)![1]!;
     }
   };
   async function signIn(email: string, at: 0 | 1 = 0): Promise<{ session: string; account_id: string }> {
     await gateways[at].send("POST", "/v1/auth/email", { json: { email } });
-    const token = await tokenOf(email);
+    const token = await tokenOf(email, "Your sign-in link");
     return (await gateways[at].send("POST", "/v1/auth/email/verify", { json: { token } })).json;
   }
 
@@ -95,5 +96,51 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
     const token = await tokenOf("late@example.com");
     await gateways[0].send("POST", "/v1/auth/email/verify", { json: { token } });
     expect([await limit(0), await limit(1)]).toEqual([50, 50]);
+  });
+  test("a claim that is undone or detached on one gateway holds at the next request of the other", async () => {
+    for (const how of ["recovery", "operator"]) {
+      const { id, key, balance_id, recovery_secret } = await gateways[0].key(0);
+      const email = `${how}@example.com`;
+      await gateways[0].send("POST", "/v1/me/claim", { bearer: key, json: { email } });
+      const token = await tokenOf(email);
+      const entered = await gateways[1].send("POST", "/v1/auth/email/verify", { json: { token } });
+      const { session, account_id } = entered.json;
+      const seen = async (at: 0 | 1) => [
+        (await gateways[at].send("GET", "/v1/me", { bearer: key })).json.open_tier.limit,
+        (await gateways[at].send("GET", `/v1/keys/${id}`, { bearer: session })).status,
+      ];
+      expect([await seen(0), await seen(1)]).toEqual([
+        [50, 200],
+        [50, 200],
+      ]);
+      const undone =
+        how === "recovery"
+          ? await gateways[0].send("DELETE", "/v1/me/claim", { bearer: recovery_secret })
+          : await gateways[0].admin(`/admin/accounts/${account_id}/detach`, { balance_id });
+      expect(undone.status).toBe(200);
+      expect([await seen(1), await seen(0)]).toEqual([
+        [20, 400],
+        [20, 400],
+      ]);
+    }
+  });
+
+  test("a confirmation that races a withdrawal is one or the other", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { key, balance_id, recovery_secret } = await gateways[0].key(0);
+      const email = `race${round}@example.com`;
+      await gateways[0].send("POST", "/v1/me/claim", { bearer: key, json: { email } });
+      const { session } = await signIn(email);
+      const [confirmed, withdrawn] = await Promise.all([
+        gateways[0].send("POST", `/v1/me/claims/${balance_id}`, { bearer: session }),
+        gateways[1].send("DELETE", "/v1/me/claim", { bearer: recovery_secret }),
+      ]);
+      // Withdrawn first, there is nothing to confirm; confirmed first, it is undone.
+      expect(withdrawn.status).toBe(200);
+      expect([200, 400]).toContain(confirmed.status);
+      expect((await gateways[0].send("GET", "/v1/me", { bearer: key })).json.account).toBeNull();
+      const named = { bearer: session, headers: { "x-gateway-balance": balance_id } };
+      expect((await gateways[0].send("GET", "/v1/me", named)).status).toBe(400);
+    }
   });
 });

@@ -38,7 +38,10 @@ test("what was answered outlives a kill: accounts, claims, sessions, used links,
   const after = await GatewayProcess.start(folder);
   closing.push(() => after.stop());
   const me = (await after.get("/v1/me", session)).json;
-  expect(me).toMatchObject({ balance_id: made.balance_id, account: { id: claimed.json.account_id } });
+  expect(me.account).toMatchObject({
+    id: claimed.json.account_id,
+    balances: [me.balance_id, made.balance_id],
+  });
   expect((await after.post("/v1/auth/email/verify", { token })).status).toBe(400);
   expect((await after.post("/v1/me/claim", { email: "new@example.com" }, made.key)).status).toBe(400);
   expect((await after.get("/v1/me", lee.session)).status).toBe(401);

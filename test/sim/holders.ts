@@ -31,7 +31,14 @@ export class Holders {
   identify(secret: string): Holder {
     const { key } = this.known.get(secret)!;
     const { balanceId: id } = key;
-    const balance = { id, accountId: accountOf(id), suspended: null, createdAt: 0 as EpochMs };
+    const balance = {
+      id,
+      accountId: accountOf(id),
+      suspended: null,
+      createdAt: 0 as EpochMs,
+      setUpKey: null,
+      closed: false,
+    };
     return { key, balance, budgets: budgetsOf(key) };
   }
 

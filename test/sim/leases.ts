@@ -160,7 +160,10 @@ class Store {
   }
 
   estate(id: BalanceId): Estate {
-    return { balance: { id, accountId: null, suspended: null, createdAt: START }, budgets: [] };
+    return {
+      balance: { id, accountId: null, suspended: null, createdAt: START, setUpKey: null, closed: false },
+      budgets: [],
+    };
   }
 }
 

@@ -1,21 +1,28 @@
 import type { Holdings } from "../../accounts/account.ts";
-import { isPending } from "../../accounts/claim-term.ts";
+import { isPending } from "../../accounts/belonging.ts";
 import { readEmail } from "../../accounts/email.ts";
+import { detach } from "../../accounts/undo.ts";
 import type { WalletName } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import type { AccountId } from "../../units/id.ts";
+import type { AccountId, BalanceId } from "../../units/id.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField, repeated } from "../fields.ts";
+import { invalidField, readFields, repeated } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
-import { ADMIN } from "./schemas.ts";
+import { ADMIN, DetachFields } from "./schemas.ts";
 import { guarded } from "./token.ts";
 
 /** Who an operator is written to by: accounts by the address or wallet that they are known by. */
 export const adminAccountEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/admin/accounts", about: ADMIN.findAccount, handle: guarded(find) },
   { method: "GET", path: "/admin/accounts/:id", about: ADMIN.account, handle: guarded(show) },
+  {
+    method: "POST",
+    path: "/admin/accounts/:id/detach",
+    about: ADMIN.detach,
+    handle: guarded(takeOut),
+  },
 ];
 
 async function find({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -41,6 +48,14 @@ async function show({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refus
   return found === null
     ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
     : ok(accountView(found, deps.desk.clock.now()));
+}
+
+async function takeOut(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
+  const fields = await readFields(DetachFields, exchange, deps);
+  if (refused(fields)) return fields;
+  const account = (exchange.params.id ?? "") as AccountId;
+  const balance = await detach(deps.accounts, account, fields.balance_id as BalanceId);
+  return refused(balance) ? balance : ok({ account_id: account, balance_id: balance, detached: true });
 }
 
 const accountView = ({ account, balances, claims }: Holdings, now: EpochMs) => ({

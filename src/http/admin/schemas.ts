@@ -60,6 +60,11 @@ export const SuspendFields = Type.Object(
 
 export const UnsuspendFields = Type.Object(why, { additionalProperties: false });
 
+export const DetachFields = Type.Object(
+  { balance_id: text(64, "a balance's id") },
+  { additionalProperties: false },
+);
+
 const suspended = orNone(oneOf(SUSPENSION_REASONS));
 const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
 
@@ -195,6 +200,16 @@ export const ADMIN = {
     answers: { 200: listOf(AccountAnswer) },
   },
   account: { ...admin, summary: "Shows an account", answers: { 200: AccountAnswer } },
+  detach: {
+    ...admin,
+    summary: "Takes a claimed balance out of an account, at any time",
+    details:
+      "It belongs to nobody then, and the recovery secret that it was claimed with opens it again. Its keys stay as they are.",
+    body: DetachFields,
+    answers: {
+      200: answerOf({ account_id: Type.String(), balance_id: Type.String(), detached: Type.Literal(true) }),
+    },
+  },
   suspensions: {
     ...admin,
     summary: "Lists the suspensions of an account or balance and their lifting, newest first",

@@ -1,17 +1,17 @@
 import { Type } from "@sinclair/typebox";
 import { MAX_EMAIL } from "../../accounts/email.ts";
 import type { About } from "../about.ts";
-import { answerOf, time } from "../answers.ts";
+import { answerOf, orNone, time } from "../answers.ts";
 import { text } from "../fields.ts";
 
-const email = text(MAX_EMAIL, "an email address");
+export const email = text(MAX_EMAIL, "an email address");
 const signature = Type.Unsafe<`0x${string}`>(
   Type.String({
     pattern: "^0x[0-9a-fA-F]{2,32768}$",
     description: "0x followed by the signature's hex digits",
   }),
 );
-const signedMembers = {
+export const signedMembers = {
   message: text(4_096, "the message from POST /v1/auth/wallet, a text"),
   signature,
 };
@@ -33,20 +33,6 @@ export const WalletFields = Type.Object(
   { additionalProperties: false },
 );
 export const SignatureFields = Type.Object(signedMembers, { additionalProperties: false });
-export const ClaimFields = Type.Object(
-  {
-    email: Type.Optional(email),
-    wallet: Type.Optional(
-      Type.Object(signedMembers, {
-        additionalProperties: false,
-        description:
-          "an object of `message`, from POST /v1/auth/wallet, and `signature`, 0x followed by hex digits",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-
 /** By what an account is known. */
 export const identityMembers = {
   email: Type.Optional(Type.String()),
@@ -63,13 +49,6 @@ const SessionAnswer = answerOf(
   },
   "Session",
 );
-const ClaimAnswer = answerOf({
-  account_id: Type.String(),
-  balance_id: Type.String(),
-  ...identityMembers,
-  confirmed: Type.Boolean({ description: "false until the owner of the address confirms" }),
-});
-
 const COOKIE = "The gateway's own pages get the session as a cookie as well.";
 
 export const ACCOUNTS = {
@@ -83,9 +62,24 @@ export const ACCOUNTS = {
       202: answerOf({ expires_in: Type.Integer({ description: "how many seconds the link works" }) }),
     },
   },
+  preview: {
+    summary: "Shows whom a mailed link signs in, and uses nothing up",
+    details: "For pages that ask before they sign somebody in.",
+    who: [],
+    body: LinkFields,
+    answers: {
+      200: answerOf({
+        email: Type.String({ description: "masked: k***@example.com" }),
+        claimed_balance_id: orNone(
+          Type.String({ description: "the balance that using the link takes into the account" }),
+        ),
+        expires_at: time,
+      }),
+    },
+  },
   verifyLink: {
     summary: "Signs in with a mailed link, which works once",
-    details: `The token follows #signin= in the link. ${COOKIE}`,
+    details: `The token follows #signin= in the link. A first sign-in makes a balance of the account's own. A link that was mailed for a claim takes the claimed balance into the account besides; any other does nothing more. ${COOKIE}`,
     who: [],
     body: LinkFields,
     answers: { 200: SessionAnswer },
@@ -109,25 +103,4 @@ export const ACCOUNTS = {
     who: ["session"],
     answers: { 204: null },
   },
-  claim: {
-    summary: "Claims an accountless balance for an email address or a wallet",
-    details:
-      "Send either `email` or `wallet`. The key works unchanged. A claim by wallet takes effect at once. A claim by email takes effect when the owner of the address opens the mailed link, or confirms the claim.",
-    who: ["key"],
-    body: ClaimFields,
-    answers: { 200: ClaimAnswer },
-  },
-  withdraw: {
-    summary: "Withdraws a claim that the owner of the address has not confirmed yet",
-    details:
-      "Takes the recovery secret only, whose holder may have mistyped the address or found a key in the wrong hands.",
-    who: ["owner"],
-    answers: { 200: answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) }) },
-  },
-  confirm: {
-    summary: "Takes a claimed balance into the account",
-    who: ["session"],
-    answers: { 200: ClaimAnswer },
-  },
-  decline: { summary: "Declines a claim", who: ["session"], answers: { 200: ClaimAnswer } },
 } as const satisfies Record<string, About>;

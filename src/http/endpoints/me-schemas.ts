@@ -35,6 +35,11 @@ export const ME = {
                   "left out for a session; false until the owner of the address confirms the claim",
               }),
             ),
+            undo_until: Type.Optional({
+              ...time,
+              description:
+                "until then, the recovery secret takes the balance back from the account: DELETE /v1/me/claim",
+            }),
             balances: Type.Optional(texts),
             claims: Type.Optional(Type.Array(answerOf({ balance_id: Type.String(), claimed_at: time }))),
           }),

@@ -1,5 +1,5 @@
 import type { Account } from "../../accounts/account.ts";
-import { isPending } from "../../accounts/claim-term.ts";
+import { belonging, isPending } from "../../accounts/belonging.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance } from "../../keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
@@ -48,6 +48,9 @@ async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps
  * With the balances and the waiting claims only for a session: a key need not know what else its owner has.
  */
 async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
+  const found = await accounts.store.belonging(who.balance.id);
+  const at = found === null ? null : belonging(found, now);
+  const undo = at?.state === "claimed" ? { undo_until: isoTime(at.undoUntil) } : {};
   if (who.kind === "owner" && who.by === "session") {
     const { account, balances, claims } = who.holdings;
     const pending = claims.filter((claim) => isPending(claim, now));
@@ -55,13 +58,15 @@ async function accountOf(who: Identity, now: EpochMs, { accounts }: HttpDeps) {
       ...accountView(account),
       balances,
       claims: pending.map(({ balanceId, at }) => ({ balance_id: balanceId, claimed_at: isoTime(at) })),
+      ...undo,
     };
   }
-  const found = await accounts.store.accountOf(who.balance.id);
-  if (found === null || (found.claim !== null && !isPending(found.claim, now))) return null;
-  if (found.claim === null) return { ...accountView(found.account), confirmed: true };
+  if (found === null || at === null || at.state === "nobody's") return null;
   // Whoever claims for an address learns nothing about the account that it may have.
-  return { id: found.account.id, ...identityView(found.account), confirmed: false };
+  if (at.state === "offered") {
+    return { id: found.claimant!.id, ...identityView(found.claimant!), confirmed: false };
+  }
+  return { ...accountView(found.owner!.account), confirmed: true, ...undo };
 }
 
 const accountView = (account: Account) => ({

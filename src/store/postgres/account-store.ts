@@ -4,14 +4,13 @@ import type {
   AccountChange,
   AccountState,
   AccountStore,
-  ClaimedBalance,
+  Belongings,
   Link,
   Question,
 } from "../../accounts/account-store.ts";
 import type { Email } from "../../accounts/email.ts";
 import type { WalletMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { SuspensionReason } from "../../errors/suspension.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
@@ -19,6 +18,8 @@ import type { SecretHash } from "../../units/secret-hash.ts";
 import {
   type AccountRow,
   accountFromRow,
+  type BelongingRow,
+  belongingsFromRow,
   type ClaimRow,
   claimFromRow,
   type LinkRow,
@@ -54,7 +55,9 @@ export class PostgresAccountStore implements AccountStore {
         if (about.link !== undefined) await sql`DELETE FROM sign_in_links WHERE hash = ${about.link}`;
         if (about.message !== undefined) await sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
         await this.write(sql, decided);
-        const changes = (decided.attach ?? []).map((balance) => ({ balance, key: null, counters: [] }));
+        const { attach = [], detach } = decided;
+        const moved = detach === undefined ? attach : [...attach, detach];
+        const changes = moved.map((balance) => ({ balance, key: null, counters: [] }));
         return {
           result: decided,
           version: changes.length === 0 ? null : await noteChanges(this.postgres, sql, changes),
@@ -90,16 +93,12 @@ export class PostgresAccountStore implements AccountStore {
     await this.postgres.query((sql) => sql`DELETE FROM sessions WHERE hash = ${hash}`);
   }
 
-  async accountOf(balance: BalanceId): Promise<{ account: Account; claim: Claim | null } | null> {
-    return this.postgres.transaction(async (sql) => {
-      const [owner] = await sql<AccountRow<string>[]>`
-        SELECT a.* FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.id = ${balance}`;
-      if (owner !== undefined) return { account: accountFromRow(owner), claim: null };
-      const claim = await readClaim(sql, balance);
-      if (claim === null) return null;
-      const [account] = await sql<AccountRow<string>[]>`SELECT * FROM accounts WHERE id = ${claim.accountId}`;
-      return { account: accountFromRow(account!), claim };
-    });
+  async belonging(balance: BalanceId): Promise<Belongings | null> {
+    return this.postgres.transaction((sql) => readBelongings(sql, { balance }));
+  }
+
+  async link(hash: SecretHash): Promise<Link | null> {
+    return this.postgres.transaction((sql) => readLink(sql, hash));
   }
 
   private async state(sql: TransactionSQL, about: Question): Promise<AccountState> {
@@ -108,29 +107,35 @@ export class PostgresAccountStore implements AccountStore {
     return {
       link,
       message: about.message === undefined ? null : await readMessage(sql, about.message),
-      liveLinks: mailbox === undefined ? 0 : await this.liveLinks(sql, mailbox),
+      liveLinks: mailbox === undefined ? { signIn: 0, claim: 0 } : await this.liveLinks(sql, mailbox),
       holdings: await readHoldings(sql, about, link),
-      balance: about.balance === undefined ? null : await readBalance(sql, about.balance),
+      balance: await readBelongings(sql, about),
     };
   }
 
-  private async liveLinks(sql: TransactionSQL, mailbox: Email): Promise<number> {
-    const [row] = await sql<{ live: string }[]>`
-      SELECT count(*) AS live FROM sign_in_links WHERE email = ${mailbox} AND expires_at > ${this.clock.now()}`;
-    return Number(row!.live);
+  private async liveLinks(sql: TransactionSQL, mailbox: Email): Promise<AccountState["liveLinks"]> {
+    const [row] = await sql<{ sign_in: string; claim: string }[]>`
+      SELECT count(*) - count(claimed) AS sign_in, count(claimed) AS claim
+      FROM sign_in_links WHERE email = ${mailbox} AND expires_at > ${this.clock.now()}`;
+    return { signIn: Number(row!.sign_in), claim: Number(row!.claim) };
   }
 
   private async write(sql: TransactionSQL, change: AccountChange): Promise<void> {
-    const { account, attach = [], balance, claim, decline, session, link, message } = change;
+    const { account, balance, attach = [], detach, claim, decline, session, link, message } = change;
     if (account !== undefined) {
       const { id, email, wallet, createdAt, provedAt } = account;
       await sql`INSERT INTO accounts (id, email, wallet, created_at, proved_at)
         VALUES (${id}, ${email}, ${wallet}, ${createdAt}, ${provedAt})
         ON CONFLICT (id) DO UPDATE SET proved_at = excluded.proved_at`;
-      for (const one of attach) await this.attach(sql, one, id);
       if (balance !== undefined) {
         await sql`INSERT INTO balances (id, account_id, created_at, attached_at)
           VALUES (${balance.id}, ${id}, ${balance.createdAt}, ${balance.createdAt})`;
+      }
+      for (const one of attach) await this.attach(sql, one, id);
+      if (detach !== undefined) {
+        await sql`UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL,
+            recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL
+          WHERE id = ${detach} AND account_id = ${id}`;
       }
       if (session !== undefined) await this.addSession(sql, session, id);
     }
@@ -146,9 +151,10 @@ export class PostgresAccountStore implements AccountStore {
 
   private async attach(sql: TransactionSQL, balance: BalanceId, account: AccountId): Promise<void> {
     await sql`DELETE FROM claims WHERE balance_id = ${balance}`;
+    const now = this.clock.now();
     // Later than all others of the account, whatever the clock says: the first must stay the first.
-    const attached = await sql`UPDATE balances SET account_id = ${account}, attached_at = greatest(
-        ${this.clock.now()}::bigint, (SELECT max(attached_at) + 1 FROM balances WHERE account_id = ${account}))
+    const attached = await sql`UPDATE balances SET account_id = ${account},
+        claimed_at = ${now}, attached_at = greatest(${now}::bigint, (SELECT max(attached_at) + 1 FROM balances WHERE account_id = ${account}))
       WHERE id = ${balance} AND account_id IS NULL RETURNING id`;
     assert(attached.length === 1, `${balance} belongs to an account already`);
   }
@@ -222,9 +228,24 @@ async function readClaim(sql: SQL, balance: BalanceId): Promise<Claim | null> {
   return row === undefined ? null : claimFromRow(row);
 }
 
-async function readBalance(sql: SQL, id: BalanceId): Promise<ClaimedBalance | null> {
-  const [row] = await sql<{ account_id: AccountId | null; suspended: SuspensionReason | null }[]>`
-    SELECT account_id, suspended FROM balances WHERE id = ${id}`;
+async function readBelongings(sql: SQL, { balance, recovery }: Question): Promise<Belongings | null> {
+  const where =
+    balance !== undefined
+      ? sql`id = ${balance}`
+      : recovery !== undefined
+        ? sql`recovery_hash = ${recovery} OR undo_hash = ${recovery}`
+        : null;
+  if (where === null) return null;
+  const [row] = await sql<BelongingRow<string>[]>`SELECT * FROM balances WHERE ${where}`;
   if (row === undefined) return null;
-  return { accountId: row.account_id, suspended: row.suspended, claim: await readClaim(sql, id) };
+  const claim = await readClaim(sql, row.id);
+  const account = async (id: AccountId) => {
+    const [found] = await sql<AccountRow<string>[]>`SELECT * FROM accounts WHERE id = ${id}`;
+    return accountFromRow(found!);
+  };
+  return belongingsFromRow(row, {
+    owner: row.account_id === null ? null : await holdingsOf(sql, await account(row.account_id)),
+    claim,
+    claimant: claim === null ? null : await account(claim.accountId),
+  });
 }

@@ -91,10 +91,10 @@ export class PostgresKeyStore implements KeyStore {
   }
 
   async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
-    const { id, accountId, suspended, createdAt } = balance;
+    const { id, accountId, suspended, createdAt, setUpKey } = balance;
     await this.postgres.transaction(async (sql) => {
-      await sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at)
-        VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt})`;
+      await sql`INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at, setup_key)
+        VALUES (${id}, ${accountId}, ${suspended}, ${recovery}, ${createdAt}, ${setUpKey})`;
       await insertKey(sql, key);
     });
   }
@@ -232,7 +232,7 @@ async function readEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate | 
 
 /** An account's suspension is that of all its balances, beside those of their own. */
 const columns = (sql: SQL) =>
-  sql`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at`;
+  sql`b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key, b.closed_at`;
 const balancesOf = (sql: SQL) => sql`balances b LEFT JOIN accounts a ON a.id = b.account_id`;
 
 /** Neither revoked nor expired. */

@@ -240,4 +240,18 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   -- the latest that was answered; null for a gateway that knows of none yet, and is not waited for
   ALTER TABLE grants ADD COLUMN heard BIGINT;
   `,
+  // 11: who may claim a balance, who may take it back, and what owners can end; see sqlite/migrations
+  `
+  ALTER TABLE balances ADD COLUMN setup_key TEXT;
+  UPDATE balances SET setup_key = (
+    SELECT id FROM keys WHERE balance_id = balances.id AND lineage = id AND created_at >= balances.created_at
+    ORDER BY created_at, id LIMIT 1
+  ) WHERE recovery_hash IS NOT NULL;
+  ALTER TABLE balances ADD COLUMN undo_hash TEXT UNIQUE;
+  ALTER TABLE balances ADD COLUMN claimed_at BIGINT;
+  UPDATE balances SET claimed_at = attached_at WHERE setup_key IS NOT NULL;
+  ALTER TABLE balances ADD COLUMN closed_at BIGINT;
+
+  ALTER TABLE accounts ADD COLUMN deleted_at BIGINT;
+  `,
 ];

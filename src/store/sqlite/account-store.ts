@@ -1,16 +1,15 @@
 import type { Database } from "bun:sqlite";
-import type { Account, Claim, Holdings, Session } from "../../accounts/account.ts";
+import type { Account, Holdings, Session } from "../../accounts/account.ts";
 import type {
   AccountChange,
   AccountState,
   AccountStore,
-  ClaimedBalance,
+  Belongings,
   Link,
   Question,
 } from "../../accounts/account-store.ts";
 import type { WalletMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import type { SuspensionReason } from "../../errors/suspension.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
@@ -18,6 +17,8 @@ import type { SecretHash } from "../../units/secret-hash.ts";
 import {
   type AccountRow,
   accountFromRow,
+  type BelongingRow,
+  belongingsFromRow,
   type ClaimRow,
   claimFromRow,
   type LinkRow,
@@ -78,13 +79,12 @@ export class SqliteAccountStore implements AccountStore {
     this.statements.endSession.run(hash);
   }
 
-  async accountOf(balance: BalanceId): Promise<{ account: Account; claim: Claim | null } | null> {
-    const { byBalance, claim, byId } = this.statements;
-    const owner = byBalance.get(balance);
-    if (owner !== null) return { account: accountFromRow(owner), claim: null };
-    const claimed = claim.get(balance);
-    if (claimed === null) return null;
-    return { account: accountFromRow(byId.get(claimed.account_id)!), claim: claimFromRow(claimed) };
+  async belonging(balance: BalanceId): Promise<Belongings | null> {
+    return this.belongings(this.statements.balance.get(balance));
+  }
+
+  async link(hash: SecretHash): Promise<Link | null> {
+    return this.readLink(hash);
   }
 
   private state(about: Question): AccountState {
@@ -93,9 +93,9 @@ export class SqliteAccountStore implements AccountStore {
     return {
       link,
       message: about.message === undefined ? null : this.readMessage(about.message),
-      liveLinks: mailbox === undefined ? 0 : this.statements.liveLinks.get(mailbox, this.clock.now())!.live,
+      liveLinks: this.statements.liveLinks.get(mailbox ?? "", this.clock.now())!,
       holdings: this.readHoldings(about, link),
-      balance: about.balance === undefined ? null : this.readBalance(about.balance),
+      balance: this.belongings(this.balanceRow(about)),
     };
   }
 
@@ -130,21 +130,28 @@ export class SqliteAccountStore implements AccountStore {
     return row === null ? null : messageFromRow(hash, row);
   }
 
-  private readBalance(id: BalanceId): ClaimedBalance | null {
-    const row = this.statements.balance.get(id);
+  private balanceRow({ balance, recovery }: Question): BelongingRow<number> | null {
+    const { statements } = this;
+    if (balance !== undefined) return statements.balance.get(balance);
+    return recovery === undefined ? null : statements.balanceByRecovery.get(recovery);
+  }
+
+  private belongings(row: BelongingRow<number> | null): Belongings | null {
     if (row === null) return null;
-    const claim = this.statements.claim.get(id);
-    return {
-      accountId: row.account_id,
-      suspended: row.suspended,
+    const claim = this.statements.claim.get(row.id);
+    const account = (id: AccountId) => accountFromRow(this.statements.byId.get(id)!);
+    return belongingsFromRow(row, {
+      owner: row.account_id === null ? null : this.holdingsOf(account(row.account_id)),
       claim: claim === null ? null : claimFromRow(claim),
-    };
+      claimant: claim === null ? null : account(claim.account_id),
+    });
   }
 
   private write({
     account,
-    attach = [],
     balance,
+    attach = [],
+    detach,
     claim,
     decline,
     session,
@@ -155,9 +162,10 @@ export class SqliteAccountStore implements AccountStore {
     if (account !== undefined) {
       const { id, email, wallet, createdAt, provedAt } = account;
       statements.putAccount.run(id, email, wallet, createdAt, provedAt);
-      for (const one of attach) this.attach(one, id);
       if (balance !== undefined)
         statements.addBalance.run(balance.id, id, balance.createdAt, balance.createdAt);
+      for (const one of attach) this.attach(one, id);
+      if (detach !== undefined) statements.detach.run(detach, id);
       if (session !== undefined) this.addSession(session, id);
     }
     if (claim !== undefined) statements.putClaim.run(claim.balanceId, claim.accountId, claim.at);
@@ -202,15 +210,13 @@ function prepare(db: Database) {
     byWallet: db.query<AccountRow<number>, [string]>(
       `SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE wallet = ?`,
     ),
-    byBalance: db.query<AccountRow<number>, [string]>(
-      `SELECT ${ACCOUNT_COLUMNS} FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.id = ?`,
-    ),
     putAccount: db.query<never, [string, string | null, string | null, number, number | null]>(
       `INSERT INTO accounts (id, email, wallet, created_at, proved_at) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET proved_at = excluded.proved_at`,
     ),
-    balance: db.query<{ account_id: AccountId | null; suspended: SuspensionReason | null }, [string]>(
-      "SELECT account_id, suspended FROM balances WHERE id = ?",
+    balance: db.query<BelongingRow<number>, [string]>("SELECT * FROM balances WHERE id = ?"),
+    balanceByRecovery: db.query<BelongingRow<number>, [string]>(
+      "SELECT * FROM balances WHERE recovery_hash = ?1 OR undo_hash = ?1",
     ),
     balancesOf: db.query<{ id: BalanceId }, [string]>(
       "SELECT id FROM balances WHERE account_id = ? ORDER BY attached_at, id",
@@ -220,9 +226,14 @@ function prepare(db: Database) {
     ),
     // Later than all others of the account, whatever the clock says: the first must stay the first.
     attach: db.query<never, [string, number, string]>(
-      `UPDATE balances SET account_id = ?1, attached_at =
+      `UPDATE balances SET account_id = ?1, claimed_at = ?2, attached_at =
          max(?2, coalesce((SELECT max(attached_at) + 1 FROM balances WHERE account_id = ?1), 0))
        WHERE id = ?3 AND account_id IS NULL`,
+    ),
+    detach: db.query<never, [string, string]>(
+      `UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL,
+         recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL
+       WHERE id = ? AND account_id = ?`,
     ),
     claim: db.query<ClaimRow<number>, [string]>("SELECT * FROM claims WHERE balance_id = ?"),
     claimsOf: db.query<ClaimRow<number>, [string, number]>(
@@ -247,8 +258,9 @@ function prepare(db: Database) {
     link: db.query<LinkRow<number>, [string]>(
       "SELECT email, claimed, expires_at FROM sign_in_links WHERE hash = ?",
     ),
-    liveLinks: db.query<{ live: number }, [string, number]>(
-      "SELECT count(*) AS live FROM sign_in_links WHERE email = ? AND expires_at > ?",
+    liveLinks: db.query<{ signIn: number; claim: number }, [string, number]>(
+      `SELECT count(*) - count(claimed) AS signIn, count(claimed) AS claim
+       FROM sign_in_links WHERE email = ? AND expires_at > ?`,
     ),
     addLink: db.query<never, [string, string, string | null, number]>(
       "INSERT INTO sign_in_links (hash, email, claimed, expires_at) VALUES (?, ?, ?, ?)",

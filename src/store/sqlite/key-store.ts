@@ -72,8 +72,8 @@ export class SqliteKeyStore implements KeyStore {
 
   async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
     this.change(() => {
-      const { id, accountId, suspended, createdAt } = balance;
-      this.statements.addBalance.run(id, accountId, suspended, recovery, createdAt);
+      const { id, accountId, suspended, createdAt, setUpKey } = balance;
+      this.statements.addBalance.run(id, accountId, suspended, recovery, createdAt, setUpKey);
       this.insertKey(key);
     });
   }
@@ -233,7 +233,8 @@ const budgetOf = (row: BudgetRow): Budget => ({
 });
 
 /** An account's suspension is that of all its balances, beside those of their own. */
-const BALANCE_COLUMNS = "b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at";
+const BALANCE_COLUMNS =
+  "b.id, b.account_id, coalesce(b.suspended, a.suspended) AS suspended, b.created_at, b.setup_key, b.closed_at";
 const BALANCES = "balances b LEFT JOIN accounts a ON a.id = b.account_id";
 /** Neither revoked nor expired at the parameter's time. */
 const LIVE = "state <> 'revoked' AND (expires_at IS NULL OR expires_at > ?)";
@@ -279,8 +280,9 @@ function prepare(db: Database) {
            AND ${LIVE}) AS live
        FROM ${BALANCES} WHERE (b.created_at, b.id) < (?, ?) ORDER BY b.created_at DESC, b.id DESC LIMIT ?`,
     ),
-    addBalance: db.query<never, [string, string | null, string | null, string, number]>(
-      "INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at) VALUES (?, ?, ?, ?, ?)",
+    addBalance: db.query<never, [string, string | null, string | null, string, number, string | null]>(
+      `INSERT INTO balances (id, account_id, suspended, recovery_hash, created_at, setup_key)
+       VALUES (?, ?, ?, ?, ?, ?)`,
     ),
     suspendBalance: db.query<never, [string | null, string]>(
       "UPDATE balances SET suspended = ? WHERE id = ?",

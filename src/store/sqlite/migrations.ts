@@ -210,4 +210,23 @@ export const MIGRATIONS: readonly string[] = [
     credited INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // 8: who may claim a balance, who may take it back, and what owners can end
+  `
+  -- The lineage of the key that was made at set-up; null for a balance that a sign-in made.
+  ALTER TABLE balances ADD COLUMN setup_key TEXT;
+  UPDATE balances SET setup_key = (
+    SELECT id FROM keys WHERE balance_id = balances.id AND lineage = id AND created_at >= balances.created_at
+    ORDER BY created_at, rowid LIMIT 1
+  ) WHERE recovery_hash IS NOT NULL;
+  -- The recovery secret from before its account replaced it: see accounts/belonging.
+  ALTER TABLE balances ADD COLUMN undo_hash TEXT;
+  CREATE UNIQUE INDEX balances_by_undo ON balances (undo_hash) WHERE undo_hash IS NOT NULL;
+  -- When its claim took effect: attached_at may be later, so that an account's balances keep their order.
+  ALTER TABLE balances ADD COLUMN claimed_at INTEGER;
+  UPDATE balances SET claimed_at = attached_at WHERE setup_key IS NOT NULL;
+  ALTER TABLE balances ADD COLUMN closed_at INTEGER;
+
+  -- Its address is erased then, and its balances stay for the books.
+  ALTER TABLE accounts ADD COLUMN deleted_at INTEGER;
+  `,
 ];

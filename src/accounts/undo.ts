@@ -1,0 +1,88 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { suspension } from "../errors/suspension.ts";
+import type { AccountId, BalanceId } from "../units/id.ts";
+import type { SecretHash } from "../units/secret-hash.ts";
+import type { AccountChange, Belongings } from "./account-store.ts";
+import { belonging, UNDO_DAYS } from "./belonging.ts";
+import type { AccountDesk } from "./desk.ts";
+import { ownBalance } from "./sign-in.ts";
+
+/**
+ * For whoever set the balance up, with the recovery secret from then: the address was mistyped, or a key in
+ * the wrong hands claimed it. Ends a claim that waits, and takes a claimed balance back from its account,
+ * even where that has replaced the recovery secret since. Null for a secret that opens nothing.
+ */
+export async function takeBack(desk: AccountDesk, secret: SecretHash): Promise<BalanceId | Refusal | null> {
+  const now = desk.clock.now();
+  const own = ownBalance(desk);
+  const change = await desk.store.change({ recovery: secret }, ({ balance }): AccountChange | Refusal => {
+    if (balance === null) return {};
+    const at = belonging(balance, now);
+    if (at.state === "offered") return { decline: balance.id };
+    if (at.state === "claimed" && balance.undo === secret) {
+      // Otherwise it would be the way out of a suspension.
+      const suspended = balance.suspended ?? balance.owner!.account.suspended;
+      return suspended === null ? left(balance, own) : suspension(suspended, desk.links().contact);
+    }
+    // It is an old one, and its time is over.
+    if (balance.recovery !== secret) return {};
+    return nothingToUndo(at.state === "nobody's");
+  });
+  return refused(change) ? change : freed(desk, change);
+}
+
+/** The operator's word, at any time: a balance that an account claimed, or that was claimed for it, is free. */
+export async function detach(
+  desk: AccountDesk,
+  account: AccountId,
+  balanceId: BalanceId,
+): Promise<BalanceId | Refusal> {
+  const now = desk.clock.now();
+  const own = ownBalance(desk);
+  const change = await desk.store.change({ balance: balanceId }, ({ balance }): AccountChange | Refusal => {
+    const at = balance === null ? null : belonging(balance, now);
+    if (balance !== null && at?.state === "offered" && at.claim.accountId === account) {
+      return { decline: balanceId };
+    }
+    if (balance === null || balance.owner?.account.id !== account) {
+      return refuse(
+        "invalid_request",
+        "`balance_id` must name a balance of this account, or one claimed for it.",
+        {
+          param: "balance_id",
+        },
+      );
+    }
+    return balance.claimedAt === null ? neverClaimed() : left(balance, own);
+  });
+  if (refused(change)) return change;
+  freed(desk, change);
+  return balanceId;
+}
+
+/** An account that somebody signed in to is never without a balance. */
+function left({ id, owner }: Belongings, own: NonNullable<AccountChange["balance"]>): AccountChange {
+  const { account, balances } = owner!;
+  return { account, detach: id, ...(balances.length === 1 ? { balance: own } : {}) };
+}
+
+function freed(desk: AccountDesk, { decline, detach }: AccountChange): BalanceId | null {
+  const balance = decline ?? detach ?? null;
+  if (balance !== null) desk.forgetBalance(balance);
+  return balance;
+}
+
+const nothingToUndo = (unclaimed: boolean): Refusal =>
+  refuse(
+    "invalid_request",
+    unclaimed
+      ? `No claim on this balance is waiting for confirmation, and none took effect within the last ${UNDO_DAYS} days.`
+      : `The balance belongs to its account: a claim can be undone for ${UNDO_DAYS} days, with the recovery secret from before it. The operator can still detach the balance.`,
+  );
+
+const neverClaimed = (): Refusal =>
+  refuse(
+    "invalid_request",
+    "This balance was made by the account's first sign-in and never claimed, so nobody else could open it.",
+    { param: "balance_id" },
+  );

@@ -1,0 +1,244 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { ManualClock } from "../fakes/clock.ts";
+import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+const VICTIM = "kim@example.com";
+
+let house: TestHouse;
+let clock: ManualClock;
+beforeEach(() => {
+  clock = new ManualClock();
+  house = new TestHouse({ clock });
+});
+afterEach(() => house.stop());
+
+type Sent = Awaited<ReturnType<TestHouse["send"]>>;
+const said = ({ status, json }: Sent) =>
+  status < 400 ? String(status) : `${status} ${json.error.code} ${json.error.param}`;
+const ask = (email = VICTIM) => house.send("POST", "/v1/auth/email", { body: { email } });
+const verify = (token: string) => house.send("POST", "/v1/auth/email/verify", { body: { token } });
+const tokens = (to: string, about: RegExp) =>
+  house.mails
+    .filter((mail) => mail.to === to && about.test(mail.subject))
+    .map(({ text }) => /#signin=(\S+)/.exec(text)![1]!);
+const me = async (bearer: string, headers: Record<string, string> = {}) =>
+  (await house.send("GET", "/v1/me", { bearer, headers })).json;
+const claim = (bearer: string, email = VICTIM) =>
+  house.send("POST", "/v1/me/claim", { bearer, body: { email } });
+const undo = (bearer: string) => house.send("DELETE", "/v1/me/claim", { bearer });
+
+async function signIn(email = VICTIM): Promise<string> {
+  await ask(email);
+  return (await verify(tokens(email, /sign-in/).at(-1)!)).json.session;
+}
+
+async function signedBy(wallet = privateKeyToAccount(generatePrivateKey())) {
+  const body = { address: wallet.address, chain_id: 1 };
+  const { message } = (await house.send("POST", "/v1/auth/wallet", { body })).json;
+  return { message, signature: await wallet.signMessage({ message }) };
+}
+
+/** Claims with a throw-away wallet and signs in with it. */
+async function takeOver(bearer: string): Promise<{ session: string; account_id: string; claimed: Sent }> {
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const body = { wallet: await signedBy(wallet) };
+  const claimed = await house.send("POST", "/v1/me/claim", { bearer, body });
+  const entered = await house.send("POST", "/v1/auth/wallet/verify", { body: await signedBy(wallet) });
+  return { ...entered.json, claimed };
+}
+
+describe("a stranger's balance", () => {
+  test("never becomes somebody's by an ordinary link, and its claim is mailed whatever else was", async () => {
+    for (let turn = 0; turn < 5; turn++) await ask();
+    const stranger = await house.setUp();
+    expect(said(await claim(stranger.key))).toBe("200");
+    expect(tokens(VICTIM, /claimed/).length).toBe(1);
+    const { session } = (await verify(tokens(VICTIM, /sign-in/)[0]!)).json;
+    const { balance_id, account } = await me(session);
+    expect(account.balances).toEqual([balance_id]);
+    expect(balance_id).not.toBe(stranger.balance_id);
+    expect(said(await house.send("GET", `/v1/keys/${stranger.id}`, { bearer: session }))).toBe(
+      "400 invalid_request id",
+    );
+  });
+
+  test("is reviewed with what tells it from one's own, and confirmed inside; confirming twice is once", async () => {
+    const { key, balance_id } = await house.setUp();
+    const setUpAt = clock.now();
+    await house.send("POST", "/admin/credits", {
+      bearer: ADMIN_TOKEN,
+      body: { balance_id, amount_usd: 5, idempotency_key: "a" },
+    });
+    clock.advance(MINUTE);
+    await claim(key);
+    const session = await signIn();
+    const waiting = () => house.send("GET", "/v1/me/claims", { bearer: session });
+    const iso = (ms: number) => new Date(ms).toISOString();
+    expect((await waiting()).json.data).toEqual([
+      {
+        balance_id,
+        claimed_at: iso(clock.now()),
+        expires_at: iso(clock.now() + 7 * DAY),
+        balance_usd: 5,
+        balance_created_at: iso(setUpAt),
+      },
+    ]);
+    const confirm = () => house.send("POST", `/v1/me/claims/${balance_id}`, { bearer: session });
+    expect([said(await confirm()), said(await confirm())]).toEqual(["200", "200"]);
+    expect((await waiting()).json.data).toEqual([]);
+    expect((await me(session, { "x-gateway-balance": balance_id })).balance_usd).toBe(5);
+    expect(said(await house.send("GET", "/v1/me/claims", { bearer: key }))).toBe("400 invalid_request null");
+  });
+
+  test("a link says whom it signs in and what it takes over, as often as one asks, and is not used up", async () => {
+    const { key, balance_id } = await house.setUp();
+    await claim(key);
+    await ask();
+    const preview = async (token: string) =>
+      house.send("POST", "/v1/auth/email/preview", { body: { token } });
+    const [claims, ordinary] = [tokens(VICTIM, /claimed/)[0]!, tokens(VICTIM, /sign-in/)[0]!];
+    const expires_at = new Date(clock.now() + 15 * MINUTE).toISOString();
+    for (let turn = 0; turn < 2; turn++) {
+      expect((await preview(claims)).json).toEqual({
+        email: "k***@example.com",
+        claimed_balance_id: balance_id,
+        expires_at,
+      });
+      expect((await preview(ordinary)).json.claimed_balance_id).toBeNull();
+    }
+    expect(said(await verify(claims))).toBe("200");
+    expect(said(await preview(claims))).toBe("400 invalid_request token");
+    clock.advance(15 * MINUTE);
+    expect(said(await preview(ordinary))).toBe("400 invalid_request token");
+  });
+});
+
+describe("who may claim", () => {
+  test("not a key that the owner made, whatever it was rotated to, by neither way", async () => {
+    const { recovery_secret, balance_id } = await house.setUp();
+    const body = { daily_limit_usd: 0.01 };
+    const made = (await house.send("POST", "/v1/keys", { bearer: recovery_secret, body })).json;
+    const rotated = (await house.send("POST", `/v1/keys/${made.id}/rotate`, { bearer: made.key })).json;
+    for (const { key } of [made, rotated]) {
+      const { claimed, session } = await takeOver(key);
+      expect(said(claimed)).toBe("400 invalid_request null");
+      expect(claimed.json.error.message).toContain("made by the owner");
+      expect((await me(session)).account.balances).not.toContain(balance_id);
+      expect(said(await claim(key))).toBe("400 invalid_request null");
+    }
+    expect((await me(recovery_secret)).account).toBeNull();
+  });
+
+  test("the key made at set-up, and what it was rotated to with either credential", async () => {
+    const first = await house.setUp();
+    const second = (await house.send("POST", `/v1/keys/${first.id}/rotate`, { bearer: first.key })).json;
+    const third = (
+      await house.send("POST", `/v1/keys/${second.id}/rotate`, { bearer: first.recovery_secret })
+    ).json;
+    expect(said(await claim(second.key))).toBe("401 invalid_api_key null");
+    expect(said(await claim(third.key))).toBe("200");
+  });
+
+  test("an account's own balance has nobody who could", async () => {
+    const bearer = await signIn();
+    const { key } = (await house.send("POST", "/v1/keys", { bearer })).json;
+    expect(said(await claim(key, "lee@example.com"))).toBe("400 invalid_request null");
+  });
+});
+
+describe("taking a claim back", () => {
+  test("the recovery secret withdraws one that waits, whose link then only signs in", async () => {
+    const { key, balance_id, recovery_secret } = await house.setUp();
+    await claim(key, "mistyped@example.com");
+    expect((await undo(recovery_secret)).json).toEqual({ balance_id, withdrawn: true });
+    expect((await me(key)).account).toBeNull();
+    const { session } = (await verify(tokens("mistyped@example.com", /claimed/)[0]!)).json;
+    expect((await me(session)).account.balances).not.toContain(balance_id);
+    expect(said(await claim(key))).toBe("200");
+  });
+
+  test("the recovery secret undoes one that took effect for seven days, and the session has nothing of it", async () => {
+    const { id, key, balance_id, recovery_secret } = await house.setUp();
+    const thief = await takeOver(key);
+    const named = { "x-gateway-balance": balance_id };
+    const asThief = (method: string, path: string) =>
+      house.send(method, path, { bearer: thief.session, headers: named });
+    expect(said(await asThief("GET", `/v1/keys/${id}`))).toBe("200");
+    expect((await me(recovery_secret)).account.undo_until).toBe(
+      new Date(clock.now() + 7 * DAY).toISOString(),
+    );
+    clock.advance(7 * DAY - 1);
+    expect((await undo(recovery_secret)).json).toEqual({ balance_id, withdrawn: true });
+    for (const [method, path] of [
+      ["GET", "/v1/me"],
+      ["POST", "/v1/keys"],
+      ["GET", `/v1/keys/${id}`],
+    ] as const) {
+      expect(said(await asThief(method, path))).toBe("400 invalid_request x-gateway-balance");
+    }
+    expect(said(await house.send("GET", `/v1/keys/${id}`, { bearer: thief.session }))).toBe(
+      "400 invalid_request id",
+    );
+    expect((await me(thief.session)).account.balances).not.toContain(balance_id);
+    expect((await me(key)).account).toBeNull();
+    expect(said(await undo(recovery_secret))).toBe("400 invalid_request null");
+    expect(said(await claim(key))).toBe("200");
+  });
+
+  test("after seven days only the operator does, who may do so at any time, and for one that waits too", async () => {
+    const { key, balance_id, recovery_secret } = await house.setUp();
+    const { session, account_id } = await takeOver(key);
+    const detach = (account = account_id, balance = balance_id as string) =>
+      house.send("POST", `/admin/accounts/${account}/detach`, {
+        bearer: ADMIN_TOKEN,
+        body: { balance_id: balance },
+      });
+    clock.advance(7 * DAY);
+    expect(said(await undo(recovery_secret))).toBe("400 invalid_request null");
+    expect((await me(recovery_secret)).account.undo_until).toBeUndefined();
+    expect((await detach()).json).toEqual({ account_id, balance_id, detached: true });
+    expect((await me(session)).account.balances).not.toContain(balance_id);
+    expect((await me(recovery_secret)).account).toBeNull();
+    const waiting = (await claim(key)).json.account_id;
+    expect(said(await detach(account_id))).toBe("400 invalid_request balance_id");
+    expect(said(await detach(waiting))).toBe("200");
+    expect((await me(key)).account).toBeNull();
+    const own = (await me(session)).balance_id;
+    expect(said(await detach(account_id, own))).toBe("400 invalid_request balance_id");
+    expect(said(await detach(account_id, "bal_none"))).toBe("400 invalid_request balance_id");
+  });
+
+  test("is no way out of a suspension, except by the operator's word", async () => {
+    const { key, balance_id, recovery_secret } = await house.setUp();
+    const { account_id } = await takeOver(key);
+    const admin = (what: string, body: object) =>
+      house.send("POST", `/admin/accounts/${account_id}/${what}`, { bearer: ADMIN_TOKEN, body });
+    await admin("suspend", { reason: "sanctions" });
+    expect(said(await undo(recovery_secret))).toBe("403 account_suspended null");
+    expect(said(await admin("detach", { balance_id }))).toBe("200");
+    expect((await me(key)).suspended).toBeNull();
+  });
+
+  test("an account from before, with a claimed balance alone, gets one of its own", async () => {
+    const { key, balance_id, recovery_secret } = await house.setUp();
+    const { session } = await takeOver(key);
+    house.db.run("DELETE FROM balances WHERE setup_key IS NULL");
+    expect((await me(session)).balance_id).toBe(balance_id);
+    expect(said(await undo(recovery_secret))).toBe("200");
+    const { account, balance_id: own } = await me(session);
+    expect(account.balances).toEqual([own]);
+    expect(own).not.toBe(balance_id);
+  });
+
+  test("takes the recovery secret, and nothing else", async () => {
+    const { key } = await house.setUp();
+    await claim(key);
+    const session = await signIn("lee@example.com");
+    for (const bearer of [key, session]) expect(said(await undo(bearer))).toBe("400 invalid_request null");
+    expect(said(await undo(`or-rec-${"1".repeat(44)}`))).toBe("401 invalid_api_key null");
+    expect(said(await house.send("DELETE", "/v1/me/claim"))).toBe("401 missing_api_key null");
+  });
+});

@@ -1,0 +1,29 @@
+import { Database } from "bun:sqlite";
+import { afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SqliteAccountStore } from "../../src/store/sqlite/account-store.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { OLD_ACCOUNTS, OLD_ROWS, readOldAccounts } from "./old-accounts.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "old-accounts-"));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test("a database from before claims could be undone knows who may claim, and what can be undone", async () => {
+  const path = join(folder, "gateway.sqlite");
+  const old = new Database(path);
+  for (const migration of MIGRATIONS.slice(0, 7)) old.run(migration);
+  old.run("PRAGMA user_version = 7");
+  old.run(OLD_ROWS);
+  old.close();
+  const db = openDatabase(path);
+  const clock = new ManualClock();
+  expect(await readOldAccounts(new SqliteKeyStore(db, clock), new SqliteAccountStore(db, clock))).toEqual(
+    OLD_ACCOUNTS,
+  );
+  db.close();
+});
