@@ -1,12 +1,23 @@
-import type { Counted } from "./counting.ts";
+import type { Count, CountWork } from "./counting.ts";
 import { countPromptTokens } from "./tokens/count.ts";
+import { Families } from "./tokens/families.ts";
 import { boundFiles } from "./tokens/files.ts";
 
-/** Counts prompts off the event loop: see counting.ts. */
+/** Counts off the event loop: see counting.ts. */
 declare const self: Worker;
 
-self.onmessage = ({ data }: MessageEvent<{ id: number; body: Uint8Array; counted: Counted }>) => {
-  const json = JSON.parse(new TextDecoder().decode(data.body)) as Record<string, unknown>;
-  const tokens = data.counted === "text" ? countPromptTokens(json) : boundFiles(json);
-  self.postMessage({ id: data.id, tokens });
+const families = new Families();
+
+self.onmessage = async ({ data }: MessageEvent<CountWork>) => {
+  const counter = await families.get(data.what === "answer" ? data.family : "o200k");
+  const before = process.threadCpuUsage();
+  const tokens = count(data);
+  const { user, system } = process.threadCpuUsage(before);
+  self.postMessage({ tokens, ms: (user + system) / 1_000 } satisfies Count);
+
+  function count(work: CountWork): number | null {
+    if (work.what === "answer") return counter.count(work.text);
+    const json = JSON.parse(new TextDecoder().decode(work.body)) as Record<string, unknown>;
+    return work.what === "text" ? countPromptTokens(json, counter) : boundFiles(json);
+  }
 };

@@ -1,61 +1,141 @@
 import { type Refusal, refused } from "./errors/refusal.ts";
 import type { Key } from "./keys/key.ts";
 import type { CountAllowance } from "./limits/count-allowance.ts";
+import { FairLine } from "./limits/fair-line.ts";
 import { SURFACES } from "./surfaces/surfaces.ts";
+import type { Family } from "./tokens/families.ts";
+import type { Clock } from "./units/clock.ts";
 
 /**
- * Exact counts of prompts, in a thread of its own: tokenizing a long prompt takes longer than any stream
- * should wait. The thread starts with the first count and is bounded: beyond so many prompts waiting, the
- * caller stays with the bound.
+ * Exact counts, in a thread of its own: tokenizing a long text takes longer than any stream should wait. The
+ * thread starts with the first count and does one after the other. Who waits is bounded in number and in time,
+ * and a thread that does not finish in time is replaced.
  */
 export class Counting {
   private thread: Worker | null = null;
-  private readonly waiting = new Map<number, (tokens: number | null) => void>();
-  private asked = 0;
+  private busy = false;
+  private stopped = false;
+  /** Ends what the thread does now. */
+  private finish: ((count: Count | null) => void) | null = null;
+  private readonly line: FairLine<true>;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly threadUrl = new URL("./counting-thread.ts", import.meta.url),
+  ) {
+    this.line = new FairLine(MAX_WAITING, clock, Object.keys(RANKS).length);
+  }
 
   /**
-   * Of a request body; null when it cannot be told: too much is waiting, the thread fails, a file may be of
-   * any size.
+   * Tokens of an answer's text in a family's vocabulary, special tokens being text; null when it cannot be
+   * counted in time. Goes before all prompts, because a bill waits for it.
    */
-  count(counted: Counted, body: Uint8Array): Promise<number | null> {
-    if (this.waiting.size >= MAX_WAITING) return Promise.resolve(null);
-    const id = this.asked++;
-    return new Promise((resolve) => {
-      this.waiting.set(id, resolve);
-      this.running().postMessage({ id, body, counted });
-    });
+  async count(text: string, family: Family): Promise<number | null> {
+    const turn = { key: "", rank: "answer", signal: STAYS, withinMs: MAX_MS } as const;
+    return (await this.take({ what: "answer", text, family }, turn))?.tokens ?? null;
   }
 
+  /**
+   * Of a request body, the tokens of its text in a common vocabulary, or the most that its embedded files come
+   * to (null when they can be of any size). Null when it cannot be counted in time.
+   */
+  prompt(what: "text" | "files", body: Uint8Array, turn: CountTurn): Promise<Count | null> {
+    return this.take({ what, body }, turn);
+  }
+
+  /** What waits is answered null. */
   stop(): void {
-    this.thread?.terminate();
-    this.thread = null;
-    this.release();
+    this.stopped = true;
+    this.replace();
   }
 
-  private running(): Worker {
-    if (this.thread !== null) return this.thread;
-    const thread = new Worker(new URL("./counting-thread.ts", import.meta.url), {
-      ref: false,
-    } as WorkerOptions);
-    thread.onmessage = ({ data }: MessageEvent<{ id: number; tokens: number | null }>) => {
-      this.waiting.get(data.id)?.(data.tokens);
-      this.waiting.delete(data.id);
+  private async take(work: CountWork, { key, rank, signal, withinMs }: CountTurn): Promise<Count | null> {
+    const ms = Math.min(withinMs, MAX_MS);
+    const dueMs = this.clock.elapsedMs() + ms;
+    const place = this.occupy() ?? (await this.line.wait(key, 1, ms, signal, RANKS[rank]));
+    if (place === null) return null;
+    const leftMs = dueMs - this.clock.elapsedMs();
+    if (!this.stopped && !signal.aborted && leftMs > 0) return this.run(work, leftMs, signal);
+    this.vacate();
+    return null;
+  }
+
+  /** Answers in time whatever happens; the thread is free only when it has finished, or was replaced. */
+  private run(work: CountWork, leftMs: number, signal: AbortSignal): Promise<Count | null> {
+    const { clock } = this;
+    const { promise, resolve } = Promise.withResolvers<Count | null>();
+    const leave = () => resolve(null);
+    const timers = [clock.after(leftMs, leave), clock.after(MAX_MS, () => this.replace())];
+    signal.addEventListener("abort", leave);
+    this.finish = (count) => {
+      this.finish = null;
+      for (const timer of timers) timer.cancel();
+      signal.removeEventListener("abort", leave);
+      resolve(count);
+      this.vacate();
     };
-    thread.onerror = () => this.stop();
-    this.thread = thread;
+    (this.thread ??= this.open()).postMessage(work);
+    return promise;
+  }
+
+  private occupy(): true | null {
+    if (this.busy) return null;
+    this.busy = true;
+    return true;
+  }
+
+  private vacate(): void {
+    this.busy = false;
+    this.line.invite(() => this.occupy());
+  }
+
+  private open(): Worker {
+    const thread = new Worker(this.threadUrl, { ref: false } as WorkerOptions);
+    thread.onmessage = ({ data }: MessageEvent<Count>) => {
+      if (thread === this.thread) this.finish?.(data);
+    };
+    thread.onerror = () => {
+      if (thread === this.thread) this.replace();
+    };
     return thread;
   }
 
-  private release(): void {
-    for (const answer of this.waiting.values()) answer(null);
-    this.waiting.clear();
+  /** The next count opens a new thread. */
+  private replace(): void {
+    this.thread?.terminate();
+    this.thread = null;
+    this.finish?.(null);
   }
 }
 
-/** The text's tokens, or the most that the embedded files come to. */
-export type Counted = "text" | "files";
+/** Where a count stands in line. */
+export interface CountTurn {
+  /** Whoever shares it takes turns with the others. */
+  readonly key: string;
+  readonly rank: keyof typeof RANKS;
+  readonly signal: AbortSignal;
+  readonly withinMs: number;
+}
 
-const MAX_WAITING = 64;
+/** Who goes first. */
+const RANKS = { answer: 0, paid: 1, unpaid: 2 };
+
+export interface Count {
+  readonly tokens: number | null;
+  /** Processor time that it took. */
+  readonly ms: number;
+}
+
+/** What the thread is told to count. */
+export type CountWork =
+  | { readonly what: "answer"; readonly text: string; readonly family: Family }
+  | { readonly what: "text" | "files"; readonly body: Uint8Array };
+
+/** Twice what the largest body takes, the loading of the vocabulary included. */
+const MAX_MS = 10_000;
+/** A host that fails may end many hundred streams at once, and each of them is counted. */
+const MAX_WAITING = 2_000;
+const STAYS = new AbortController().signal;
 
 export interface CountDesk {
   readonly counting: Counting;
@@ -71,6 +151,7 @@ export interface CountDesk {
 export async function countMessages(
   body: Uint8Array,
   key: Key,
+  signal: AbortSignal,
   { counting, allowance, nameRefusal }: CountDesk,
 ): Promise<number | Refusal> {
   const request = SURFACES.messages.readRequest(withCeiling(body));
@@ -78,7 +159,10 @@ export async function countMessages(
   const unnamed = nameRefusal(request.model, key);
   if (unnamed !== null) return unnamed;
   const counts = allowance.take(key.balanceId, request.body.length) !== null;
-  return (counts ? await counting.count("text", request.body) : null) ?? request.promptEstimate;
+  const turn = { key: key.balanceId, rank: "paid", signal, withinMs: 10_000 } as const;
+  return (
+    (counts ? await counting.prompt("text", request.body, turn) : null)?.tokens ?? request.promptEstimate
+  );
 }
 
 /** That endpoint takes a request without a ceiling. */

@@ -293,7 +293,7 @@ async function openRooms(parts: Parts) {
     freeRoutes,
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
-    counting: new Counting(),
+    counting: new Counting(clock),
     receipts,
     suggest: (id: string) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
@@ -346,8 +346,8 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
     counting: {
-      countText: ({ body }) => counting.count("text", body),
-      boundFiles: ({ body }) => counting.count("files", body),
+      countText: async ({ body }, turn) => (await counting.prompt("text", body, turn))?.tokens ?? null,
+      boundFiles: async ({ body }, turn) => (await counting.prompt("files", body, turn))?.tokens ?? null,
       allowance: new CountAllowance(clock),
     },
     openTrace: (headers) => reporting.openTrace(headers),
@@ -413,7 +413,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     },
     bodies: rooms.bodies,
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
-    countTokens: (body, key) => countMessages(body, key, countDesk),
+    countTokens: (body, key, signal) => countMessages(body, key, signal, countDesk),
     catalog: () => inForce.config.catalog,
     roads: rooms.roads,
     hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),

@@ -100,7 +100,13 @@ class Run {
       }
       const plan = this.plan(request, holder);
       if (refused(plan)) return this.refusal(plan);
-      const prompt = new PromptCount(request, holder.balance.id, house.counting);
+      const prompt = new PromptCount(
+        request,
+        holder.balance.id,
+        house.counting,
+        call.signal,
+        settings.attempts.firstTokenMs,
+      );
       const fits = checkContext(request, prompt, plan);
       const tooLong = fits instanceof Promise ? await fits : fits;
       if (tooLong !== null) return this.refusal(tooLong);
@@ -203,7 +209,7 @@ class Run {
       destinations: house.destinations,
       clock: house.clock,
       deadlines: house.deadlines,
-      limits: settings.attempts,
+      limits: this.limitsLeft(),
       surfaces: house.surfaces,
       pairing: house.pairing,
       clientHeaders: clientHeaders(call.headers),
@@ -220,6 +226,14 @@ class Run {
       onFault: house.onFault,
     };
     return attempt(request, admitted.plan, ways, call.signal);
+  }
+
+  /** Whoever waited for a count has that much less time for a first token. */
+  private limitsLeft(): Settings["attempts"] {
+    const { attempts } = this.settings;
+    const spentMs = this.house.clock.elapsedMs() - this.startedMs;
+    if (spentMs < NOTABLE_MS) return attempts;
+    return { ...attempts, firstTokenMs: Math.max(NOTABLE_MS, attempts.firstTokenMs - spentMs) };
   }
 
   private stream(
@@ -332,3 +346,4 @@ class Run {
 }
 
 const NOTHING: readonly string[] = [];
+const NOTABLE_MS = 1_000;

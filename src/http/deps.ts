@@ -46,7 +46,7 @@ export interface HttpDeps {
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
-  countTokens(body: Uint8Array, key: Key): Promise<number | Refusal>;
+  countTokens(body: Uint8Array, key: Key, signal: AbortSignal): Promise<number | Refusal>;
   catalog(): Catalog;
   readonly roads: StatusRoads & Pick<Roads, "speed">;
   /** What routing and the hosts' lines show, over all workers. */

@@ -1,19 +1,24 @@
 import type { Clock } from "../units/clock.ts";
 
 /**
- * Requests that wait for something scarce: a bounded number, each for a bounded time. Keys take turns, so
- * that a key with a thousand requests in line does not keep the others waiting. When the line is full, the
- * newest request of the key with the most makes room for a key with fewer.
+ * Requests that wait for something scarce: a bounded number, each for a bounded time. Whoever shares a turn
+ * (a key, a balance, a network) takes turns with the others, so that a key with a thousand requests in line
+ * does not keep the others waiting. A lower rank goes first: nobody of rank 1 gets a place while one of rank 0
+ * waits. When the line is full, the newest request of those with the most, of the highest rank, makes room for
+ * one of a lower rank or of those with fewer.
  */
 export class FairLine<Place> {
   waiting = 0;
-  /** By key, in the order in which the keys have their next turn. */
-  private readonly queues = new Map<string, Waiter<Place>[]>();
+  /** By rank and turn, in the order in which each has its next turn. */
+  private readonly ranks: readonly Map<string, Waiter<Place>[]>[];
 
   constructor(
     private readonly most: number,
     private readonly clock: Clock,
-  ) {}
+    ranks = 1,
+  ) {
+    this.ranks = Array.from({ length: ranks }, () => new Map());
+  }
 
   get full(): boolean {
     return this.waiting >= this.most;
@@ -23,8 +28,8 @@ export class FairLine<Place> {
    * A place for something of this size within `ms`; null when the line is full, time is up, or the client has
    * left.
    */
-  wait(key: string, size: number, ms: number, signal: AbortSignal): Promise<Place | null> {
-    if (signal.aborted || !this.admits(key)) return Promise.resolve(null);
+  wait(turn: string, size: number, ms: number, signal: AbortSignal, rank = 0): Promise<Place | null> {
+    if (signal.aborted || !this.admits(turn, rank)) return Promise.resolve(null);
     return new Promise((resolve) => {
       const waiter: Waiter<Place> = {
         size,
@@ -34,12 +39,13 @@ export class FairLine<Place> {
           resolve(place);
         },
       };
-      const leave = () => this.leave(key, waiter);
+      const leave = () => this.leave(turn, rank, waiter);
       const timer = this.clock.after(ms, leave);
       signal.addEventListener("abort", leave);
       this.waiting += 1;
-      const queue = this.queues.get(key);
-      if (queue === undefined) this.queues.set(key, [waiter]);
+      const queues = this.ranks[rank]!;
+      const queue = queues.get(turn);
+      if (queue === undefined) queues.set(turn, [waiter]);
       else queue.push(waiter);
     });
   }
@@ -47,35 +53,40 @@ export class FairLine<Place> {
   /** Lets requests in by turn until `take` has no place for the next; none is passed over for being large. */
   invite(take: (size: number) => Place | null): void {
     while (this.waiting > 0) {
-      const [key, queue] = this.queues.entries().next().value!;
+      const queues = this.ranks.find(({ size }) => size > 0)!;
+      const [turn, queue] = queues.entries().next().value!;
       const place = take(queue[0]!.size);
       if (place === null) return;
       const waiter = queue.shift()!;
-      this.queues.delete(key);
-      if (queue.length > 0) this.queues.set(key, queue);
+      queues.delete(turn);
+      if (queue.length > 0) queues.set(turn, queue);
       this.waiting -= 1;
       waiter.end(place);
     }
   }
 
-  private admits(key: string): boolean {
+  private admits(turn: string, rank: number): boolean {
     if (!this.full) return true;
-    const mine = this.queues.get(key)?.length ?? 0;
+    const highest = this.ranks.findLastIndex(({ size }) => size > 0);
+    if (highest < rank) return false;
     let longest: [string, Waiter<Place>[]] | null = null;
-    for (const entry of this.queues) {
+    for (const entry of this.ranks[highest]!) {
       if (longest === null || entry[1].length > longest[1].length) longest = entry;
     }
-    if (longest === null || longest[1].length <= mine + 1) return false;
-    this.leave(longest[0], longest[1].at(-1)!);
+    if (longest === null) return false;
+    const mine = this.ranks[rank]!.get(turn)?.length ?? 0;
+    if (highest === rank && longest[1].length <= mine + 1) return false;
+    this.leave(longest[0], highest, longest[1].at(-1)!);
     return true;
   }
 
-  private leave(key: string, waiter: Waiter<Place>): void {
-    const queue = this.queues.get(key);
+  private leave(turn: string, rank: number, waiter: Waiter<Place>): void {
+    const queues = this.ranks[rank]!;
+    const queue = queues.get(turn);
     const at = queue?.indexOf(waiter) ?? -1;
     if (at === -1) return;
     queue!.splice(at, 1);
-    if (queue!.length === 0) this.queues.delete(key);
+    if (queue!.length === 0) queues.delete(turn);
     this.waiting -= 1;
     waiter.end(null);
   }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { countPromptTokens } from "../../src/tokens/count.ts";
+import { Families } from "../../src/tokens/families.ts";
 
-const said = (content: unknown) => countPromptTokens({ messages: [{ role: "user", content }] });
+const counter = await new Families().get("o200k");
+const said = (content: unknown) => countPromptTokens({ messages: [{ role: "user", content }] }, counter);
 const LONG = "The quick brown fox jumps over the lazy dog. ".repeat(100);
 const LEAST = countTokens(LONG);
 
@@ -42,21 +44,7 @@ test("tools that an item of the input adds count like those of the body", () => 
   const tools = [{ type: "function", name: "look", parameters: { type: "object", properties: { a: {} } } }];
   const message = { role: "user", content: "Hi" };
   const item = { type: "additional_tools", role: "developer", tools };
-  const added = countPromptTokens({ input: [item, message] });
-  const plain = countPromptTokens({ input: [{ ...item, tools: [] }, message], tools });
+  const added = countPromptTokens({ input: [item, message] }, counter);
+  const plain = countPromptTokens({ input: [{ ...item, tools: [] }, message], tools }, counter);
   expect(Math.abs(added - plain)).toBeLessThanOrEqual(2);
-});
-
-// Each would take hours if it were counted as one word.
-test.each([
-  ["letters", "a"],
-  ["spaces", " "],
-  ["signs", "-"],
-  ["lines", "\n"],
-  ["pictures", "\u{1F600}"],
-])("a megabyte of %s is counted in pieces", (_, piece) => {
-  const text = piece.repeat(1_000_000 / piece.length);
-  const whole = countTokens(piece.repeat(2_000)) * (text.length / piece.length / 2_000);
-  expect(said(text)).toBeGreaterThan(whole * 0.9);
-  expect(said(text)).toBeLessThan(whole * 1.2 + 1_000_000 / 256 + 100);
 });

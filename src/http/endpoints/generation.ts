@@ -97,6 +97,6 @@ async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | 
   if (suspended !== null) return suspension(suspended, deps.settings().contact);
   const body = await readWanted(exchange, identity, deps);
   if (refused(body)) return body;
-  const tokens = await deps.countTokens(body, identity.key);
+  const tokens = await deps.countTokens(body, identity.key, exchange.request.signal);
   return refused(tokens) ? tokens : ok({ input_tokens: tokens });
 }

@@ -1,0 +1,12 @@
+import type { Count, CountWork } from "../../src/counting.ts";
+
+/** A counting thread that does as its text says. */
+declare const self: Worker;
+
+self.onmessage = ({ data }: MessageEvent<CountWork>) => {
+  const text = data.what === "answer" ? data.text : new TextDecoder().decode(data.body);
+  if (text === "hang") for (;;);
+  if (text === "throw") throw new Error("out of its depth");
+  if (text === "silence") return;
+  self.postMessage({ tokens: text.length, ms: 1 } satisfies Count);
+};
