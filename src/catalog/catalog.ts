@@ -124,6 +124,17 @@ export const QUANTIZATIONS = [
 ] as const;
 export type Quantization = (typeof QUANTIZATIONS)[number];
 
+/** What prompts may hold; OpenRouter's names. */
+export const MODALITIES = ["text", "image", "file", "audio"] as const;
+export type Modality = (typeof MODALITIES)[number];
+
+/** What a model is known to be able to do: told to clients, which choose by it. No request is refused for it. */
+export interface Abilities {
+  readonly inputs: readonly Modality[];
+  readonly tools: boolean;
+  readonly reasoning: boolean;
+}
+
 export interface Model {
   /** `<author>/<name>` */
   readonly id: string;
@@ -132,6 +143,8 @@ export interface Model {
   readonly aliases?: readonly string[];
   readonly contextLength: number;
   readonly maxOutputTokens: number;
+  /** Absent: nothing is known. */
+  readonly abilities?: Abilities;
   readonly price: Price | null;
   /** In order of preference; empty while all of its hosts are paused. */
   readonly routes: readonly Route[];

@@ -1,6 +1,7 @@
 import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
 import {
   type Catalog,
+  type Modality,
   type Model,
   type Price,
   type Route,
@@ -16,6 +17,10 @@ export interface CatalogEntry {
   readonly max_output_tokens: number;
   /** USD per million tokens; null when the model cannot be bought. */
   readonly price: PriceEntry | null;
+  /** What prompts may hold. */
+  readonly input_modalities: readonly Modality[];
+  /** Members of a request that are known to be obeyed; empty where nothing is known. */
+  readonly supported_parameters: readonly string[];
   /** The endpoints that it can be called on. */
   readonly surfaces: readonly SurfaceName[];
   /** Reachable on the Open Tier right now. */
@@ -65,10 +70,31 @@ export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry 
     context_length: model.contextLength,
     max_output_tokens: model.maxOutputTokens,
     price: price === null ? null : priceEntry(price),
+    input_modalities: model.abilities?.inputs ?? TEXT,
+    supported_parameters: parametersOf(model),
     surfaces: SURFACE_NAMES.filter((surface) => model.routes.some((route) => speaks(route, surface, roads))),
     free: free.length > 0,
     available: servingRoutes(model, roads).length > 0,
   };
+}
+
+const TEXT: readonly Modality[] = ["text"];
+
+/** As the operator listed them for the routes; else by what is known of the model. */
+function parametersOf({ abilities, routes }: Model): string[] {
+  const listed = routes.flatMap(({ parameters }) => [...(parameters ?? [])]);
+  if (listed.length > 0) return [...new Set(listed)];
+  if (abilities === undefined) return [];
+  const quirks = routes.map((route) => route.quirks ?? route.host.quirks);
+  const all = (quirk: "noSampling" | "noReasoningEffort") => quirks.every((one) => one[quirk] === true);
+  return [
+    "max_tokens",
+    "stop",
+    ...(all("noSampling") ? [] : ["temperature", "top_p"]),
+    ...(abilities.tools ? ["tools", "tool_choice"] : []),
+    ...(abilities.reasoning ? ["reasoning", "include_reasoning"] : []),
+    ...(abilities.reasoning && !all("noReasoningEffort") ? ["reasoning_effort"] : []),
+  ];
 }
 
 /** To which a request would be sent right now. */

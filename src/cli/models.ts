@@ -83,13 +83,14 @@ function hostRow(host: Host) {
 }
 
 /** A route has a price of its own only where it differs from the model's. */
-function modelRow({ id, name, contextLength, maxOutputTokens, price, routes }: Model) {
+function modelRow({ id, name, contextLength, maxOutputTokens, abilities, price, routes }: Model) {
   const own = price === null ? null : priceRow(price);
   return {
     id,
     name,
     context_length: contextLength,
     max_output_tokens: maxOutputTokens,
+    ...(abilities ?? {}),
     ...(own === null ? {} : { price: own }),
     routes: routes.map((route) => {
       const differs = route.price !== null && !Bun.deepEquals(priceRow(route.price), own);

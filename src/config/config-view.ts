@@ -81,11 +81,22 @@ const hostRow = (host: Host) => ({
   quirks: host.quirks,
 });
 
-const modelRow = ({ id, name, contextLength, maxOutputTokens, price, routes }: Model) => ({
+const modelRow = ({
   id,
   name,
+  aliases,
+  contextLength,
+  maxOutputTokens,
+  abilities,
+  price,
+  routes,
+}: Model) => ({
+  id,
+  name,
+  ...(aliases === undefined ? {} : { aliases }),
   context_length: contextLength,
   max_output_tokens: maxOutputTokens,
+  ...(abilities ?? {}),
   price: priceRow(price),
   routes: routes.map(routeRow),
 });

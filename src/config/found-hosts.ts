@@ -52,13 +52,22 @@ export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: Found
   return {
     simulatedUrl,
     hosts: [...served.map(({ host }) => host), ...asked.map(({ host }) => host), sim],
-    models: [...merged.values(), ...asked.flatMap(({ models }) => models), echo],
+    models: [...currentFirst(merged, served), ...asked.flatMap(({ models }) => models), echo],
     auto: autoVariants(served, echo),
     sources: [
       ...served.map(({ host, preset }) => ({ host: host.id, env: preset.env, asked: false })),
       ...asked.map(({ host, env: name }) => ({ host: host.id, env: name, asked: true })),
     ],
   };
+}
+
+/** Whoever picks from a list picks from its beginning. */
+function currentFirst(merged: ReadonlyMap<string, Model>, served: readonly Served[]): Model[] {
+  const current = new Set(
+    served.flatMap(({ models }) => models.filter((one) => one.current)).map(({ id }) => id),
+  );
+  const all = [...merged.values()];
+  return [...all.filter(({ id }) => current.has(id)), ...all.filter(({ id }) => !current.has(id))];
 }
 
 interface Served {
@@ -74,7 +83,7 @@ interface Served {
 function mergeModels(served: readonly Served[]): Map<string, Model> {
   const models = new Map<string, Model>();
   for (const { preset, host, models: known } of served) {
-    for (const { id, name, wireName, contextLength, maxOutputTokens, price } of known) {
+    for (const { id, name, wireName, contextLength, maxOutputTokens, price, abilities } of known) {
       const own = routeQuirks(preset, wireName);
       const route: Route = {
         host,
@@ -85,7 +94,8 @@ function mergeModels(served: readonly Served[]): Map<string, Model> {
       };
       const first = models.get(id);
       if (first === undefined) {
-        models.set(id, { id, name, contextLength, maxOutputTokens, price, routes: [route] });
+        const able = abilities === null ? {} : { abilities };
+        models.set(id, { id, name, contextLength, maxOutputTokens, ...able, price, routes: [route] });
       } else if (contextLength >= first.contextLength) {
         models.set(id, { ...first, routes: [...first.routes, route] });
       }

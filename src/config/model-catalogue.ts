@@ -6,7 +6,7 @@ import {
   type ModelPrice,
 } from "@pydantic/genai-prices";
 import { MODEL_CONFIGS } from "llm-zoo";
-import type { Price } from "../catalog/catalog.ts";
+import { type Abilities, MODALITIES, type Price } from "../catalog/catalog.ts";
 import { isModelId } from "../catalog/model-name.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
@@ -27,6 +27,8 @@ export interface KnownModel {
   readonly contextLength: number;
   readonly maxOutputTokens: number;
   readonly price: Price;
+  /** Null where only its price is known. */
+  readonly abilities: Abilities | null;
   /** Its author does not call it outdated. */
   readonly current: boolean;
 }
@@ -103,10 +105,23 @@ function listed(
       // Where nothing says less, an answer can fill the context and no more.
       maxOutputTokens: Math.min(limits?.maxOutputTokens ?? contextLength, contextLength),
       price: priced.price,
+      abilities: limits === null ? null : abilitiesOf(limits),
       current: limits !== null && limits.deprecated !== true,
     },
   ];
 }
+
+const abilitiesOf = ({ capabilities }: ZooModel): Abilities => ({
+  inputs: MODALITIES.filter(
+    (one) =>
+      one === "text" ||
+      (one === "image" && capabilities.supportsVision) ||
+      (one === "file" && capabilities.supportsNativePdf) ||
+      (one === "audio" && capabilities.supportsNativeAudio),
+  ),
+  tools: capabilities.supportsFunctionCalling,
+  reasoning: capabilities.supportsReasoning,
+});
 
 /** Where the author's own price rises with the prompt's length: whoever resells the model passes that on. */
 function authorsStep(model: ZooModel, at: EpochMs): number {

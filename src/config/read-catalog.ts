@@ -2,6 +2,7 @@ import {
   type Catalog,
   catalogOf,
   type Host,
+  MODALITIES,
   type Model,
   type Price,
   type Route,
@@ -91,6 +92,7 @@ class CatalogReader {
       ...(row.aliases === undefined ? {} : { aliases: this.readAliases(row, path) }),
       contextLength: row.context_length,
       maxOutputTokens: row.max_output_tokens,
+      ...abilitiesOf(row),
       price,
       routes: row.routes.flatMap((route, at) => this.readRoute(route, price, [...path, "routes", at]) ?? []),
     };
@@ -170,6 +172,18 @@ class CatalogReader {
     return model;
   }
 }
+
+/** Nothing is known of a row that says nothing. */
+const abilitiesOf = ({ inputs, tools, reasoning }: ModelRow): Pick<Model, "abilities"> =>
+  inputs === undefined && tools === undefined && reasoning === undefined
+    ? {}
+    : {
+        abilities: {
+          inputs: MODALITIES.filter((one) => one === "text" || inputs?.includes(one) === true),
+          tools: tools ?? false,
+          reasoning: reasoning ?? false,
+        },
+      };
 
 /**
  * Whatever reads the catalog then knows of no way to a paused host; requests that it has are answered to

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
+import { MODALITIES, QUANTIZATIONS, SURFACE_NAMES } from "../catalog/catalog.ts";
 import { QuirkSchema } from "./quirks.ts";
 
 /**
@@ -120,6 +120,9 @@ const Model = Type.Object(
     aliases: Type.Optional(list(text("another name for the model", ALIAS), "a list of at least one alias")),
     context_length: count(1),
     max_output_tokens: count(1),
+    inputs: Type.Optional(list(oneOf(MODALITIES), `a list of: ${MODALITIES.join(", ")}`)),
+    tools: Type.Optional(Type.Boolean({ expected: "true or false" })),
+    reasoning: Type.Optional(Type.Boolean({ expected: "true or false" })),
     price: Type.Optional(Price),
     routes: list(Route, "a list of at least one route"),
   },

@@ -1,5 +1,12 @@
 import { expect, test } from "bun:test";
-import { catalogOf, type Host, type Model, type Price, type Route } from "../../src/catalog/catalog.ts";
+import {
+  type Abilities,
+  catalogOf,
+  type Host,
+  type Model,
+  type Price,
+  type Route,
+} from "../../src/catalog/catalog.ts";
 import { catalogEntries, catalogEntry } from "../../src/catalog/entry.ts";
 
 const host: Host = {
@@ -42,6 +49,8 @@ test("an entry has the contract's fields, its price in USD per million tokens", 
     context_length: 1000,
     max_output_tokens: 100,
     price: { input: 0.15, output: 0.6, cache_read: 0.075, cache_write: 0.15, cache_write_1h: 0.15 },
+    input_modalities: ["text"],
+    supported_parameters: [],
     surfaces: ["responses", "messages"],
     free: false,
     available: true,
@@ -68,3 +77,37 @@ test("a key that may call some models is shown those", () => {
   expect(ids(null)).toEqual(["a/1", "a/2", "a/3"]);
   expect(ids(["a/3", "a/1"])).toEqual(["a/1", "a/3"]);
 });
+
+test.each<[what: string, abilities: Abilities, quirks: Host["quirks"], parameters: string]>([
+  ["that only writes", able(false, false), {}, "max_tokens stop temperature top_p"],
+  ["that calls tools", able(true, false), {}, "max_tokens stop temperature top_p tools tool_choice"],
+  [
+    "that thinks",
+    able(false, true),
+    {},
+    "max_tokens stop temperature top_p reasoning include_reasoning reasoning_effort",
+  ],
+  [
+    "that thinks as it likes",
+    able(false, true),
+    { noSampling: true, noReasoningEffort: true },
+    "max_tokens stop reasoning include_reasoning",
+  ],
+])("a model %s supports these parameters", (_, abilities, quirks, parameters) => {
+  const known = { ...model([{ ...PAID, quirks }], PRICE), abilities };
+  const entry = catalogEntry(known, roads(true, false));
+  expect(entry.supported_parameters.join(" ")).toBe(parameters);
+  expect(entry.input_modalities).toEqual(["text", "image"]);
+});
+
+test("what the operator lists for a route goes before what is known of the model", () => {
+  const known = {
+    ...model([{ ...PAID, parameters: new Set(["seed"]) }], PRICE),
+    abilities: able(true, true),
+  };
+  expect(catalogEntry(known, roads(true, false)).supported_parameters).toEqual(["seed"]);
+});
+
+function able(tools: boolean, reasoning: boolean): Abilities {
+  return { inputs: ["text", "image"], tools, reasoning };
+}

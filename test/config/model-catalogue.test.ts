@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { isModelId } from "../../src/catalog/model-name.ts";
+import { foundHosts } from "../../src/config/found-hosts.ts";
 import { knownModels } from "../../src/config/model-catalogue.ts";
 import { PRESETS } from "../../src/config/presets.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -68,6 +69,28 @@ test("prices are those of the provider's page, the cache's among them", () => {
     input: 300_000_000,
     audioInput: 1_000_000_000,
   } as never);
+});
+
+test("what a model takes and can do is known of it, and current models come first", () => {
+  expect(model("anthropic", "anthropic/claude-haiku-4-5")?.abilities).toEqual({
+    inputs: ["text", "image", "file"],
+    tools: true,
+    reasoning: true,
+  });
+  const found = foundHosts({
+    env: { OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" },
+    simulatedUrl: "http://127.0.0.1:1",
+    knownModels: (preset) => knownModels(preset, at("2026-03-13")),
+  });
+  const current = new Set(
+    PRESETS.flatMap((preset) => knownModels(preset, at("2026-03-13")))
+      .filter((one) => one.current)
+      .map(({ id }) => id),
+  );
+  const order = found.models.slice(0, -1).map(({ id }) => current.has(id));
+  expect(order.indexOf(false)).toBeGreaterThan(0);
+  expect(order.lastIndexOf(true)).toBeLessThan(order.indexOf(false));
+  expect(found.models[0]!.abilities?.inputs).toContain("text");
 });
 
 test("where long prompts cost more, the context ends at the price's step", () => {

@@ -172,7 +172,14 @@ test("`base_url: simulated` makes any host a simulated one", () => {
 });
 
 test("the simulated model is sold only where nothing else is", () => {
-  const known = { id: "a/m", name: "M", wireName: "m", contextLength: 100, maxOutputTokens: 10 };
+  const known = {
+    id: "a/m",
+    name: "M",
+    wireName: "m",
+    contextLength: 100,
+    maxOutputTokens: 10,
+    abilities: null,
+  };
   const price = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Price;
   const echo = (models: KnownModel[]) =>
     foundHosts({ env: { OPENAI_API_KEY: "k" }, simulatedUrl: SIMULATED_URL, knownModels: () => models })

@@ -238,6 +238,8 @@ describe("the catalog", () => {
       context_length: 1_000,
       max_output_tokens: 100,
       price: { input: 1, output: 2, cache_read: 1, cache_write: 1, cache_write_1h: 1 },
+      input_modalities: ["text"],
+      supported_parameters: ["temperature", "tools"],
       surfaces: ["chat.completions"],
       free: false,
       available: true,
@@ -281,7 +283,7 @@ describe("the list as OpenRouter's clients need it", () => {
       name: "Model test/one",
       created: 0,
       context_length: 1_000,
-      architecture: { modality: null, input_modalities: ["text"], output_modalities: ["text"] },
+      architecture: { modality: "text->text", input_modalities: ["text"], output_modalities: ["text"] },
       pricing: {
         prompt: "0.000001",
         completion: "0.000002",

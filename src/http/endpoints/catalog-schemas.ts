@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { SURFACE_NAMES } from "../../catalog/catalog.ts";
+import { MODALITIES, SURFACE_NAMES } from "../../catalog/catalog.ts";
 import type { About } from "../about.ts";
 import { answerOf, count, listOf, oneOf, orNone, texts } from "../answers.ts";
 
@@ -23,6 +23,8 @@ const EntryAnswer = answerOf(
     context_length: count,
     max_output_tokens: count,
     price: orNone(PriceAnswer),
+    input_modalities: Type.Array(oneOf(MODALITIES)),
+    supported_parameters: texts,
     surfaces: Type.Array(oneOf(SURFACE_NAMES)),
     free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
     available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
@@ -53,7 +55,7 @@ const ModelAnswer = answerOf(
     name: Type.String(),
     canonical_slug: Type.String(),
     architecture: answerOf({
-      modality: Type.Null(),
+      modality: Type.String(),
       input_modalities: texts,
       output_modalities: texts,
     }),

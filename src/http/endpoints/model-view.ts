@@ -1,4 +1,4 @@
-import type { Model } from "../../catalog/catalog.ts";
+import type { Modality, Model } from "../../catalog/catalog.ts";
 import { catalogEntry, type PriceEntry, type RoadConditions } from "../../catalog/entry.ts";
 
 /** What `GET /v1/models` tells of a name that a request may have. */
@@ -9,14 +9,15 @@ export interface NamedModel {
   readonly maxOutputTokens: number;
   /** Of all that may serve it; none where nothing is charged. */
   readonly prices: readonly PriceEntry[];
+  /** What prompts may hold. */
+  readonly inputs: readonly Modality[];
   /** The members of a request that are known to be obeyed. */
   readonly parameters: readonly string[];
 }
 
 export function namedModel(model: Model, roads: RoadConditions): NamedModel {
-  const { id, name, contextLength, maxOutputTokens, routes } = model;
-  const { price } = catalogEntry(model, roads);
-  const parameters = new Set(routes.flatMap((route) => [...(route.parameters ?? [])]));
+  const { id, name, contextLength, maxOutputTokens } = model;
+  const { price, input_modalities: inputs, supported_parameters: parameters } = catalogEntry(model, roads);
   // A model without a price is served on the Open Tier alone.
   return {
     id,
@@ -24,7 +25,8 @@ export function namedModel(model: Model, roads: RoadConditions): NamedModel {
     contextLength,
     maxOutputTokens,
     prices: price === null ? [] : [price],
-    parameters: [...parameters],
+    inputs,
+    parameters,
   };
 }
 
@@ -37,19 +39,18 @@ export function together(id: string, all: readonly NamedModel[], costsNothing: b
     contextLength: Math.min(...all.map(({ contextLength }) => contextLength)),
     maxOutputTokens: Math.min(...all.map(({ maxOutputTokens }) => maxOutputTokens)),
     prices: costsNothing ? [] : all.flatMap(({ prices }) => prices),
-    parameters: first!.parameters.filter((name) =>
-      others.every(({ parameters }) => parameters.includes(name)),
-    ),
+    inputs: first!.inputs.filter((one) => others.every(({ inputs }) => inputs.includes(one))),
+    parameters: first!.parameters.filter((one) => others.every(({ parameters }) => parameters.includes(one))),
   };
 }
 
 /**
  * Members of OpenAI's, Anthropic's and OpenRouter's model, side by side. When a model was made is not known:
- * the first two allow the epoch for that. What it can do beside text is not known either, and Anthropic's
- * clients allow null for that; nor is it known of any host whether it moderates.
+ * the first two allow the epoch for that. Anthropic's clients allow null for what it can do in its words; nor
+ * is it known of any host whether it moderates.
  */
 export function modelView(model: NamedModel, baseUrl: string) {
-  const { id, name, contextLength, maxOutputTokens, prices, parameters } = model;
+  const { id, name, contextLength, maxOutputTokens, prices, inputs, parameters } = model;
   return {
     id,
     object: "model" as const,
@@ -69,7 +70,11 @@ export function modelView(model: NamedModel, baseUrl: string) {
     retires_at: null,
     name,
     canonical_slug: id,
-    architecture: { modality: null, input_modalities: TEXT, output_modalities: TEXT },
+    architecture: {
+      modality: `${inputs.join("+")}->text`,
+      input_modalities: inputs,
+      output_modalities: TEXT,
+    },
     pricing: pricingOf(prices),
     top_provider: {
       context_length: contextLength,
