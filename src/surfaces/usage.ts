@@ -1,64 +1,82 @@
 import { asObject } from "./json.ts";
 import type { Usage } from "./surface.ts";
 
-/** More tokens than any model can use in one request; a larger report is not believed. */
+/**
+ * What hosts say that an answer used. A report is evidence, not truth: each member is read for itself, and one
+ * that cannot be true counts as not told, which is 0. Whether what was told can be true of this request, the
+ * bill decides (generation/metering). A stream may report several times: usage only grows, so a later report
+ * takes nothing back that an earlier one told of the answer.
+ */
+
+/** More tokens than any model can use in one request; a larger number is not believed. */
 const MAX_TOKENS = 1_000_000_000;
 
 /**
  * OpenAI's two spellings (chat: `prompt_tokens`, responses: `input_tokens`), whose prompt includes what was
- * read from the cache. Null where the report cannot be true.
+ * read from the cache. `before` is what the stream reported earlier. Null where neither tells anything.
  */
-export function readOpenAiUsage(value: unknown): Usage | null {
+export function readOpenAiUsage(value: unknown, before: Usage | null = null): Usage | null {
   const usage = asObject(value);
-  if (usage === null) return null;
+  if (usage === null) return before;
   const prompt = tokens(usage.prompt_tokens ?? usage.input_tokens);
+  const answer = tokens(usage.completion_tokens ?? usage.output_tokens);
+  const total = tokens(usage.total_tokens);
+  if (prompt === null && answer === null) return before;
   const promptDetails = asObject(usage.prompt_tokens_details ?? usage.input_tokens_details);
   const outputDetails = asObject(usage.completion_tokens_details ?? usage.output_tokens_details);
   // DeepSeek and Moonshot report their caches beside the details.
-  const cacheRead = optional(
-    promptDetails?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
-  );
-  const cacheWrite = optional(promptDetails?.cache_write_tokens ?? promptDetails?.cache_creation_tokens);
+  const cacheRead =
+    tokens(promptDetails?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens) ?? 0;
+  const cacheWrite = tokens(promptDetails?.cache_write_tokens ?? promptDetails?.cache_creation_tokens) ?? 0;
+  const thoughts = tokens(outputDetails?.reasoning_tokens) ?? 0;
+  const parts = sort({ prompt, answer, total, cached: cacheRead + cacheWrite, thoughts });
+  const cache = parts.cacheIsTold ? { cacheRead, cacheWrite } : { cacheRead: 0, cacheWrite: 0 };
   const heard = tokens(promptDetails?.audio_tokens);
   const spoken = tokens(outputDetails?.audio_tokens);
-  if (prompt === null || cacheRead === null || cacheWrite === null) return null;
-  if (cacheRead + cacheWrite > prompt) return null;
-  const answer = readAnswer(usage, prompt, outputDetails?.reasoning_tokens);
-  if (answer === null) return null;
-  const { output, reasoning } = answer;
-  const input = prompt - cacheRead - cacheWrite;
   const used: { -readonly [Field in keyof Usage]: Usage[Field] } = {
-    input,
-    cacheRead,
-    cacheWrite,
-    output,
-    reasoning,
+    input: parts.input,
+    ...cache,
+    output: parts.output,
+    reasoning: parts.reasoning,
   };
   // How much of the cache is sound, no host tells.
-  if (heard !== null) used.audioInput = Math.min(heard, input);
-  if (spoken !== null) used.audioOutput = Math.min(spoken, output);
-  return withCost(used, usage.cost);
+  if (heard !== null) used.audioInput = Math.min(heard, used.input);
+  if (spoken !== null) used.audioOutput = Math.min(spoken, used.output);
+  return later(before, withCost(used, usage.cost));
+}
+
+interface Told {
+  readonly prompt: number | null;
+  readonly answer: number | null;
+  readonly total: number | null;
+  readonly cached: number;
+  readonly thoughts: number;
 }
 
 /**
- * The answer's tokens. Grok's and Gemini's thoughts are no part of `completion_tokens`, and are billed like
- * the rest of the answer: what the total has beyond prompt and answer is theirs (Google Cloud, "Reasoning for
- * Grok models"; Gemini's `thoughtsTokenCount` beside `candidatesTokenCount`).
+ * What is part of what. OpenAI counts the cache as a part of the prompt, and thoughts as a part of the answer.
+ * By their total, Grok's and Gemini's thoughts are beside the answer, and billed like the rest of it (Google
+ * Cloud, "Reasoning for Grok models"; Gemini's `thoughtsTokenCount` beside `candidatesTokenCount`); Grok's
+ * cache on Azure is beside the prompt.
  */
-function readAnswer(
-  usage: Readonly<Record<string, unknown>>,
-  prompt: number,
-  thoughts: unknown,
-): Pick<Usage, "output" | "reasoning"> | null {
-  const told = usage.completion_tokens ?? usage.output_tokens;
-  const total = tokens(usage.total_tokens);
+function sort({ prompt, answer, total, cached, thoughts }: Told) {
+  const isInTotal = prompt !== null && total !== null;
   // An answer of thoughts alone may have no `completion_tokens` at all.
-  const answer = told === undefined && total !== null ? 0 : tokens(told);
-  const reasoning = optional(thoughts);
-  if (answer === null || reasoning === null) return null;
-  const beside = Math.max(0, (total ?? 0) - prompt - answer);
-  const output = answer + beside;
-  return { output, reasoning: Math.min(Math.max(reasoning, beside), output) };
+  const beyond = isInTotal ? Math.max(0, total - prompt - (answer ?? 0)) : 0;
+  const isAlike = beyond === cached || beyond === cached + thoughts;
+  const cacheIsBeside =
+    cached > (prompt ?? 0)
+      ? !isInTotal || beyond >= cached
+      : cached > 0 && isAlike && beyond !== thoughts && isInTotal;
+  const thoughtsBeside = beyond - (cacheIsBeside && isInTotal ? cached : 0);
+  const output = (answer ?? 0) + (answer === null && !isInTotal ? 0 : thoughtsBeside);
+  const cacheIsTold = cacheIsBeside || cached <= (prompt ?? 0);
+  return {
+    input: (prompt ?? 0) - (cacheIsTold && !cacheIsBeside ? cached : 0),
+    cacheIsTold,
+    output,
+    reasoning: Math.min(Math.max(thoughts, thoughtsBeside), output),
+  };
 }
 
 /**
@@ -67,24 +85,25 @@ function readAnswer(
 export function readAnthropicUsage(value: unknown, before: Usage | null): Usage | null {
   const usage = asObject(value);
   if (usage === null) return before;
-  const input = tokens(usage.input_tokens ?? before?.input);
-  const cacheRead = optional(usage.cache_read_input_tokens ?? before?.cacheRead);
-  const cacheWrite = optional(usage.cache_creation_input_tokens ?? before?.cacheWrite);
-  const output = tokens(usage.output_tokens ?? before?.output);
-  const reasoning = optional(asObject(usage.output_tokens_details)?.thinking_tokens ?? before?.reasoning);
-  if (input === null || output === null || cacheRead === null || cacheWrite === null || reasoning === null)
-    return null;
+  const input = tokens(usage.input_tokens);
+  const output = tokens(usage.output_tokens);
+  const cacheRead = tokens(usage.cache_read_input_tokens);
+  const cacheWrite = tokens(usage.cache_creation_input_tokens);
+  const written = output ?? 0;
+  const thoughts = tokens(asObject(usage.output_tokens_details)?.thinking_tokens) ?? 0;
+  if (input === null && output === null && before === null) return null;
   const kept1h = tokens(asObject(usage.cache_creation)?.ephemeral_1h_input_tokens ?? before?.cacheWrite1h);
-  const used: Usage = {
-    input,
-    cacheRead,
-    cacheWrite,
-    ...(kept1h === null ? {} : { cacheWrite1h: Math.min(kept1h, cacheWrite) }),
-    output,
-    reasoning: Math.min(reasoning, output),
+  const writes = cacheWrite ?? before?.cacheWrite ?? 0;
+  const tellsPrompt = Math.max(input ?? 0, cacheRead ?? 0, cacheWrite ?? 0) > 0;
+  const told: Usage = {
+    input: tellsPrompt ? (input ?? before?.input ?? 0) : 0,
+    cacheRead: tellsPrompt ? (cacheRead ?? before?.cacheRead ?? 0) : 0,
+    cacheWrite: tellsPrompt ? writes : 0,
+    ...(kept1h === null ? {} : { cacheWrite1h: Math.min(kept1h, writes) }),
+    output: written,
+    reasoning: Math.min(thoughts, written),
   };
-  const all = withCompactions(used, usage.iterations);
-  return all === null ? null : withCost(all, usage.cost ?? before?.costUsd);
+  return later(before, withCost(withCompactions(told, usage.iterations), usage.cost));
 }
 
 /**
@@ -100,7 +119,7 @@ export function readAnthropicBeginning(value: unknown): Usage | null {
  * Summaries of a long conversation, which Anthropic bills beside the answer and leaves out of its sums
  * ("Compaction").
  */
-function withCompactions(used: Usage, iterations: unknown): Usage | null {
+function withCompactions(used: Usage, iterations: unknown): Usage {
   if (!Array.isArray(iterations)) return used;
   let sum = used;
   for (const iteration of iterations) {
@@ -109,7 +128,7 @@ function withCompactions(used: Usage, iterations: unknown): Usage | null {
     if (one !== null) sum = plus(sum, one);
   }
   const { input, cacheRead, cacheWrite, output } = sum;
-  return Math.max(input, cacheRead, cacheWrite, output) <= MAX_TOKENS ? sum : null;
+  return Math.max(input, cacheRead, cacheWrite, output) <= MAX_TOKENS ? sum : used;
 }
 
 /** Tokens of both. How much is kept for an hour is told only if both tell it. */
@@ -125,17 +144,35 @@ function plus(a: Usage, b: Usage): Usage {
   };
 }
 
+/** A later report of the same stream: of the prompt it stands alone, unless it says nothing of it. */
+function later(before: Usage | null, told: Usage): Usage {
+  if (before === null) return told;
+  const { input, audioInput, cacheRead, cacheWrite, cacheWrite1h } = promptOf(told) > 0 ? told : before;
+  const { output, audioOutput, reasoning } = told.output >= before.output ? told : before;
+  const costUsd = told.costUsd ?? before.costUsd;
+  return {
+    input,
+    cacheRead,
+    cacheWrite,
+    ...(audioInput === undefined ? {} : { audioInput }),
+    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
+    output,
+    ...(audioOutput === undefined ? {} : { audioOutput }),
+    reasoning: Math.min(Math.max(reasoning, before.reasoning), output),
+    ...(costUsd === undefined ? {} : { costUsd }),
+  };
+}
+
+/** All tokens of the prompt; 0 where nothing is told of it. */
+const promptOf = ({ input, cacheRead, cacheWrite }: Usage): number => input + cacheRead + cacheWrite;
+
 /** OpenRouter and its like add what they charge, in every language. */
 const withCost = (usage: Usage, cost: unknown): Usage =>
   typeof cost === "number" && Number.isFinite(cost) ? { ...usage, costUsd: cost } : usage;
 
-/** A count that must be there. */
+/** Null for what is no count. */
 function tokens(value: unknown): number | null {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS
     ? value
     : null;
 }
-
-/** A count that may be absent or null, and then is 0. */
-const optional = (value: unknown): number | null =>
-  value === undefined || value === null ? 0 : tokens(value);

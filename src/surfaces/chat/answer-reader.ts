@@ -1,6 +1,6 @@
 import { errorOf, fault, NO_EVENT } from "../host-error.ts";
 import { asObject, parseObject } from "../json.ts";
-import type { HostError } from "../surface.ts";
+import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
 import { BlockQueue } from "../translation/block-queue.ts";
@@ -24,6 +24,7 @@ export class ChatReader implements AnswerReader {
   /** Thoughts came as plain text: what their details repeat, whole or in pieces, was told already. */
   private toldPlainly = false;
   private readonly calls = new StreamedCalls();
+  private used: Usage | null = null;
   private reason: string | null = null;
   private sequence: string | null = null;
 
@@ -59,8 +60,9 @@ export class ChatReader implements AnswerReader {
       this.started = true;
       this.events.start(typeof chunk.id === "string" ? chunk.id : null, null);
     }
-    const usage = readOpenAiUsage(chunk.usage);
-    if (usage !== null) this.events.usage(usage);
+    const usage = readOpenAiUsage(chunk.usage, this.used);
+    if (usage !== null && usage !== this.used) this.events.usage(usage);
+    this.used = usage;
     if (choice === null) return;
     const delta = asObject(choice.delta);
     if (delta !== null) this.noteDelta(delta, asObject(choice.logprobs));

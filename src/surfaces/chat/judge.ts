@@ -177,8 +177,7 @@ export class ChatJudge extends PassingJudge {
   private note(chunk: Record<string, unknown>): void {
     if (typeof chunk.id === "string") this.id = chunk.id;
     if (typeof chunk.created === "number") this.created = chunk.created;
-    const usage = readOpenAiUsage(chunk.usage);
-    if (usage !== null) this.usage = usage;
+    this.usage = readOpenAiUsage(chunk.usage, this.usage);
     if (!Array.isArray(chunk.choices)) return;
     for (const choice of chunk.choices) {
       const given = asObject(choice);

@@ -38,6 +38,7 @@ export class ResponsesJudge extends PassingJudge {
       case "response.in_progress":
       case "response.queued":
         this.response = asObject(data.response) ?? this.response;
+        this.usage = readOpenAiUsage(this.response.usage, this.usage);
         this.rename("response", event);
         return;
       case "response.output_item.added": {
@@ -48,12 +49,12 @@ export class ResponsesJudge extends PassingJudge {
       }
       case "response.completed":
       case "response.incomplete":
-        this.usage = readOpenAiUsage(asObject(data.response)?.usage);
+        this.usage = readOpenAiUsage(asObject(data.response)?.usage, this.usage);
         this.stoppedShort = type === "response.incomplete";
         this.terminal = this.renamed(event);
         return;
       case "response.failed":
-        this.usage = readOpenAiUsage(asObject(data.response)?.usage) ?? this.usage;
+        this.usage = readOpenAiUsage(asObject(data.response)?.usage, this.usage);
         this.fault = errorOf(data.response, "the response failed");
         return;
       case "error":
