@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomBase58 } from "../units/base58.ts";
 import type { RandomBytes } from "../units/random.ts";
+import { makePrivate, takePrivate } from "./private-files.ts";
 
 /** Where one gateway keeps what it must not forget. */
 export interface DataFolder {
@@ -39,6 +40,7 @@ export function openDataFolder(path: string, envToken: string | undefined, rando
   }
   const lock = lockFolder(path);
   try {
+    takePrivate(path);
     const token = adminToken(path, envToken, random);
     return {
       path,
@@ -81,7 +83,8 @@ export const DATABASE = "gateway.sqlite";
 function lockFolder(path: string): Database {
   let lock: Database | null = null;
   try {
-    lock = new Database(join(path, "lock"), { create: true });
+    makePrivate(join(path, "lock"));
+    lock = new Database(join(path, "lock"));
     lock.run(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
     lock.run("BEGIN EXCLUSIVE");
     return lock;
@@ -127,7 +130,6 @@ function adminToken(
   if (envToken !== undefined && envToken !== "") return { adminToken: envToken, adminTokenPath: null };
   const path = join(folder, "admin-token");
   const token = kept(path, () => `or-admin-${randomBase58(ADMIN_TOKEN_CHARACTERS, random)}`);
-  chmodSync(path, 0o600);
   refuseWeak(path, token);
   return { adminToken: token, adminTokenPath: path };
 }

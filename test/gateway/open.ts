@@ -10,7 +10,14 @@ export async function open(
   env: Record<string, string> = {},
   clock: Clock = systemClock,
 ): Promise<OpenGateway> {
-  const folder = new Folder(config);
+  return openIn(new Folder(config), env, clock);
+}
+
+export async function openIn(
+  folder: Folder,
+  env: Record<string, string> = {},
+  clock: Clock = systemClock,
+): Promise<OpenGateway> {
   const logged: string[] = [];
   const requests: string[] = [];
   const gateway = await openGateway({

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync } from "node:fs";
+import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DATABASE } from "../data-folder.ts";
 import { syncPath } from "../journal/disk.ts";
@@ -61,6 +61,7 @@ function copyFiles(from: string, to: string): void {
   for (const name of names.sort()) {
     try {
       copyFileSync(join(from, name), join(to, name));
+      chmodSync(join(to, name), 0o600);
     } catch (error) {
       // It was being removed as the read transaction began, so the database had all of it.
       if (isJournal(name) && !existsSync(join(from, name))) continue;

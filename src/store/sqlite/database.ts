@@ -1,5 +1,6 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { StoreUnusable } from "../../errors/bookkeeping.ts";
+import { makePrivate } from "../private-files.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
@@ -13,7 +14,8 @@ export function openDatabase(
   synchronous: "FULL" | "NORMAL" = "FULL",
   waitMs = LOOP_WAIT_MS,
 ): Database {
-  const db = new Database(path, { create: true, strict: true });
+  if (path !== ":memory:") makePrivate(path);
+  const db = new Database(path, { strict: true });
   db.run(`PRAGMA busy_timeout = ${START_WAIT_MS}`);
   // Only a new database takes this; one that was made with other pages keeps them.
   db.run(`PRAGMA page_size = ${PAGE_BYTES}`);
