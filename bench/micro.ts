@@ -139,7 +139,14 @@ const key = keyOf({
   dailyLimit: MAX_NANO_USD,
   monthlyLimit: MAX_NANO_USD,
 });
-const balance = { id: key.balanceId, accountId: null, suspended: null, createdAt: NOW, setUpKey: null, closed: false };
+const balance = {
+  id: key.balanceId,
+  accountId: null,
+  suspended: null,
+  createdAt: NOW,
+  setUpKey: null,
+  closed: false,
+};
 
 async function keyLookup(): Promise<Piece> {
   const keyring = new Keyring({ keyByHash: async () => key, estate: async () => ({ balance, budgets: [] }) });

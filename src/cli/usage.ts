@@ -2,6 +2,7 @@ import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
 import { type Cell, type Place, pairs, show, table } from "./console.ts";
+import { csvLine } from "./csv.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { type Progress, withProgress } from "./progress.ts";
 
@@ -59,8 +60,7 @@ export async function showUsage(
   });
   const range = { since: since.toISOString(), until: until.toISOString() };
   const cells = lines.map(({ cost_usd, ...line }) => [...Object.values(line), cost_usd]);
-  if (options.csv === true)
-    place.out([COLUMNS, ...cells].map((row) => `${row.map(csvCell).join(",")}\n`).join(""));
+  if (options.csv === true) place.out([COLUMNS, ...cells].map(csvLine).join(""));
   else show(place, options.json, { ...range, data: lines }, table(COLUMNS, cells));
 }
 
@@ -76,9 +76,6 @@ const COLUMNS = [
   "output",
   "cost_usd",
 ];
-
-const csvCell = (cell: Cell): string =>
-  typeof cell === "string" && /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : String(cell ?? "");
 
 async function everyBalance(client: Client, progress: Progress): Promise<string[]> {
   const ids: string[] = [];

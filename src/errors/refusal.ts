@@ -32,6 +32,8 @@ export interface RefusalDetails {
   readonly shouldRetry?: boolean;
   /** The body was left in the client's socket, so the connection cannot take another request. */
   readonly bodyUnread?: true;
+  /** What follows on the connection cannot be read. */
+  readonly closing?: true;
   /** What Anthropic's clients read in `error.details`, to help themselves. */
   readonly hint?: Readonly<Record<string, unknown>>;
   /** The available balance, for the header `x-gateway-balance-usd`. */
@@ -99,6 +101,7 @@ export function refusalHeaders({ details, status }: Refusal): Record<string, str
   const headers: Record<string, string> = {};
   const retryAfterS = details.retryAfterS ?? (WAITED_FOR.has(status) ? SOON_S : undefined);
   if (retryAfterS !== undefined) headers["retry-after"] = String(retryAfterS);
+  if (details.closing === true) headers.connection = "close";
   if (details.shouldRetry !== undefined) headers["x-should-retry"] = String(details.shouldRetry);
   if (details.balance !== undefined) headers["x-gateway-balance-usd"] = decimalUsd(details.balance);
   return headers;

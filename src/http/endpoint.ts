@@ -85,6 +85,7 @@ export async function answer(endpoint: Endpoint, exchange: Exchange, deps: HttpD
   try {
     const outcome =
       severalHosts(request) ??
+      trailers(request) ??
       foreignPage(endpoint, request, deps.settings) ??
       (await endpoint.handle(exchange, deps));
     return closingWhereStopping(responseOf(outcome, exchange, deps), deps);
@@ -138,6 +139,19 @@ const MESSAGES = /^(\/v1){1,2}\/messages(\/|$)/;
 function severalHosts(request: Request): Refusal | null {
   return request.headers.get("host")?.includes(",") === true
     ? refuse("invalid_request", "The request has more than one Host header.", { param: "Host" })
+    : null;
+}
+
+/**
+ * Bun takes trailers for the next request, refuses that, and closes the connection: only what is answered
+ * before it gets so far arrives.
+ */
+function trailers({ headers }: Request): Refusal | null {
+  return headers.has("trailer")
+    ? refuse("invalid_request", "Trailers after the body are not supported. Send the request without them.", {
+        param: "Trailer",
+        closing: true,
+      })
     : null;
 }
 
