@@ -1,8 +1,10 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import type { Release } from "../limits/byte-budget.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
 import { type Identity, identify } from "./identity.ts";
+import { type Coding, codingOf, unpacked } from "./unpack.ts";
 
 /**
  * Reads the body of a request with a prompt. A small one is read at once. A large one is worth memory only if
@@ -20,6 +22,9 @@ export function readWanted(
   const declared = declaredLength(request);
   if (refused(declared)) return declared;
   const length = declared ?? bodyBytes;
+  const coding = codingOf(request);
+  if (refused(coding)) return coding;
+  if (coding !== null && length <= bodyBytes) return readPacked(coding, length, exchange, sender, deps);
   return length <= SMALL_BYTES || length > bodyBytes
     ? readBody(request, bodyBytes, null, declared)
     : readLarge(length, exchange, sender, deps);
@@ -41,16 +46,73 @@ async function readLarge(
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const { request } = exchange;
+  const identity = await wantedSender(exchange, sender, deps);
+  if (refused(identity)) return identity;
+  const room = await takeRoom(identity, length, exchange, deps);
+  return refused(room) ? room : readTimed(length, exchange, deps);
+}
+
+/**
+ * A packed body may become as large as the largest, so only one whose sender is known is unpacked; one that
+ * stays small takes no room, and any other gives back what it did not need.
+ */
+async function readPacked(
+  coding: Coding,
+  length: number,
+  exchange: Exchange,
+  sender: string | Identity,
+  deps: HttpDeps,
+): Promise<Uint8Array | Refusal> {
+  const { bodyBytes } = deps.settings();
+  const identity = await wantedSender(exchange, sender, deps);
+  if (refused(identity)) return unread(identity);
+  let packed: Uint8Array | Refusal;
+  let room: Release | Refusal;
+  if (length <= SMALL_BYTES) {
+    packed = await readBody(exchange.request, bodyBytes);
+    if (refused(packed)) return packed;
+    const small = await unpacked(packed, coding, Math.min(SMALL_BYTES, bodyBytes));
+    if (small !== null) return small;
+    room = await takeRoom(identity, bodyBytes, exchange, deps);
+    if (refused(room)) return room;
+  } else {
+    room = await takeRoom(identity, length + bodyBytes, exchange, deps);
+    if (refused(room)) return room;
+    packed = await readTimed(length, exchange, deps);
+    if (refused(packed)) return packed;
+  }
+  const body = await unpacked(packed, coding, bodyBytes);
+  if (body === null) return unpacksTooLarge(bodyBytes);
+  if (!refused(body)) room.keepOnly(body.length);
+  return body;
+}
+
+/** Whoever may send a prompt now. */
+async function wantedSender(
+  exchange: Exchange,
+  sender: string | Identity,
+  deps: HttpDeps,
+): Promise<Identity | Refusal> {
   const identity = typeof sender === "string" ? await identify(exchange, deps, () => sender) : sender;
   if (refused(identity)) return identity;
   const tooOften = identity.kind === "key" ? deps.overRate(identity.key) : null;
-  if (tooOften !== null) return unread(tooOften);
-  const release = await deps.bodies.take(ownerOf(identity), length, MAX_WAIT_MS, request.signal);
+  return tooOften === null ? identity : unread(tooOften);
+}
+
+async function takeRoom(
+  identity: Identity,
+  length: number,
+  exchange: Exchange,
+  { bodies }: HttpDeps,
+): Promise<Release | Refusal> {
+  const release = await bodies.take(ownerOf(identity), length, MAX_WAIT_MS, exchange.request.signal);
   if (release === null) return noRoom();
   exchange.keepRoom(release);
-  return deps.bodies.scarce ? readAtPace(request, deps) : readInTime(request, length, deps);
+  return release;
 }
+
+const readTimed = (length: number, { request }: Exchange, deps: HttpDeps): Promise<Uint8Array | Refusal> =>
+  deps.bodies.scarce ? readAtPace(request, deps) : readInTime(request, length, deps);
 
 /** Reads all of it at once, which is cheapest, while nobody is waiting for room. */
 async function readInTime(
@@ -112,6 +174,12 @@ const noRoom = (): Refusal =>
     "model_unavailable",
     `The gateway holds as many large request bodies as it has memory for; this one was not read, and nothing was charged. Retry in ${RETRY_S} s.`,
     { retryAfterS: RETRY_S, shouldRetry: true, bodyUnread: true },
+  );
+
+const unpacksTooLarge = (limit: number): Refusal =>
+  refuse(
+    "payload_too_large",
+    `The body is larger than ${limit} bytes once it is unpacked, which was not done to its end.`,
   );
 
 const tooSlow = (): Refusal =>

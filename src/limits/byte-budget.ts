@@ -48,17 +48,22 @@ export class ByteBudget {
     // A body larger than the whole budget gets the budget to itself.
     if (this.taken > 0 && this.taken + bytes > this.most) return null;
     this.taken += bytes;
-    let open = true;
-    return () => {
-      if (!open) return;
-      open = false;
-      this.taken -= bytes;
+    let held = bytes;
+    const keepOnly = (wanted: number) => {
+      if (wanted >= held) return;
+      this.taken -= held - wanted;
+      held = wanted;
       this.line.invite((size) => this.occupy(size));
     };
+    return Object.assign(() => keepOnly(0), { keepOnly });
   }
 }
 
 /** A second call does nothing. */
-export type Release = () => void;
+export interface Release {
+  (): void;
+  /** Gives back what is above so many bytes. */
+  keepOnly(bytes: number): void;
+}
 
 const MAX_WAITING = 1_000;

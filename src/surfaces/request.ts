@@ -246,7 +246,7 @@ function noObject(body: Uint8Array): Refusal {
   return refuse(
     "invalid_request",
     packed
-      ? "The body is compressed, which this gateway does not accept: send it without `Content-Encoding`."
+      ? "The body is compressed: name how in `Content-Encoding` (gzip, br or zstd), once."
       : "The body must be one JSON object in UTF-8.",
   );
 }

@@ -511,15 +511,31 @@ describe("each error of the table, by its cause", () => {
 
 test.each([
   ["gzip", Bun.gzipSync],
-  ["deflate", deflateSync],
   ["zstd", Bun.zstdCompressSync],
-] as const)("a body packed with %s is told that it was not unpacked", async (coding, pack) => {
-  const { key } = await gateway.key(1);
-  const bytes = pack(Buffer.from('{"model":"test/model","messages":[{"role":"user","content":"Hi"}]}'));
-  const headers = { "content-encoding": coding };
-  const reply = await gateway.send("POST", "/v1/chat/completions", { bearer: key, bytes, headers });
-  expect([reply.status, reply.json.error.code]).toEqual([400, "invalid_request"]);
-  expect(reply.json.error.message).toContain("compressed");
+] as const)(
+  "a body packed with %s is served if its header says so, else told why not",
+  async (coding, pack) => {
+    const { key } = await gateway.key(1);
+    const asked = { model: "test/model", messages: [{ role: "user", content: "Hi" }], max_tokens: 20 };
+    const bytes = pack(Buffer.from(JSON.stringify(asked)));
+    const packed = { bearer: key, bytes, headers: { "content-encoding": coding } };
+    expect((await gateway.send("POST", "/v1/chat/completions", packed)).status).toBe(200);
+    for (const twice of [
+      { ...packed, headers: {} },
+      { ...packed, bytes: pack(bytes as Uint8Array<ArrayBuffer>) },
+    ]) {
+      const reply = await gateway.send("POST", "/v1/chat/completions", twice);
+      expect([reply.status, reply.json.error.code]).toEqual([400, "invalid_request"]);
+      expect(reply.json.error.message).toContain("compressed");
+    }
+  },
+);
+
+test("a body packed with deflate is refused by its header", async () => {
+  const { key } = await gateway.key(0);
+  const packed = { bearer: key, bytes: deflateSync("{}"), headers: { "content-encoding": "deflate" } };
+  const reply = await gateway.send("POST", "/v1/chat/completions", packed);
+  expect([reply.status, reply.json.error.param]).toEqual([400, "Content-Encoding"]);
 });
 
 describe("bad input: an error with a receipt, nothing held, and the server goes on", () => {
