@@ -6,14 +6,20 @@ import { bodies, NOTE, type ScriptedHost, SIGNATURE, startScriptedHost } from ".
 
 /**
  * The agents themselves, each on a host of the other family: OpenAI's Codex on a host that speaks Messages,
- * Anthropic's Claude Code on one that speaks Chat Completions. Opt-in, because it downloads both:
+ * Anthropic's Claude Code and opencode on one that speaks Chat Completions. First with models that were named
+ * to them; then as they come, with the names and transports that they use by themselves. Opt-in, because it
+ * downloads them:
  *
  *     bun run agents
  *
  * They run with a home folder of their own and, where the machine allows it (Linux, as root), without any
  * network but loopback. Versions are pinned: what these programs send changes from week to week.
  */
-const AGENTS = { "@openai/codex": "0.169.0", "@anthropic-ai/claude-code": "2.1.330" } as const;
+const AGENTS = {
+  "@openai/codex": "0.169.0",
+  "@anthropic-ai/claude-code": "2.1.330",
+  "opencode-ai": "1.18.33",
+} as const;
 const TASK = "Write the note that you were told about, then read it back.";
 
 /** Installs the agents, then starts this script again where there is only loopback. */
@@ -58,22 +64,33 @@ async function runOn(streams: boolean, bin: string): Promise<boolean[]> {
   const folder = new Folder(configOf(claude, gpt, streams ? "" : ", quirks: { no_stream: true }"));
   const gateway = await GatewayProcess.start(folder);
   const { key } = await gateway.keyWith(10);
+  const codex = (configuration: string) => (home: string) => {
+    mkdirSync(join(home, ".codex"));
+    writeFileSync(join(home, ".codex/config.toml"), configuration);
+    // As `codex login --with-api-key` leaves it.
+    writeFileSync(join(home, ".codex/auth.json"), JSON.stringify({ OPENAI_API_KEY: key }));
+    return [join(bin, "codex"), "exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", TASK];
+  };
+  const claudeCode = (...named: string[]) => [
+    join(bin, "claude"),
+    "--print",
+    ...named,
+    "--allowedTools",
+    "Bash",
+    "--",
+    TASK,
+  ];
+  const { url } = gateway;
   const outcomes = [
-    await run("codex", gateway.url, key, claude, (home) => {
-      mkdirSync(join(home, ".codex"));
-      writeFileSync(join(home, ".codex/config.toml"), codexConfig(gateway.url));
-      return [join(bin, "codex"), "exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", TASK];
+    await run("codex", gateway, key, claude, codex(codexConfig(url)), { GATEWAY_KEY: key }),
+    await run("claude-code", gateway, key, gpt, () => claudeCode("--model", "other/gpt"), {}),
+    await run("codex as it comes", gateway, key, claude, codex(`openai_base_url = "${url}/v1"\n`)),
+    await run("claude-code as it comes", gateway, key, gpt, () => claudeCode()),
+    await run("opencode as it comes", gateway, key, gpt, (home) => {
+      mkdirSync(join(home, ".config/opencode"), { recursive: true });
+      writeFileSync(join(home, ".config/opencode/opencode.json"), opencodeConfig(url, key));
+      return [join(bin, "opencode"), "run", TASK];
     }),
-    await run("claude-code", gateway.url, key, gpt, () => [
-      join(bin, "claude"),
-      "--print",
-      "--model",
-      "other/gpt",
-      "--allowedTools",
-      "Bash",
-      "--",
-      TASK,
-    ]),
   ];
   await gateway.stop();
   await claude.host.close();
@@ -86,16 +103,27 @@ hosts:
   - { id: claude, base_url: "${claude.host.url}/v1", speaks: [messages]${quirks} }
   - { id: gpt, base_url: "${gpt.host.url}/v1", speaks: [chat.completions]${quirks} }
 models:
-${["claude", "gpt"]
-  .map(
-    (name) => `  - id: other/${name}
+${modelOf("other/claude", "claude")}
+${modelOf("other/gpt", "gpt")}
+${modelOf("openai/gpt-6.1-sol", "claude")}
+${[
+  "claude-opus-4-8",
+  "claude-opus-5",
+  "claude-opus-5-5",
+  "claude-sonnet-5",
+  "claude-sonnet-4-6",
+  "claude-haiku-4-5",
+  "claude-fable-5",
+]
+  .map((name) => modelOf(`anthropic/${name}`, "gpt"))
+  .join("\n")}
+`;
+
+const modelOf = (id: string, host: string): string => `  - id: ${id}
     context_length: 400000
     max_output_tokens: 64000
     price: { input: 1, output: 2 }
-    routes: [{ host: ${name}, model: ${name}-scripted }]`,
-  )
-  .join("\n")}
-`;
+    routes: [{ host: ${host}, model: ${host}-scripted }]`;
 
 const codexConfig = (url: string): string => `
 model = "other/claude"
@@ -108,15 +136,26 @@ env_key = "GATEWAY_KEY"
 wire_api = "responses"
 `;
 
+const opencodeConfig = (url: string, key: string): string =>
+  JSON.stringify({
+    model: "anthropic/claude-sonnet-4-6",
+    provider: { anthropic: { options: { baseURL: `${url}/v1`, apiKey: key } } },
+    permission: { bash: "allow", edit: "allow" },
+    autoupdate: false,
+    share: "disabled",
+  });
+
 const TIME_MS = 120_000;
 
 async function run(
   agent: string,
-  url: string,
+  { url }: GatewayProcess,
   key: string,
   scripted: ScriptedHost,
   prepare: (home: string) => string[],
+  more: Record<string, string> = {},
 ): Promise<boolean> {
+  scripted.begin();
   const home = mkdtempSync(join(tmpdir(), `agent-${agent}-`));
   const work = join(home, "work");
   mkdirSync(work);
@@ -127,12 +166,12 @@ async function run(
       PATH: process.env.PATH!,
       HOME: home,
       CODEX_HOME: join(home, ".codex"),
-      GATEWAY_KEY: key,
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_AUTH_TOKEN: key,
       ANTHROPIC_SMALL_FAST_MODEL: "other/gpt",
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       IS_SANDBOX: "1",
+      ...more,
     },
     stdin: "ignore",
     stdout: "pipe",
@@ -148,8 +187,8 @@ async function run(
   const wrote = existsSync(note) && readFileSync(note, "utf8") === NOTE;
   const done = code === 0 && wrote && scripted.sawNote();
   const thoughts =
-    scripted.language === "messages" ? JSON.stringify(bodies(scripted.host)).includes(SIGNATURE) : null;
-  const count = scripted.host.requests.length;
+    scripted.language === "messages" ? JSON.stringify(bodies(scripted)).includes(SIGNATURE) : null;
+  const count = scripted.sent().length;
   console.log(
     `${agent}: ${done ? "done" : "FAILED"}; exit ${code}, note ${wrote ? "written" : "missing"}, result ${scripted.sawNote() ? "seen" : "not seen"} by the host, ${count} requests${thoughts === null ? "" : `, signed thoughts ${thoughts ? "came back" : "did not come back"}`}`,
   );

@@ -12,6 +12,10 @@ export interface ScriptedHost {
   readonly language: "chat.completions" | "messages";
   /** Whether the note's text came back as a tool's result. */
   readonly sawNote: () => boolean;
+  /** Has the task done once more. */
+  begin(): void;
+  /** What it was sent since then. */
+  sent(): readonly FakeRequest[];
 }
 
 export const NOTE = "written by a model of the other family";
@@ -21,6 +25,7 @@ export const SIGNATURE = "c2lnbmVkIGJ5IHRoZSBob3N0";
 
 export async function startScriptedHost(language: ScriptedHost["language"]): Promise<ScriptedHost> {
   let saw = false;
+  let first = 0;
   const host = await startFakeHost((request) => {
     if (request.method !== "POST") return json({ data: [] });
     const body = request.json();
@@ -32,7 +37,12 @@ export async function startScriptedHost(language: ScriptedHost["language"]): Pro
     const events = language === "messages" ? messagesEvents(answer) : chatEvents(answer);
     return body.stream === true ? sse(events) : json(wholeOf(language, answer));
   });
-  return { host, language, sawNote: () => saw };
+  const begin = () => {
+    saw = false;
+    first = host.requests.length;
+  };
+  const sent = () => host.requests.slice(first);
+  return { host, language, sawNote: () => saw, begin, sent };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever an agent sends is looked into.
@@ -46,8 +56,8 @@ type Next = string | { readonly tool: ShellTool; readonly command: string; reado
 interface ShellTool {
   readonly name: string;
   readonly member: string;
-  /** Takes the command as a list of words. */
-  readonly list: boolean;
+  /** Takes the command as it is, as a list of words, or in a line of JavaScript, as Codex's own models do. */
+  readonly as: "text" | "list" | "code";
 }
 
 function shellOf(body: Loose, language: ScriptedHost["language"]): ShellTool | null {
@@ -59,7 +69,8 @@ function shellOf(body: Loose, language: ScriptedHost["language"]): ShellTool | n
     const members = schema?.properties ?? {};
     for (const member of ["command", "cmd"])
       if (members[member] !== undefined && /bash|shell|exec/i.test(name))
-        return { name, member, list: members[member].type === "array" };
+        return { name, member, as: members[member].type === "array" ? "list" : "text" };
+    if (members.input !== undefined && /exec$/.test(name)) return { name, member: "input", as: "code" };
   }
   return null;
 }
@@ -75,7 +86,13 @@ function resultsIn(body: Loose, language: ScriptedHost["language"]): string[] {
 }
 
 const argumentsOf = ({ tool, command }: Exclude<Next, string>): string =>
-  JSON.stringify({ [tool.member]: tool.list ? ["bash", "-c", command] : command });
+  JSON.stringify({ [tool.member]: WRITTEN[tool.as](command) });
+
+const WRITTEN: Record<ShellTool["as"], (command: string) => string | string[]> = {
+  text: (command) => command,
+  list: (command) => ["bash", "-c", command],
+  code: (command) => `text(await tools.exec_command({ cmd: ${JSON.stringify(command)} }));`,
+};
 
 const event = (name: string, data: Record<string, unknown>): SseEvent => ({
   event: name,
@@ -233,5 +250,8 @@ function wholeOf(language: ScriptedHost["language"], next: Next): object {
   };
 }
 
-export const bodies = (host: FakeHost): Loose[] =>
-  host.requests.filter(({ method }: FakeRequest) => method === "POST").map((request) => request.json());
+export const bodies = (host: ScriptedHost): Loose[] =>
+  host
+    .sent()
+    .filter(({ method }: FakeRequest) => method === "POST")
+    .map((request) => request.json());
