@@ -1,5 +1,7 @@
+import type { Host } from "../catalog/catalog.ts";
 import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal } from "../errors/refusal.ts";
+import { redact } from "../hosts/redact.ts";
 import type { Opened } from "../hosts/try.ts";
 import { costOf } from "../ledger/charge.ts";
 import type { Settled } from "../ledger/reservation.ts";
@@ -92,7 +94,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       host: opened,
       open: house.openStreams,
     };
-    const end = await relay(line, opened.takeFirst());
+    const end = ofCustomers(await relay(line, opened.takeFirst()), stop.route.host);
     const by = bill.reservation.want.key.balanceId;
     // One piece does not show how fast the host writes.
     const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
@@ -113,6 +115,10 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     sink.close();
   }
 }
+
+/** The customer is told why the host failed. */
+const ofCustomers = (end: RelayEnd, host: Host): RelayEnd =>
+  end.kind === "host_failed" ? { ...end, message: redact(end.message, host) } : end;
 
 function endOf(end: RelayEnd, { opened, request, settings, firstTokenMs }: Parcel): End {
   const { judge, stop } = opened;

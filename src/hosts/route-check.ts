@@ -4,6 +4,7 @@ import { NO_BYTES } from "../surfaces/bytes.ts";
 import type { Asked, GenerationRequest, Pairing, StreamJudge } from "../surfaces/surface.ts";
 import { ownHeaders } from "./destination.ts";
 import { type ProbeTools, readShort } from "./probe.ts";
+import { redact } from "./redact.ts";
 import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.ts";
 
 /**
@@ -37,7 +38,8 @@ export async function checkRoute(route: Route, spoken: SurfaceName, tools: Probe
               reply.status,
               surfaces[spoken].readHostError(reply.status, (await readShort(reply)) ?? NO_BYTES).message,
             );
-    return late ? failed(null, `no whole answer within ${ANSWER_MS / 1_000} s`) : check;
+    if (late) return failed(null, `no whole answer within ${ANSWER_MS / 1_000} s`);
+    return check.kind === "failed" ? failed(check.status, redact(check.message, route.host)) : check;
   } finally {
     timer.cancel();
     exchange.cancel();

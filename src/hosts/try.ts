@@ -1,4 +1,4 @@
-import type { SurfaceName } from "../catalog/catalog.ts";
+import type { Host, SurfaceName } from "../catalog/catalog.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Stop } from "../routing/stop.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
@@ -14,6 +14,7 @@ import type {
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
+import { redact } from "./redact.ts";
 import type { Said, Wording } from "./said.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
@@ -58,7 +59,7 @@ export class Trial {
       if (isStale(reply, limit)) reply = await this.ask(true);
       try {
         const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
-        outcome = judged instanceof Promise ? await judged : judged;
+        outcome = withoutSecrets(judged instanceof Promise ? await judged : judged, this.stop.route.host);
       } catch (error) {
         outcome = this.unreadable(error);
       }
@@ -243,6 +244,20 @@ export class Trial {
       wholeHost: WHOLE_HOST_FAULTS.has(fault.kind),
     };
   }
+}
+
+/** A host's words go to customers, into receipts and into the log. */
+function withoutSecrets(outcome: TryOutcome, host: Host): TryOutcome {
+  if (outcome.kind === "rejected") {
+    const { message, kept, param } = outcome.error;
+    const clean = {
+      message: redact(message, host),
+      kept: redact(kept, host),
+      param: param && redact(param, host),
+    };
+    return { ...outcome, error: { ...outcome.error, ...clean } };
+  }
+  return "message" in outcome ? { ...outcome, message: redact(outcome.message, host) } : outcome;
 }
 
 /** A stream that ended: an empty one is an answer where the host says what it used or why it stopped. */

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { sse, status } from "../fakes/behaviours.ts";
+import { json, sse, status } from "../fakes/behaviours.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { chatError, chatText } from "../fakes/transcripts.ts";
 import { ask, openHouse, read, type TestHouse } from "./house.ts";
@@ -38,4 +38,31 @@ test.each(CASES)("%s: no word of the prompt stays in the receipt", async (_what,
   const receipt = house.receipt(answer);
   expect(receipt.attempts[0].detail).toBe(kept);
   expect(JSON.stringify(receipt)).not.toContain("canary");
+});
+
+const KEY = "sk-operators-own-key-1";
+const HEADER = "operators-header-1";
+type Says = (leak: string) => Behaviour;
+const DELTA = chatText([" one", " two"]).events.slice(0, 2);
+const LEAKS: [what: string, stream: boolean, says: Says][] = [
+  ["a verdict", false, (leak) => status(400, {}, leak)],
+  ["a verdict on a stream", true, (leak) => status(422, {}, leak)],
+  ["a code", false, (leak) => json({ error: { message: "no", code: leak.split(" ")[0] } }, 400)],
+  ["a field", false, (leak) => json({ error: { message: "no", param: leak } }, 400)],
+  ["an error with 200", false, (leak) => json({ error: { message: leak, type: "invalid_request_error" } })],
+  ["a failure", false, (leak) => json({ error: { message: leak, code: KEY } }, 500)],
+  ["a page", false, (leak) => status(400, {}, `<html><body>${leak}</body></html>`)],
+  ["an error in a stream", true, (leak) => sse([...DELTA, chatError(leak)])],
+];
+
+test.each(LEAKS)("%s: the operator's key and address are told to nobody", async (_what, stream, says) => {
+  const leak = () => `${KEY} and ${HEADER} at ${fake.url}/v1`;
+  const fake: FakeHost = await startFakeHost(() => says(leak()));
+  hosts.push(fake);
+  const house = await openHouse([hostRow(fake, { id: "h", apiKey: KEY, headers: { "x-own": HEADER } })]);
+  houses.push(house);
+  const messages = [{ role: "user", content: "Hello" }];
+  const answer = await house.send("chat.completions", ask("chat.completions", { stream, messages }));
+  const said = `${await read(answer)} ${JSON.stringify(house.receipt(answer))}`;
+  for (const secret of [KEY, HEADER, "127.0.0.1", new URL(fake.url).port]) expect(said).not.toContain(secret);
 });
