@@ -23,7 +23,11 @@ export interface AccountStore {
   message(hash: SecretHash): Promise<WalletMessage | null>;
   /** Expired ones too. */
   session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null>;
+  /** Those that have not expired, the newest first. */
+  sessions(account: AccountId): Promise<readonly Session[]>;
   endSession(hash: SecretHash): Promise<void>;
+  /** All of an account; returns how many there were. */
+  endSessions(account: AccountId): Promise<number>;
   /** The balance with whom it belongs to, and who it was offered to. */
   belonging(balance: BalanceId): Promise<Belongings | null>;
   link(hash: SecretHash): Promise<Link | null>;
@@ -86,8 +90,18 @@ export interface AccountChange {
   readonly balance?: { readonly id: BalanceId; readonly createdAt: EpochMs };
   /** Balances that become the account's, behind all that it has; their claims end. */
   readonly attach?: readonly BalanceId[];
-  /** A balance that belongs to nobody any more; the recovery secret that it was claimed with is its own again. */
-  readonly detach?: BalanceId;
+  /** Belong to nobody any more; the recovery secret that each was claimed with is its own again. */
+  readonly detach?: readonly BalanceId[];
+  /** Their keys and recovery secrets end for good. */
+  readonly close?: readonly BalanceId[];
+  /** The recovery secret from now on; `undo` is the one that undoes the claim, where it is another. */
+  readonly recovery?: {
+    readonly balance: BalanceId;
+    readonly hash: SecretHash;
+    readonly undo: SecretHash | null;
+  };
+  /** Erases the account's email, wallet, sessions, links and claims. */
+  readonly erase?: true;
   /** Takes the place of one that lapsed. */
   readonly claim?: Claim;
   /** A claim that ends without effect. */

@@ -12,6 +12,8 @@ export interface Account {
   readonly wallet: WalletName | null;
   readonly suspended: SuspensionReason | null;
   readonly createdAt: EpochMs;
+  /** Its email and wallet are erased then. */
+  readonly deletedAt: EpochMs | null;
   /** Null until somebody signed in: until then nobody has proved that the email is theirs. */
   readonly provedAt: EpochMs | null;
 }
@@ -21,6 +23,8 @@ export interface Holdings {
   readonly account: Account;
   /** Oldest first; the first is the one that a session acts on where none is named. */
   readonly balances: readonly BalanceId[];
+  /** Those of them that were claimed, and when the claim took effect. */
+  readonly claimed: readonly { readonly id: BalanceId; readonly at: EpochMs }[];
   /** The newest first; those that lapsed too. */
   readonly claims: readonly Claim[];
 }

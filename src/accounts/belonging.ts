@@ -28,9 +28,11 @@ export function belonging({ owner, claimedAt, claim }: Belongings, now: EpochMs)
   }
   const account = owner.account.id;
   if (claimedAt === null) return { state: "own", account };
-  const undoUntil = (claimedAt + UNDO_DAYS * DAY_MS) as EpochMs;
+  const undoUntil = undoEnds(claimedAt);
   return now < undoUntil ? { state: "claimed", account, undoUntil } : { state: "kept", account };
 }
+
+export const undoEnds = (claimedAt: EpochMs): EpochMs => (claimedAt + UNDO_DAYS * DAY_MS) as EpochMs;
 
 /**
  * A claim waits this long for the owner of the address. It must end sometime: a claim for a mistyped address

@@ -1,7 +1,7 @@
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type BalanceId, newId } from "../units/id.ts";
-import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
+import { hashSecret } from "../units/secret-hash.ts";
 import type { Account, Holdings } from "./account.ts";
 import type { AccountChange, AccountState, Link, Question } from "./account-store.ts";
 import { isPending } from "./belonging.ts";
@@ -9,6 +9,7 @@ import type { AccountDesk } from "./desk.ts";
 import type { Email } from "./email.ts";
 import { signInMail } from "./mail.ts";
 import { newLinkToken, newSession } from "./secret.ts";
+import { SESSION_MS } from "./session.ts";
 import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
 
 /**
@@ -75,12 +76,6 @@ export async function signInByWallet(desk: AccountDesk, signed: SignedMessage): 
   });
 }
 
-/** Ends a session for good. */
-export const signOut = (desk: AccountDesk, session: SecretHash): Promise<void> =>
-  desk.store.endSession(session);
-
-const SESSION_MS = 30 * 86_400_000;
-
 /**
  * What a link takes over: the balance whose claim it was mailed for, if that still waits. An ordinary link
  * stands for the address alone and takes nothing over, because anybody can claim a balance of theirs for
@@ -136,8 +131,16 @@ export const newcomer = (
   { random }: AccountDesk,
   now: EpochMs,
 ): Holdings => ({
-  account: { id: newId("acct", random), ...who, suspended: null, createdAt: now, provedAt: null },
+  account: {
+    id: newId("acct", random),
+    ...who,
+    suspended: null,
+    createdAt: now,
+    deletedAt: null,
+    provedAt: null,
+  },
   balances: [],
+  claimed: [],
   claims: [],
 });
 

@@ -63,11 +63,11 @@ export async function detach(
 /** An account that somebody signed in to is never without a balance. */
 function left({ id, owner }: Belongings, own: NonNullable<AccountChange["balance"]>): AccountChange {
   const { account, balances } = owner!;
-  return { account, detach: id, ...(balances.length === 1 ? { balance: own } : {}) };
+  return { account, detach: [id], ...(balances.length === 1 ? { balance: own } : {}) };
 }
 
 function freed(desk: AccountDesk, { decline, detach }: AccountChange): BalanceId | null {
-  const balance = decline ?? detach ?? null;
+  const balance = decline ?? detach?.[0] ?? null;
   if (balance !== null) desk.forgetBalance(balance);
   return balance;
 }

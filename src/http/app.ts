@@ -20,7 +20,9 @@ import { creditEndpoints } from "./endpoints/credits.ts";
 import { generationEndpoints } from "./endpoints/generation.ts";
 import { keyEndpoints } from "./endpoints/keys.ts";
 import { meEndpoints } from "./endpoints/me.ts";
+import { ownershipEndpoints } from "./endpoints/ownership.ts";
 import { receiptEndpoints } from "./endpoints/receipts.ts";
+import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { usageEndpoints } from "./endpoints/usage.ts";
 import { apiDocEndpoints } from "./pages/api-docs.ts";
 import { movedPage } from "./pages/moved-pages.ts";
@@ -42,6 +44,8 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
     ...meEndpoints(),
     ...accountEndpoints(),
     ...claimEndpoints(),
+    ...sessionEndpoints(),
+    ...ownershipEndpoints(),
     ...budgetEndpoints(),
     ...receiptEndpoints(),
     ...creditEndpoints(),

@@ -29,6 +29,7 @@ interface RecoveryIdentity {
   readonly kind: "owner";
   readonly by: "recovery";
   readonly balance: Balance;
+  readonly secret: SecretHash;
 }
 
 export interface SessionIdentity {
@@ -105,10 +106,11 @@ async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): P
 
 async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
   return againstGuessing(exchange, deps, async () => {
-    const balance = await deps.desk.store.balanceByRecovery(hashSecret(secret));
+    const hash = hashSecret(secret);
+    const balance = await deps.desk.store.balanceByRecovery(hash);
     return balance === null
       ? invalidKey(deps.settings().dashboardUrl)
-      : { kind: "owner", by: "recovery", balance };
+      : { kind: "owner", by: "recovery", balance, secret: hash };
   });
 }
 
@@ -169,7 +171,7 @@ async function bySession(secret: string, { request }: Exchange, deps: HttpDeps):
   return { kind: "owner", by: "session", balance: estate.balance, balances, holdings: held, session };
 }
 
-const notOfAccount = (): Refusal =>
+export const notOfAccount = (): Refusal =>
   invalidField("x-gateway-balance", "`x-gateway-balance` must name a balance of this account.");
 
 export function missingKey(request: Request): Refusal {

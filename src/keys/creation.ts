@@ -38,14 +38,14 @@ export async function setUp(
 export async function createKey(desk: KeyDesk, balance: Balance, wish: KeyWish): Promise<Minted | Refusal> {
   const minted = mint(desk, balance, wish);
   const added = await desk.store.addKey(balance.id, (estate, liveKeys) =>
-    estate.balance.accountId === balance.accountId
+    estate.balance.accountId === balance.accountId && !estate.balance.closed
       ? admitted(minted.key, estate, liveKeys, desk)
       : changedHands(),
   );
   return refused(added) ? added : minted;
 }
 
-/** Claimed, or taken back from its account, since whoever asks was let in. */
+/** Claimed, taken back from its account, or ended since whoever asks was let in. */
 const changedHands = (): Refusal =>
   refuse(
     "invalid_request",

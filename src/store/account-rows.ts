@@ -1,4 +1,4 @@
-import type { Account, Claim } from "../accounts/account.ts";
+import type { Account, Claim, Holdings } from "../accounts/account.ts";
 import type { Belongings, Link } from "../accounts/account-store.ts";
 import type { Email } from "../accounts/email.ts";
 import type { WalletMessage, WalletName } from "../accounts/wallet.ts";
@@ -21,6 +21,7 @@ export interface AccountRow<Whole extends number | string> {
   readonly suspended: SuspensionReason | null;
   readonly created_at: Whole;
   readonly proved_at: Whole | null;
+  readonly deleted_at: Whole | null;
 }
 
 export const accountFromRow = (row: AccountRow<number | string>): Account => ({
@@ -29,7 +30,24 @@ export const accountFromRow = (row: AccountRow<number | string>): Account => ({
   wallet: row.wallet,
   suspended: row.suspended,
   createdAt: Number(row.created_at) as EpochMs,
-  provedAt: row.proved_at === null ? null : (Number(row.proved_at) as EpochMs),
+  provedAt: time(row.proved_at),
+  deletedAt: time(row.deleted_at),
+});
+
+const time = (at: number | string | null): EpochMs | null => (at === null ? null : (Number(at) as EpochMs));
+
+export const holdingsFromRows = (
+  account: Account,
+  balances: readonly BelongingRow<number | string>[],
+  claims: readonly ClaimRow<number | string>[],
+): Holdings => ({
+  account,
+  balances: balances.map(({ id }) => id),
+  claimed: balances.flatMap((row) => {
+    const at = claimedAt(row);
+    return at === null ? [] : [{ id: row.id, at }];
+  }),
+  claims: claims.map(claimFromRow),
 });
 
 /** A row of `claims`. */
@@ -61,17 +79,19 @@ export function belongingsFromRow(
   row: BelongingRow<number | string>,
   others: Pick<Belongings, "claim" | "claimant" | "owner">,
 ): Belongings {
-  // A node of the version before knows no `claimed_at`.
-  const claimed = row.setup_key === null ? null : (row.claimed_at ?? row.attached_at);
   return {
     id: row.id,
     suspended: row.suspended,
-    claimedAt: claimed === null ? null : (Number(claimed) as EpochMs),
+    claimedAt: claimedAt(row),
     recovery: row.recovery_hash,
     undo: row.undo_hash ?? row.recovery_hash,
     ...others,
   };
 }
+
+/** A node of the version before knows no `claimed_at`. */
+const claimedAt = (row: BelongingRow<number | string>): EpochMs | null =>
+  row.setup_key === null ? null : time(row.claimed_at ?? row.attached_at);
 
 /** A row of `sign_in_links` without its hash. */
 export interface LinkRow<Whole extends number | string> {

@@ -64,6 +64,11 @@ const MATRIX: [method: string, path: string, body: unknown, cells: string[]][] =
   ["POST", "/v1/auth/wallet", { address: `0x${"ab".repeat(20)}`, chain_id: 1 }, everybody()],
   ["POST", "/v1/auth/wallet/verify", { message: "m", signature: "0x1234" }, everybody(BAD)],
   ["POST", "/v1/auth/logout", undefined, sessions("204")],
+  ["GET", "/v1/auth/sessions", undefined, sessions("200")],
+  ["DELETE", "/v1/auth/sessions", undefined, sessions("200")],
+  ["DELETE", "/v1/auth/sessions/{session}", undefined, each("200", "session")],
+  ["POST", "/v1/me/recovery", undefined, owners()],
+  ["DELETE", "/v1/me", { confirm: "{account}" }, each("200", "session")],
   ["GET", "/v1/budgets", undefined, owners()],
   ["POST", "/v1/budgets", { name: "b", cap_usd: 1, window: "day" }, owners("201")],
   ["GET", "/v1/budgets/team", undefined, myOwners()],
@@ -178,6 +183,7 @@ async function makeWorld(operation: string) {
     claimed: offered.balance_id,
     receipt: `rcpt_${worlds}`,
     token: tokenFor(stranger),
+    session: (await send("GET", "/v1/auth/sessions", { bearer: session })).json.data[0].id,
   };
   const filled = (text: string): string => text.replace(/\{(\w+)\}/g, (_, name) => names[name]!);
   const ask = async (method: string, path: string, body: unknown, credential: Record<string, string>) => {

@@ -487,6 +487,7 @@ describe("the operator", () => {
       wallet: null,
       suspended: null,
       created_at: new Date(clock.now()).toISOString(),
+      deleted_at: null,
       first_signed_in_at: new Date(clock.now()).toISOString(),
       balance_ids: account.balances,
       claimed_balance_ids: [offered.balance_id],

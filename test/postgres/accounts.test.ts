@@ -25,11 +25,16 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
     Promise.all(([0, 1] as const).map((at) => gateways[at].send("POST", path, options(at))));
   const codes = (replies: readonly Reply[]) =>
     replies.map(({ status, json }) => (status < 400 ? String(status) : json.error.code)).toSorted();
+  const taken = new Set<string>();
+  /** Of the first mail to the address that nobody has taken one from. */
   const tokenOf = async (email: string, subject = ""): Promise<string> => {
     for (let number = 1; ; number++) {
       const { to, text } = await server.mail(number);
-      if (to[0] === email && text.includes(`Subject: ${subject}`))
-        return /#signin=(or-link-\w+)/.exec(text)![1]!;
+      if (to[0] !== email || !text.includes(`Subject: ${subject}`)) continue;
+      const token = /#signin=(or-link-\w+)/.exec(text)![1]!;
+      if (taken.has(token)) continue;
+      taken.add(token);
+      return token;
     }
   };
   async function signIn(email: string, at: 0 | 1 = 0): Promise<{ session: string; account_id: string }> {
@@ -142,5 +147,51 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
       const named = { bearer: session, headers: { "x-gateway-balance": balance_id } };
       expect((await gateways[0].send("GET", "/v1/me", named)).status).toBe(400);
     }
+  });
+  test("what its owner ends on one gateway has ended at the next request of the other", async () => {
+    const { session, account_id } = await signIn("ends@example.com");
+    const other = (await signIn("ends@example.com", 1)).session;
+    const { key } = (await gateways[1].send("POST", "/v1/keys", { bearer: session })).json;
+    const ask = async (at: 0 | 1, bearer: string) =>
+      (await gateways[at].send("GET", "/v1/me", { bearer })).status;
+    const first = (await gateways[0].send("POST", "/v1/me/recovery", { bearer: session })).json;
+    const second = (await gateways[1].send("POST", "/v1/me/recovery", { bearer: first.recovery_secret }))
+      .json;
+    expect([await ask(0, first.recovery_secret), await ask(0, second.recovery_secret)]).toEqual([401, 200]);
+
+    const { data } = (await gateways[1].send("GET", "/v1/auth/sessions", { bearer: session })).json;
+    const { id } = data.find((one: { current: boolean }) => !one.current);
+    await gateways[0].send("DELETE", `/v1/auth/sessions/${id}`, { bearer: session });
+    expect(await ask(1, other)).toBe(401);
+
+    expect([await ask(0, key), await ask(1, key)]).toEqual([200, 200]);
+    const json = { confirm: account_id };
+    expect((await gateways[1].send("DELETE", "/v1/me", { bearer: session, json })).status).toBe(200);
+    for (const bearer of [key, session, second.recovery_secret]) {
+      expect([await ask(0, bearer), await ask(1, bearer)]).toEqual([401, 401]);
+    }
+    expect((await signIn("ends@example.com")).account_id).not.toBe(account_id);
+    await gateways[1].send("DELETE", "/v1/auth/sessions", {
+      bearer: (await signIn("ends@example.com")).session,
+    });
+  });
+
+  test("of two that replace a recovery secret by itself at once, one wins; a session's undo right stays", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { recovery_secret } = await gateways[0].key(0);
+      const both = await atBoth("/v1/me/recovery", () => ({ bearer: recovery_secret }));
+      expect(codes(both)).toEqual(["200", "invalid_api_key"]);
+      const won = both.find(({ status }) => status === 200)!.json.recovery_secret;
+      expect((await gateways[0].send("GET", "/v1/me", { bearer: won })).status).toBe(200);
+    }
+    const { key, balance_id, recovery_secret } = await gateways[0].key(0);
+    await gateways[0].send("POST", "/v1/me/claim", { bearer: key, json: { email: "thief@example.com" } });
+    const token = await tokenOf("thief@example.com");
+    const { session } = (await gateways[1].send("POST", "/v1/auth/email/verify", { json: { token } })).json;
+    const headers = { "x-gateway-balance": balance_id };
+    await gateways[1].send("POST", "/v1/me/recovery", { bearer: session, headers });
+    const undone = await gateways[0].send("DELETE", "/v1/me/claim", { bearer: recovery_secret });
+    expect(undone.json).toEqual({ balance_id, withdrawn: true });
+    expect((await gateways[1].send("GET", "/v1/me", { bearer: recovery_secret })).json.account).toBeNull();
   });
 });

@@ -65,6 +65,7 @@ const accountView = ({ account, balances, claims }: Holdings, now: EpochMs) => (
   wallet: account.wallet,
   suspended: account.suspended,
   created_at: isoTime(account.createdAt),
+  deleted_at: account.deletedAt === null ? null : isoTime(account.deletedAt),
   first_signed_in_at: account.provedAt === null ? null : isoTime(account.provedAt),
   balance_ids: balances,
   claimed_balance_ids: claims.filter((claim) => isPending(claim, now)).map(({ balanceId }) => balanceId),

@@ -77,6 +77,7 @@ const AccountAnswer = answerOf(
     suspended,
     created_at: time,
     first_signed_in_at: orNone(time),
+    deleted_at: orNone(time),
     balance_ids: texts,
     claimed_balance_ids: texts,
   },

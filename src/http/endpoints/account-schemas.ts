@@ -98,9 +98,4 @@ export const ACCOUNTS = {
     body: SignatureFields,
     answers: { 200: SessionAnswer },
   },
-  logout: {
-    summary: "Signs out: ends the session that sends this",
-    who: ["session"],
-    answers: { 204: null },
-  },
 } as const satisfies Record<string, About>;

@@ -7,18 +7,17 @@ import {
   type SignedIn,
   signInByLink,
   signInByWallet,
-  signOut,
 } from "../../accounts/sign-in.ts";
 import { walletMessage } from "../../accounts/wallet.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import { type Throttled, takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
-import { cookieSession, fromOwnPage, noSessionCookie, sessionCookie } from "../cookie.ts";
+import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { invalidField, readFields } from "../fields.ts";
-import { againstForging, againstGuessing, identify, sessionsOnly } from "../identity.ts";
+import { againstForging, againstGuessing } from "../identity.ts";
 import { ok, Reply } from "../reply.ts";
 import { ACCOUNTS, EmailFields, LinkFields, SignatureFields, WalletFields } from "./account-schemas.ts";
 
@@ -32,7 +31,6 @@ export const accountEndpoints = (): Endpoint[] => [
   { method: "POST", path: "/v1/auth/email/verify", about: ACCOUNTS.verifyLink, handle: useLink },
   { method: "POST", path: "/v1/auth/wallet", about: ACCOUNTS.message, handle: writeMessage },
   { method: "POST", path: "/v1/auth/wallet/verify", about: ACCOUNTS.verifySignature, handle: useSignature },
-  { method: "POST", path: "/v1/auth/logout", about: ACCOUNTS.logout, handle: endSession },
 ];
 
 /** Per network address and hour. */
@@ -98,15 +96,6 @@ function signedIn(made: SignedIn | Refusal, { request }: Exchange, deps: HttpDep
     { session, expires_at: isoTime(expiresAt), account_id: account.id },
     fromOwnPage(request, deps.settings()) ? { "set-cookie": sessionCookie(session, seconds) } : {},
   );
-}
-
-async function endSession(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
-  if (who.kind === "key" || who.by !== "session") return sessionsOnly("sign out");
-  await signOut(deps.accounts, who.session);
-  const held = cookieSession(exchange.request) !== null;
-  return new Reply(204, undefined, held ? { "set-cookie": noSessionCookie() } : {});
 }
 
 /** By what an account is known. */

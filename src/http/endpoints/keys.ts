@@ -15,6 +15,7 @@ import { created, ok, type Reply } from "../reply.ts";
 import { readKeyWish } from "./key-fields.ts";
 import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "./key-schemas.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
+import { recoveryUrl } from "./ownership.ts";
 
 /** Keys: contract §4. */
 export const keyEndpoints = (): Endpoint[] => [
@@ -57,8 +58,7 @@ export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise
   return created({
     ...mintedView(made, deps.desk.clock.now()),
     recovery_secret: made.recovery,
-    // Behind the hash, so that no server on the way ever sees it.
-    recovery_url: `${deps.settings().dashboardUrl}#recover=${made.recovery}`,
+    recovery_url: recoveryUrl(made.recovery, deps),
   });
 }
 

@@ -22,6 +22,7 @@ import {
   belongingsFromRow,
   type ClaimRow,
   claimFromRow,
+  holdingsFromRows,
   type LinkRow,
   linkFromRow,
   type MessageRow,
@@ -55,9 +56,12 @@ export class PostgresAccountStore implements AccountStore {
         if (about.link !== undefined) await sql`DELETE FROM sign_in_links WHERE hash = ${about.link}`;
         if (about.message !== undefined) await sql`DELETE FROM wallet_messages WHERE hash = ${about.message}`;
         await this.write(sql, decided);
-        const { attach = [], detach } = decided;
-        const moved = detach === undefined ? attach : [...attach, detach];
-        const changes = moved.map((balance) => ({ balance, key: null, counters: [] }));
+        const { attach = [], detach = [], close = [] } = decided;
+        const changes = [...attach, ...detach, ...close].map((balance) => ({
+          balance,
+          key: null,
+          counters: [],
+        }));
         return {
           result: decided,
           version: changes.length === 0 ? null : await noteChanges(this.postgres, sql, changes),
@@ -87,6 +91,21 @@ export class PostgresAccountStore implements AccountStore {
         expiresAt: Number(row.expires_at) as EpochMs,
       };
     });
+  }
+
+  async sessions(account: AccountId): Promise<readonly Session[]> {
+    const rows = await this.postgres.query<{ hash: SecretHash; expires_at: string }>(
+      (sql) => sql`SELECT hash, expires_at FROM sessions
+        WHERE account_id = ${account} AND expires_at > ${this.clock.now()} ORDER BY expires_at DESC`,
+    );
+    return rows.map(({ hash, expires_at }) => ({ hash, expiresAt: Number(expires_at) as EpochMs }));
+  }
+
+  async endSessions(account: AccountId): Promise<number> {
+    const ended = await this.postgres.query<{ hash: SecretHash }>(
+      (sql) => sql`DELETE FROM sessions WHERE account_id = ${account} RETURNING hash`,
+    );
+    return ended.length;
   }
 
   async endSession(hash: SecretHash): Promise<void> {
@@ -121,7 +140,8 @@ export class PostgresAccountStore implements AccountStore {
   }
 
   private async write(sql: TransactionSQL, change: AccountChange): Promise<void> {
-    const { account, balance, attach = [], detach, claim, decline, session, link, message } = change;
+    const { account, balance, attach = [], detach = [], close = [], recovery, erase } = change;
+    const { claim, decline, session, link, message } = change;
     if (account !== undefined) {
       const { id, email, wallet, createdAt, provedAt } = account;
       await sql`INSERT INTO accounts (id, email, wallet, created_at, proved_at)
@@ -132,10 +152,10 @@ export class PostgresAccountStore implements AccountStore {
           VALUES (${balance.id}, ${id}, ${balance.createdAt}, ${balance.createdAt})`;
       }
       for (const one of attach) await this.attach(sql, one, id);
-      if (detach !== undefined) {
+      for (const one of detach) {
         await sql`UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL,
             recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL
-          WHERE id = ${detach} AND account_id = ${id}`;
+          WHERE id = ${one} AND account_id = ${id}`;
       }
       if (session !== undefined) await this.addSession(sql, session, id);
     }
@@ -145,8 +165,28 @@ export class PostgresAccountStore implements AccountStore {
         ON CONFLICT (balance_id) DO UPDATE SET account_id = excluded.account_id, at = excluded.at`;
     }
     if (decline !== undefined) await sql`DELETE FROM claims WHERE balance_id = ${decline}`;
+    for (const one of close) await this.close(sql, one);
+    if (recovery !== undefined) {
+      await sql`UPDATE balances SET recovery_hash = ${recovery.hash}, undo_hash = ${recovery.undo}
+        WHERE id = ${recovery.balance}`;
+    }
+    if (erase) await this.erase(sql, account!);
     if (link !== undefined) await this.addLink(sql, link);
     if (message !== undefined) await this.addMessage(sql, message);
+  }
+
+  private async close(sql: TransactionSQL, balance: BalanceId): Promise<void> {
+    await sql`UPDATE keys SET state = 'revoked' WHERE balance_id = ${balance} AND state <> 'revoked'`;
+    await sql`UPDATE balances SET closed_at = ${this.clock.now()}, recovery_hash = NULL, undo_hash = NULL
+      WHERE id = ${balance}`;
+  }
+
+  private async erase(sql: TransactionSQL, { id, email, wallet }: Account): Promise<void> {
+    await sql`UPDATE accounts SET email = NULL, wallet = NULL, deleted_at = ${this.clock.now()} WHERE id = ${id}`;
+    await sql`DELETE FROM sessions WHERE account_id = ${id}`;
+    await sql`DELETE FROM claims WHERE account_id = ${id}`;
+    await sql`DELETE FROM sign_in_links WHERE email = ${email}`;
+    await sql`DELETE FROM wallet_messages WHERE address = ${wallet}`;
   }
 
   private async attach(sql: TransactionSQL, balance: BalanceId, account: AccountId): Promise<void> {
@@ -204,11 +244,11 @@ async function readHoldings(
 }
 
 async function holdingsOf(sql: SQL, account: Account): Promise<Holdings> {
-  const balances = await sql<{ id: BalanceId }[]>`
-    SELECT id FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
+  const balances = await sql<BelongingRow<string>[]>`
+    SELECT * FROM balances WHERE account_id = ${account.id} ORDER BY attached_at, id`;
   const claims = await sql<ClaimRow<string>[]>`
     SELECT * FROM claims WHERE account_id = ${account.id} ORDER BY at DESC, balance_id LIMIT ${MOST_CLAIMS}`;
-  return { account, balances: balances.map(({ id }) => id), claims: claims.map(claimFromRow) };
+  return holdingsFromRows(account, balances, claims);
 }
 
 async function readLink(sql: SQL, hash: SecretHash): Promise<Link | null> {

@@ -21,6 +21,7 @@ import {
   belongingsFromRow,
   type ClaimRow,
   claimFromRow,
+  holdingsFromRows,
   type LinkRow,
   linkFromRow,
   type MessageRow,
@@ -75,8 +76,16 @@ export class SqliteAccountStore implements AccountStore {
     return { ...this.holdingsOf(accountFromRow(account)), expiresAt: expires_at };
   }
 
+  async sessions(account: AccountId): Promise<readonly Session[]> {
+    return this.statements.sessionsOf.all(account, this.clock.now());
+  }
+
   async endSession(hash: SecretHash): Promise<void> {
     this.statements.endSession.run(hash);
+  }
+
+  async endSessions(account: AccountId): Promise<number> {
+    return this.statements.endSessions.run(account).changes;
   }
 
   async belonging(balance: BalanceId): Promise<Belongings | null> {
@@ -113,11 +122,8 @@ export class SqliteAccountStore implements AccountStore {
   }
 
   private holdingsOf(account: Account): Holdings {
-    return {
-      account,
-      balances: this.statements.balancesOf.all(account.id).map(({ id }) => id),
-      claims: this.statements.claimsOf.all(account.id, MOST_CLAIMS).map(claimFromRow),
-    };
+    const { balancesOf, claimsOf } = this.statements;
+    return holdingsFromRows(account, balancesOf.all(account.id), claimsOf.all(account.id, MOST_CLAIMS));
   }
 
   private readLink(hash: SecretHash): Link | null {
@@ -151,7 +157,10 @@ export class SqliteAccountStore implements AccountStore {
     account,
     balance,
     attach = [],
-    detach,
+    detach = [],
+    close = [],
+    recovery,
+    erase,
     claim,
     decline,
     session,
@@ -165,13 +174,30 @@ export class SqliteAccountStore implements AccountStore {
       if (balance !== undefined)
         statements.addBalance.run(balance.id, id, balance.createdAt, balance.createdAt);
       for (const one of attach) this.attach(one, id);
-      if (detach !== undefined) statements.detach.run(detach, id);
+      for (const one of detach) statements.detach.run(one, id);
       if (session !== undefined) this.addSession(session, id);
     }
     if (claim !== undefined) statements.putClaim.run(claim.balanceId, claim.accountId, claim.at);
     if (decline !== undefined) statements.dropClaim.run(decline);
+    for (const one of close) this.close(one);
+    if (recovery !== undefined) statements.putRecovery.run(recovery.hash, recovery.undo, recovery.balance);
+    if (erase) this.erase(account!);
     if (link !== undefined) this.addLink(link);
     if (message !== undefined) this.addMessage(message);
+  }
+
+  private close(balance: BalanceId): void {
+    this.statements.revokeKeys.run(balance);
+    this.statements.close.run(this.clock.now(), balance);
+  }
+
+  private erase({ id, email, wallet }: Account): void {
+    const { erase, endSessions, dropClaimsFor, dropLinksTo, dropMessagesOf } = this.statements;
+    erase.run(this.clock.now(), id);
+    endSessions.run(id);
+    dropClaimsFor.run(id);
+    if (email !== null) dropLinksTo.run(email);
+    if (wallet !== null) dropMessagesOf.run(wallet);
   }
 
   private attach(balance: BalanceId, account: AccountId): void {
@@ -197,7 +223,7 @@ export class SqliteAccountStore implements AccountStore {
   }
 }
 
-const ACCOUNT_COLUMNS = ["id", "email", "wallet", "suspended", "created_at", "proved_at"]
+const ACCOUNT_COLUMNS = ["id", "email", "wallet", "suspended", "created_at", "proved_at", "deleted_at"]
   .map((column) => `a.${column}`)
   .join(", ");
 
@@ -218,8 +244,8 @@ function prepare(db: Database) {
     balanceByRecovery: db.query<BelongingRow<number>, [string]>(
       "SELECT * FROM balances WHERE recovery_hash = ?1 OR undo_hash = ?1",
     ),
-    balancesOf: db.query<{ id: BalanceId }, [string]>(
-      "SELECT id FROM balances WHERE account_id = ? ORDER BY attached_at, id",
+    balancesOf: db.query<BelongingRow<number>, [string]>(
+      "SELECT * FROM balances WHERE account_id = ? ORDER BY attached_at, id",
     ),
     addBalance: db.query<never, [string, string, number, number]>(
       "INSERT INTO balances (id, account_id, created_at, attached_at) VALUES (?, ?, ?, ?)",
@@ -249,6 +275,26 @@ function prepare(db: Database) {
     addSession: db.query<never, [string, string, number]>(
       "INSERT INTO sessions (hash, account_id, expires_at) VALUES (?, ?, ?)",
     ),
+    sessionsOf: db.query<Session, [string, number]>(
+      `SELECT hash, expires_at AS expiresAt FROM sessions
+       WHERE account_id = ? AND expires_at > ? ORDER BY expires_at DESC`,
+    ),
+    endSessions: db.query<never, [string]>("DELETE FROM sessions WHERE account_id = ?"),
+    revokeKeys: db.query<never, [string]>(
+      "UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND state <> 'revoked'",
+    ),
+    close: db.query<never, [number, string]>(
+      "UPDATE balances SET closed_at = ?, recovery_hash = NULL, undo_hash = NULL WHERE id = ?",
+    ),
+    putRecovery: db.query<never, [string, string | null, string]>(
+      "UPDATE balances SET recovery_hash = ?, undo_hash = ? WHERE id = ?",
+    ),
+    erase: db.query<never, [number, string]>(
+      "UPDATE accounts SET email = NULL, wallet = NULL, deleted_at = ? WHERE id = ?",
+    ),
+    dropClaimsFor: db.query<never, [string]>("DELETE FROM claims WHERE account_id = ?"),
+    dropLinksTo: db.query<never, [string]>("DELETE FROM sign_in_links WHERE email = ?"),
+    dropMessagesOf: db.query<never, [string]>("DELETE FROM wallet_messages WHERE address = ?"),
     endSession: db.query<never, [string]>("DELETE FROM sessions WHERE hash = ?"),
     dropEndedSessions: db.query<never, [number]>("DELETE FROM sessions WHERE expires_at <= ?"),
     dropOldestSessions: db.query<never, [string, number]>(

@@ -1,0 +1,56 @@
+import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { suspension } from "../errors/suspension.ts";
+import type { AccountId, BalanceId } from "../units/id.ts";
+import type { AccountChange } from "./account-store.ts";
+import { belonging, undoEnds } from "./belonging.ts";
+import type { AccountDesk } from "./desk.ts";
+
+/** What an end has come to. */
+export interface Ended {
+  /** Their keys are revoked; the books keep their ids and amounts. */
+  readonly closed: readonly BalanceId[];
+  /** Their claims could still be undone: they are again whose recovery secret opens them. */
+  readonly detached: readonly BalanceId[];
+}
+
+/**
+ * Deletes an account: its addresses and sessions are erased, and the keys of its balances end. What it claimed
+ * less than a week ago is not its own to end, so that goes back to whoever set it up.
+ */
+export async function deleteAccount(desk: AccountDesk, account: AccountId): Promise<Ended | Refusal> {
+  const now = desk.clock.now();
+  const change = await desk.store.change({ account }, ({ holdings }): Required<Ending> | Refusal => {
+    if (holdings === null) return refuse("invalid_request", "There is no such account.");
+    const { account, balances, claimed } = holdings;
+    if (account.suspended !== null) return suspension(account.suspended, desk.links().contact);
+    const detach = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
+    return { account, detach, close: balances.filter((id) => !detach.includes(id)), erase: true };
+  });
+  return refused(change) ? change : told(desk, { closed: change.close, detached: change.detach });
+}
+
+/** Ends a balance without an account: its recovery secret and its keys. A claim that waits ends with it. */
+export async function closeBalance(desk: AccountDesk, id: BalanceId): Promise<Ended | Refusal> {
+  const now = desk.clock.now();
+  const change = await desk.store.change({ balance: id }, ({ balance }): AccountChange | Refusal => {
+    if (balance === null) return refuse("invalid_request", "There is no such balance.");
+    if (balance.suspended !== null) return suspension(balance.suspended, desk.links().contact);
+    const { state } = belonging(balance, now);
+    if (state === "nobody's") return { close: [id] };
+    if (state === "offered") return { decline: id, close: [id] };
+    return refuse(
+      "invalid_request",
+      state === "claimed"
+        ? "The balance was claimed for an account. Undo the claim first with DELETE /v1/me/claim, or delete the account with a session of it."
+        : "The balance belongs to an account, which only a session of it can delete.",
+    );
+  });
+  return refused(change) ? change : told(desk, { closed: [id], detached: [] });
+}
+
+type Ending = Pick<AccountChange, "account" | "detach" | "close" | "erase">;
+
+function told(desk: AccountDesk, ended: Ended): Ended {
+  for (const balance of [...ended.closed, ...ended.detached]) desk.forgetBalance(balance);
+  return ended;
+}

@@ -1,0 +1,28 @@
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { EpochMs } from "../units/clock.ts";
+import type { AccountId } from "../units/id.ts";
+import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
+import type { Session } from "./account.ts";
+import type { AccountDesk } from "./desk.ts";
+
+export const SESSION_MS = 30 * 86_400_000;
+
+/** What its owner sees of a session. The id is made of the stored hash, and leads back to neither. */
+export const sessionId = ({ hash }: Pick<Session, "hash">): string => `sess_${hashSecret(hash).slice(0, 22)}`;
+export const signedInAt = ({ expiresAt }: Session): EpochMs => (expiresAt - SESSION_MS) as EpochMs;
+
+/** Ends the session that asks for it. */
+export const signOut = (desk: AccountDesk, session: SecretHash): Promise<void> =>
+  desk.store.endSession(session);
+
+/** Ends one session of the account by its id; the next request with it is refused, on any node. */
+export async function endSession(desk: AccountDesk, account: AccountId, id: string): Promise<Refusal | null> {
+  const session = (await desk.store.sessions(account)).find((one) => sessionId(one) === id);
+  if (session === undefined) {
+    return refuse("invalid_request", "The account has no such session. GET /v1/auth/sessions lists them.", {
+      param: "id",
+    });
+  }
+  await desk.store.endSession(session.hash);
+  return null;
+}
