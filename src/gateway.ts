@@ -14,8 +14,10 @@ import { Counting, countMessages } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
 import { Departure } from "./departure.ts";
 import { drain } from "./draining.ts";
+import { ExpectedOutput } from "./generation/expected-output.ts";
 import { generator } from "./generation/generate.ts";
 import type { House } from "./generation/house.ts";
+import { LaterCounts } from "./generation/prompt-count.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
 import { Destinations } from "./hosts/destination.ts";
 import { HostCosts } from "./hosts/host-costs.ts";
@@ -317,6 +319,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     roads: rooms.roads,
     health,
     affinity: new Affinity(clock),
+    expected: new ExpectedOutput(),
     slots: rooms.slots,
     observe({ route }, outcome, lesson) {
       reporting.metrics.tried(route.host.id, outcome);
@@ -348,6 +351,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     counting: {
       countText: async ({ body }, turn) => (await counting.prompt("text", body, turn))?.tokens ?? null,
       boundFiles: async ({ body }, turn) => (await counting.prompt("files", body, turn))?.tokens ?? null,
+      later: new LaterCounts(),
       allowance: new CountAllowance(clock),
     },
     openTrace: (headers) => reporting.openTrace(headers),

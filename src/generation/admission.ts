@@ -1,9 +1,8 @@
 import type { Model, Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
-import { dearest, NO_PROMPT, type PromptSize, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import { dearest, type PromptSize, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { Lane } from "../ledger/lane.ts";
-import type { Ledger } from "../ledger/ledger.ts";
 import { type Allowance, type Most, Reservation, type Want } from "../ledger/reservation.ts";
 import {
   type BalanceShortfall,
@@ -18,20 +17,23 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import { Hold } from "./hold.ts";
 import type { House, Settings } from "./house.ts";
 import type { PromptCount } from "./prompt-count.ts";
 import { shortfallRefusal } from "./shortfall.ts";
 
 /**
- * Sizes the worst case of a request and holds it. The check and the take are one synchronous call of the
- * ledger; only loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and
- * both come before.
+ * Sizes a request, and holds what it needs. Every limit must cover its worst case beside what is spent; what is
+ * held at once may be less (generation/hold). The check and the take are one synchronous call of the ledger; only
+ * loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
 export function admit(ask: Ask, desk: Desk): Admitted | Promise<Admitted | Refusal> {
   const { promptBound, promptHasFiles } = ask.request;
-  const sized = size(ask, promptHasFiles ? null : promptBound);
+  const sized = size(ask, promptHasFiles ? null : promptBound, desk);
   const taken = takeAtOnce(ask, sized, desk);
-  return taken instanceof Reservation ? admitted(taken, ask, sized) : admitSlowly(taken, ask, sized, desk);
+  return taken instanceof Reservation
+    ? admitted(taken, ask, sized, desk)
+    : admitSlowly(taken, ask, sized, desk);
 }
 
 async function admitSlowly(
@@ -42,35 +44,44 @@ async function admitSlowly(
 ): Promise<Admitted | Refusal> {
   await loading;
   const first = await take(ask, sized, desk);
-  if (first instanceof Reservation) return admitted(first, ask, sized);
+  if (first instanceof Reservation) return admitted(first, ask, sized, desk);
   if (!isMoney(first)) return refusal(first, ask, sized, desk);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing
   // for money.
   const { promptBound, promptHasFiles } = ask.request;
-  const tokens = (await countedPrompt(ask)) ?? (promptHasFiles ? null : promptBound);
-  const counted = size(ask, tokens);
-  const second = counted.amount < sized.amount ? await take(ask, counted, desk) : first;
-  if (second instanceof Reservation) return admitted(second, ask, counted);
-  const modest = isMoney(second) ? withoutDearer(ask, tokens) : null;
+  const tokens = (await ask.prompt.most()) ?? (promptHasFiles ? null : promptBound);
+  const counted = size(ask, tokens, desk);
+  const second = counted.worst < sized.worst ? await take(ask, counted, desk) : first;
+  if (second instanceof Reservation) return admitted(second, ask, counted, desk);
+  const modest = isMoney(second) ? withoutDearer(ask, tokens, desk) : null;
   if (modest === null) return refusal(second, ask, counted, desk);
-  const least = size(modest, tokens);
+  const least = size(modest, tokens, desk);
   const third = await take(modest, least, desk);
-  return third instanceof Reservation ? admitted(third, modest, least) : refusal(third, modest, least, desk);
+  return third instanceof Reservation
+    ? admitted(third, modest, least, desk)
+    : refusal(third, modest, least, desk);
 }
 
-function admitted(reservation: Reservation, { plan, prompt }: Ask, { outputCeiling }: Sized): Admitted {
+function admitted(reservation: Reservation, ask: Ask, sized: Sized, { ledger }: Desk): Admitted {
+  const { plan, prompt, request } = ask;
+  const { outputCeiling, heldOutput, longest } = sized;
   prompt.paid();
-  return { reservation, outputCeiling, plan };
+  const isNamed = request.maxOutputTokens !== null;
+  const hold = new Hold(ledger, reservation, sized.prompt, heldOutput, longest, isNamed);
+  // Before it stands in anybody's way: its body is let go once the answer has begun.
+  if (hold.isPromptLarge) prompt.countLater(hold);
+  return { hold, outputCeiling, plan };
 }
 
 /**
  * The same request without the places to go on to that could cost more than where it begins; null where there
  * are none. Whoever can pay for the model that they named is not refused for what might take its place.
  */
-function withoutDearer(ask: Ask, promptBound: number | null): Ask | null {
+function withoutDearer(ask: Ask, promptBound: number | null, desk: Desk): Ask | null {
   const { plan } = ask;
   const [first, ...others] = plan.stops;
-  const mostOf = (stops: readonly Stop[]) => size({ ...ask, plan: { ...plan, stops } }, promptBound).amount;
+  const mostOf = (stops: readonly Stop[]) =>
+    size({ ...ask, plan: { ...plan, stops } }, promptBound, desk).worst;
   const alone = mostOf([first!]);
   const stops = [first!, ...others.filter((other) => mostOf([first!, other]) <= alone)];
   if (stops.length === plan.stops.length) return null;
@@ -80,22 +91,6 @@ function withoutDearer(ask: Ask, promptBound: number | null): Ask | null {
   const auto = plan.auto && { skipped: [...plan.auto.skipped, ...skipped] };
   return { ...ask, plan: { ...plan, stops, auto } };
 }
-
-/**
- * The most tokens that the prompt can have, once counted; null when counting says no more than the bound
- * does.
- */
-async function countedPrompt({ request, prompt }: Ask): Promise<number | null> {
-  const { promptBound, promptHasFiles, promptUnseen, mediaTokens } = request;
-  if (promptUnseen) return null;
-  const text = await prompt.text();
-  if (text === null) return null;
-  const files = promptHasFiles ? await prompt.files() : 0;
-  return files === null ? null : Math.min(promptBound, Math.ceil(text * COUNT_MARGIN) + mediaTokens) + files;
-}
-
-/** Other vocabularies than the one used for counting need up to half as many tokens again. */
-const COUNT_MARGIN = 1.5;
 
 /** One request at the desk. */
 export interface Ask {
@@ -107,24 +102,28 @@ export interface Ask {
   readonly plan: Plan;
   /** Open Tier allowances that it draws on; empty on the paid tier. */
   readonly allowances: readonly Allowance[];
-  readonly settings: Pick<Settings, "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm">;
+  readonly settings: Pick<Settings, "attempts" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm">;
 }
 
-type Desk = Pick<House, "ledger" | "clock">;
+type Desk = Pick<House, "ledger" | "clock" | "expected" | "roads">;
 
 export interface Admitted {
-  readonly reservation: Reservation;
-  /** Output tokens, of all choices together, that the hold covers. */
+  readonly hold: Hold;
+  /** Output tokens, of all choices together, that the worst case has. */
   readonly outputCeiling: number;
   /** As far as the hold covers it. */
   readonly plan: Plan;
 }
 
-/** The worst case of a request. */
+/** What a request may cost, and what of that is held at once. */
 export interface Sized {
+  readonly worst: NanoUsd;
   readonly amount: NanoUsd;
-  /** Output tokens, of all choices together. */
+  /** Output tokens, of all choices together: of the worst case, and those that are held at once. */
   readonly outputCeiling: number;
+  readonly heldOutput: number;
+  /** The most that there can be. */
+  readonly longest: number;
   readonly most: Most;
   readonly prompt: PromptSize;
   /** Bounds every route on the plan. */
@@ -132,23 +131,51 @@ export interface Sized {
 }
 
 /** A prompt whose bound is null is held at the model's whole context, which bounds every prompt. */
-function size({ plan, request, settings }: Ask, promptBound: number | null): Sized {
-  const longest = longestAnswer(plan);
-  const ceiling = Math.min(request.maxOutputTokens ?? settings.defaultMaxOutputTokens, longest);
+function size(ask: Ask, promptBound: number | null, desk: Desk): Sized {
+  const { plan, request, settings } = ask;
+  const longestOne = longestAnswer(plan);
+  const ceiling = Math.min(request.maxOutputTokens ?? settings.defaultMaxOutputTokens, longestOne);
   const outputCeiling = ceiling * request.choices;
+  // Where the client named no ceiling, the answer may be as long as the model's longest.
+  const longest = request.maxOutputTokens === null ? longestOne * request.choices : outputCeiling;
+  const heldOutput = heldAtOnce(outputCeiling, longest, ask, desk);
   const widest = widestModel(plan).contextLength;
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
   const { promptCachedFor1h: cachedFor1h, promptBesideAudio } = request;
   const prompt = { bound, cachedFor1h, hasAudio: promptBesideAudio !== null };
   const price = request.answersInAudio ? withAudioAnswer(dearestOf(plan)) : dearestOf(plan);
   const isFree = plan.tier === "open";
-  const amount = isFree ? ZERO_USD : worstCase(prompt, outputCeiling, price);
-  // Where the client named no ceiling, the answer may be as long as the model's longest.
-  const mostOutput = request.maxOutputTokens === null ? longest * request.choices : outputCeiling;
-  const mostAmount = isFree || mostOutput === outputCeiling ? amount : worstCase(prompt, mostOutput, price);
-  const most = { amount: mostAmount, tokens: bound + mostOutput };
-  return { amount, outputCeiling, most, prompt, price };
+  const worst = isFree ? ZERO_USD : worstCase(prompt, outputCeiling, price);
+  const amount = isFree || heldOutput === outputCeiling ? worst : worstCase(prompt, heldOutput, price);
+  const mostAmount = isFree || longest === outputCeiling ? worst : worstCase(prompt, longest, price);
+  const most = { amount: mostAmount, tokens: bound + longest };
+  return { worst, amount, outputCeiling, heldOutput, longest, most, prompt, price };
 }
+
+/**
+ * All of the ceiling, unless the answer is seen as it is written, by kind of token, and its host can be stopped.
+ * Whole answers are held whole: nobody could be charged for one that was given up in the middle.
+ */
+function heldAtOnce(
+  ceiling: number,
+  longest: number,
+  { key, plan, request, settings }: Ask,
+  desk: Desk,
+): number {
+  if (!request.stream || request.promptUnseen || request.answersInAudio) return ceiling;
+  const { stops } = plan;
+  if (!stops.every(isStoppable)) return ceiling;
+  const { firstTokenMs } = settings.attempts;
+  return desk.expected.atOnce(ceiling, longest, {
+    lineage: key.lineage,
+    stops,
+    firstTokenMs,
+    roads: desk.roads,
+  });
+}
+
+/** Its host streams, and bills nothing that it has not written by the time at which it is left. */
+const isStoppable = (stop: Stop): boolean => !answersWhole(stop) && stop.route.host.onDisconnect === "cancel";
 
 /** The longest answer, in tokens, that any model of the plan gives for one choice. */
 function longestAnswer({ stops }: Plan): number {
@@ -216,8 +243,8 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
     freeRpmLimit: plan.tier === "open" ? settings.openTierRpm : null,
     tpmLimit: key.tpmLimit,
     amount: sized.amount,
-    worst: sized.amount,
-    rateTokens: request.promptEstimate + sized.outputCeiling,
+    worst: sized.worst,
+    rateTokens: request.promptEstimate + sized.heldOutput,
     most: sized.most,
     promptTokens: request.promptEstimate,
     price: sized.price,
@@ -241,18 +268,14 @@ const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall => 
  */
 export function imposedCeiling(
   request: GenerationRequest,
-  { reservation, outputCeiling, plan }: Admitted,
-  ledger: Ledger,
+  { hold, outputCeiling, plan }: Admitted,
 ): number | null {
   if (request.maxOutputTokens !== null || plan.tier === "open") return null;
   if (request.stream && !plan.stops.some(answersWhole)) return null;
-  const longest = longestAnswer(plan) * request.choices;
-  const beyond = worstCase(NO_PROMPT, Math.max(0, longest - outputCeiling), reservation.want.price);
-  if (beyond === 0) return null;
   // What a stream needs is held step by step.
   const mayStream = request.stream && !plan.stops.every(answersWhole);
-  const plenty = !mayStream && ledger.coversMore(reservation, (beyond * PLENTY) as NanoUsd);
-  return plenty && ledger.extend(reservation, beyond) ? null : outputCeiling / request.choices;
+  if (hold.coversLongest || (!mayStream && hold.coverLongest(PLENTY))) return null;
+  return outputCeiling / request.choices;
 }
 
 /**

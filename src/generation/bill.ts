@@ -16,7 +16,7 @@ export class Bill {
   tries: readonly Try[] = [];
 
   constructor(
-    private readonly house: Pick<House, "clock" | "ledger" | "journal" | "finished">,
+    private readonly house: Pick<House, "clock" | "expected" | "ledger" | "journal" | "finished">,
     readonly reservation: Reservation,
     /** Monotonic time of the request's arrival. */
     readonly startedMs: number,
@@ -32,6 +32,9 @@ export class Bill {
       rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
       allowanceUsed: end.tokens.output > 0 || end.state === "settled",
     };
+    const { key } = reservation.want;
+    if (end.state === "settled" && end.stop !== undefined)
+      house.expected.note(key.lineage, end.stop.model.id, end.tokens.output);
     let receipt: Told;
     const settlement = house.ledger.settle(reservation, ending, (settled) => {
       receipt = this.receipt(end, settled);

@@ -9,8 +9,9 @@ import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import type { Bill, End } from "./bill.ts";
+import { type Hold, RunningStream } from "./hold.ts";
 import type { House, Settings } from "./house.ts";
-import { deliveredTokens, Meter, usedTokens } from "./metering.ts";
+import { deliveredTokens, usedTokens } from "./metering.ts";
 import { stoppedForCredit, upstreamError } from "./refusals.ts";
 
 /**
@@ -59,8 +60,7 @@ interface Parcel {
   readonly request: GenerationRequest;
   readonly opened: Opened;
   readonly bill: Bill;
-  /** Output tokens, of all choices together, that the hold covers so far. */
-  readonly outputCeiling: number;
+  readonly hold: Hold;
   /** Time from the request's arrival until the stream was opened. */
   readonly firstTokenMs: number;
   /** Aborts when the client leaves. */
@@ -71,7 +71,7 @@ const DEAD_SINK: Sink = { write: () => false, close() {} };
 
 /** Never rejects. */
 async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
-  const { house, settings, request, opened, bill, outputCeiling, firstTokenMs, signal } = parcel;
+  const { house, settings, request, opened, bill, hold, firstTokenMs, signal } = parcel;
   const { judge, stop } = opened;
   try {
     house.ledger.serves(bill.reservation, {
@@ -81,6 +81,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       attempts: bill.tries,
       firstTokenMs,
     });
+    const pace = house.expected.paceOf([stop], house.roads);
     const line = {
       source: opened.source,
       judge,
@@ -90,7 +91,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       limits: { chunkGapMs: settings.chunkGapMs, deadlineMs: bill.startedMs + settings.totalMs },
       clock: house.clock,
       deadlines: house.deadlines,
-      meter: new Meter(house.ledger, bill.reservation, request, stop.price, outputCeiling),
+      meter: hold.begin(new RunningStream(request, judge, stop.price, pace, bill.startedMs)),
       host: opened,
       open: house.openStreams,
     };

@@ -120,12 +120,13 @@ class Run {
       const admitting = admit(ask, house);
       const admitted = admitting instanceof Promise ? await admitting : admitting;
       if (refused(admitted)) return this.refusal(admitted);
-      const bill = new Bill(house, admitted.reservation, this.startedMs, this.requestTrace());
+      const { reservation } = admitted.hold;
+      const bill = new Bill(house, reservation, this.startedMs, this.requestTrace());
       this.bill = bill;
 
       // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
       // for its settlement.
-      if (request.stream) void house.journal.durable(admitted.reservation.sequence);
+      if (request.stream) void house.journal.durable(reservation.sequence);
       const outcome = await this.attempt(request, admitted, holder);
       bill.tries = outcome.tries;
       // Both await here and not in a function of their own, because each async call costs four objects.
@@ -134,7 +135,7 @@ class Run {
           this.opened = outcome;
           this.served(outcome.stop);
           const firstTokenMs = bill.elapsedMs();
-          const durable = house.journal.durable(admitted.reservation.sequence);
+          const durable = house.journal.durable(reservation.sequence);
           if (durable === true || (await durable))
             return this.stream(outcome, request, admitted, bill, firstTokenMs);
           outcome.cancel();
@@ -213,7 +214,7 @@ class Run {
       surfaces: house.surfaces,
       pairing: house.pairing,
       clientHeaders: clientHeaders(call.headers),
-      outputCeiling: imposedCeiling(request, admitted, house.ledger),
+      outputCeiling: imposedCeiling(request, admitted),
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
       slots: house.slots,
       keyId: key.lineage,
@@ -239,7 +240,7 @@ class Run {
   private stream(
     opened: Opened,
     request: GenerationRequest,
-    { outputCeiling }: Admitted,
+    { hold }: Admitted,
     bill: Bill,
     firstTokenMs: number,
   ): StreamedAnswer {
@@ -255,7 +256,7 @@ class Run {
       request: withoutPrompt(request),
       opened,
       bill,
-      outputCeiling,
+      hold,
       firstTokenMs,
       signal: call.signal,
     });

@@ -19,6 +19,7 @@ import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Call } from "./answer.ts";
+import type { ExpectedOutput } from "./expected-output.ts";
 import type { CountingDesk } from "./prompt-count.ts";
 import type { Finished, Receipt } from "./receipt.ts";
 
@@ -36,6 +37,7 @@ export interface House {
   readonly roads: Roads;
   readonly health: HealthDesk;
   readonly affinity: Affinity;
+  readonly expected: ExpectedOutput;
   readonly slots: HostSlots;
   observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
   readonly openStreams: OpenStreams;

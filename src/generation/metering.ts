@@ -1,52 +1,5 @@
-import type { Price } from "../catalog/catalog.ts";
-import { NO_PROMPT, NO_TOKENS, type Tokens, withAudioAnswer, worstCase } from "../ledger/charge.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Reservation } from "../ledger/reservation.ts";
+import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
-
-/**
- * The hold grows by `STEP_TOKENS` at a time, `AHEAD_TOKENS` before they are needed. If the balance has no
- * room for a step, smaller steps use it up, because an answer should not stop while there is credit for more
- * of it.
- */
-const STEP_TOKENS = 4_096;
-const LEAST_STEP_TOKENS = 64;
-const AHEAD_TOKENS = 512;
-
-/**
- * Follows a stream's delivered tokens. A request that named no ceiling holds a default one, `covered`; as its
- * answer approaches that, the hold grows in steps while the balance allows. `covers` turns false once the
- * hold is used up and cannot grow.
- */
-export class Meter {
-  private step = STEP_TOKENS;
-  private readonly grows: boolean;
-  private readonly price: Price;
-
-  constructor(
-    private readonly ledger: Ledger,
-    private readonly reservation: Reservation,
-    request: GenerationRequest,
-    price: Price,
-    private covered: number,
-  ) {
-    this.price = request.answersInAudio ? withAudioAnswer(price) : price;
-    this.grows = request.maxOutputTokens === null && reservation.want.amount > 0;
-  }
-
-  covers(deliveredTokens: number): boolean {
-    const { ledger, reservation, price } = this;
-    ledger.delivered(reservation, deliveredTokens);
-    while (this.grows && deliveredTokens + AHEAD_TOKENS > this.covered) {
-      if (ledger.extend(reservation, worstCase(NO_PROMPT, this.step, price))) {
-        this.covered += this.step;
-        this.step = Math.min(STEP_TOKENS, this.step * 2);
-      } else if (this.step > LEAST_STEP_TOKENS) this.step /= 2;
-      else return deliveredTokens < this.covered;
-    }
-    return true;
-  }
-}
 
 /**
  * What a finished answer used. The host's report is evidence, not truth: if it claims no output although text
@@ -85,7 +38,7 @@ export function deliveredTokens(
  * Tokens whose kind a host does not report count as the dearer kind, if the request has that kind. Audio
  * tokens are believed only for requests that contain audio.
  */
-function completed(usage: Tokens, request: GenerationRequest): Tokens {
+export function completed(usage: Tokens, request: GenerationRequest): Tokens {
   const { promptCachedFor1h, promptBesideAudio, answersInAudio } = request;
   const { input, cacheWrite, audioInput: heard, audioOutput: spoken = 0, cacheWrite1h: kept } = usage;
   const cacheWrite1h = kept ?? (promptCachedFor1h ? cacheWrite : 0);

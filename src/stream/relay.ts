@@ -23,13 +23,19 @@ export interface Line {
   readonly limits: RelayLimits;
   readonly clock: Pick<Clock, "elapsedMs">;
   readonly deadlines: Deadlines;
+  readonly meter: StreamMeter;
+  readonly host: { cancel(): void };
+  readonly open: OpenStreams;
+}
+
+export interface StreamMeter {
   /**
    * Told the delivered tokens after each chunk; false stops the stream, because the balance does not cover
    * more.
    */
-  readonly meter: { covers(deliveredTokens: number): boolean };
-  readonly host: { cancel(): void };
-  readonly open: OpenStreams;
+  covers(deliveredTokens: number, nowMs: number): boolean;
+  /** When it wants to be asked again although nothing came. It may be put off, and never comes nearer. */
+  readonly dueMs: number;
 }
 
 export interface RelayLimits {
@@ -144,13 +150,14 @@ class Relay implements OpenStream, Deadline {
   }
 
   private goesOn(): boolean {
+    if (this.over) return false;
     const { judge, meter } = this.line;
     if (!this.left) this.delivered = judge.countedTokens;
     if (this.left && (this.halted || judge.terminal !== null || judge.fault !== null))
       this.end(this.cause(""));
     else if (judge.terminal !== null) this.end({ kind: "complete" });
     else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
-    else if (!this.left && !meter.covers(this.delivered)) this.end({ kind: "out_of_credit" });
+    else if (!this.left && !meter.covers(this.delivered, this.touchedMs)) this.end({ kind: "out_of_credit" });
     return !this.over;
   }
 
@@ -219,14 +226,27 @@ class Relay implements OpenStream, Deadline {
 
   /** Each sign of life of the host puts it off, and a client that takes nothing yet, as long as there is time. */
   get dueMs(): number {
+    return this.left ? this.endMs : Math.min(this.endMs, this.line.meter.dueMs);
+  }
+
+  private get endMs(): number {
     const { chunkGapMs, deadlineMs } = this.line.limits;
     return this.endTaking === null ? Math.min(this.touchedMs + chunkGapMs, deadlineMs) : deadlineMs;
   }
 
   /** @internal */
   timeIsUp(): void {
-    const { clock, limits } = this.line;
-    const isLate = clock.elapsedMs() >= limits.deadlineMs;
+    const { clock, limits, meter, deadlines } = this.line;
+    const nowMs = clock.elapsedMs();
+    if (nowMs < this.endMs) {
+      if (this.left || meter.covers(this.delivered, nowMs)) deadlines.add(this);
+      else {
+        this.end({ kind: "out_of_credit" });
+        this.endTaking?.(true);
+      }
+      return;
+    }
+    const isLate = nowMs >= limits.deadlineMs;
     this.because = isLate
       ? "the answer took longer than allowed"
       : `nothing arrived for ${limits.chunkGapMs} ms`;

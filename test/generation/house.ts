@@ -8,8 +8,10 @@ import {
   type SurfaceName,
 } from "../../src/catalog/catalog.ts";
 import type { Answer } from "../../src/generation/answer.ts";
+import { ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { House, Settings } from "../../src/generation/house.ts";
+import { LaterCounts } from "../../src/generation/prompt-count.ts";
 import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
@@ -85,6 +87,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     pairing: options.pairing ?? pairing,
     health: options.blind === true ? BLIND_HEALTH : health,
     affinity: new Affinity(clock),
+    expected: new ExpectedOutput(),
     roads: {
       restMs: (route) => (options.blind === true ? 0 : health.restMs(route)),
       speed: (route) => health.speed(route),
@@ -116,6 +119,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         return options.fileTokens ?? null;
       },
       allowance: new CountAllowance(options.countClock ?? clock),
+      later: new LaterCounts(),
     },
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),

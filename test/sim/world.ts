@@ -1,5 +1,7 @@
+import { ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { House } from "../../src/generation/house.ts";
+import { LaterCounts } from "../../src/generation/prompt-count.ts";
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Key } from "../../src/keys/key.ts";
@@ -530,6 +532,7 @@ function openHouse(parts: {
     pairing,
     health,
     affinity,
+    expected: new ExpectedOutput(),
     roads: {
       restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),
@@ -555,6 +558,7 @@ function openHouse(parts: {
       countText: async (request) => request.promptBound,
       boundFiles: async () => null,
       allowance: countAllowance,
+      later: new LaterCounts(),
     },
     keepRefused() {},
     onFault: rethrow,

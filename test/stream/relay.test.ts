@@ -43,7 +43,7 @@ class Played {
       limits: { chunkGapMs: GAP_MS, deadlineMs: DEADLINE_MS },
       clock: this.clock,
       deadlines: new Deadlines(this.clock, rethrow),
-      meter: { covers: () => true },
+      meter: { covers: () => true, dueMs: Number.POSITIVE_INFINITY },
       host: { cancel: () => this.cancel() },
       open: this.open,
     };

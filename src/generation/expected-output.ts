@@ -1,0 +1,97 @@
+import { LRUCache } from "lru-cache";
+import type { Roads, Stop } from "../routing/stop.ts";
+import type { KeyId } from "../units/id.ts";
+
+/**
+ * How much of an answer's ceiling is held before it begins. Agents name ceilings of 64,000 tokens and write a few
+ * hundred: held whole, three of them fill a cap of $5. So a hold begins with what may be needed, and grows as the
+ * answer does (generation/hold).
+ *
+ * What may be needed is the largest of three. What the host may have thought, unseen, by the time at which it must
+ * have given its first token. A share of the ceiling, which bounds how far holds can ever fall short of what hosts
+ * bill. And what this key's answers of this model came to lately.
+ */
+export class ExpectedOutput {
+  private readonly answers = new LRUCache<string, Lately>({ max: MAX_PAIRS });
+
+  constructor(private readonly pace: LeastPace = LEAST_PACE) {}
+
+  /** Output tokens to hold at once of `ceiling`; with no limits, the answer could come to `longest`. */
+  atOnce(ceiling: number, longest: number, { lineage, stops, firstTokenMs, roads }: Expecting): number {
+    const pace = this.paceOf(stops, roads);
+    const least = Math.max(tokensIn(firstTokenMs, pace) + aheadOf(pace), Math.ceil(longest / MOST_TO_ONE));
+    if (least >= ceiling) return ceiling;
+    const lately = this.answers.get(pairOf(lineage, stops[0]!.model.id));
+    return Math.min(ceiling, Math.max(least, lately?.expected ?? 0));
+  }
+
+  /** An answer of the model to the key's request came to so many tokens. */
+  note(lineage: KeyId, model: string, tokens: number): void {
+    const pair = pairOf(lineage, model);
+    let lately = this.answers.get(pair);
+    if (lately === undefined) this.answers.set(pair, (lately = new Lately()));
+    lately.add(tokens);
+  }
+
+  /** Tokens a second that none of these hosts exceeds: twice what the fastest was measured at. */
+  paceOf(stops: readonly Pick<Stop, "route">[], roads: Pick<Roads, "speed">): number {
+    let pace = this.pace.tokensPerSecond;
+    for (const { route } of stops) pace = Math.max(pace, 2 * (roads.speed(route)?.tokensPerSecond ?? 0));
+    return pace;
+  }
+}
+
+/** Whose request may be served where, and by when it has its first token. */
+export interface Expecting {
+  readonly lineage: KeyId;
+  readonly stops: readonly Stop[];
+  readonly firstTokenMs: number;
+  readonly roads: Pick<Roads, "speed">;
+}
+
+export interface LeastPace {
+  /** Of a host that was not measured yet, or is slow. */
+  readonly tokensPerSecond: number;
+}
+
+const LEAST_PACE: LeastPace = { tokensPerSecond: 250 };
+
+export const tokensIn = (ms: number, pace: number): number => Math.ceil((ms * pace) / 1_000);
+
+/** Tokens that are held before they are needed: those on the way, and what a host writes between two looks. */
+export const aheadOf = (pace: number): number => Math.max(AHEAD_TOKENS, tokensIn(LOOK_EVERY_MS, pace));
+
+const AHEAD_TOKENS = 512;
+/** While nothing comes, a hold is looked at this often. */
+export const LOOK_EVERY_MS = 2_000;
+
+/** An answer comes to at most this many times what is held of it. */
+const MOST_TO_ONE = 8;
+
+/** Keys and models whose answers are remembered; the idlest are forgotten first. A pair takes some 300 bytes. */
+const MAX_PAIRS = 20_000;
+
+const pairOf = (lineage: KeyId, model: string): string => `${lineage} ${model}`;
+
+/** The last answers of a key by one model. */
+class Lately {
+  /** Zero until there are enough of them. */
+  expected = 0;
+  private readonly tokens = new Uint32Array(ANSWERS);
+  private count = 0;
+
+  add(tokens: number): void {
+    this.tokens[this.count % ANSWERS] = Math.min(tokens, MOST_TOKENS);
+    this.count += 1;
+    if (this.count < LEAST_ANSWERS) return;
+    const known = this.tokens.slice(0, this.count).sort();
+    this.expected = Math.ceil(known[Math.floor(known.length * QUANTILE)]! * MARGIN);
+  }
+}
+
+const ANSWERS = 16;
+const LEAST_ANSWERS = 4;
+/** One in eight may be longer, and grows. */
+const QUANTILE = 0.875;
+const MARGIN = 1.5;
+const MOST_TOKENS = 2 ** 31;

@@ -1,0 +1,199 @@
+import type { Price } from "../catalog/catalog.ts";
+import { costOf, NO_PROMPT, type PromptSize, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Reservation } from "../ledger/reservation.ts";
+import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import { aheadOf, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
+import { completed } from "./metering.ts";
+
+/**
+ * The money that one request holds, as long as it is open: its prompt, and `output` tokens of its answer. It gives
+ * back what turns out not to be needed, when the prompt was counted, when it is known who serves and what they say
+ * that the prompt has. And as the answer approaches what is held for it, it takes more, in steps, from what the
+ * limits have left at that moment.
+ *
+ * It always covers what the host may have written by now: the tokens that came, and for each stretch in which none
+ * came what a host can think meanwhile, unseen.
+ */
+export class Hold {
+  private price: Price;
+  private promptCost: NanoUsd;
+  private step = STEP_TOKENS;
+  /** Ends growing. */
+  private readonly most: number;
+  private readonly grows: boolean;
+  private stream: RunningStream | null = null;
+
+  constructor(
+    private readonly ledger: Ledger,
+    readonly reservation: Reservation,
+    private readonly prompt: PromptSize,
+    /** Tokens of the answer, of all choices together, that are held. */
+    private output: number,
+    /** Tokens that it can have: the ceiling that the client named, or else the model's longest answer. */
+    private readonly longest: number,
+    isCeilingNamed: boolean,
+  ) {
+    this.price = reservation.want.price;
+    this.promptCost = worstCase(prompt, 0, this.price);
+    this.most = isCeilingNamed ? longest : Number.POSITIVE_INFINITY;
+    this.grows = reservation.want.amount > 0 && output < this.most;
+  }
+
+  get coversLongest(): boolean {
+    return this.output >= this.longest || this.price.output === 0;
+  }
+
+  /** Takes all that the answer can have, if there is room for `plenty` times what is missing. */
+  coverLongest(plenty: number): boolean {
+    const { ledger, reservation, longest, output, price } = this;
+    const beyond = worstCase(NO_PROMPT, longest - output, price);
+    if (!ledger.coversMore(reservation, (beyond * plenty) as NanoUsd)) return false;
+    if (!ledger.extend(reservation, beyond)) return false;
+    this.output = longest;
+    return true;
+  }
+
+  /** The prompt takes a notable part of what some limit has left. */
+  get isPromptLarge(): boolean {
+    const most = (this.promptCost * LARGE_SHARE) as NanoUsd;
+    return most > 0 && !this.ledger.coversMore(this.reservation, most);
+  }
+
+  /** The prompt has at most so many tokens. */
+  promptHas(tokens: number): void {
+    this.fitPrompt(worstCase({ ...this.prompt, bound: Math.min(tokens, this.prompt.bound) }, 0, this.price));
+  }
+
+  /** The answer has begun, and nobody else will be asked: from here on it is held at the price of who serves. */
+  begin(stream: RunningStream): this {
+    this.stream = stream;
+    const { request, price } = stream;
+    this.price = request.answersInAudio ? withAudioAnswer(price) : price;
+    this.promptHas(this.prompt.bound);
+    return this;
+  }
+
+  /** Whether what the host may have written by now is held; else the stream has to stop. */
+  covers(deliveredTokens: number, nowMs: number): boolean {
+    const { ledger, reservation, stream } = this;
+    ledger.delivered(reservation, deliveredTokens);
+    if (stream === null || reservation.want.amount === 0) return true;
+    stream.look(deliveredTokens, nowMs, this.longest);
+    const { usage } = stream.judge;
+    if (usage !== stream.usage) this.told(usage, stream);
+    return !this.grows || this.growTo(stream.written(nowMs, this.longest), stream.ahead);
+  }
+
+  /** When to look again although nothing came. */
+  get dueMs(): number {
+    return this.stream === null || this.output >= this.most || !this.grows ? Infinity : this.stream.dueMs;
+  }
+
+  private growTo(written: number, ahead: number): boolean {
+    while (written + ahead > this.output && this.output < this.most) {
+      const step = Math.min(this.step, this.most - this.output);
+      if (this.ledger.extend(this.reservation, worstCase(NO_PROMPT, step, this.price))) {
+        this.output += step;
+        this.step = Math.min(STEP_TOKENS, this.step * 2);
+      } else if (this.step > LEAST_STEP_TOKENS) this.step /= 2;
+      // An answer should not stop while there is credit for more of it.
+      else return written < this.output;
+    }
+    return true;
+  }
+
+  private told(usage: Usage | null, stream: RunningStream): void {
+    stream.usage = usage;
+    if (usage === null) return;
+    const { request } = stream;
+    const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
+    // Some hosts begin with a zero and tell the truth at the end.
+    const isPlausible =
+      tokens >= request.promptEstimate / LEAST_SHARE && tokens <= this.prompt.bound && !request.promptUnseen;
+    if (!isPlausible) return;
+    this.fitPrompt(
+      costOf({ ...completed(usage, request), output: 0, audioOutput: 0, reasoning: 0 }, this.price),
+    );
+  }
+
+  private fitPrompt(cost: NanoUsd): void {
+    const { ledger, reservation, price, output } = this;
+    if (!reservation.isOpen || reservation.want.amount === 0) return;
+    this.promptCost = Math.min(this.promptCost, cost) as NanoUsd;
+    const held = (this.promptCost + worstCase(NO_PROMPT, output, price)) as NanoUsd;
+    // Each change is a line in the journal.
+    if (reservation.held - held >= reservation.held / LEAST_GAIN) ledger.shrink(reservation, held);
+  }
+}
+
+/** A stream that is held for: what came of it, and when. */
+export class RunningStream {
+  /** What the host last said that it used. */
+  usage: Usage | null = null;
+  readonly ahead: number;
+  /** Tokens that came, and that the host may have thought beside them until the last one came. */
+  private seen = 0;
+  private unseen = 0;
+  private lookedMs: number;
+
+  constructor(
+    readonly request: GenerationRequest,
+    readonly judge: Pick<StreamJudge, "usage">,
+    /** Of the route that serves. */
+    readonly price: Price,
+    /** Tokens a second that the host does not exceed. */
+    private readonly pace: number,
+    /** When the host may have begun, and later when the last token came. */
+    private seenMs: number,
+  ) {
+    this.ahead = aheadOf(pace);
+    this.lookedMs = seenMs;
+  }
+
+  look(deliveredTokens: number, nowMs: number, longest: number): void {
+    this.lookedMs = nowMs;
+    const { usage } = this.judge;
+    if (deliveredTokens > this.seen) {
+      this.unseen += this.silently(nowMs);
+      this.seen = deliveredTokens;
+      this.seenMs = nowMs;
+    }
+    if (usage === this.usage || usage === null || usage.output === 0) return;
+    // It says so itself.
+    this.unseen = Math.max(0, Math.min(usage.output, longest) - this.seen);
+    this.seenMs = nowMs;
+  }
+
+  /** Tokens that the host may have written by now. */
+  written(nowMs: number, longest: number): number {
+    const { seen } = this;
+    return Math.max(seen, Math.min(longest, seen + this.unseen + this.silently(nowMs)));
+  }
+
+  /** In even steps: thousands of streams must not wake the timer one by one. */
+  get dueMs(): number {
+    return Math.ceil((Math.max(this.seenMs, this.lookedMs) + LOOK_EVERY_MS / 2) / STRIDE_MS) * STRIDE_MS;
+  }
+
+  private silently(nowMs: number): number {
+    const ms = nowMs - this.seenMs;
+    return ms > QUIET_MS ? tokensIn(ms, this.pace) : 0;
+  }
+}
+
+/**
+ * A hold grows by `STEP_TOKENS` at a time. If there is no room for a step, smaller steps use up what there is.
+ */
+const STEP_TOKENS = 4_096;
+const LEAST_STEP_TOKENS = 64;
+
+/** Between the tokens of a host that writes pass less. */
+const QUIET_MS = 250;
+const STRIDE_MS = LOOK_EVERY_MS / 2;
+const LARGE_SHARE = 16;
+/** What is less than this part of a hold is not worth giving back. */
+const LEAST_GAIN = 16;
+/** A prompt's estimate, of four bytes to a token, may be as many times too large. */
+const LEAST_SHARE = 4;
