@@ -1,6 +1,7 @@
 import { type Refusal, refused } from "./errors/refusal.ts";
+import { type CountingDesk, PromptCount } from "./generation/prompt-count.ts";
+import type { CountAsker } from "./http/deps.ts";
 import type { Key } from "./keys/key.ts";
-import type { CountAllowance } from "./limits/count-allowance.ts";
 import { FairLine } from "./limits/fair-line.ts";
 import { SURFACES } from "./surfaces/surfaces.ts";
 import type { Family } from "./tokens/families.ts";
@@ -137,9 +138,7 @@ const MAX_MS = 10_000;
 const MAX_WAITING = 2_000;
 const STAYS = new AbortController().signal;
 
-export interface CountDesk {
-  readonly counting: Counting;
-  readonly allowance: CountAllowance;
+export interface CountDesk extends CountingDesk {
   /** Why the key may not name the model. */
   nameRefusal(model: string, key: Key): Refusal | null;
 }
@@ -150,19 +149,15 @@ export interface CountDesk {
  */
 export async function countMessages(
   body: Uint8Array,
-  key: Key,
-  signal: AbortSignal,
-  { counting, allowance, nameRefusal }: CountDesk,
+  { key, blocks, signal }: CountAsker,
+  desk: CountDesk,
 ): Promise<number | Refusal> {
   const request = SURFACES.messages.readRequest(withCeiling(body));
   if (refused(request)) return request;
-  const unnamed = nameRefusal(request.model, key);
+  const unnamed = desk.nameRefusal(request.model, key);
   if (unnamed !== null) return unnamed;
-  const counts = allowance.take(key.balanceId, request.body.length) !== null;
-  const turn = { key: key.balanceId, rank: "paid", signal, withinMs: 10_000 } as const;
-  return (
-    (counts ? await counting.prompt("text", request.body, turn) : null)?.tokens ?? request.promptEstimate
-  );
+  const prompt = new PromptCount(request, key.balanceId, desk, { blocks: () => blocks, signal }, MAX_MS);
+  return (await prompt.text()) ?? request.promptEstimate;
 }
 
 /** That endpoint takes a request without a ceiling. */

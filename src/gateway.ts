@@ -10,7 +10,7 @@ import { type ConfigPlace, type FoundConfig, findConfig } from "./config/find-co
 import type { FoundHosts } from "./config/found-hosts.ts";
 import { ConfigError, formatProblems } from "./config/problem.ts";
 import { contractSignatures } from "./contract-signatures.ts";
-import { Counting, countMessages } from "./counting.ts";
+import { type CountDesk, Counting, countMessages } from "./counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
 import { Departure } from "./departure.ts";
 import { drain } from "./draining.ts";
@@ -33,6 +33,7 @@ import type { HttpDeps } from "./http/deps.ts";
 import { InForce } from "./in-force.ts";
 import { inTurn } from "./in-turn.ts";
 import type { Balance, Key } from "./keys/key.ts";
+import { Means } from "./ledger/means.ts";
 import { ledgerDesk } from "./ledger-desk.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
@@ -296,6 +297,7 @@ async function openRooms(parts: Parts) {
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
     counting: new Counting(clock),
+    means: new Means(books.ledger, books.balance, clock),
     receipts,
     suggest: (id: string) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
@@ -349,8 +351,8 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
     counting: {
-      countText: async ({ body }, turn) => (await counting.prompt("text", body, turn))?.tokens ?? null,
-      boundFiles: async ({ body }, turn) => (await counting.prompt("files", body, turn))?.tokens ?? null,
+      count: (what, { body }, turn) => counting.prompt(what, body, turn),
+      credit: (balance) => rooms.means.of(balance),
       later: new LaterCounts(),
       allowance: new CountAllowance(clock),
     },
@@ -374,9 +376,11 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
   const { inForce, clock, random, folder, log } = parts;
   const { books, health, colleagues, hostsHere, reporting, counting, mailer } = rooms;
   const { ledger, keyring } = books;
-  const countDesk = {
-    counting,
+  const countDesk: CountDesk = {
+    count: (what, { body }, turn) => counting.prompt(what, body, turn),
+    credit: (balance) => rooms.means.of(balance),
     allowance: new CountAllowance(clock),
+    later: new LaterCounts(),
     nameRefusal: (model: string, { allowedModels }: Key) =>
       nameRefusal({ model, allowedModels }, inForce.config.catalog, rooms.suggest),
   };
@@ -417,7 +421,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     },
     bodies: rooms.bodies,
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
-    countTokens: (body, key, signal) => countMessages(body, key, signal, countDesk),
+    countTokens: (body, asker) => countMessages(body, asker, countDesk),
     catalog: () => inForce.config.catalog,
     roads: rooms.roads,
     hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),

@@ -104,7 +104,7 @@ class Run {
         request,
         holder.balance.id,
         house.counting,
-        call.signal,
+        call,
         settings.attempts.firstTokenMs,
       );
       const fits = checkContext(request, prompt, plan);

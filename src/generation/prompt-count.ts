@@ -1,37 +1,42 @@
 import type { CountAllowance, CountTaken } from "../limits/count-allowance.ts";
+import { wideNetwork } from "../limits/wide-network.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
+import type { NanoUsd } from "../units/usd.ts";
+import type { Call } from "./answer.ts";
 import type { Hold } from "./hold.ts";
 
 /**
- * The exact size of one request's prompt, for when its bound leaves doubt. Its text is counted at most once, and
- * before it is admitted only while the balance may have prompts counted.
+ * The exact size of one request's prompt, for when its bound leaves doubt. Its text is counted at most once, no
+ * longer than the client waits, and before it is admitted only while the balance may have prompts counted.
  */
 export class PromptCount {
   /** The balance has had too many prompts counted in vain, so the bounds stand. */
   isSpent = false;
   private textTokens: number | null = null;
   private taken: CountTaken | null = null;
+  private hasCredit = false;
 
   constructor(
     private readonly request: GenerationRequest,
     private readonly balance: BalanceId,
     private readonly desk: CountingDesk,
-    /** Counting ends when the client has left. */
-    private readonly signal: AbortSignal,
+    private readonly call: Pick<Call, "blocks" | "signal">,
     private readonly withinMs: number,
   ) {}
 
   /** Tokens of its text in a common vocabulary; null when it cannot be counted now. */
   async text(): Promise<number | null> {
-    if (this.textTokens === null && this.take())
-      this.textTokens = await this.desk.countText(this.request, this.turn);
+    this.textTokens ??= await this.counted("text");
     return this.textTokens;
   }
 
-  /** The most tokens that the embedded files can have; null when that cannot be determined. */
+  /**
+   * The most tokens that the embedded files can have; null when that cannot be determined. A small file may
+   * take seconds to read, so nobody's files are read without credit.
+   */
   async files(): Promise<number | null> {
-    return this.take() ? this.desk.boundFiles(this.request, this.turn) : null;
+    return (await this.take()) && this.hasCredit ? this.counted("files") : null;
   }
 
   /**
@@ -51,15 +56,17 @@ export class PromptCount {
    * with the counting thread until then.
    */
   countLater(hold: Pick<Hold, "promptHas">): void {
-    const { request, desk, textTokens, turn } = this;
+    const { request, desk, textTokens } = this;
     if (textTokens !== null || request.promptUnseen || !desk.later.take(request.body.length)) return;
+    const turn = this.turn("paid");
     const counting = [
-      desk.countText(request, turn),
-      request.promptHasFiles ? desk.boundFiles(request, turn) : 0,
+      desk.count("text", request, turn),
+      request.promptHasFiles ? desk.count("files", request, turn) : { tokens: 0 },
     ];
-    void Promise.all(counting).then(([text = null, files = null]) => {
+    void Promise.all(counting).then(([text, files]) => {
       desk.later.giveBack(request.body.length);
-      if (text !== null && files !== null) hold.promptHas(this.mostOf(text, files));
+      const [textHas, filesHave] = [text?.tokens ?? null, files?.tokens ?? null];
+      if (textHas !== null && filesHave !== null) hold.promptHas(this.mostOf(textHas, filesHave));
     });
   }
 
@@ -74,29 +81,53 @@ export class PromptCount {
     this.taken = null;
   }
 
-  private get turn(): PromptTurn {
-    return { key: this.balance, rank: "paid", signal: this.signal, withinMs: this.withinMs };
+  private async counted(what: "text" | "files"): Promise<number | null> {
+    if (!(await this.take())) return null;
+    const count = await this.desk.count(what, this.request, this.turn(this.hasCredit ? "paid" : "unpaid"));
+    if (count !== null) this.taken?.took(count.ms);
+    return count?.tokens ?? null;
+  }
+
+  private turn(rank: PromptTurn["rank"]): PromptTurn {
+    const { balance, call, withinMs } = this;
+    return {
+      key: rank === "paid" ? balance : wideNetwork(call.blocks()),
+      rank,
+      signal: call.signal,
+      withinMs,
+    };
   }
 
   /** Taken once for all parts, so that the files are not refused after the text was counted. */
-  private take(): boolean {
-    this.taken ??= this.desk.allowance.take(this.balance, this.request.body.length);
+  private async take(): Promise<boolean> {
+    if (this.taken !== null) return true;
+    const { desk, balance, call, request } = this;
+    this.hasCredit = (await desk.credit(balance)) > 0;
+    const payer = { balance, network: wideNetwork(call.blocks()), hasCredit: this.hasCredit };
+    this.taken = desk.allowance.take(payer, request.body.length);
     this.isSpent = this.taken === null;
     return !this.isSpent;
   }
 }
 
-/** Both may take a while, and answer null when there is too much to do. */
 export interface CountingDesk {
-  countText(request: GenerationRequest, turn: PromptTurn): Promise<number | null>;
-  boundFiles(request: GenerationRequest, turn: PromptTurn): Promise<number | null>;
+  /** Null when there is too much to do; tokens are null where a file can be of any size. */
+  count(what: "text" | "files", request: GenerationRequest, turn: PromptTurn): Promise<PromptTokens | null>;
+  /** What the balance could pay. */
+  credit(balance: BalanceId): NanoUsd | Promise<NanoUsd>;
   readonly allowance: CountAllowance;
   readonly later: LaterCounts;
 }
 
-/** Where a count stands in line; balances take turns. */
+export interface PromptTokens {
+  readonly tokens: number | null;
+  /** Of the thread's time. */
+  readonly ms: number;
+}
+
+/** Where a count stands in line: balances take turns, and networks do where there is no credit. */
 export interface PromptTurn {
-  readonly key: BalanceId;
+  readonly key: string;
   readonly rank: "paid" | "unpaid";
   readonly signal: AbortSignal;
   readonly withinMs: number;
@@ -122,5 +153,5 @@ export class LaterCounts {
 
 /** A shorter prompt is held for a cent at most, at any price that is usual. */
 const LEAST_LATER_BYTES = 4 * 1024;
-/** Half a second of the counting thread. */
+/** Up to two seconds of the counting thread. */
 const MOST_LATER_BYTES = 4 * 1024 * 1024;

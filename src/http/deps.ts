@@ -46,7 +46,7 @@ export interface HttpDeps {
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
-  countTokens(body: Uint8Array, key: Key, signal: AbortSignal): Promise<number | Refusal>;
+  countTokens(body: Uint8Array, asker: CountAsker): Promise<number | Refusal>;
   catalog(): Catalog;
   readonly roads: StatusRoads & Pick<Roads, "speed">;
   /** What routing and the hosts' lines show, over all workers. */
@@ -75,6 +75,13 @@ export interface HttpDeps {
   diskRefused(error: unknown): boolean;
   /** Told of every unhandled failure, without secrets, hashes or bodies. */
   onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+/** Who wants to know how many tokens a prompt has, and from which network blocks, the narrowest first. */
+export interface CountAsker {
+  readonly key: Key;
+  readonly blocks: readonly string[];
+  readonly signal: AbortSignal;
 }
 
 /** What routing knows about routes, and how busy hosts are. */

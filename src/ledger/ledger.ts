@@ -286,6 +286,17 @@ export class Ledger {
     return { total, held: book.counter.held, available: (total - book.counter.held) as NanoUsd };
   }
 
+  /**
+   * Of the credit that a balance has, what is neither spent nor held; null where it is not in memory, or other
+   * ledgers may know of more.
+   */
+  creditInMemory(id: BalanceId): NanoUsd | null {
+    const book = this.balances.get(id);
+    if (book === undefined) return null;
+    const room = book.counter.room(book.credited);
+    return room > 0 || this.grants === null ? room : null;
+  }
+
   /** Spent and held on one counter. */
   async use(id: CounterId): Promise<{ spent: NanoUsd; held: NanoUsd }> {
     const { spent, held } = await this.loadCounter(id);

@@ -4,54 +4,90 @@ import type { BalanceId } from "../units/id.ts";
 import { RateWindow } from "./rate-window.ts";
 
 /**
- * How many bytes of prompts a balance may have counted in vain within a minute. A refused request takes
- * nothing of its key's rate, and counting costs far more than refusing (ten megabytes keep a processor busy
- * for a second), so a balance without credit could have prompts counted without end. The allowance is per
- * balance because keys are free to make. There are two of them: `count_tokens` must not use up what requests
- * may have counted.
+ * How long the counting thread may work within a minute on prompts that are not paid for in the end. A refused
+ * request takes nothing of its key's rate, and counting costs far more than refusing, so a balance could keep
+ * the thread busy for nothing. Keys are free to make, so it is the balance that has an allowance; balances are
+ * free to make as well, so those without credit share what their network has, and what all of them have. There
+ * are two of these: `count_tokens` must not use up what requests may have counted.
  */
 export class CountAllowance {
-  private readonly minutes = new LRUCache<BalanceId, RateWindow>({ max: MAX_BALANCES });
+  private readonly balances = new LRUCache<BalanceId, RateWindow>({ max: MAX_REMEMBERED });
+  private readonly networks = new LRUCache<string, RateWindow>({ max: MAX_REMEMBERED });
+  private readonly unpaid = new RateWindow();
 
   constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
 
   /**
-   * Allows one count of `bytes`; null when the balance has used its allowance. The first count of a minute is
-   * allowed whatever its size.
+   * Allows one count of `bytes`; null when the allowance is used up. The first count of a minute is allowed to
+   * a balance with credit whatever its size.
    */
-  take(balance: BalanceId, bytes: number): CountTaken | null {
-    const { clock } = this;
+  take({ balance, network, hasCredit }: CountPayer, bytes: number): CountTaken | null {
+    const { clock, balances, networks, unpaid } = this;
     const nowMs = clock.elapsedMs();
-    const amount = Math.max(bytes, LEAST_BYTES);
-    let minute = this.minutes.get(balance);
-    if (minute === undefined) this.minutes.set(balance, (minute = new RateWindow()));
-    const taken = minute.taken(nowMs);
-    return taken === 0 || taken + amount <= BYTES_A_MINUTE ? new CountTaken(clock, minute, amount) : null;
+    const ms = LEAST_MS + bytes * MOST_MS_PER_BYTE;
+    const own = windowOf(balances, balance);
+    const fits = (window: RateWindow, limit: number) => window.taken(nowMs) + ms <= limit;
+    if (hasCredit) {
+      const isFirst = own.taken(nowMs) === 0;
+      return isFirst || fits(own, PAID_MS_A_MINUTE) ? new CountTaken(clock, [own], ms) : null;
+    }
+    const shared = windowOf(networks, network);
+    const allowed =
+      fits(own, UNPAID_MS.aBalance) && fits(shared, UNPAID_MS.aNetwork) && fits(unpaid, UNPAID_MS.inAll);
+    return allowed ? new CountTaken(clock, [own, shared, unpaid], ms) : null;
   }
 }
 
+/** Whose prompt is counted; `network` is that of the client, as wide as one may be had for nothing. */
+export interface CountPayer {
+  readonly balance: BalanceId;
+  readonly network: string;
+  readonly hasCredit: boolean;
+}
+
 export class CountTaken {
-  private readonly slot: number;
+  private readonly slots: readonly number[];
+  private tookMs = LEAST_MS;
 
   constructor(
     private readonly clock: Pick<Clock, "elapsedMs">,
-    private readonly minute: RateWindow,
-    private readonly amount: number,
+    private readonly windows: readonly RateWindow[],
+    private heldMs: number,
   ) {
-    this.slot = minute.take(amount, clock.elapsedMs());
+    this.slots = windows.map((window) => window.take(heldMs, clock.elapsedMs()));
+  }
+
+  /** What a part of it really took of the thread; until then, an upper bound is taken for all. */
+  took(ms: number): void {
+    this.tookMs += ms;
+    this.hold(this.tookMs);
   }
 
   /** Once, when the request turned out to be paid for. */
   giveBack(): void {
-    this.minute.adjust(this.slot, -this.amount, this.clock.elapsedMs());
+    this.hold(0);
+  }
+
+  private hold(ms: number): void {
+    for (const [n, window] of this.windows.entries())
+      window.adjust(this.slots[n]!, ms - this.heldMs, this.clock.elapsedMs());
+    this.heldMs = ms;
   }
 }
 
-/** Some three seconds of the counting thread: three of the largest bodies, or forty long conversations. */
-export const BYTES_A_MINUTE = 32 * 1024 * 1024;
-/**
- * The cost of a short prompt's trip to the thread and back, in bytes: allows two thousand of them a minute.
- */
-const LEAST_BYTES = 16 * 1024;
-/** Beyond this many balances, the idlest are forgotten first. */
-const MAX_BALANCES = 10_000;
+function windowOf<Id extends string>(windows: LRUCache<Id, RateWindow>, id: Id): RateWindow {
+  let window = windows.get(id);
+  if (window === undefined) windows.set(id, (window = new RateWindow()));
+  return window;
+}
+
+/** A sixth of the thread's time: three of the largest bodies, or some hundred long conversations. */
+export const PAID_MS_A_MINUTE = 10_000;
+/** Without credit: a few long prompts, so that the refusal says what they would cost; a tenth of the thread in all. */
+export const UNPAID_MS = { aBalance: 500, aNetwork: 1_500, inAll: 6_000 };
+/** Until it is known: text without spaces takes this long, prose a tenth of it. */
+const MOST_MS_PER_BYTE = 0.000_5;
+/** A short prompt's trip to the thread and back. */
+const LEAST_MS = 2;
+/** Beyond this many balances or networks, the idlest are forgotten first. */
+const MAX_REMEMBERED = 10_000;

@@ -1,10 +1,10 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import type { Answer } from "../../src/generation/answer.ts";
-import { BYTES_A_MINUTE } from "../../src/limits/count-allowance.ts";
+import { PAID_MS_A_MINUTE } from "../../src/limits/count-allowance.ts";
 import { json } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
-import { ask, type HouseOptions, openHouse, read, type TestHouse } from "./house.ts";
+import { ask, COUNTED_MS_PER_BYTE, type HouseOptions, openHouse, read, type TestHouse } from "./house.ts";
 
 let host: FakeHost;
 let house: TestHouse;
@@ -35,7 +35,8 @@ async function codeOf(answer: Answer) {
   return answer.status === 200 ? 200 : (JSON.parse(text).error.code as string);
 }
 
-const THIRD = "x".repeat(BYTES_A_MINUTE / 3 - 1_000);
+const BYTES_A_MINUTE = PAID_MS_A_MINUTE / COUNTED_MS_PER_BYTE;
+const THIRD = "x".repeat(BYTES_A_MINUTE / 3 - 10_000);
 const PDF = `data:application/pdf;base64,${"QUJD".repeat(200_000)}`;
 const withPdf = [
   { type: "text", text: "What is in it?" },
@@ -52,7 +53,7 @@ test("without credit, so many prompts a minute are counted, and then the refusal
   const fourth = await read(await send(THIRD));
   expect(house.counted).toHaveLength(3);
   expect(fourth).toContain("insufficient_credit");
-  expect(fourth).toContain("whose worst case is $13.98");
+  expect(fourth).toContain("whose worst case is $8.32");
   expect(fourth).toContain("The prompt is estimated at one token per byte");
   clock.advance(61_000);
   expect(await read(await send(THIRD))).toContain("whose worst case is $0.002875.");
@@ -77,6 +78,31 @@ test("prompts that are too long are counted so many times a minute, and then lef
   expect(host.requests).toHaveLength(0);
   expect(await codeOf(await send(THIRD))).toBe(200);
   expect(house.counted).toHaveLength(3);
+});
+
+describe("without credit", () => {
+  const NONE = { creditUsd: 0, promptTokens: 10, fileTokens: 10, countClock: new ManualClock() };
+  const counting: [string, unknown, string[]][] = [
+    [
+      "a long prompt is counted, behind those with credit, in its network's turn",
+      "x".repeat(300_000),
+      ["text"],
+    ],
+    ["a larger one is not", "x".repeat(1_200_000), []],
+    ["nor are files, however small", withPdf, ["text"]],
+  ];
+  test.each(counting)("%s", async (_, content, counted) => {
+    await open({ ...NONE, model: { contextLength: 1_000_000_000 } });
+    expect(await codeOf(await send(content))).toBe("insufficient_credit");
+    expect<string[]>(house.counted).toEqual(counted);
+    for (const { rank, key } of house.turns) expect([rank, key]).toEqual(["unpaid", ""]);
+  });
+});
+
+test("with credit, balances take turns, and nobody waits longer than for a first token", async () => {
+  await open({ creditUsd: 0.05, promptTokens: 10 });
+  expect(await codeOf(await send("x".repeat(100_001)))).toBe(200);
+  expect(house.turns).toMatchObject([{ rank: "paid", key: "bal_test", withinMs: 30_000 }]);
 });
 
 test.each<[string, HouseOptions, unknown, string | number, string[]]>([

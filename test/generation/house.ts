@@ -11,7 +11,7 @@ import type { Answer } from "../../src/generation/answer.ts";
 import { ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { House, Settings } from "../../src/generation/house.ts";
-import { LaterCounts } from "../../src/generation/prompt-count.ts";
+import { LaterCounts, type PromptTurn } from "../../src/generation/prompt-count.ts";
 import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
@@ -36,6 +36,9 @@ import { BLIND_HEALTH } from "../fakes/blind-health.ts";
 import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
+/** The counting thread of a house is as slow as the allowance expects. */
+export const COUNTED_MS_PER_BYTE = 0.000_5;
+
 /**
  * The conductor and everything beneath it, without the HTTP floor: real sockets to hosts, a disk that can be
  * broken.
@@ -50,6 +53,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const refusals: Receipt[] = [];
   const told: string[] = [];
   const counted: ("text" | "files")[] = [];
+  const turns: PromptTurn[] = [];
   const opening = {
     disk,
     store: onTheLoop(store),
@@ -69,13 +73,16 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const transport = http1Transport({ clock, onFault: (error) => faults.push(error) });
   const catalog = catalogOf(hosts, options);
   const holder = holderOf(options.key);
-  store.credit({
-    balanceId: BALANCE,
-    amount: nanoFromUsd(options.creditUsd ?? 10)!,
-    idempotencyKey: "first",
-    note: null,
-    at: clock.now(),
-  });
+  const credit = nanoFromUsd(options.creditUsd ?? 10)!;
+  if (credit > 0) {
+    store.credit({
+      balanceId: BALANCE,
+      amount: credit,
+      idempotencyKey: "first",
+      note: null,
+      at: clock.now(),
+    });
+  }
   const house: House = {
     clock,
     random: systemRandom,
@@ -110,14 +117,13 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     openTrace: () => null,
     finished: ({ state, errorCode }) => void told.push(errorCode === null ? state : `${state} ${errorCode}`),
     counting: {
-      countText: async (request) => {
-        counted.push("text");
-        return options.promptTokens ?? request.promptBound;
+      count: async (what, { promptBound, body }, turn) => {
+        counted.push(what);
+        turns.push(turn);
+        const tokens = what === "text" ? (options.promptTokens ?? promptBound) : (options.fileTokens ?? null);
+        return { tokens, ms: what === "text" ? body.length * COUNTED_MS_PER_BYTE : 1 };
       },
-      boundFiles: async () => {
-        counted.push("files");
-        return options.fileTokens ?? null;
-      },
+      credit: () => credit,
       allowance: new CountAllowance(options.countClock ?? clock),
       later: new LaterCounts(),
     },
@@ -132,6 +138,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     refusals,
     told,
     counted,
+    turns,
     slots,
     send: (surface, body, signal = new AbortController().signal, headers = new Headers()) =>
       generate(surface, {
@@ -196,6 +203,8 @@ export interface TestHouse {
   readonly told: string[];
   /** What of prompts was counted. */
   readonly counted: ("text" | "files")[];
+  /** Where each stood in line. */
+  readonly turns: readonly PromptTurn[];
   readonly slots: HostSlots;
   send(surface: SurfaceName, body: object, signal?: AbortSignal, headers?: Headers): Promise<Answer>;
   sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;

@@ -555,8 +555,8 @@ function openHouse(parts: {
     openTrace: () => null,
     finished() {},
     counting: {
-      countText: async (request) => request.promptBound,
-      boundFiles: async () => null,
+      count: async (what, { promptBound }) => ({ tokens: what === "text" ? promptBound : null, ms: 1 }),
+      credit: async (balance) => (await ledger.balance(balance)).available,
       allowance: countAllowance,
       later: new LaterCounts(),
     },

@@ -97,6 +97,8 @@ async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | 
   if (suspended !== null) return suspension(suspended, deps.settings().contact);
   const body = await readWanted(exchange, identity, deps);
   if (refused(body)) return body;
-  const tokens = await deps.countTokens(body, identity.key, exchange.request.signal);
+  const { signal } = exchange.request;
+  const asker = { key: identity.key, blocks: clientBlocks(exchange, deps), signal };
+  const tokens = await deps.countTokens(body, asker);
   return refused(tokens) ? tokens : ok({ input_tokens: tokens });
 }
