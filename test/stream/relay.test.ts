@@ -33,7 +33,10 @@ class Played {
     },
   };
 
-  constructor(onDisconnect: Line["onDisconnect"] = "cancel") {
+  constructor(
+    onDisconnect: Line["onDisconnect"] = "cancel",
+    meter: Line["meter"] = { covers: () => true, dueMs: Number.POSITIVE_INFINITY },
+  ) {
     const line: Line = {
       source: { next: (reader) => this.next(reader) },
       judge: this.judge as unknown as StreamJudge,
@@ -43,7 +46,7 @@ class Played {
       limits: { chunkGapMs: GAP_MS, deadlineMs: DEADLINE_MS },
       clock: this.clock,
       deadlines: new Deadlines(this.clock, rethrow),
-      meter: { covers: () => true, dueMs: Number.POSITIVE_INFINITY },
+      meter,
       host: { cancel: () => this.cancel() },
       open: this.open,
     };
@@ -185,5 +188,66 @@ describe("a gateway that stops", () => {
     await settled();
     played.open.cutAll("the gateway stops");
     expect(played.end).toEqual({ kind: "complete" });
+  });
+});
+
+describe("while nothing comes, the meter is asked again when it wants to be", () => {
+  /** Covers what comes for so long, and looks every `LOOK_MS`. */
+  class Meter {
+    dueMs = LOOK_MS;
+    readonly asked: number[] = [];
+
+    constructor(private readonly untilMs: number) {}
+
+    covers(_delivered: number, nowMs: number): boolean {
+      this.asked.push(nowMs);
+      this.dueMs = nowMs + LOOK_MS;
+      return nowMs < this.untilMs;
+    }
+  }
+  const LOOK_MS = 20;
+
+  test("and the stream ends when it does not cover what the host may have thought", async () => {
+    const meter = new Meter(50);
+    const played = new Played("cancel", meter);
+    played.writes[0]!.open(true);
+    await settled();
+    played.clock.advance(59);
+    expect([played.end, meter.asked]).toEqual([null, [0, 20, 40]]);
+    played.clock.advance(1);
+    await settled();
+    expect([played.end, played.cancelled]).toEqual([{ kind: "out_of_credit" }, true]);
+    expect(played.clock.pending).toBe(0);
+  });
+
+  test("also while the client takes nothing, and its host writes on", async () => {
+    const played = new Played("cancel", new Meter(50));
+    played.clock.advance(60);
+    await settled();
+    expect(played.end).toEqual({ kind: "out_of_credit" });
+    played.writes[0]!.open(true);
+    await settled();
+    expect(played.clock.pending).toBe(0);
+  });
+
+  test("not once the client has left, and its host is read to the end", async () => {
+    const meter = new Meter(50);
+    const played = new Played("drain", meter);
+    played.leave();
+    played.writes[0]!.open(false);
+    await settled();
+    played.clock.advance(GAP_MS - 1);
+    played.reads[0]!.open(null);
+    await settled();
+    expect(played.end).toEqual({ kind: "client_left", delivered: 0 });
+  });
+
+  test("nor does it put off the end of a host that is silent", async () => {
+    const played = new Played("cancel", new Meter(Number.POSITIVE_INFINITY));
+    played.writes[0]!.open(true);
+    await settled();
+    played.clock.advance(GAP_MS);
+    await settled();
+    expect(played.end).toMatchObject({ kind: "host_failed" });
   });
 });

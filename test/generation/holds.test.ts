@@ -1,0 +1,268 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { Host, Price } from "../../src/catalog/catalog.ts";
+import { Hold, RunningStream } from "../../src/generation/hold.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import type { Reservation, Want } from "../../src/ledger/reservation.ts";
+import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
+import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { json, sse } from "../fakes/behaviours.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { keyOf } from "../fakes/key.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ask, type HouseOptions, heldNano, openHouse, read, type TestHouse } from "./house.ts";
+
+/** Nano-dollars a token; the prompt "Hello" costs less than one token of answer. */
+const OUTPUT = 1_000_000;
+const PRICE = {
+  input: 1_000,
+  output: OUTPUT * 1_000_000,
+  cacheRead: 1_000,
+  cacheWrite: 1_000,
+} as unknown as Price;
+const LONGEST = 64_000;
+/** What a host can think in 30 s, and 512 tokens ahead. */
+const AT_ONCE = 30 * 250 + 512;
+
+let host: FakeHost;
+let house: TestHouse;
+let answers: Gate<void>;
+let reports: Partial<Record<"input" | "output", number>>;
+afterEach(async () => {
+  answers.open();
+  await house.close();
+  await host.close();
+});
+
+async function serve(row: Partial<Host> = {}, options: HouseOptions = {}): Promise<void> {
+  answers = gate();
+  reports = {};
+  host = await startFakeHost((request) => async (wire, seen) => {
+    await answers.passed;
+    const { events, whole } = chatText(["Hi"], { input: 2, output: 1, ...reports });
+    await (request.json().stream === true ? sse(events) : json(whole))(wire, seen);
+  });
+  const rows = [hostRow(host, row)];
+  const price = PRICE;
+  const routes = rows.map((one) => ({ host: one, model: "m", price, free: false }));
+  const model = { maxOutputTokens: LONGEST, price, routes };
+  house = await openHouse(rows, { creditUsd: 10_000, model, ...options });
+}
+
+const chat = (more: object) => house.send("chat.completions", ask("chat.completions", more));
+
+/** Tokens of answer that are held while the host works on it. */
+async function heldWhile(more: object): Promise<number> {
+  const asked = host.requests.length;
+  const sent = chat(more);
+  await host.arrived(asked);
+  const held = Math.floor((await heldNano(house)) / OUTPUT);
+  answers.open();
+  await read(await sent);
+  return held;
+}
+
+describe("what is held of an answer when it begins", () => {
+  const STREAM = { stream: true, max_tokens: LONGEST };
+  test.each<[string, object, Partial<Host>, number]>([
+    ["a stream: what its host can think before the first token", STREAM, {}, AT_ONCE],
+    ["with a ceiling below that: the ceiling", { ...STREAM, max_tokens: 5_000 }, {}, 5_000],
+    ["without a ceiling: the gateway's own", { stream: true }, {}, 1_000],
+    ["several answers: an eighth of all of them", { ...STREAM, n: 3 }, {}, 24_000],
+    ["a whole answer: all of it", { max_tokens: LONGEST }, {}, LONGEST],
+    ["of a host that bills what is left: all", STREAM, { onDisconnect: "drain" }, LONGEST],
+    ["of a host that cannot stream: all", STREAM, { quirks: { noStream: true } }, LONGEST],
+  ])("%s", async (_, more, row, tokens) => {
+    await serve(row);
+    expect(await heldWhile(more)).toBe(tokens);
+  });
+
+  test("half as much again as the key's answers by this model came to lately, once there are some", async () => {
+    await serve();
+    reports = { output: 20_000 };
+    const held: number[] = [];
+    for (let n = 0; n < 5; n++) held.push(await heldWhile(STREAM));
+    expect(held).toEqual([AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE, 30_000]);
+  });
+});
+
+describe("a request is refused before it is sent", () => {
+  const WORST_USD = (LONGEST * OUTPUT) / 1e9;
+
+  test("if the balance cannot cover its worst case, whatever would be held of it", async () => {
+    await serve({}, { creditUsd: WORST_USD - 1 });
+    const answer = await chat({ stream: true, max_tokens: LONGEST });
+    expect(answer.status).toBe(402);
+    expect(await read(answer)).toContain(`whose worst case is $${WORST_USD}`);
+    expect(host.requests).toHaveLength(0);
+  });
+
+  test("not if the worst case fits beside what is spent, though it does not beside what is held", async () => {
+    await serve({}, { creditUsd: WORST_USD + 1 });
+    const both = [1, 2].map(() => chat({ stream: true, max_tokens: LONGEST }));
+    await host.arrived(1);
+    answers.open();
+    for (const sent of both) expect(await read(await sent)).toContain("[DONE]");
+  });
+
+  test("once what is spent leaves less than the worst case, though hardly anything is held", async () => {
+    await serve({}, { creditUsd: WORST_USD + 1 });
+    reports = { output: 2_000 };
+    answers.open();
+    const stream = { stream: true, max_tokens: LONGEST };
+    expect(await read(await chat(stream))).toContain("[DONE]");
+    expect((await chat(stream)).status).toBe(402);
+  });
+});
+
+describe("a hold that follows its stream", () => {
+  const MS = 1_000;
+  const NO_USAGE = { cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+
+  /** A stream that holds 2,000 of at most 64,000 tokens and a prompt of 1,000, at a nano-dollar each. */
+  class Stream {
+    readonly clock = new ManualClock();
+    readonly judge = { usage: null as Usage | null };
+    private reservation!: Reservation;
+    private readonly journal: number[] = [];
+    hold!: Hold;
+
+    static async open(room: number, isNamed = true): Promise<Stream> {
+      const stream = new Stream();
+      const { clock, journal } = stream;
+      const price = { input: 1e6, output: 1e6, cacheRead: 1e5, cacheWrite: 1e6 } as Price;
+      const append = (record: { kind: string; held?: number }) =>
+        record.kind === "extend" ? journal.push(record.held!) : 0;
+      const sums = { spent: () => ZERO_USD, credited: () => (3_000 + room) as NanoUsd };
+      const ledger = new Ledger(clock, { append, withdraw: () => false }, sums);
+      const key = keyOf({ balanceId: "bal_a" as BalanceId, dailyLimit: null, monthlyLimit: null });
+      const want: Want = {
+        receipt: "rcpt_a" as ReceiptId,
+        at: clock.now(),
+        key,
+        budgets: [],
+        allowances: [],
+        rpmLimit: null,
+        freeRpmLimit: null,
+        tpmLimit: null,
+        amount: 3_000 as NanoUsd,
+        worst: 3_000 as NanoUsd,
+        rateTokens: 0,
+        most: { amount: 65_000 as NanoUsd, tokens: 65_000 },
+        promptTokens: 400,
+        price,
+        about: { surface: "messages", model: "a/b", stream: true },
+      };
+      const reservation = ledger.admit(await ledger.lane(key, [], [], want.at), want) as Reservation;
+      stream.reservation = reservation;
+      const prompt = { bound: 1_000, cachedFor1h: false, hasAudio: false };
+      stream.hold = new Hold(ledger, reservation, prompt, 2_000, LONGEST, isNamed);
+      const request = { promptEstimate: 400, promptUnseen: false, promptBesideAudio: null };
+      stream.hold.begin(
+        new RunningStream(request as GenerationRequest, stream.judge, price, 250, clock.elapsedMs()),
+      );
+      return stream;
+    }
+
+    /** So many tokens have come, that much later. */
+    covers(tokens: number, afterMs = 0): boolean {
+      this.clock.advance(afterMs);
+      return this.hold.covers(tokens, this.clock.elapsedMs());
+    }
+
+    get held(): number {
+      return this.reservation.held;
+    }
+
+    get changes(): number {
+      return this.journal.length;
+    }
+  }
+
+  test("grows a step ahead of the tokens that come, up to the ceiling", async () => {
+    const stream = await Stream.open(100_000);
+    expect([stream.covers(1_400, 100), stream.held]).toEqual([true, 3_000]);
+    expect([stream.covers(1_500, 100), stream.held]).toEqual([true, 7_096]);
+    for (let tokens = 2_000; tokens <= 90_000; tokens += 500) expect(stream.covers(tokens, 100)).toBe(true);
+    expect(stream.held).toBe(1_000 + LONGEST);
+  });
+
+  test("grows with the time in which nothing comes, because the host may think", async () => {
+    const stream = await Stream.open(100_000);
+    expect([stream.covers(0, 5 * MS), stream.held]).toEqual([true, 3_000]);
+    expect([stream.covers(0, 2 * MS), stream.held]).toEqual([true, 7_096]);
+    // What was thought stays held when words come again.
+    expect(stream.covers(3_900, 100)).toBe(true);
+    expect(stream.held).toBe(11_192);
+  });
+
+  test("asks to be looked at while nothing comes, and not any more when all of it is held", async () => {
+    const stream = await Stream.open(100_000);
+    const { clock, hold } = stream;
+    for (let looks = 0; looks < 300 && hold.dueMs < Number.POSITIVE_INFINITY; looks++) {
+      expect(hold.dueMs - clock.elapsedMs()).toBeWithin(1, 2_001);
+      clock.advance(hold.dueMs - clock.elapsedMs());
+      expect(stream.covers(0)).toBe(true);
+      // It never has less than may be written before it is looked at again.
+      const next = Math.min(LONGEST, (250 * (clock.elapsedMs() + 2 * MS)) / MS);
+      expect(stream.held - 1_000).toBeGreaterThanOrEqual(next);
+    }
+    expect([hold.dueMs, stream.held]).toEqual([Number.POSITIVE_INFINITY, 1_000 + LONGEST]);
+  });
+
+  test("stops the stream when what came, or may have been thought, is not held and nothing is left", async () => {
+    const [writing, thinking] = [await Stream.open(500), await Stream.open(500)];
+    let written = 0;
+    while (writing.covers(written, 100)) written += 10;
+    expect(written).toBeWithin(2_400, 2_501);
+    expect(writing.held).toBeWithin(3_400, 3_501);
+    let ms = 0;
+    while (thinking.covers(0, 250)) ms += 250;
+    expect((ms * 250) / MS).toBeWithin(2_200, 2_501);
+  });
+
+  test("believes a host that says how much it has written, and no more than can be", async () => {
+    const stream = await Stream.open(1_000_000, false);
+    expect(stream.covers(100, 20 * MS)).toBe(true);
+    stream.judge.usage = { ...NO_USAGE, input: 400, output: 9_000 };
+    expect(stream.covers(110, 100)).toBe(true);
+    expect(stream.held - 400).toBeWithin(9_500, 15_000);
+    stream.judge.usage = { ...NO_USAGE, input: 400, output: 900_000_000 };
+    expect(stream.covers(120, 100)).toBe(true);
+    expect(stream.held).toBeLessThan(75_000);
+  });
+
+  test.each<[string, Partial<Usage>, number]>([
+    ["all of it read", { input: 500 }, 500],
+    ["most of it from its cache, at the price of that", { input: 50, cacheRead: 450 }, 50 + 45],
+    ["nothing yet", { input: 0 }, 1_000],
+    ["less than any text can have", { input: 99 }, 1_000],
+    ["more than it can have", { input: 1_001 }, 1_000],
+  ])(
+    "gives back what the prompt does not need, once the host says what it has: %s",
+    async (_, usage, held) => {
+      const stream = await Stream.open(0);
+      stream.judge.usage = { ...NO_USAGE, input: 0, output: 0, ...usage };
+      expect(stream.covers(1, 10)).toBe(true);
+      expect(stream.held - 2_000).toBe(held);
+    },
+  );
+
+  test("gives back what a count shows not to be needed, and never takes more for it", async () => {
+    const stream = await Stream.open(0);
+    stream.hold.promptHas(700);
+    expect(stream.held).toBe(2_700);
+    stream.hold.promptHas(900);
+    stream.hold.promptHas(2_000_000);
+    expect(stream.held).toBe(2_700);
+  });
+
+  test("writes a line into the journal only for what is worth it", async () => {
+    const stream = await Stream.open(100_000);
+    stream.hold.promptHas(950);
+    for (let tokens = 0; tokens < 1_400; tokens += 10) stream.covers(tokens, 20);
+    expect(stream.changes).toBe(0);
+  });
+});
