@@ -43,7 +43,7 @@ function stream(client: SurfaceName, host: SurfaceName, chunks: readonly Buffer[
   const judge = pairing(client, host).openStream(REQUESTS[client], ASKED);
   let bytes = 0;
   for (const chunk of chunks) bytes += judge.push(chunk).length;
-  if (judge.terminal === null || bytes < words * 5)
+  if (!judge.isComplete || bytes < words * 5)
     throw new Error(`${client} on ${host} did not end properly: ${judge.fault?.message}`);
 }
 

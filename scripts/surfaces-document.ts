@@ -31,6 +31,7 @@ requests are checked against.
 | reasoning | \`reasoning_content\`, sealed in \`reasoning_details\` | \`reasoning\` item, sealed in \`encrypted_content\` | \`thinking\`, sealed in \`signature\` |
 | tokens read from a cache | \`prompt_tokens_details.cached_tokens\` | \`input_tokens_details.cached_tokens\` | \`cache_read_input_tokens\` |
 | tokens written to a cache | \`prompt_tokens_details.cache_write_tokens\` | \`input_tokens_details.cache_write_tokens\` | \`cache_creation_input_tokens\` |
+| what it cost, in USD, as in the receipt | \`cost\` of the last \`usage\` | \`usage.cost\` of the response that ends it | \`usage.cost\` of the last \`message_delta\`, or of the message |
 | reasoning tokens | \`completion_tokens_details.reasoning_tokens\` | \`output_tokens_details.reasoning_tokens\` | \`output_tokens_details.thinking_tokens\` |
 
 A seal holds a signature or encrypted reasoning of one family (the host's language plus the model's author). It is returned to

@@ -3,7 +3,8 @@ import type { Try } from "../hosts/attempt.ts";
 import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
 import type { Ending, Reservation, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Stop } from "../routing/stop.ts";
-import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { Billed } from "../surfaces/surface.ts";
+import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 import type { House } from "./house.ts";
 import { type Finished, formatReceipt, type Receipt, type RequestTrace } from "./receipt.ts";
 
@@ -117,6 +118,12 @@ export interface Ended {
   readonly durable: true | Promise<boolean>;
   readonly receipt: Told;
 }
+
+/** What the client is told of it. */
+export const billedBy = ({ settlement, receipt }: Ended): Billed => ({
+  tokens: receipt.tokens,
+  costUsd: usdFromNano(settlement.charged),
+});
 
 /** Both what is stored and what is reported. */
 type Told = Receipt & Finished;

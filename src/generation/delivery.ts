@@ -4,11 +4,10 @@ import { errorObject, internalError, type Refusal } from "../errors/refusal.ts";
 import { redact } from "../hosts/redact.ts";
 import type { Opened } from "../hosts/try.ts";
 import { costOf } from "../ledger/charge.ts";
-import type { Settled } from "../ledger/reservation.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
-import type { GenerationRequest } from "../surfaces/surface.ts";
+import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
-import type { Bill, End } from "./bill.ts";
+import { type Bill, billedBy, type End, type Ended } from "./bill.ts";
 import { type Hold, RunningStream } from "./hold.ts";
 import type { House, Settings } from "./house.ts";
 import { deliveredTokens, usedTokens } from "./metering.ts";
@@ -105,13 +104,13 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     const ended = bill.settle(ending);
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
-    const last = lastFrames(end, parcel, ended.settlement, isDurable);
+    const last = lastFrames(end, parcel, ended, isDurable);
     if (last !== null) await sink.write(last);
   } catch (error) {
     house.onFault(error, bill.reservation.want.receipt);
     opened.cancel();
     bill.abandon();
-    await sink.write(failure(internalError(), parcel));
+    await sink.write(failure(internalError(), parcel, null));
   } finally {
     sink.close();
   }
@@ -150,16 +149,16 @@ function endOf(end: RelayEnd, { opened, request, settings, firstTokenMs }: Parce
   }
 }
 
-/** The end mark, or the error that takes its place; null when nobody is there to read it. */
-function lastFrames(end: RelayEnd, parcel: Parcel, settled: Settled, isDurable: boolean): Uint8Array | null {
+/** What tells the bill, and the end mark or the error that takes its place; null when nobody is there. */
+function lastFrames(end: RelayEnd, parcel: Parcel, ended: Ended, isDurable: boolean): Uint8Array | null {
   if (end.kind === "client_left") return null;
-  if (!isDurable) return failure(bookkeepingDown(), parcel);
-  if (end.kind === "complete") return parcel.opened.judge.terminal;
-  return failure(
-    end.kind === "out_of_credit" ? stoppedForCredit(settled) : upstreamError(end.message, settled),
-    parcel,
-  );
+  if (!isDurable) return failure(bookkeepingDown(), parcel, null);
+  const bill = billedBy(ended);
+  if (end.kind === "complete") return parcel.opened.judge.last(bill);
+  const { settlement: settled } = ended;
+  const why = end.kind === "out_of_credit" ? stoppedForCredit(settled) : upstreamError(end.message, settled);
+  return failure(why, parcel, bill);
 }
 
-const failure = (refusal: Refusal, { opened, settings }: Parcel): Uint8Array =>
-  opened.judge.fail(errorObject(refusal, settings.baseUrl));
+const failure = (refusal: Refusal, { opened, settings }: Parcel, bill: Billed | null): Uint8Array =>
+  opened.judge.fail(errorObject(refusal, settings.baseUrl), bill);

@@ -22,7 +22,7 @@ import type { Trace } from "../units/trace-context.ts";
 import { ZERO_USD } from "../units/usd.ts";
 import { type Admitted, admit, checkContext, imposedCeiling } from "./admission.ts";
 import type { Answer, Call, StreamedAnswer, WholeAnswer } from "./answer.ts";
-import { Bill, type Ended } from "./bill.ts";
+import { Bill, billedBy, type Ended } from "./bill.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { Delivery } from "./delivery.ts";
 import type { House, Settings } from "./house.ts";
@@ -272,7 +272,7 @@ class Run {
   private whole({ reply, omitted }: Answered, ended: Ended, bill: Bill): WholeAnswer {
     bill.tell(ended, true);
     const headers = this.headers("application/json", omitted);
-    return { kind: "whole", status: 200, headers, body: reply.body };
+    return { kind: "whole", status: 200, headers, body: reply.body(billedBy(ended)) };
   }
 
   private served(stop: Stop): void {

@@ -116,9 +116,7 @@ async function read(
   const judge = pair.openStream(request, asked);
   const firstTokenMs = await readStream(reply, first, judge, ms);
   if (judge.fault !== null) return failed(reply.status, judge.fault.message);
-  return judge.terminal === null
-    ? brokeOff(reply)
-    : { kind: "streamed", firstTokenMs, usage: judge.usage !== null };
+  return judge.isComplete ? { kind: "streamed", firstTokenMs, usage: judge.usage !== null } : brokeOff(reply);
 }
 
 const brokeOff = ({ status }: HostReply): RouteCheck => failed(status, "its answer broke off");
@@ -137,7 +135,7 @@ async function readStream(
     if (next === null) judge.end();
     else judge.push(next);
     if (judge.tokenSeen) firstTokenMs ??= ms();
-    if (next === null || judge.fault !== null || judge.terminal !== null) return firstTokenMs;
+    if (next === null || judge.fault !== null || judge.isComplete) return firstTokenMs;
     length += next.length;
   }
   return firstTokenMs;

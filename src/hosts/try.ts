@@ -180,13 +180,13 @@ export class Trial {
       const bytes = next === null ? judge.end() : judge.push(next);
       held.push(bytes);
       readBytes += next?.length ?? 0;
-      if (judge.tokenSeen || (judge.terminal !== null && judge.fault === null && saysAnything(judge))) {
+      if (judge.tokenSeen || (judge.isComplete && judge.fault === null && saysAnything(judge))) {
         this.limit.stop();
         const first = held.length === 1 ? bytes : Buffer.concat(held);
         return new Opened(this.stop, this.said.body.omitted, source.takeBody(), judge, first, this.exchange!);
       }
       if (judge.fault !== null) return this.failed(judge.fault);
-      if (next === null || judge.terminal !== null)
+      if (next === null || judge.isComplete)
         return { kind: "refused", message: "the stream ended without a token" };
     }
     return { kind: "refused", message: `no token within ${most} bytes` };
@@ -208,7 +208,7 @@ export class Trial {
       else judge.push(next);
       bytes += next?.length ?? 0;
       if (judge.fault !== null) return this.late(this.failed(judge.fault));
-      if (judge.terminal !== null) {
+      if (judge.isComplete) {
         const reply = judge.reply();
         return reply.kind === "reply" && saysAnything(judge)
           ? this.answered(reply)
@@ -349,8 +349,8 @@ export class Opened {
 
   /** Stops the host, however far it is; one that has said its last word only has to end its body. */
   cancel(): void {
-    if (this.judge.terminal === null) this.exchange.cancel();
-    else this.exchange.done();
+    if (this.judge.isComplete) this.exchange.done();
+    else this.exchange.cancel();
     this.slot?.release();
   }
 }

@@ -153,9 +153,8 @@ class Relay implements OpenStream, Deadline {
     if (this.over) return false;
     const { judge, meter } = this.line;
     if (!this.left) this.delivered = judge.countedTokens;
-    if (this.left && (this.halted || judge.terminal !== null || judge.fault !== null))
-      this.end(this.cause(""));
-    else if (judge.terminal !== null) this.end({ kind: "complete" });
+    if (this.left && (this.halted || judge.isComplete || judge.fault !== null)) this.end(this.cause(""));
+    else if (judge.isComplete) this.end({ kind: "complete" });
     else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
     else if (!this.left && !meter.covers(this.delivered, this.touchedMs)) this.end({ kind: "out_of_credit" });
     return !this.over;

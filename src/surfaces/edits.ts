@@ -41,6 +41,20 @@ export class Edits {
       tell(this.spans[2 * at]!, this.spans[2 * at + 1]!, this.texts[at]!);
   }
 
+  /** The span with its changes, which are those from the one with this number on; they are then forgotten. */
+  takeBack(first: number, bytes: Uint8Array, start: number, end: number): Uint8Array {
+    const parts: Uint8Array[] = [];
+    let from = start;
+    this.each(first, (spanStart, spanEnd, by) => {
+      parts.push(bytes.subarray(from, spanStart), by);
+      from = spanEnd;
+      this.growth -= by.length - (spanEnd - spanStart);
+    });
+    this.count = first;
+    parts.push(bytes.subarray(from, end));
+    return Buffer.concat(parts);
+  }
+
   /** The bytes with all changes made; then it starts afresh. */
   applyTo(bytes: Uint8Array): Uint8Array {
     if (this.count === 0) return bytes;

@@ -1,25 +1,31 @@
 import type { ErrorObject } from "../errors/refusal.ts";
 import { estimateJsonText, NO_JSON_TEXT, tokensOf } from "../tokens/estimate.ts";
-import { NO_BYTES } from "./bytes.ts";
+import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
+import { NO_BYTES, replaceSpan } from "./bytes.ts";
 import { Edits } from "./edits.ts";
 import { fault, NO_EVENT } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { Likeness } from "./likeness.ts";
 import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "./sse.ts";
-import type { HostError, Reply, Usage, WholeJudge } from "./surface.ts";
+import type { Billed, HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
 /**
  * What the judges of the three languages share when the host speaks the client's own: they cut the stream
- * into events, pass unchanged ones on without a copy, and hold the end mark back. Each language says what an
- * event means.
+ * into events, pass unchanged ones on without a copy, and hold back the end mark and the last usage before it,
+ * which tells the bill. Each language says what an event means.
  */
 export abstract class PassingJudge implements WholeJudge {
   tokenSeen = false;
-  terminal: Uint8Array | null = null;
+  isComplete = false;
   fault: HostError | null = null;
   usage: Usage | null = null;
   stoppedShort = false;
+  /** What the client is sent last of all. */
+  protected endMark = NO_BYTES;
+  protected abstract readonly writeUsage: WriteUsage;
+  /** The member of the last event that is the answer; null where the event has the usage itself. */
+  protected readonly within: string | null = null;
   /** The changes for the client in what the host sent. */
   protected readonly edits = EDITS;
   protected readonly cursor = CURSOR;
@@ -32,6 +38,10 @@ export abstract class PassingJudge implements WholeJudge {
   private textStart = 0;
   private textEnd = 0;
   private counted = 0;
+  /** The event that may be the last with a usage, and what came behind it. */
+  private tail: Uint8Array | null = null;
+  /** The event at hand may be the last with a usage. */
+  private tellsUsage = false;
 
   constructor(
     protected readonly publicModel: string,
@@ -63,12 +73,31 @@ export abstract class PassingJudge implements WholeJudge {
     return out;
   }
 
-  abstract fail(error: ErrorObject): Uint8Array;
+  last(bill: Billed): Uint8Array {
+    return Buffer.concat([
+      this.tail === null ? this.untold(bill) : this.billed(this.tail, bill),
+      this.endMark,
+    ]);
+  }
+
+  fail(error: ErrorObject, bill: Billed | null): Uint8Array {
+    const tail = this.tail === null || bill === null ? NO_BYTES : this.billed(this.tail, bill);
+    return Buffer.concat([tail, this.failure(error)]);
+  }
 
   reply(): Reply {
-    const whole = { ...this.collector!.whole(), model: this.publicModel };
-    const { usage, countedTokens } = this;
-    return { kind: "reply", body: Buffer.from(JSON.stringify(whole)), usage, countedTokens };
+    const { usage, countedTokens, publicModel: model, writeUsage } = this;
+    const whole = this.collector!.whole();
+    const body = (bill: Billed) =>
+      Buffer.from(JSON.stringify({ ...whole, model, usage: billedUsage(whole.usage, bill, writeUsage) }));
+    return { kind: "reply", body, usage, countedTokens };
+  }
+
+  protected abstract failure(error: ErrorObject): Uint8Array;
+
+  /** A usage for a client that the host has told none. */
+  protected untold(_bill: Billed): Uint8Array {
+    return NO_BYTES;
   }
 
   /**
@@ -87,6 +116,23 @@ export abstract class PassingJudge implements WholeJudge {
   /** Called when the host's body ended properly but without its end mark. */
   protected closed(): void {
     this.breakOff("the stream ended without its end mark");
+  }
+
+  /** The event at hand tells usage, and may be the last that does: it waits for another, or for the bill. */
+  protected waitForBill(): void {
+    this.tellsUsage = this.collector === null;
+  }
+
+  /** The event at hand ends the stream. */
+  protected complete(event: CurrentEvent): void {
+    this.isComplete = true;
+    this.endMark = event.copy();
+  }
+
+  /** The event at hand tells usage and ends the stream. */
+  protected completeWithUsage(event: CurrentEvent): void {
+    this.isComplete = true;
+    this.tail = event.copy();
   }
 
   /** Counts text of any kind that the model wrote, and notes that a token has arrived. */
@@ -162,7 +208,7 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   protected get over(): boolean {
-    return this.terminal !== null || this.fault !== null;
+    return this.isComplete || this.fault !== null;
   }
 
   private read(bytes: Uint8Array): Uint8Array {
@@ -173,7 +219,7 @@ export abstract class PassingJudge implements WholeJudge {
     edits.forget();
     for (let at = 0; at < bytes.length && !this.over; ) {
       start = at;
-      at = likeness.pass(bytes, start, edits);
+      at = this.tail === null ? likeness.pass(bytes, start, edits) : -1;
       if (at !== -1) {
         this.wroteTokens(likeness.tokens);
         continue;
@@ -181,14 +227,51 @@ export abstract class PassingJudge implements WholeJudge {
       at = eventEnd(bytes, start);
       event.moveTo(bytes, start, at);
       const first = edits.made;
+      const { counted } = this;
       this.texts = 0;
       if (this.collector !== null || !this.judgeText(event)) this.judge(event);
       else if (this.texts === 1) likeness.learn(event, this.textStart, this.textEnd, edits, first);
+      if ((this.tail !== null || this.tellsUsage) && !this.over) this.holdBack(event, first, counted);
     }
     if (this.over) edits.leaveOut(start, bytes.length);
     if (this.collector === null) return edits.applyTo(bytes);
     edits.forget();
     return NO_BYTES;
+  }
+
+  /** Keeps the event until the bill is known; text, or a later usage, shows that what was kept need not wait. */
+  private holdBack({ bytes, start, end }: CurrentEvent, first: number, countedBefore: number): void {
+    const { edits, tail } = this;
+    const event = edits.takeBack(first, bytes, start, end);
+    let given = NO_BYTES;
+    if (this.tellsUsage) {
+      given = tail ?? NO_BYTES;
+      this.tail = event;
+    } else {
+      const all = Buffer.concat([tail!, event]);
+      const isText = this.counted > countedBefore;
+      if (isText || all.length > MAX_TAIL_BYTES) given = all;
+      this.tail = given === all ? null : all;
+    }
+    this.tellsUsage = false;
+    edits.replace(start, end, given);
+  }
+
+  /** The tail with the bill in its first event. */
+  private billed(tail: Uint8Array, bill: Billed): Uint8Array {
+    const event = EVENT;
+    event.moveTo(tail, 0, eventEnd(tail, 0));
+    if (event.dataEnd === 0) {
+      // Data in several lines.
+      const data = parseObject(event.data ?? "") ?? {};
+      const name = typeof data.type === "string" ? data.type : null;
+      const line = encodeEvent(name, data);
+      return this.billed(Buffer.concat([line, tail.subarray(event.end)]), bill);
+    }
+    const { dataStart, dataEnd } = event;
+    const { writeUsage, within, publicModel } = this;
+    const json = billedJson(tail.slice(dataStart, dataEnd), bill, writeUsage, within, publicModel);
+    return replaceSpan(tail, dataStart, dataEnd, json);
   }
 }
 
@@ -208,6 +291,9 @@ export interface Collector {
 
 /** Larger than any image that a host sends inside an event. */
 export const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+
+/** Comments and the like that may come behind the last usage; with more of them it goes without the bill. */
+const MAX_TAIL_BYTES = 64 * 1024;
 
 export const BLANK_LINE = Buffer.from("\n\n");
 

@@ -83,6 +83,12 @@ export interface Usage {
   readonly costUsd?: number;
 }
 
+/** What an answer cost, with its tokens, as the receipt has both: the client is told in its last usage. */
+export interface Billed {
+  readonly tokens: Usage;
+  readonly costUsd: number;
+}
+
 /** A host's own words about a failure. */
 export interface HostError {
   readonly message: string;
@@ -146,8 +152,8 @@ export interface HostTarget {
 export type Reply =
   | {
       readonly kind: "reply";
-      /** For the client: the host's bytes with `model` put back. */
-      readonly body: Uint8Array;
+      /** For the client: the host's bytes with `model` put back and the bill in its usage. */
+      body(bill: Billed): Uint8Array;
       readonly usage: Usage | null;
       /** Output tokens counted from the text, for when the host reports no usage. */
       readonly countedTokens: number;
@@ -160,14 +166,14 @@ export type Reply =
  * the same bytes.
  */
 export interface StreamJudge {
-  /** Bytes for the client, possibly none. The end mark is not among them: see `terminal`. */
+  /** Bytes for the client, possibly none. Its last frames are not among them: see `last`. */
   push(chunk: Uint8Array): Uint8Array;
-  /** The host's body ended. Sets `terminal`, or `fault` when the stream was not complete. */
+  /** The host's body ended. Sets `isComplete`, or `fault` when the stream was not complete. */
   end(): Uint8Array;
   /** A token (text, reasoning, tool call, refusal) has arrived; roles, pings and comments are not tokens. */
   readonly tokenSeen: boolean;
-  /** The client's end mark, once the host's was read; sent last, after settlement. */
-  readonly terminal: Uint8Array | null;
+  /** The host's end mark was read. */
+  readonly isComplete: boolean;
   /** Set when the host said, or showed, that it failed. Bytes already returned stay valid. */
   readonly fault: HostError | null;
   readonly usage: Usage | null;
@@ -178,12 +184,20 @@ export interface StreamJudge {
   readonly stoppedShort: boolean;
   /** Output tokens delivered so far, counted cheaply from the text (see tokens/estimate). */
   readonly countedTokens: number;
-  /** Frames that end the client's stream with an error, in its own language; no end mark follows them. */
-  fail(error: ErrorObject): Uint8Array;
+  /**
+   * The client's frames from its last usage to the end mark, once the stream is complete; sent after
+   * settlement.
+   */
+  last(bill: Billed): Uint8Array;
+  /**
+   * Frames that end the client's stream with an error, in its own language; no end mark follows them. The
+   * bill is null where nothing is charged.
+   */
+  fail(error: ErrorObject, bill: Billed | null): Uint8Array;
 }
 
 /** Assembles a streamed answer. What `push` returns on the way is not for the client. */
 export interface WholeJudge extends StreamJudge {
-  /** The answer, once `terminal` is set. */
+  /** The answer, once it is complete. */
   reply(): Reply;
 }

@@ -126,9 +126,11 @@ test.each([...SURFACE_NAMES])(
 );
 
 test("unstreamed requests get the host's answer as it is", async () => {
-  const { status, json: answer } = await ask("chat.completions", "chat.completions-said");
+  const { status, headers, json: answer } = await ask("chat.completions", "chat.completions-said");
   expect(status).toBe(200);
-  expect(answer).toEqual({ ...ANSWERS["chat.completions"].whole, model: "test/chat.completions-said" });
+  const { usage, ...whole } = ANSWERS["chat.completions"].whole as { usage: object };
+  const cost = (await receiptOf(headers)).cost_usd;
+  expect(answer).toEqual({ ...whole, model: "test/chat.completions-said", usage: { ...usage, cost } });
 });
 
 test("a host of the model that streams is asked first", async () => {

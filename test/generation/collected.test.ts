@@ -45,14 +45,21 @@ async function serving(surface: SurfaceName, behaviours: readonly Behaviour[], o
   return { house, hosts: opened };
 }
 
+/** As the client is told it. */
+const billed = (whole: object, { cost_usd }: { readonly cost_usd: number }): object => ({
+  ...whole,
+  model: "test/model",
+  usage: { ...(whole as { usage: object }).usage, cost: cost_usd },
+});
+
 /** An empty list of annotations is told by whole answers only. */
-function expected(whole: HostAnswer["whole"]): object {
+function plain(whole: HostAnswer["whole"]): object {
   const { choices } = whole as { choices?: { message: object }[] };
-  const plain = choices?.map((choice) => {
+  const bare = choices?.map((choice) => {
     const { annotations: _, ...message } = choice.message as { annotations?: unknown };
     return { ...choice, message };
   });
-  return { ...whole, ...(plain === undefined ? {} : { choices: plain }), model: "test/model" };
+  return { ...whole, ...(bare === undefined ? {} : { choices: bare }) };
 }
 
 /** Messages needs a ceiling; this one may take long. */
@@ -70,7 +77,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
       const answer = await house.send(surface, longAsk(surface));
       expect(answer.headers["content-type"]).toBe("application/json");
       expect(hosts[0]!.requests[0]!.json().stream).toBe(true);
-      expect(JSON.parse(await read(answer))).toEqual(expected(whole));
+      expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), house.receipt(answer)));
       expect(house.receipt(answer)).toMatchObject({
         state: "settled",
         stream: false,
@@ -83,23 +90,20 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
   test("is taken whole from a host that does not stream although it was asked to", async () => {
     const { whole } = ANSWERS[surface][0]!;
     const { house } = await serving(surface, [json(whole)]);
-    expect(JSON.parse(await read(await house.send(surface, longAsk(surface))))).toEqual({
-      ...whole,
-      model: "test/model",
-    });
+    const answer = await house.send(surface, longAsk(surface));
+    expect(JSON.parse(await read(answer))).toEqual(billed(whole, house.receipt(answer)));
   });
 
   test("is told by what the host says, by whatever name: of a stream, or of JSON", async () => {
     const { events, whole } = ANSWERS[surface][0]!;
     for (const name of ["application/json", "text/plain", "text/event-stream"]) {
       const headers = { "content-type": name };
-      const streamed = await serving(surface, [sse(events, { headers })]);
-      expect(JSON.parse(await read(await streamed.house.send(surface, longAsk(surface))))).toEqual(
-        expected(whole),
-      );
-      const given = await serving(surface, [json(whole, 200, headers)]);
-      const answer = JSON.parse(await read(await given.house.send(surface, longAsk(surface))));
-      expect(answer).toEqual({ ...whole, model: "test/model" });
+      const streamed = (await serving(surface, [sse(events, { headers })])).house;
+      const collected = await streamed.send(surface, longAsk(surface));
+      expect(JSON.parse(await read(collected))).toEqual(billed(plain(whole), streamed.receipt(collected)));
+      const given = (await serving(surface, [json(whole, 200, headers)])).house;
+      const answer = await given.send(surface, longAsk(surface));
+      expect(JSON.parse(await read(answer))).toEqual(billed(whole, given.receipt(answer)));
     }
   });
 
@@ -115,7 +119,7 @@ describe.each([...SURFACE_NAMES])("%s: a long unstreamed answer", (surface) => {
       };
       const { house } = await serving(surface, [broken, sse(events)], { settings });
       const answer = await house.send(surface, longAsk(surface));
-      expect(JSON.parse(await read(answer))).toEqual(expected(whole));
+      expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), house.receipt(answer)));
       const { attempts, cost_usd, host } = house.receipt(answer);
       expect([attempts.length, host]).toEqual([2, "h1"]);
       expect(cost_usd).toBeGreaterThan(0);
@@ -145,7 +149,7 @@ test("three hosts that take half of the wait for a first token over 400 tokens a
   };
   const { house } = await serving("chat.completions", [slow, slow, slow], { settings });
   const answer = await house.send("chat.completions", { ...longAsk("chat.completions"), max_tokens: 400 });
-  expect(JSON.parse(await read(answer))).toEqual(expected(whole));
+  expect(JSON.parse(await read(answer))).toEqual(billed(plain(whole), house.receipt(answer)));
   expect(house.receipt(answer).attempts).toMatchObject([{ host: "h0" }]);
 });
 

@@ -20,7 +20,7 @@ class Played {
   end: RelayEnd | null = null;
   private readonly leaving = new AbortController();
   private readonly judge = {
-    terminal: null as Uint8Array | null,
+    isComplete: false,
     fault: null,
     countedTokens: 0,
     push(bytes: Uint8Array): Uint8Array {
@@ -28,7 +28,7 @@ class Played {
       return bytes;
     },
     end(): Uint8Array {
-      this.terminal = LAST;
+      this.isComplete = true;
       return NOTHING;
     },
   };
@@ -82,7 +82,6 @@ const DEADLINE_MS = 1_000;
 const CANCELLED = { kind: "cancelled", message: "cancelled" };
 const NOTHING = new Uint8Array();
 const WORD = Uint8Array.of(1);
-const LAST = Uint8Array.of(2);
 
 /** Everything that can go on without the test has. */
 const settled = (): Promise<void> => new Promise((done) => setImmediate(done));

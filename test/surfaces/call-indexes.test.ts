@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pairing } from "../../src/surfaces/surfaces.ts";
-import { ASKED, decode, encode, given, inPieces, openRequest } from "./harness.ts";
+import { ASKED, bodyOf, encode, given, inPieces, openRequest } from "./harness.ts";
 
 const chunk = (delta: object, finish_reason: string | null = null, index = 0) => ({
   id: "c1",
@@ -99,8 +99,7 @@ describe("calls that a chat host streams without an index", () => {
     const judge = pair.openWhole(openRequest("chat.completions", false), ASKED);
     judge.push(bytes);
     const reply = judge.reply();
-    if (reply.kind === "fault") throw new Error(reply.error.message);
-    const [choice] = JSON.parse(decode(reply.body)).choices;
+    const [choice] = JSON.parse(bodyOf(reply)).choices;
     expect(choice.finish_reason).toBe(end);
     expect(choice.message.tool_calls).toHaveLength(new Set(calls.map(([index]) => index)).size);
   });
@@ -134,8 +133,7 @@ describe("calls that a chat host streams without an index", () => {
       const whole = pair.openWhole(openRequest("chat.completions", false), ASKED);
       whole.push(bytes);
       const reply = whole.reply();
-      if (reply.kind === "fault") throw new Error(reply.error.message);
-      expect(JSON.parse(decode(reply.body)).choices[0].message.tool_calls).toHaveLength(MANY);
+      expect(JSON.parse(bodyOf(reply)).choices[0].message.tool_calls).toHaveLength(MANY);
     }
   });
 });
@@ -205,8 +203,7 @@ describe("calls that a chat host all streams at index 0, in an answer that is co
     );
     judge.push(sse([...chunks.map((tool_calls) => chunk({ tool_calls })), chunk({}, "tool_calls")]));
     const reply = judge.reply();
-    if (reply.kind === "fault") throw new Error(reply.error.message);
-    const { tool_calls } = JSON.parse(decode(reply.body)).choices[0].message;
+    const { tool_calls } = JSON.parse(bodyOf(reply)).choices[0].message;
     type Call = { id: string; function: { name: string; arguments: string } };
     expect(tool_calls.map(({ id, function: called }: Call) => [id, called.arguments])).toEqual(calls);
     expect(tool_calls.map((one: Call) => one.function.name)).toEqual(calls.map(([id]) => `tool_${id}`));

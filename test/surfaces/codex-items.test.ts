@@ -4,7 +4,7 @@ import { type Refusal, refused } from "../../src/errors/refusal.ts";
 import type { HostTarget } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { chatText, messagesText, sseText } from "../fakes/transcripts.ts";
-import { given, inPieces, readRequest } from "./harness.ts";
+import { bodyOf, given, inPieces, readRequest } from "./harness.ts";
 import { violations } from "./wire-schema.ts";
 
 /** What Codex puts into `input` for OpenAI's newest models, on hosts of every language. */
@@ -83,8 +83,7 @@ const called = (host: SurfaceName): object =>
 function replied(host: SurfaceName, body: object, answer: object) {
   const request = readRequest("responses", { model: "test/model", ...body });
   const reply = pairing("responses", host).readReply(Buffer.from(JSON.stringify(answer)), request, ASKED);
-  if (reply.kind === "fault") throw new Error(reply.error.message);
-  const json = JSON.parse(Buffer.from(reply.body).toString());
+  const json = JSON.parse(bodyOf(reply));
   expect(violations("response", json)).toEqual([]);
   return json;
 }

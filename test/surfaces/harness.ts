@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import { refused } from "../../src/errors/refusal.ts";
-import type { GenerationRequest, StreamJudge } from "../../src/surfaces/surface.ts";
+import type { Billed, GenerationRequest, Reply, StreamJudge, Usage } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 
 export const ASKED = { publicModel: "test/model", atS: 1_763_000_000 };
@@ -57,8 +57,25 @@ export function omitted(
 export function given(judge: StreamJudge, chunks: Iterable<Uint8Array>): string {
   const text = givenSoFar(judge, chunks);
   expect(judge.fault).toBeNull();
-  return text + decode(judge.terminal!);
+  return text + lastOf(judge);
 }
+
+/** What the client is sent when the stream is settled. */
+export const lastOf = (judge: StreamJudge): string => decode(judge.last(billOf(judge)));
+
+/** The whole answer, as the client gets it. */
+export function bodyOf(reply: Reply): string {
+  if (reply.kind === "fault") throw new Error(reply.error.message);
+  return decode(reply.body(billOf(reply)));
+}
+
+/** A bill of what the host reported, or else of what was counted. */
+export function billOf(told: { readonly usage: Usage | null; readonly countedTokens: number }): Billed {
+  const counted = { input: 1, cacheRead: 0, cacheWrite: 0, output: told.countedTokens, reasoning: 0 };
+  return { tokens: told.usage ?? counted, costUsd: COST_USD };
+}
+
+export const COST_USD = 0.000_000_123;
 
 /** What was given before the end mark, or the fault. */
 export function givenSoFar(judge: StreamJudge, chunks: Iterable<Uint8Array>): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { refused } from "../../src/errors/refusal.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
-import { ASKED, decode, encode, given, readRequest } from "./harness.ts";
+import { ASKED, bodyOf, decode, encode, given, readRequest } from "./harness.ts";
 
 /** A chat client that does not want to see the thoughts of a host that speaks another language. */
 type Json = Record<string, unknown>;
@@ -122,7 +122,7 @@ function whole(host: Host, more: Json): string {
   const reply = pairing("chat.completions", host).readReply(body, asks(more, false), ASKED);
   if (reply.kind !== "reply") throw new Error(reply.error.message);
   expect(reply.usage).toMatchObject({ output: OUTPUT, reasoning: 30 });
-  return decode(reply.body);
+  return bodyOf(reply);
 }
 
 function collected(host: Host, more: Json): string {
@@ -132,7 +132,7 @@ function collected(host: Host, more: Json): string {
   const reply = judge.reply();
   if (reply.kind !== "reply") throw new Error(reply.error.message);
   expect(reply.usage).toMatchObject({ output: OUTPUT, reasoning: 30 });
-  return decode(reply.body);
+  return bodyOf(reply);
 }
 
 function stream(host: Host, more: Json): string {

@@ -3,6 +3,7 @@ import { Likeness } from "../../src/surfaces/likeness.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { Random } from "../sim/random.ts";
+import { lastOf } from "./harness.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (given: Uint8Array) => new TextDecoder().decode(given);
@@ -20,8 +21,8 @@ function verdict(language: Language, events: readonly string[]): unknown {
   const judge = judgeOf(language);
   const given = events.map((event) => text(judge.push(bytes(event))));
   given.push(text(judge.end()));
-  const { tokenSeen, countedTokens, usage, fault, terminal } = judge;
-  return { given, tokenSeen, countedTokens, usage, fault, terminal: terminal && text(terminal) };
+  const { tokenSeen, countedTokens, usage, fault, isComplete } = judge;
+  return { given, tokenSeen, countedTokens, usage, fault, last: isComplete && lastOf(judge) };
 }
 
 afterEach(() => spyOn(Likeness.prototype, "pass").mockRestore());

@@ -38,7 +38,7 @@ describe.each([...SURFACE_NAMES])("%s host", (host) => {
         const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
         const text = givenSoFar(judge, inPieces(bytes, size));
         expect(judge.fault?.message).toBe("an event is not a JSON object");
-        expect(judge.terminal).toBeNull();
+        expect(judge.isComplete).toBe(false);
         expect(text).toContain(" two");
         expect(text).not.toContain("ree");
         for (const line of text.split("\n"))
@@ -52,7 +52,7 @@ describe.each([...SURFACE_NAMES])("%s host", (host) => {
     const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
     const text = givenSoFar(judge, [encode(`${sseText([first!])}data:\n\n${sseText(rest)}`)]);
     expect(judge.fault).toBeNull();
-    expect(judge.terminal).not.toBeNull();
+    expect(judge.isComplete).toBe(true);
     expect(text).toContain(" five");
   });
 });

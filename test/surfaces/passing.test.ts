@@ -18,6 +18,7 @@ import {
   type SseEvent,
   sseText,
 } from "../fakes/transcripts.ts";
+import { bodyOf, COST_USD, lastOf } from "./harness.ts";
 
 /** The host speaks the client's own language: what passes, what is changed, what is withheld. */
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -57,7 +58,7 @@ function run(judge: StreamJudge, chunks: Iterable<Uint8Array>) {
   const given: Uint8Array[] = [];
   for (const chunk of chunks) given.push(judge.push(chunk).slice());
   given.push(judge.end());
-  const text = decode(Buffer.concat(given)) + (judge.terminal === null ? "" : decode(judge.terminal));
+  const text = decode(Buffer.concat(given)) + (judge.isComplete ? lastOf(judge) : "");
   return {
     text,
     usage: judge.usage,
@@ -162,7 +163,7 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
       code: "upstream_error",
       param: null,
     };
-    const text = decode(judge.fail(error));
+    const text = decode(judge.fail(error, null));
     expect(text).toContain("It broke.");
     expect(text).toContain("upstream_error");
     expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
@@ -243,12 +244,14 @@ describe.each([...SURFACE_NAMES])("%s", (surface) => {
       ],
       content: [{ type: "tool_use", id: "t", name: "n", input }],
       output: [{ type: "message", content: [{ type: "output_text", text: "x" }], input }],
+      usage: { model: "nested" },
     };
     const reply = pairing(surface, surface).readReply(encode(JSON.stringify(whole)), request(surface), ASKED);
     expect(reply.kind).toBe("reply");
-    expect(JSON.parse(decode((reply as { body: Uint8Array }).body))).toEqual({
+    expect(JSON.parse(bodyOf(reply))).toEqual({
       ...whole,
       model: "test/model",
+      usage: { ...whole.usage, cost: COST_USD },
     });
   });
 
@@ -314,7 +317,7 @@ test.each<SurfaceName>([...SURFACE_NAMES])(
     const silent = events.filter(({ event }) => event !== "message_delta");
     expect(silent.length).toBe(events.length - 1);
     run(judge, [encode(sseText(silent))]);
-    expect(judge.terminal).not.toBeNull();
+    expect(judge.isComplete).toBe(true);
     expect(judge.usage).toMatchObject({ input: 7, output: 0 });
     expect(judge.countedTokens).toBe(2);
   },

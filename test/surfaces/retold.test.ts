@@ -3,7 +3,7 @@ import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { ACCENTED, OFFICIAL } from "../fakes/hosts/all.ts";
 import { brokenRules, type Loose, wrongEvents } from "./event-order.ts";
-import { ASKED, decode, encode, given, openRequest } from "./harness.ts";
+import { ASKED, bodyOf, COST_USD, decode, encode, given, openRequest } from "./harness.ts";
 import { tellable, toldByStream } from "./told.ts";
 
 /**
@@ -51,10 +51,17 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
         judge.push(retold(host, whole));
         const reply = judge.reply();
         if (reply.kind === "fault") throw new Error(reply.error.message);
-        expect(spare(JSON.parse(decode(reply.body)))).toEqual(spare({ ...whole, model: ASKED.publicModel }));
+        expect(spare(JSON.parse(bodyOf(reply)))).toEqual(spare(billed(whole)));
       });
   });
 }
+
+/** As the client is told it. */
+const billed = (whole: Loose): Loose => ({
+  ...whole,
+  model: ASKED.publicModel,
+  usage: { ...whole.usage, cost: COST_USD },
+});
 
 /** Empty lists of annotations, and members that are null, are told by whole answers only. */
 function spare(answer: Loose): Loose {
@@ -106,7 +113,7 @@ describe("a chat answer", () => {
   test("gives thoughts, text and each call in chunks of their own", () => {
     const calls = [call({ arguments: "{}" }), { ...call({ arguments: "[1]" }), id: "call_2", index: 0 }];
     const whole = chat({ reasoning_content: "Hm", content: "Hi", refusal: null, tool_calls: calls });
-    expect(told(whole).map(({ choices }) => choices[0].delta)).toEqual([
+    expect(told(whole).flatMap(({ choices }) => choices.map(({ delta }: Loose) => delta))).toEqual([
       { role: "assistant", content: "" },
       { reasoning_content: "Hm" },
       { content: "Hi" },
@@ -130,15 +137,16 @@ describe("a chat answer", () => {
       logprobs: { content: [{ token: content, logprob: -1 }] },
       finish_reason,
     });
-    const whole = { ...chat({}), future: [1], choices: [choice(0, "A", "stop"), choice(1, "B", "length")] };
+    const choices = [choice(0, "A", "stop"), choice(1, "B", "length")];
+    const whole = { ...chat({}), future: [1], choices, usage: { prompt_tokens: 1, completion_tokens: 2 } };
     expect(told(whole).filter(({ future }) => future !== undefined)).toHaveLength(1);
     const judge = pairing("chat.completions", "chat.completions").openWhole(
       openRequest("chat.completions", true),
       ASKED,
     );
     judge.push(retold("chat.completions", whole));
-    const reply = judge.reply() as { body: Uint8Array };
-    expect(JSON.parse(decode(reply.body))).toEqual({ ...whole, model: ASKED.publicModel });
+    const reply = judge.reply();
+    expect(JSON.parse(bodyOf(reply))).toEqual(billed(whole));
   });
 });
 
@@ -154,8 +162,8 @@ test("a message keeps what is no text: citations, and blocks that come as one", 
   const more = { stop_reason: "tool_use", stop_sequence: null, usage: { input_tokens: 1, output_tokens: 2 } };
   const judge = pairing("messages", "messages").openWhole(openRequest("messages", true), ASKED);
   judge.push(retold("messages", { ...whole, ...more }));
-  const reply = judge.reply() as { body: Uint8Array };
-  expect(JSON.parse(decode(reply.body))).toEqual({ ...whole, ...more, model: ASKED.publicModel });
+  const reply = judge.reply();
+  expect(JSON.parse(bodyOf(reply))).toEqual(billed({ ...whole, ...more }));
 });
 
 test("a call of a messages host keeps every digit of its input", () => {

@@ -14,7 +14,7 @@ import type { Conversation } from "../../src/surfaces/translation/conversation.t
 import { Saying } from "../../src/surfaces/translation/saying.ts";
 import { Random } from "../sim/random.ts";
 import { brokenRules, wrongEvents } from "./event-order.ts";
-import { ASKED, decode, encode, given, openRequest, readRequest } from "./harness.ts";
+import { ASKED, COST_USD, decode, encode, given, openRequest, readRequest } from "./harness.ts";
 import { randomConversation, randomText } from "./random-conversation.ts";
 import { ENDS, type Ending, type Told, toldByStream } from "./told.ts";
 import { violations } from "./wire-schema.ts";
@@ -99,10 +99,10 @@ function randomAnswer(language: SurfaceName, random: Random): string {
     number,
     number,
   ];
-  writer.usage({ input, cacheRead, cacheWrite, output: reasoning + random.below(1_000), reasoning });
+  const tokens = { input, cacheRead, cacheWrite, output: reasoning + random.below(1_000), reasoning };
   writer.stop(calls > 0 ? "tools" : random.pick(["end", "length", "filter"]), null);
-  const last = writer.finish();
-  return decode(Buffer.concat([writer.take(), last]));
+  writer.finish();
+  return decode(Buffer.concat([writer.take(), writer.last({ tokens, costUsd: COST_USD })]));
 }
 
 const OPEN_WRITER: Readonly<Record<SurfaceName, () => AnswerWriter>> = {

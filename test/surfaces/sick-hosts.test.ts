@@ -4,7 +4,7 @@ import type { ErrorObject } from "../../src/errors/refusal.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { SICK } from "../fakes/hosts/sick.ts";
 import { brokenRules, wrongEvents } from "./event-order.ts";
-import { ASKED, decode, encode, given, givenSoFar, inPieces, openRequest } from "./harness.ts";
+import { ASKED, bodyOf, decode, encode, given, givenSoFar, inPieces, openRequest } from "./harness.ts";
 import { tellable, toldByStream } from "./told.ts";
 
 /**
@@ -31,9 +31,9 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
     for (const size of [bytes.length, 1, 5]) {
       const judge = open();
       const before = givenSoFar(judge, inPieces(bytes, size));
-      expect(judge.terminal).toBeNull();
+      expect(judge.isComplete).toBe(false);
       expect(judge.fault?.message).toMatch(broken);
-      const text = before + decode(judge.fail(ERROR));
+      const text = before + decode(judge.fail(ERROR, null));
       expect(text).toContain("It broke.");
       expect(brokenRules(client, text, { usage: true })).toEqual([]);
       expect(wrongEvents(client, text)).toEqual([]);
@@ -47,10 +47,10 @@ describe.each(SICK)("%s", (_name, { host, stream, broken, story }) => {
       expect(judge.fault).toBeNull();
       return;
     }
-    expect(judge.terminal).toBeNull();
+    expect(judge.isComplete).toBe(false);
     // The one error that the client hears of is the gateway's.
     expect(before).not.toMatch(broken);
-    const text = before + decode(judge.fail(ERROR));
+    const text = before + decode(judge.fail(ERROR, null));
     expect(text).toContain("It broke.");
     expect(brokenRules(host, text, { usage: true })).toEqual([]);
   });
@@ -78,8 +78,7 @@ describe("arguments that are no JSON object", () => {
       openRequest(client, false),
       ASKED,
     );
-    if (reply.kind === "fault") throw new Error(reply.error.message);
-    const [said] = JSON.parse(decode(reply.body))[list];
+    const [said] = JSON.parse(bodyOf(reply))[list];
     expect(said.input ?? said.arguments).toEqual(expected);
   });
 });

@@ -4,7 +4,7 @@ import { refused } from "../../src/errors/refusal.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { COMPATIBLE_CHAT } from "../fakes/hosts/compatible-chat.ts";
 import type { Loose } from "./event-order.ts";
-import { decode, encode, readRequest } from "./harness.ts";
+import { bodyOf, decode, encode, readRequest } from "./harness.ts";
 
 /**
  * Gemini 3 signs its calls, and answers 400 to a tool's result behind a call that has lost its signature
@@ -29,8 +29,7 @@ function historyOf(client: SurfaceName, keepsThoughts: boolean): object[] {
     request,
     ASKED,
   );
-  if (reply.kind === "fault") throw new Error(reply.error.message);
-  const told: Loose = JSON.parse(decode(reply.body));
+  const told: Loose = JSON.parse(bodyOf(reply));
   const said: Loose[] = (told.output ?? told.content).filter(
     ({ type }: Loose) => keepsThoughts || (type !== "reasoning" && type !== "redacted_thinking"),
   );

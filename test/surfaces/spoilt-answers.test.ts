@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
+import type { ErrorObject } from "../../src/errors/refusal.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { ACCENTED, OFFICIAL } from "../fakes/hosts/all.ts";
 import { SICK } from "../fakes/hosts/sick.ts";
 import { Random } from "../sim/random.ts";
 import { brokenRules } from "./event-order.ts";
-import { ASKED, decode, encode, givenSoFar, inPieces, openRequest } from "./harness.ts";
+import { ASKED, bodyOf, decode, encode, givenSoFar, inPieces, lastOf, openRequest } from "./harness.ts";
 
 /**
  * Answers as no host gives them: events that are left out, repeated, swapped or of another language, values
@@ -30,13 +31,10 @@ test(`${SEEDS} spoilt streams end in an end mark or a fault, the same one at any
       const open = () => pairing(client, host).openStream(openRequest(client, true), ASKED);
       const [judge, split] = [open(), open()];
       const text = givenSoFar(judge, [bytes.slice()]);
-      expect([judge.terminal === null, about]).toEqual([judge.fault !== null, about]);
-      expect([givenSoFar(split, inPieces(bytes, size)), factsOf(split), about]).toEqual([
-        text,
-        factsOf(judge),
-        about,
-      ]);
-      if (client !== host) expect([brokenOf(client, text, judge), about]).toEqual([[], about]);
+      expect([!judge.isComplete, about]).toEqual([judge.fault !== null, about]);
+      const facts = factsOf(judge);
+      expect([givenSoFar(split, inPieces(bytes, size)), factsOf(split), about]).toEqual([text, facts, about]);
+      if (client !== host) expect([brokenOf(client, text + facts.last), about]).toEqual([[], about]);
     }
   }
 });
@@ -52,10 +50,10 @@ test(`${SEEDS} spoilt answers are told to each client as JSON, or are a fault`, 
       const collected = pairing(client, host).openWhole(request, ASKED);
       givenSoFar(collected, [bytes.slice()]);
       const replies = [pairing(client, host).readReply(spoilt, request, ASKED)];
-      if (collected.terminal !== null) replies.push(collected.reply());
+      if (collected.isComplete) replies.push(collected.reply());
       for (const reply of replies) {
         if (reply.kind === "fault") continue;
-        expect(JSON.parse(decode(reply.body))).toBeObject();
+        expect(JSON.parse(bodyOf(reply))).toBeObject();
         expect(reply.countedTokens).toBeGreaterThanOrEqual(0);
       }
     }
@@ -74,8 +72,8 @@ test(`${SEEDS} spoilt answers, told as streams, end in an end mark or a fault`, 
       const about = `seed ${seed}, ${client} client`;
       const judge = pairing(client, host).openStream(openRequest(client, true), ASKED);
       const text = decode(judge.push(events));
-      expect([judge.terminal === null, about]).toEqual([judge.fault !== null, about]);
-      if (client !== host) expect([brokenOf(client, text, judge), about]).toEqual([[], about]);
+      expect([!judge.isComplete, about]).toEqual([judge.fault !== null, about]);
+      if (client !== host) expect([brokenOf(client, text + factsOf(judge).last), about]).toEqual([[], about]);
     }
   }
   expect(told).toBeGreaterThan(SEEDS / 2);
@@ -147,20 +145,21 @@ const VALUES: readonly unknown[] = [
 ];
 const NAMES = ["index", "id", "type", "text", "delta", "content", "usage", "error", "item", "tool_calls"];
 
-const factsOf = ({ fault, terminal, usage, countedTokens }: StreamJudge) => ({
-  fault,
-  terminal,
-  usage,
-  countedTokens,
-});
-
-function brokenOf(client: SurfaceName, text: string, judge: StreamJudge): string[] {
-  const end =
-    judge.terminal ?? judge.fail({ message: "x", type: "api_error", code: "upstream_error", param: null });
-  return brokenRules(client, text + decode(end), { usage: true }).filter(
-    (rule) => !THE_HOSTS_OWN.some((one) => one.test(rule)),
-  );
+/** Asked once: the last frames are numbered. */
+function factsOf(judge: StreamJudge) {
+  const { fault, usage, countedTokens } = judge;
+  return {
+    fault,
+    last: judge.isComplete ? lastOf(judge) : decode(judge.fail(ERROR, null)),
+    usage,
+    countedTokens,
+  };
 }
+
+const ERROR: ErrorObject = { message: "x", type: "api_error", code: "upstream_error", param: null };
+
+const brokenOf = (client: SurfaceName, text: string): string[] =>
+  brokenRules(client, text, { usage: true }).filter((rule) => !THE_HOSTS_OWN.some((one) => one.test(rule)));
 
 /** Names, ids and reasons are passed on as the host says them. */
 const THE_HOSTS_OWN = [

@@ -183,7 +183,7 @@ describe("a chat chunk inside a stream", () => {
     const judge = chatJudge();
     pushed(judge, '{"choices":[{"delta":{"content":"abcd"},"finish_reason":"stop"}]}');
     judge.end();
-    expect(judge.terminal).not.toBeNull();
+    expect(judge.isComplete).toBe(true);
   });
 
   test("seeded: members in any order, with any text, leave the client what JSON.parse finds", () => {
@@ -272,7 +272,7 @@ test("responses: the event that ends a broken stream has the number behind the l
   const judge = judgeFor("responses");
   pushed(judge, '{"type":"response.output_text.delta","sequence_number":41,"delta":"abcd"}');
   const error = { message: "Gone.", type: "api_error", code: "upstream_error", param: null } as never;
-  expect(decode(judge.fail(error))).toContain('"sequence_number":42');
+  expect(decode(judge.fail(error, null))).toContain('"sequence_number":42');
 });
 
 const BROKEN: Record<SurfaceName, string> = {

@@ -4,6 +4,7 @@ import { type Refusal, refused } from "../../src/errors/refusal.ts";
 import type { GenerationRequest, HostBody, HostTarget } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { sseText } from "../fakes/transcripts.ts";
+import { bodyOf, lastOf } from "./harness.ts";
 
 /** What becomes of single fields, seals and names between two languages. */
 const TARGET: HostTarget = {
@@ -289,8 +290,7 @@ describe("tools in a namespace", () => {
       request,
       ASKED,
     );
-    if (reply.kind === "fault") throw new Error(reply.error.message);
-    expect(JSON.parse(Buffer.from(reply.body).toString()).output).toMatchObject([
+    expect(JSON.parse(bodyOf(reply)).output).toMatchObject([
       { type: "function_call", namespace: "mcp", name: "look", call_id: "toolu_1", arguments: '{"at":1}' },
       { type: "custom_tool_call", name: "patch", call_id: "toolu_2", input: "*** Begin\n" },
     ]);
@@ -345,8 +345,7 @@ describe("tools of a messages client whose names are longer than OpenAI's hosts 
     const whole = { choices: [{ ...choice, message: { role: "assistant", tool_calls: [call] } }] };
     const { readReply, openStream } = pairing("messages", "chat.completions");
     const reply = readReply(Buffer.from(JSON.stringify(whole)), read("messages", more), ASKED);
-    if (reply.kind === "fault") throw new Error(reply.error.message);
-    expect(JSON.parse(Buffer.from(reply.body).toString()).content[0]).toMatchObject({ name: long });
+    expect(JSON.parse(bodyOf(reply)).content[0]).toMatchObject({ name: long });
     const chunk = { choices: [{ ...choice, delta: { tool_calls: [{ index: 0, ...call }] } }] };
     const stream = openStream(read("messages", { ...more, stream: true }), ASKED);
     const events = sseText([{ data: JSON.stringify(chunk) }, { data: "[DONE]" }]);
@@ -387,7 +386,7 @@ describe("sealed thoughts", () => {
   function output(): object[] {
     const judge = pairing("responses", "messages").openStream(read("responses", asked), ASKED);
     judge.push(Buffer.from(sseText(thinking)));
-    const text = Buffer.from(judge.terminal!).toString();
+    const text = lastOf(judge);
     return JSON.parse(text.slice(text.indexOf("data: ") + 6)).response.output;
   }
 
@@ -610,7 +609,7 @@ test.each(SURFACE_NAMES)("a %s client whose host reports no usage is told what w
     ...(client === "chat.completions" ? { stream_options: { include_usage: true } } : {}),
   });
   const judge = pairing(client, host).openStream(request, ASKED);
-  const told = Buffer.concat([judge.push(Buffer.from(sseText(events))), judge.terminal!]).toString();
+  const told = Buffer.from(judge.push(Buffer.from(sseText(events)))).toString() + lastOf(judge);
   expect(judge.usage).toBeNull();
   expect(told).toMatch(/"(completion|output)_tokens":3/);
 });
@@ -664,8 +663,7 @@ describe("a tool of Anthropic's language that says it is `custom`, as its functi
       read("messages", { tools }),
       ASKED,
     );
-    if (reply.kind === "fault") throw new Error(reply.error.message);
-    expect(JSON.parse(Buffer.from(reply.body).toString()).content).toMatchObject([
+    expect(JSON.parse(bodyOf(reply)).content).toMatchObject([
       { type: "tool_use", name: "search", input: { input: "Paris" } },
     ]);
   });
@@ -695,8 +693,7 @@ test("a freeform tool that is called without any text is called with none", () =
     read("responses", { tools }),
     ASKED,
   );
-  if (reply.kind === "fault") throw new Error(reply.error.message);
-  expect(JSON.parse(Buffer.from(reply.body).toString()).output).toMatchObject([
+  expect(JSON.parse(bodyOf(reply)).output).toMatchObject([
     { type: "custom_tool_call", name: "list", input: "" },
   ]);
 });
@@ -773,7 +770,7 @@ test.each<[SurfaceName, SurfaceName]>([
     const reply = judge.reply();
     expect(reply).toMatchObject({ kind: "reply", usage: null, countedTokens: 2 });
     // The client is told something all the same.
-    const { usage } = JSON.parse(Buffer.from((reply as { body: Uint8Array }).body).toString());
+    const { usage } = JSON.parse(bodyOf(reply));
     expect(usage.output_tokens).toBe(2);
   },
 );

@@ -3,7 +3,7 @@ import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { ACCENTED, OFFICIAL } from "../fakes/hosts/all.ts";
 import { brokenRules, wrongEvents } from "./event-order.ts";
-import { ASKED, decode, encode, given, inPieces, openRequest } from "./harness.ts";
+import { ASKED, bodyOf, encode, given, inPieces, openRequest } from "./harness.ts";
 import { tellable, toldByStream, toldByWhole } from "./told.ts";
 import { violations } from "./wire-schema.ts";
 
@@ -47,7 +47,7 @@ for (const [name, transcript] of [...OFFICIAL, ...ACCENTED]) {
         if (reply.kind === "fault") throw new Error(reply.error.message);
         expect(reply.usage).toMatchObject(story.usage!);
         if (!heldToRules) return;
-        const body = JSON.parse(decode(reply.body));
+        const body = JSON.parse(bodyOf(reply));
         expect(violations(WHOLE[client], body, by)).toEqual([]);
         expect(toldByWhole(client, body)).toEqual(told);
       });

@@ -1,10 +1,12 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import type { Asked, Usage } from "../surface.ts";
+import { billedUsage } from "../billed.ts";
+import type { Asked, Billed, Usage } from "../surface.ts";
 import type { Answer, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { AnswerWriter, answerId } from "../translation/answer-writer.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { present } from "../translation/members.ts";
 import { sealText } from "../translation/seal.ts";
+import { writeChatUsage } from "./usage.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -19,7 +21,6 @@ export class ChatWriter extends AnswerWriter {
   private calls = 0;
   private thoughts = 0;
   private thought = "";
-  private lastUsage: Usage | null = null;
 
   constructor(
     private readonly asked: Asked,
@@ -81,21 +82,21 @@ export class ChatWriter extends AnswerWriter {
     this.thoughts += 1;
   }
 
-  usage(usage: Usage): void {
-    this.lastUsage = usage;
-  }
-
   stop(reason: StopReason): void {
     this.reason = FINISH[reason];
   }
 
   private reason: string = FINISH.end;
 
-  finish(): Buffer {
+  finish(): void {
     this.data(`${this.head}"choices":[{"index":0,"delta":{},"finish_reason":"${this.reason}"}]}`);
-    if (this.wantsUsage && this.lastUsage !== null)
-      this.data(`${this.head}"choices":[],"usage":${JSON.stringify(writeChatUsage(this.lastUsage))}}`);
-    return DONE;
+  }
+
+  last(bill: Billed): Buffer {
+    const usage = JSON.stringify(billedUsage(null, bill, writeChatUsage));
+    if (this.wantsUsage) this.data(`${this.head}"choices":[],"usage":${usage}}`);
+    this.data("[DONE]");
+    return this.take();
   }
 
   fail(error: ErrorObject): Buffer {
@@ -118,8 +119,6 @@ export class ChatWriter extends AnswerWriter {
 
 const CHUNK_TAIL = ',"finish_reason":null}]}\n\n';
 
-const DONE = Buffer.from("data: [DONE]\n\n");
-
 const FINISH: Readonly<Record<StopReason, string>> = {
   end: "stop",
   sequence: "stop",
@@ -133,20 +132,6 @@ const detailOf = (text: string, seal: Seal, index: number): Json =>
   text === ""
     ? { type: "reasoning.encrypted", data: sealText(seal), index }
     : { type: "reasoning.text", text, signature: sealText(seal), index };
-
-function writeChatUsage({ input, cacheRead, cacheWrite, output, reasoning }: Usage): Json {
-  const prompt = input + cacheRead + cacheWrite;
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: output,
-    total_tokens: prompt + output,
-    prompt_tokens_details: present({
-      cached_tokens: cacheRead,
-      cache_write_tokens: cacheWrite > 0 ? cacheWrite : undefined,
-    }),
-    completion_tokens_details: { reasoning_tokens: reasoning },
-  };
-}
 
 /** A whole answer for a chat client. */
 export function writeChatAnswer(answer: Answer, usage: Usage, asked: Asked): Json {

@@ -1,9 +1,10 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
+import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
-import { parseReply, withModel } from "../reply.ts";
+import { parseReply } from "../reply.ts";
 import {
   checkMessages,
   invalid,
@@ -24,6 +25,7 @@ import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
 import { retellChat } from "./retold.ts";
+import { writeChatUsage } from "./usage.ts";
 import { tokensWritten } from "./written.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
@@ -156,9 +158,10 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   for (const choice of reply.choices as readonly unknown[])
     counted += tokensWritten(asObject(asObject(choice)!.message));
   const mended = withMessages(reply);
+  const plain = mended === null ? body : Buffer.from(JSON.stringify(mended));
   return {
     kind: "reply",
-    body: withModel(mended === null ? body : Buffer.from(JSON.stringify(mended)), publicModel),
+    body: (bill) => billedJson(plain, bill, writeChatUsage, null, publicModel),
     usage: readOpenAiUsage(reply.usage),
     countedTokens: Math.ceil(counted),
   };

@@ -1,15 +1,19 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
+import { billedUsage } from "../billed.ts";
 import { asObject } from "../json.ts";
 import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
+import type { Billed } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { errorIn } from "./chunk-error.ts";
+import { writeChatUsage } from "./usage.ts";
 import { tokensWritten } from "./written.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
 export class ChatJudge extends PassingJudge {
+  protected readonly writeUsage = writeChatUsage;
   private finished = false;
   /** The last chunk's own words for the one that ends a broken stream. */
   private id = "chatcmpl-gateway";
@@ -26,22 +30,27 @@ export class ChatJudge extends PassingJudge {
     super(publicModel, collector);
   }
 
-  fail(error: ErrorObject): Uint8Array {
-    const last = {
-      id: this.id,
-      object: "chat.completion.chunk",
-      created: this.created,
-      model: this.publicModel,
-      choices: [{ index: 0, delta: {}, finish_reason: "error" }],
-    };
-    return Buffer.concat([encodeEvent(null, { error }), encodeEvent(null, last)]);
+  protected failure(error: ErrorObject): Uint8Array {
+    const choices = [{ index: 0, delta: {}, finish_reason: "error" }];
+    return Buffer.concat([encodeEvent(null, { error }), this.chunk({ choices })]);
+  }
+
+  protected override untold(bill: Billed): Uint8Array {
+    if (!this.wantsUsage) return super.untold(bill);
+    return this.chunk({ choices: [], usage: billedUsage(null, bill, writeChatUsage) });
+  }
+
+  /** One of ours, in the host's words. */
+  private chunk(more: object): Uint8Array {
+    const { id, created, publicModel: model } = this;
+    return encodeEvent(null, { id, object: "chat.completion.chunk", created, model, ...more });
   }
 
   protected judge(event: CurrentEvent): void {
     const { data } = event;
     if (data === null) return;
     if (data.trim() === "[DONE]") {
-      this.terminal = event.copy();
+      this.complete(event);
       return;
     }
     const chunk = this.dataOf(data);
@@ -165,8 +174,9 @@ export class ChatJudge extends PassingJudge {
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */
   protected override closed(): void {
-    if (this.finished) this.terminal = DONE;
-    else super.closed();
+    if (!this.finished) return super.closed();
+    this.isComplete = true;
+    this.endMark = DONE;
   }
 
   protected override mend(chunk: Record<string, unknown>): void {
@@ -193,6 +203,8 @@ export class ChatJudge extends PassingJudge {
   private give(chunk: Record<string, unknown>, event: CurrentEvent): void {
     const renames = typeof chunk.model === "string" && chunk.model !== this.publicModel;
     const withholds = !this.wantsUsage && "usage" in chunk;
+    if (this.wantsUsage && asObject(chunk.usage) !== null && (this.finished || isUsageAlone(chunk)))
+      this.waitForBill();
     if (withholds && isUsageAlone(chunk)) this.edits.leaveOut(event.start, event.end);
     else if (this.mended || isInLines(event)) {
       if (this.mended || renames || withholds) this.giveAnew(chunk, event, withholds);

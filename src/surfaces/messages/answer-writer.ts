@@ -1,10 +1,12 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import type { Asked, Usage } from "../surface.ts";
+import { billedUsage } from "../billed.ts";
+import type { Asked, Billed, Usage } from "../surface.ts";
 import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { AnswerWriter, answerId, NO_USAGE } from "../translation/answer-writer.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { sealText } from "../translation/seal.ts";
 import { inputObject, toolId } from "./request-writer.ts";
+import { writeMessagesUsage, writeMessageUsage } from "./usage.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,7 +18,6 @@ export class MessagesWriter extends AnswerWriter {
   private announced = false;
   /** The frame of a delta of this block, up to its text. */
   private deltaHead = "";
-  private used: Usage | null = null;
   private reason: StopReason = "end";
   private sequence: string | null = null;
   private refused = false;
@@ -36,7 +37,7 @@ export class MessagesWriter extends AnswerWriter {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: writeMessagesUsage(usage ?? { ...NO_USAGE, input: this.promptEstimate }),
+      usage: writeMessageUsage(usage ?? { ...NO_USAGE, input: this.promptEstimate }),
     };
     this.event("message_start", JSON.stringify({ type: "message_start", message }));
   }
@@ -67,27 +68,24 @@ export class MessagesWriter extends AnswerWriter {
     this.event("content_block_stop", `{"type":"content_block_stop","index":${this.index}}`);
   }
 
-  usage(usage: Usage): void {
-    this.used = usage;
-  }
-
   stop(reason: StopReason, sequence: string | null): void {
     this.reason = reason;
     this.sequence = sequence;
   }
 
-  finish(): Buffer {
+  finish(): void {}
+
+  last(bill: Billed): Buffer {
     const delta = {
       stop_reason: stopReason(this.reason, this.refused),
       stop_sequence: this.sequence,
       stop_details: null,
       container: null,
     };
-    const { service_tier, speed, inference_geo, cache_creation, ...usage } = writeMessagesUsage(
-      this.used ?? NO_USAGE,
-    );
+    const usage = billedUsage(null, bill, writeMessagesUsage);
     this.event("message_delta", JSON.stringify({ type: "message_delta", delta, usage }));
-    return MESSAGE_STOP;
+    this.event("message_stop", '{"type":"message_stop"}');
+    return this.take();
   }
 
   override ping(): void {
@@ -120,8 +118,6 @@ export class MessagesWriter extends AnswerWriter {
 }
 
 const DELTA_TAIL = "}}\n\n";
-
-const MESSAGE_STOP = Buffer.from('event: message_stop\ndata: {"type":"message_stop"}\n\n');
 
 const DELTAS: Readonly<Record<OpenBlock["kind"], readonly [type: string, member: string]>> = {
   text: ["text_delta", "text"],
@@ -158,27 +154,6 @@ const messageOf = (id: string, { publicModel }: Asked): Json => ({
   stop_details: null,
 });
 
-function writeMessagesUsage({
-  input,
-  cacheRead,
-  cacheWrite,
-  output,
-  reasoning,
-}: Usage): Record<string, unknown> {
-  return {
-    input_tokens: input,
-    cache_creation_input_tokens: cacheWrite,
-    cache_read_input_tokens: cacheRead,
-    output_tokens: output,
-    output_tokens_details: reasoning > 0 ? { thinking_tokens: reasoning } : null,
-    server_tool_use: null,
-    cache_creation: null,
-    service_tier: null,
-    inference_geo: null,
-    speed: null,
-  };
-}
-
 /** A whole answer for a messages client. */
 export function writeMessagesAnswer(answer: Answer, usage: Usage, asked: Asked, hostFamily: string): Json {
   const refused = answer.blocks.some(({ block }) => block.kind === "refusal");
@@ -187,7 +162,7 @@ export function writeMessagesAnswer(answer: Answer, usage: Usage, asked: Asked, 
     content: answer.blocks.flatMap((block) => writeBlock(block, hostFamily)),
     stop_reason: stopReason(answer.reason, refused),
     stop_sequence: answer.sequence,
-    usage: writeMessagesUsage(usage),
+    usage: writeMessageUsage(usage),
   };
 }
 

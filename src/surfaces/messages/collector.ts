@@ -28,9 +28,9 @@ export class MessagesCollector implements Collector {
         return;
       case "message_delta": {
         const { type: _type, delta, usage, ...rest } = data;
-        const used = asObject(this.message.usage) ?? {};
-        for (const [name, value] of Object.entries(asObject(usage) ?? {}))
-          if (value !== null) used[name] = value;
+        const told = asObject(usage);
+        const used = asObject(this.message.usage) ?? (told === null ? undefined : {});
+        for (const [name, value] of Object.entries(told ?? {})) if (value !== null) used![name] = value;
         Object.assign(this.message, rest, asObject(delta), { usage: used });
       }
     }

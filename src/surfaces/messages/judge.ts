@@ -5,10 +5,13 @@ import { encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { isShort } from "./answer-reader.ts";
+import { writeMessagesUsage } from "./usage.ts";
 
 /** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */
 export class MessagesJudge extends PassingJudge {
-  fail({ message, type, code, param }: ErrorObject): Uint8Array {
+  protected readonly writeUsage = writeMessagesUsage;
+
+  protected failure({ message, type, code, param }: ErrorObject): Uint8Array {
     return encodeEvent("error", { type: "error", error: { type, message, code, param } });
   }
 
@@ -33,9 +36,10 @@ export class MessagesJudge extends PassingJudge {
       case "message_delta":
         this.usage = readAnthropicUsage(data.usage, this.usage);
         this.stoppedShort = isShort(asObject(data.delta)?.stop_reason);
+        this.waitForBill();
         return;
       case "message_stop":
-        this.terminal = event.copy();
+        this.complete(event);
         return;
       case "error":
         this.fault = errorOf(data, "an error without a message");

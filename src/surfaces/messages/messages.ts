@@ -1,11 +1,12 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
+import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { lowerBudget } from "../lowered-budget.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
-import { parseReply, withModel } from "../reply.ts";
+import { parseReply } from "../reply.ts";
 import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
@@ -15,6 +16,7 @@ import { faultIn } from "./answer-reader.ts";
 import { MessagesCollector } from "./collector.ts";
 import { MessagesJudge } from "./judge.ts";
 import { retellMessages } from "./retold.ts";
+import { writeMessagesUsage } from "./usage.ts";
 
 /** Anthropic's Messages (docs.anthropic.com, "Messages" and "Streaming messages"). */
 export const messages: Surface = {
@@ -88,7 +90,7 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   for (const block of reply.content as readonly unknown[]) counted += countBlock(asObject(block));
   return {
     kind: "reply",
-    body: withModel(body, publicModel),
+    body: (bill) => billedJson(body, bill, writeMessagesUsage, null, publicModel),
     usage: readAnthropicUsage(reply.usage, null),
     countedTokens: Math.ceil(counted),
   };

@@ -1,14 +1,16 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
+import { billedUsage } from "../billed.ts";
 import { asObject } from "../json.ts";
-import type { Asked, Usage } from "../surface.ts";
+import type { Asked, Billed, Usage } from "../surface.ts";
 import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../translation/answer-events.ts";
-import { AnswerWriter, answerId, NO_USAGE } from "../translation/answer-writer.ts";
+import { AnswerWriter, answerId } from "../translation/answer-writer.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { NO_PARAMETERS, present } from "../translation/members.ts";
 import { sealText } from "../translation/seal.ts";
 import { callName, type NamedTool, offeredTools } from "../translation/tool-names.ts";
 import { asksForSummary, summaryMark } from "./compaction.ts";
 import { wantsEncrypted } from "./request-reader.ts";
+import { writeResponsesUsage } from "./usage.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -22,7 +24,6 @@ export class ResponsesWriter extends AnswerWriter {
   private text = "";
   private logprobs: unknown[] = [];
   private summarised = false;
-  private used: Usage | null = null;
   private reason: StopReason = "end";
 
   constructor(
@@ -109,22 +110,17 @@ export class ResponsesWriter extends AnswerWriter {
     this.output.push(item);
   }
 
-  usage(usage: Usage): void {
-    this.used = usage;
-  }
-
   stop(reason: StopReason): void {
     this.reason = reason;
   }
 
-  finish(): Buffer {
+  finish(): void {}
+
+  last(bill: Billed): Buffer {
     const status = statusOf(this.reason);
-    // What was written before stays for `take`; the last event is the end mark, and goes by itself.
-    const before = this.take();
-    this.tell(`response.${status}`, { response: this.response(status, this.used ?? NO_USAGE) });
-    const last = this.take();
-    this.put(before);
-    return last;
+    const usage = billedUsage(null, bill, writeResponsesUsage);
+    this.tell(`response.${status}`, { response: this.response(status, usage) });
+    return this.take();
   }
 
   fail({ message, code }: ErrorObject): Buffer {
@@ -137,7 +133,7 @@ export class ResponsesWriter extends AnswerWriter {
     return this.block.kind === "tool_call" && this.block.custom;
   }
 
-  private response(status: string, usage: Usage | null): Json {
+  private response(status: string, usage: object | null): Json {
     return responseOf(this.request, this.asked, {
       id: this.id,
       status,
@@ -206,7 +202,7 @@ export function writeResponsesAnswer(answer: Answer, usage: Usage, request: Json
     status: statusOf(answer.reason),
     output: answer.blocks.map((block, at) => finishedItem(block, id, at, form, encrypted)),
     reason: answer.reason,
-    usage,
+    usage: writeResponsesUsage(usage),
   });
 }
 
@@ -218,7 +214,7 @@ interface Told {
   readonly status: string;
   readonly output: readonly Json[];
   readonly reason: StopReason;
-  readonly usage: Usage | null;
+  readonly usage: object | null;
 }
 
 /**
@@ -259,7 +255,7 @@ function responseOf(request: Json, { publicModel, atS }: Asked, told: Told): Jso
     tools: Array.isArray(request.tools) ? request.tools.map(toolOf) : [],
     top_p: request.top_p ?? null,
     truncation: "disabled",
-    usage: usage === null ? undefined : writeResponsesUsage(usage),
+    usage: usage ?? undefined,
   });
 }
 
@@ -269,17 +265,6 @@ const reasoningOf = (reasoning: unknown): Json => ({ effort: null, summary: null
 function toolOf(value: unknown): unknown {
   const tool = asObject(value);
   return tool?.type === "function" ? { parameters: NO_PARAMETERS, strict: null, ...tool } : value;
-}
-
-function writeResponsesUsage({ input, cacheRead, cacheWrite, output, reasoning }: Usage): Json {
-  const prompt = input + cacheRead + cacheWrite;
-  return {
-    input_tokens: prompt,
-    input_tokens_details: { cached_tokens: cacheRead, cache_write_tokens: cacheWrite },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: prompt + output,
-  };
 }
 
 function itemOf(

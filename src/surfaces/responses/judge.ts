@@ -1,17 +1,19 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import { replaceSpan } from "../bytes.ts";
 import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import { writeResponsesUsage } from "./usage.ts";
 
 /** A responses host's events on their way to a responses client (platform.openai.com, "Streaming events"). */
 export class ResponsesJudge extends PassingJudge {
+  protected readonly writeUsage = writeResponsesUsage;
+  protected override readonly within = "response";
   private sequence = -1;
   private response: Record<string, unknown> = {};
 
-  fail({ message, code }: ErrorObject): Uint8Array {
+  protected failure({ message, code }: ErrorObject): Uint8Array {
     const response = {
       id: "resp_gateway",
       object: "response",
@@ -51,7 +53,7 @@ export class ResponsesJudge extends PassingJudge {
       case "response.incomplete":
         this.usage = readOpenAiUsage(asObject(data.response)?.usage, this.usage);
         this.stoppedShort = type === "response.incomplete";
-        this.terminal = this.renamed(event);
+        this.completeWithUsage(event);
         return;
       case "response.failed":
         this.usage = readOpenAiUsage(asObject(data.response)?.usage, this.usage);
@@ -88,13 +90,6 @@ export class ResponsesJudge extends PassingJudge {
     if (sequence !== -1) this.sequence = sequence;
     this.wroteTokens(tokens);
     return true;
-  }
-
-  private renamed(event: CurrentEvent): Uint8Array {
-    if (!this.passModel("response", event)) return event.copy();
-    const { start } = event;
-    const { valueStart, at: valueEnd } = this.cursor;
-    return replaceSpan(event.copy(), valueStart - start, valueEnd - start, this.modelJson);
   }
 
   private isWritten(): boolean {

@@ -1,10 +1,11 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
+import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools, withoutAddedOwnTools } from "../own-tools.ts";
-import { parseReply, withModel } from "../reply.ts";
+import { parseReply } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
@@ -15,6 +16,7 @@ import { ResponsesCollector } from "./collector.ts";
 import { asksForSummary, SUMMARY_WISH, withPlainSummaries } from "./compaction.ts";
 import { ResponsesJudge } from "./judge.ts";
 import { retellResponses } from "./retold.ts";
+import { writeResponsesUsage } from "./usage.ts";
 
 /** OpenAI's Responses (platform.openai.com, "Responses", create and "Streaming events"). */
 export const responses: Surface = {
@@ -124,7 +126,7 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   for (const item of reply.output as readonly unknown[]) counted += countItem(asObject(item));
   return {
     kind: "reply",
-    body: withModel(body, publicModel),
+    body: (bill) => billedJson(body, bill, writeResponsesUsage, null, publicModel),
     usage: readOpenAiUsage(reply.usage),
     countedTokens: Math.ceil(counted),
   };

@@ -1,5 +1,5 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
-import type { Usage } from "../surface.ts";
+import type { Billed, Usage } from "../surface.ts";
 import type { Answer, AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
@@ -14,8 +14,10 @@ export abstract class AnswerWriter implements AnswerEvents {
     return bytes;
   }
 
-  /** Writes what remains to be said, and returns the end mark, which is sent after settlement. */
-  abstract finish(): Buffer;
+  /** Writes what remains to be said, but for what tells the bill. */
+  abstract finish(): void;
+  /** The frames from there to the end mark, which are sent after settlement. */
+  abstract last(bill: Billed): Buffer;
   /** Frames that end the stream with an error; no end mark follows them. */
   abstract fail(error: ErrorObject): Buffer;
 
@@ -28,13 +30,9 @@ export abstract class AnswerWriter implements AnswerEvents {
   abstract open(block: OpenBlock): void;
   abstract delta(text: string, logprobs?: readonly unknown[]): void;
   abstract close(seal: Seal | null): void;
-  abstract usage(usage: Usage): void;
+  /** Clients are told the bill's, at the end. */
+  usage(_usage: Usage): void {}
   abstract stop(reason: StopReason, sequence: string | null): void;
-
-  /** Puts back what was taken. */
-  protected put(bytes: Buffer): void {
-    this.out = bytes.toString("utf8") + this.out;
-  }
 
   /** A frame, as it is sent. */
   protected frame(text: string): void {
@@ -72,17 +70,15 @@ export class WholeWriter extends AnswerWriter {
     this.answer.close(seal);
   }
 
-  usage(usage: Usage): void {
-    this.answer.usage(usage);
-  }
-
   stop(reason: StopReason, sequence: string | null): void {
     this.answer.stop(reason, sequence);
   }
 
   override ping(): void {}
 
-  finish(): Buffer {
+  finish(): void {}
+
+  last(): Buffer {
     return Buffer.alloc(0);
   }
 

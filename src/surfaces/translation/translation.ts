@@ -9,6 +9,7 @@ import { readChatRequest } from "../chat/request-reader.ts";
 import { writeChatRequest } from "../chat/request-writer.ts";
 import { exactly, parseExactObject } from "../exact-json.ts";
 import { fault, NO_OBJECT } from "../host-error.ts";
+import { asObject } from "../json.ts";
 import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
 import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
 import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
@@ -22,6 +23,7 @@ import { writeResponsesRequest } from "../responses/request-writer.ts";
 import { EVENT, EventCutter, eventEnd } from "../sse.ts";
 import type {
   Asked,
+  Billed,
   GenerationRequest,
   HostBody,
   HostError,
@@ -34,7 +36,7 @@ import type {
 } from "../surface.ts";
 import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
 import { type AnswerReader, isFault } from "./answer-reader.ts";
-import { type AnswerWriter, NO_USAGE, WholeWriter } from "./answer-writer.ts";
+import { type AnswerWriter, WholeWriter } from "./answer-writer.ts";
 import { asOffered } from "./called-tools.ts";
 import type { Conversation, Seal } from "./conversation.ts";
 import { asShown } from "./hidden-thoughts.ts";
@@ -161,27 +163,20 @@ function writeReply(
   asked: Asked,
   hostFamily: string,
 ): Extract<Reply, { kind: "reply" }> {
-  const usage = answer.reported ?? countedUsage(request.promptEstimate, countedTokens);
-  const body = LANGUAGES[client].writeAnswer(answer, usage, request, asked, hostFamily);
-  return { kind: "reply", body: Buffer.from(JSON.stringify(body)), usage: answer.reported, countedTokens };
+  const body = ({ tokens, costUsd }: Billed) => {
+    const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, asked, hostFamily);
+    return Buffer.from(JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), cost: costUsd } }));
+  };
+  return { kind: "reply", body, usage: answer.reported, countedTokens };
 }
-
-/** What is told, and billed, where a host reports nothing. */
-const countedUsage = (promptEstimate: number, output: number): Usage => ({
-  ...NO_USAGE,
-  input: promptEstimate,
-  output,
-});
 
 /** A streamed answer on its way from one language into another. */
 class TranslatingJudge implements StreamJudge {
-  terminal: Uint8Array | null = null;
+  isComplete = false;
   fault: HostError | null = null;
   private readonly cutter = new EventCutter();
   private readonly counter: Counter;
   private readonly reader: AnswerReader;
-  /** The request itself is not kept: its prompt may be megabytes, and the answer minutes. */
-  private readonly promptEstimate: number;
 
   constructor(
     private readonly writer: AnswerWriter,
@@ -189,7 +184,6 @@ class TranslatingJudge implements StreamJudge {
     request: GenerationRequest,
     hostFamily: string,
   ) {
-    this.promptEstimate = request.promptEstimate;
     const onSilence = () => writer.ping();
     const shown = asSummary(asShown(writer, request, onSilence), request, onSilence);
     this.counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
@@ -229,12 +223,16 @@ class TranslatingJudge implements StreamJudge {
     return this.writer.take();
   }
 
+  last(bill: Billed): Uint8Array {
+    return this.writer.last(bill);
+  }
+
   fail(error: ErrorObject): Uint8Array {
     return this.writer.fail(error);
   }
 
   private get over(): boolean {
-    return this.terminal !== null || this.fault !== null;
+    return this.isComplete || this.fault !== null;
   }
 
   private read(bytes: Uint8Array): void {
@@ -257,12 +255,8 @@ class TranslatingJudge implements StreamJudge {
       return;
     }
     this.counter.begin();
-    if (!this.counter.usageTold) {
-      // What the beginning said of the prompt stands.
-      const counted = countedUsage(this.promptEstimate, this.countedTokens);
-      this.writer.usage(this.usage === null ? counted : { ...this.usage, output: counted.output });
-    }
-    this.terminal = this.writer.finish();
+    this.writer.finish();
+    this.isComplete = true;
   }
 }
 
@@ -286,7 +280,6 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
 
   reply(): Reply {
     const { client, answer, countedTokens, whole, asked, family, usage } = this;
-    // The answer was told a usage in any case; the bill must know whether it is the host's.
     return { ...writeReply(client, answer, countedTokens, whole, asked, family), usage };
   }
 }
@@ -297,8 +290,6 @@ class Counter implements AnswerEvents {
   tokenSeen = false;
   stoppedShort = false;
   reported: Usage | null = null;
-  /** Of the answer too, and not of the prompt alone, as at the beginning. */
-  usageTold = false;
   private begun = false;
   /** A function was called, and no argument has been told yet. */
   private bare = false;
@@ -344,7 +335,6 @@ class Counter implements AnswerEvents {
 
   usage(usage: Usage): void {
     this.reported = usage;
-    this.usageTold = true;
     this.next.usage(usage);
   }
 
