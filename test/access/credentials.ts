@@ -261,7 +261,12 @@ export function credentialTable(): string {
     ...ALL.map((by) => (operation.who.includes(by) ? "yes" : expected(operation, by).slice(0, 3))),
   ]);
   const head = ["operation", ...Object.values(CREDENTIALS)];
-  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+  // As the formatter lays tables out.
+  const widths = head.map((_, at) => Math.max(...[head, ...rows].map((cells) => cells[at]!.length)));
+  const padded = (cells: readonly string[]) => cells.map((cell, at) => cell.padEnd(widths[at]!));
+  return [padded(head), widths.map((width) => "-".repeat(width)), ...rows.map(padded)]
+    .map((cells) => `| ${cells.join(" | ")} |\n`)
+    .join("");
 }
 
 export function nameOf({ method, path, note, state }: Operation): string {
