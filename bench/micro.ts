@@ -30,6 +30,7 @@ import { estimateTokens } from "../src/tokens/estimate.ts";
 import { systemClock } from "../src/units/clock.ts";
 import type { ReceiptId } from "../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../src/units/usd.ts";
+import { KnownHolders } from "../test/fakes/holders.ts";
 import { keyOf } from "../test/fakes/key.ts";
 import { catalogOf, model, route, servedIn, wishFor } from "../test/routing/world.ts";
 import { DELTA } from "./mock-host.ts";
@@ -184,7 +185,12 @@ async function admission(): Promise<Piece> {
     append: (record: LedgerRecord) => (written += formatRecord(record).length),
     withdraw: () => false,
   };
-  const ledger = new Ledger(systemClock, journal, { spent: () => ZERO_USD, credited: () => MAX_NANO_USD });
+  const ledger = new Ledger(
+    systemClock,
+    journal,
+    { spent: () => ZERO_USD, credited: () => MAX_NANO_USD },
+    new KnownHolders(),
+  );
   const lane = await ledger.lane(key, [], [], NOW);
   const want: Want = {
     receipt: "rcpt_bench" as ReceiptId,

@@ -20,6 +20,7 @@ import { systemClock } from "../src/units/clock.ts";
 import { type BalanceId, newReceiptId } from "../src/units/id.ts";
 import { systemRandom } from "../src/units/random.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../src/units/usd.ts";
+import { KnownHolders } from "../test/fakes/holders.ts";
 import { keyOf } from "../test/fakes/key.ts";
 import { percentile } from "./load.ts";
 
@@ -66,7 +67,7 @@ export async function benchSettle(rate: number, seconds: number, parent = tmpdir
     onFault,
   };
   const books = await Books.open(opening, store.reached());
-  const ledger = new Ledger(clock, books.journal, store);
+  const ledger = new Ledger(clock, books.journal, store, new KnownHolders());
   books.follow(ledger);
   const waits: number[] = [];
   const lag = watchLoop();

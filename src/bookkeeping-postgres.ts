@@ -48,7 +48,12 @@ export async function openPostgresBooks(
       : await journalBooks(parts, store, name, await registry.lastEpoch(name));
 
   const keys = new PostgresKeyStore(postgres, clock, (version) => node.acknowledged(version));
-  const keyring = new Keyring(keys, undefined, () => node.usable());
+  const keyring = new Keyring(
+    keys,
+    undefined,
+    () => node.usable(),
+    (concerns) => ledger.lookAgain(concerns),
+  );
   const node: Membership = new Membership(registry, clock, name, await registry.join(name, journal), {
     async changed(changes) {
       forget(keyring, changes);
@@ -66,7 +71,7 @@ export async function openPostgresBooks(
   const send = statementsTo(authority, books.journal, (grant) => grants.receive(grant), log);
   const grants: Grants = new Grants(name, node.epoch, clock, send, () => node.usable());
   const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
-  const ledger = new Ledger(clock, books.journal, sums, grants);
+  const ledger: Ledger = new Ledger(clock, books.journal, sums, keyring, grants);
   books.follow(ledger, node.epoch, (counters) => {
     authority.retire(name, counters).catch((error) => log("grants", { error: String(error) }));
   });

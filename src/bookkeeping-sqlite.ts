@@ -24,10 +24,11 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const checkpoint = async () => (upkeep ?? ends).checkpoint();
   const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
   const books = await Books.open(opening, store.reached());
-  const ledger = new Ledger(clock, books.journal, store);
+  const keys = new SqliteKeyStore(db, clock);
+  const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));
+  const ledger: Ledger = new Ledger(clock, books.journal, store, keyring);
   books.follow(ledger);
   const debits = new Debits(ledger, books.journal, store);
-  const keys = new SqliteKeyStore(db, clock);
   const usage = new UsageReader(folder.databasePath, MOST_CHARTS);
   const spending = new UsageReader(folder.databasePath, MOST_SPENDINGS);
   /**
@@ -45,7 +46,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     nodes: { list: async () => [], close: async () => "unknown" },
     accounts: new SqliteAccountStore(db, clock),
     lowCredit: new SqliteLowCreditStore(db),
-    keyring: new Keyring(keys),
+    keyring,
     healthy: () => books.journal.healthy,
     balance: (id) => ledger.balance(id),
     use: (id) => ledger.use(id),

@@ -29,6 +29,8 @@ export class Keyring {
     bounds: KeyringBounds = DEFAULT_BOUNDS,
     /** False while this process may have missed a change; what it remembers is then not used. */
     private readonly remembers: () => boolean = () => true,
+    /** Told which keys have to be read anew, so that whoever needs them soon may begin to. */
+    private readonly onForgotten: (concerns: Concerns) => void = () => {},
   ) {
     this.keys = new LRUCache({ max: bounds.keys });
     this.estates = new LRUCache({ max: bounds.keys });
@@ -48,6 +50,20 @@ export class Keyring {
     return liveHolder(await this.load(hash), at);
   }
 
+  /**
+   * The holder of a key as of this moment, without waiting; null where it may not spend: it is revoked, expired
+   * or suspended. Undefined where it is not known, because it has just changed: then it is read.
+   */
+  current({ hash }: Pick<Key, "hash">, at: EpochMs): Holder | null | undefined {
+    const entry = this.peek(hash);
+    if (entry === undefined) {
+      void this.load(hash).catch(() => {});
+      return undefined;
+    }
+    const holder = liveHolder(entry, at);
+    return holder?.balance.suspended === null ? holder : null;
+  }
+
   /** Null for a secret that is known to be no key, undefined where the store must be asked. */
   peek(hash: SecretHash): Entry | null | undefined {
     if (!this.remembers()) return undefined;
@@ -64,12 +80,14 @@ export class Keyring {
     if (reading !== undefined) reading.isStale = true;
     this.keys.delete(key.hash);
     this.unknown.delete(key.hash);
+    this.onForgotten(({ hash }) => hash === key.hash);
   }
 
   forgetEstate(balance: BalanceId): void {
     // An estate is read after its key. If it is not known yet, it will be read as it is now.
     for (const reading of this.loading.values()) if (reading.balance === balance) reading.isStale = true;
     this.estates.delete(balance);
+    this.onForgotten(({ balanceId }) => balanceId === balance);
   }
 
   forgetAll(): void {
@@ -77,6 +95,7 @@ export class Keyring {
     this.keys.clear();
     this.estates.clear();
     this.unknown.clear();
+    this.onForgotten(() => true);
   }
 
   private load(hash: SecretHash): Promise<Entry | null> {
@@ -133,6 +152,8 @@ export interface Entry {
   /** Null where the key draws from a budget that does not exist: no live key does. */
   readonly holder: Holder | null;
 }
+
+type Concerns = (key: Pick<Key, "hash" | "balanceId">) => boolean;
 
 /** One key, with its estate, on its way from the store. */
 class Reading {

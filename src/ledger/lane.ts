@@ -1,3 +1,4 @@
+import type { Budget } from "../keys/key.ts";
 import { RateWindow } from "../limits/rate-window.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
@@ -16,7 +17,7 @@ export class Counters {
 
 export const NO_COUNTERS = new Counters([]);
 
-/** What a key's requests of a day pay from, beside its budgets. */
+/** What a key's requests of a day pay from. */
 export class Purse {
   readonly counters: Counters;
 
@@ -24,9 +25,28 @@ export class Purse {
     readonly balance: BalanceBook,
     readonly day: Counter,
     readonly month: Counter,
+    readonly budgets: readonly Budget[],
+    readonly caps: readonly BudgetCap[],
   ) {
-    this.counters = new Counters([balance.counter, day, month]);
+    this.counters = new Counters([balance.counter, day, month, ...caps.map(({ counter }) => counter)]);
   }
+
+  /** Whether these are its budgets, as they were then: a change of one makes another list. */
+  drawsFrom(budgets: readonly Budget[]): boolean {
+    return budgets === this.budgets || (budgets.length === 0 && this.budgets.length === 0);
+  }
+
+  /** The same, with other budgets. */
+  with(budgets: readonly Budget[], caps: readonly BudgetCap[]): Purse {
+    return new Purse(this.balance, this.day, this.month, budgets, caps);
+  }
+}
+
+/** A budget's counter in a window, and what limits it there. */
+export interface BudgetCap {
+  readonly budget: Budget;
+  readonly counter: Counter;
+  readonly limit: NanoUsd;
 }
 
 /** What one chain of rotated keys is counted with. */

@@ -1,4 +1,5 @@
 import type { Budget, Key } from "../keys/key.ts";
+import type { Holder } from "../keys/keyring.ts";
 import { assert } from "../units/assert.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../units/id.ts";
@@ -19,7 +20,7 @@ import {
 } from "./counter.ts";
 import { type Debit, type TooMuch, taken } from "./credit.ts";
 import type { Answer, Grants, Shared } from "./grants.ts";
-import { type BalanceBook, Counters, Lane, NO_COUNTERS, Purse, RateShare } from "./lane.ts";
+import { type BalanceBook, type BudgetCap, Counters, Lane, NO_COUNTERS, Purse, RateShare } from "./lane.ts";
 import type { LedgerRecord, Served } from "./record.ts";
 import {
   type Allowance,
@@ -65,6 +66,7 @@ export class Ledger {
     private readonly clock: Clock,
     private readonly journal: Journal,
     private readonly sums: Sums,
+    private readonly holders: Holders,
     /** Null when this ledger is the only one: it may then use everything. */
     private readonly grants: Grants | null = null,
   ) {}
@@ -80,7 +82,8 @@ export class Ledger {
     at: EpochMs,
   ): Lane | Promise<Lane> {
     const lane = this.lanes.get(key.lineage);
-    if (lane?.covers(at) && this.counted(budgets, allowances, at)) return lane;
+    if (lane?.covers(at) && this.counted(allowances, at) && this.purseOf(lane, budgets, at) !== null)
+      return lane;
     return this.load(key, budgets, allowances, at);
   }
 
@@ -131,8 +134,8 @@ export class Ledger {
   replenish(lane: Lane, want: Want): Promise<Answer> | null {
     const { grants } = this;
     if (grants === null) return null;
-    const asked = this.limits(lane, lane.purse, want).map(([counter, limit, amount]) =>
-      grants.ask(counter, amount, limit),
+    const asked = this.limits(lane, this.purseOf(lane, want.budgets, want.at)!, want).map(
+      ([counter, limit, amount]) => grants.ask(counter, amount, limit),
     );
     return Promise.all(asked).then((answers) => {
       if (answers.includes("unanswered")) return "unanswered";
@@ -141,44 +144,72 @@ export class Ledger {
   }
 
   /**
-   * Holds `amount` more on everything that the reservation holds on, if there is room on all of it; otherwise
-   * false. What other ledgers do not use is then on its way.
+   * Holds `amount` more, if there is room by the limits of this moment and the key may still spend; otherwise
+   * false. What other ledgers do not use, or what is not known of the key, is then on its way.
    */
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
-    const covered = this.coversMore(reservation, amount);
-    const more = {
-      ...reservation.want,
-      amount,
-      allowances: [],
-      rpmLimit: null,
-      freeRpmLimit: null,
-      tpmLimit: null,
-    };
+    if (!this.mayGrow(reservation)) return false;
+    const { want, purse } = reservation;
+    const covered = this.moneyShortfall(purse, want, amount, amount) === null;
+    const more = { ...want, amount, allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
     this.foresee(reservation, more);
     if (!covered) {
       this.seek(reservation, more);
       return false;
     }
-    for (const counter of reservation.counters.all) counter.hold(amount);
-    reservation.held = (reservation.held + amount) as NanoUsd;
-    this.journal.append({ kind: "extend", receipt: reservation.want.receipt, held: reservation.held });
+    if (!reservation.growsOnPurse()) {
+      reservation.regroup();
+      this.journal.append(holdRecord(reservation));
+    }
+    reservation.hold((reservation.held + amount) as NanoUsd);
+    this.journal.append({ kind: "extend", receipt: want.receipt, held: reservation.held });
     return true;
   }
 
   /** Lowers what the reservation holds, on everything that it holds on; what was more goes to others. */
   shrink(reservation: Reservation, held: NanoUsd): void {
     assert(reservation.isOpen, "shrinking a reservation that was spent");
-    const back = reservation.held - held;
-    if (back <= 0) return;
-    for (const counter of reservation.counters.all) counter.settle(back as NanoUsd, ZERO_USD);
-    reservation.held = held;
-    this.journal.append({ kind: "extend", receipt: reservation.want.receipt, held });
+    if (held >= reservation.held) return;
+    reservation.hold(held);
+    const { parts, want } = reservation;
+    // Which parts count on what has changed with it.
+    this.journal.append(
+      parts.length > 0 ? holdRecord(reservation) : { kind: "extend", receipt: want.receipt, held },
+    );
   }
 
   /** Whether `extend` would succeed now. */
   coversMore(reservation: Reservation, amount: NanoUsd): boolean {
+    if (!this.mayGrow(reservation)) return false;
     return this.moneyShortfall(reservation.purse, reservation.want, amount, amount) === null;
+  }
+
+  /**
+   * Whether what the key may spend at all is known now, and is something. The reservation then has the limits
+   * and the budgets of this moment.
+   */
+  private mayGrow(reservation: Reservation): boolean {
+    if (this.grants?.usable() === false) return false;
+    const { want, purse } = reservation;
+    const holder = this.holders.current(want.key, this.clock.now());
+    if (holder === null || holder === undefined) return false;
+    const { key, budgets } = holder;
+    if (key !== want.key || budgets !== want.budgets) reservation.want = { ...want, key, budgets };
+    if (purse.drawsFrom(budgets)) return true;
+    const caps = this.capsOf(budgets, want.at);
+    if (caps === null) {
+      void this.loadBudgets(budgets, want.at).catch(() => {});
+      return false;
+    }
+    reservation.purse = purse.with(budgets, caps);
+    return true;
+  }
+
+  /** Has the keys of open requests that have changed read again, before their streams have to grow. */
+  lookAgain(concerns: (key: Key) => boolean): void {
+    const now = this.clock.now();
+    for (const { want } of this.open.values()) if (concerns(want.key)) this.holders.current(want.key, now);
   }
 
   /** Notes who answers a stream, for the next checkpoint: a crash is billed at their price. */
@@ -248,7 +279,7 @@ export class Ledger {
   takeBack(reservation: Reservation, { charged, lost, sequence }: Settlement, body: string): boolean {
     if (!this.journal.withdraw(sequence)) return false;
     this.lost = (this.lost - lost) as NanoUsd;
-    for (const counter of reservation.counters.all) counter.settle(ZERO_USD, -charged as NanoUsd);
+    reservation.refund(charged);
     // Only a complete answer is ever taken back, and a complete answer has used its allowance.
     for (const counter of reservation.allowances.all) counter.settle(ZERO_USD, -ONE_REQUEST as NanoUsd);
     this.journal.append(terminalRecord(reservation, "failed", UNCHARGED, NO_COUNTERS, body));
@@ -338,6 +369,9 @@ export class Ledger {
   forgetIdle(appliedThrough: number, idleMs: number): CounterId[] {
     const forgotten: CounterId[] = [];
     const nowMs = this.clock.elapsedMs();
+    // What an open reservation may yet grow on is in use.
+    for (const { purse } of this.open.values())
+      for (const counter of purse.counters.all) counter.usedAt = nowMs;
     for (const [lineage, lane] of this.lanes) {
       if (nowMs - lane.usedAt > idleMs && lane.requests.idle(nowMs) && lane.openHolds === 0)
         this.lanes.delete(lineage);
@@ -387,12 +421,12 @@ export class Ledger {
     ) {
       return rateShortfall("tpm_limit", tpmLimit, lane.tokens, want.rateTokens, nowMs);
     }
-    return this.moneyShortfall(lane.purse, want, want.amount, want.worst);
+    return this.moneyShortfall(this.purseOf(lane, want.budgets, want.at)!, want, want.amount, want.worst);
   }
 
   /** Each limit must have room for `amount` now, and for `worst` if nothing else were open. */
   private moneyShortfall(
-    { balance, day, month }: Purse,
+    { balance, day, month, caps }: Purse,
     want: Want,
     amount: NanoUsd,
     worst: NanoUsd,
@@ -414,9 +448,8 @@ export class Ledger {
       const { resetsAt } = windowAt("month", at);
       last = laterOf(last, { ...monthly, what: "monthly_limit_usd", resetsAt });
     }
-    for (const budget of want.budgets) {
-      const budgeted = this.counters.get(budgetCounter(budget.id, budget.window, at))!;
-      const short = shortRoom(budgeted, budget.cap, amount, worst);
+    for (const { budget, counter, limit } of caps) {
+      const short = shortRoom(counter, limit, amount, worst);
       if (short !== null) {
         const { resetsAt } = windowAt(budget.window, at);
         last = laterOf(last, { ...short, what: "budget", budget: budget.name, resetsAt });
@@ -428,7 +461,7 @@ export class Ledger {
   /** Everything that other ledgers may share, with its limit and what the request takes of it. */
   private limits(
     lane: Lane,
-    { balance, day, month }: Purse,
+    { balance, day, month, caps }: Purse,
     want: Want,
   ): [counter: Shared, limit: NanoUsd, amount: NanoUsd][] {
     const { key, at, amount } = want;
@@ -445,9 +478,7 @@ export class Ledger {
     limits.push([balance.counter, balance.credited, amount]);
     limits.push([day, key.dailyLimit ?? MAX_NANO_USD, amount]);
     limits.push([month, key.monthlyLimit ?? MAX_NANO_USD, amount]);
-    for (const { id, window, cap } of want.budgets) {
-      limits.push([this.counters.get(budgetCounter(id, window, at))!, cap, amount]);
-    }
+    for (const { counter, limit } of caps) limits.push([counter, limit, amount]);
     return limits;
   }
 
@@ -464,23 +495,16 @@ export class Ledger {
   }
 
   private take(lane: Lane, want: Want, nowMs: number): Reservation {
-    const { purse } = lane;
-    const counters = this.moneyCounters(purse, want);
+    const purse = this.purseOf(lane, want.budgets, want.at)!;
     const allowances = this.allowanceCounters(want);
-    for (const counter of counters.all) counter.hold(want.amount);
+    for (const counter of purse.counters.all) counter.hold(want.amount);
     for (const counter of allowances.all) counter.hold(ONE_REQUEST);
     lane.usedAt = nowMs;
     lane.openHolds += 1;
     lane.requests.take(1, nowMs);
     if (want.freeRpmLimit !== null) lane.freeRequests.take(1, nowMs);
     const rateSlot = lane.tokens.take(want.rateTokens, nowMs);
-    return new Reservation(lane, purse, want, counters, allowances, rateSlot);
-  }
-
-  private moneyCounters({ counters }: Purse, { budgets, at }: Want): Counters {
-    if (budgets.length === 0) return counters;
-    const budgeted = budgets.map(({ id, window }) => this.counters.get(budgetCounter(id, window, at))!);
-    return new Counters([...counters.all, ...budgeted]);
+    return new Reservation(lane, purse, want, allowances, rateSlot);
   }
 
   private allowanceCounters({ allowances, at }: Want): Counters {
@@ -499,8 +523,8 @@ export class Ledger {
     lane.usedAt = nowMs;
     const rateTokens = Math.min(end.rateTokens, want.most.tokens);
     lane.tokens.adjust(reservation.rateSlot, rateTokens - want.rateTokens, nowMs);
-    for (const counter of reservation.counters.all) {
-      counter.settle(reservation.held, settled.charged);
+    reservation.release(settled.charged);
+    for (const counter of reservation.allCounters()) {
       counter.changedBy = settled.sequence;
       counter.usedAt = nowMs;
     }
@@ -511,8 +535,25 @@ export class Ledger {
     }
   }
 
-  private counted(budgets: readonly Budget[], allowances: readonly Allowance[], at: EpochMs): boolean {
-    for (const { id, window } of budgets) if (!this.counters.has(budgetCounter(id, window, at))) return false;
+  /** The lane's, with these budgets; null where they are not in memory. */
+  private purseOf(lane: Lane, budgets: readonly Budget[], at: EpochMs): Purse | null {
+    if (lane.purse.drawsFrom(budgets)) return lane.purse;
+    const caps = this.capsOf(budgets, at);
+    if (caps !== null) lane.purse = lane.purse.with(budgets, caps);
+    return caps === null ? null : lane.purse;
+  }
+
+  private capsOf(budgets: readonly Budget[], at: EpochMs): BudgetCap[] | null {
+    const caps: BudgetCap[] = [];
+    for (const budget of budgets) {
+      const counter = this.counters.get(budgetCounter(budget.id, budget.window, at));
+      if (counter === undefined) return null;
+      caps.push({ budget, counter, limit: budget.cap });
+    }
+    return caps;
+  }
+
+  private counted(allowances: readonly Allowance[], at: EpochMs): boolean {
     for (const { owner } of allowances) if (!this.counters.has(allowanceCounter(owner, at))) return false;
     return true;
   }
@@ -526,15 +567,19 @@ export class Ledger {
     const balance = await this.loadBalance(key.balanceId);
     const day = await this.loadCounter(keyCounter("day", key.lineage, at));
     const month = await this.loadCounter(keyCounter("month", key.lineage, at));
-    for (const budget of budgets) await this.loadCounter(budgetCounter(budget.id, budget.window, at));
+    await this.loadBudgets(budgets, at);
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
     const today = windowAt("day", at);
-    const purse = new Purse(balance, day, month);
+    const purse = new Purse(balance, day, month, budgets, this.capsOf(budgets, at)!);
     const lane = this.lanes.get(key.lineage) ?? this.newLane(key, purse, today);
     lane.enterDay(purse, today);
     lane.usedAt = this.clock.elapsedMs();
     this.lanes.set(key.lineage, lane);
     return lane;
+  }
+
+  private async loadBudgets(budgets: readonly Budget[], at: EpochMs): Promise<void> {
+    for (const { id, window } of budgets) await this.loadCounter(budgetCounter(id, window, at));
   }
 
   private newLane(key: Key, purse: Purse, today: Window): Lane {
@@ -573,6 +618,12 @@ export interface Journal {
   append(record: LedgerRecord): number;
   /** Forgets a record that the disk has refused so far; false when it is written or being written. */
   withdraw(sequence: number): boolean;
+}
+
+/** Keys and what they draw from. */
+export interface Holders {
+  /** As of this moment; null where the key may not spend, undefined where that has to be read first. */
+  current(key: Pick<Key, "id" | "hash">, at: EpochMs): Holder | null | undefined;
 }
 
 /** The store's running sums, up to the journal record that was applied last. */

@@ -20,6 +20,8 @@ export interface HoldRecord {
   readonly amount: NanoUsd;
   /** Counters that the amount is held on. */
   readonly counters: readonly CounterId[];
+  /** Counters that only what is held between two amounts is held on, or beyond one. */
+  readonly parts?: readonly (readonly [CounterId, from: NanoUsd, to: NanoUsd | null])[];
   /** Allowance counters that one request is held on. */
   readonly allowances: readonly CounterId[];
   readonly price: Price;
@@ -95,11 +97,20 @@ export interface TerminalRecord {
   readonly writtenOff: NanoUsd;
   /** Delivered beyond what was held: the gateway's loss. */
   readonly lost: NanoUsd;
+  /** What the charge is counted on. */
   readonly counters: readonly CounterId[];
+  /** What only a part of it is counted on. */
+  readonly parts?: readonly (readonly [CounterId, charged: NanoUsd])[] | undefined;
   readonly allowances: readonly CounterId[];
   /** The receipt as readers see it, JSON. */
   readonly body: string;
 }
+
+/** How much of an amount lies between two others. */
+export const partOf = (
+  { from, to }: { readonly from: NanoUsd; readonly to: NanoUsd | null },
+  amount: NanoUsd,
+): NanoUsd => Math.max(0, Math.min(amount, to ?? amount) - from) as NanoUsd;
 
 /** Parses one journal line; it was checksummed, so its form is believed. */
 export const parseRecord = (text: string): LedgerRecord =>
@@ -121,7 +132,7 @@ function parseTerminal(text: string): TerminalRecord | null {
 export function formatRecord(record: LedgerRecord): string {
   if (record.kind !== "terminal") return JSON.stringify(record);
   const { kind, receipt, state, at, balance, key } = record;
-  const { charged, writtenOff, lost, counters, allowances, body } = record;
+  const { charged, writtenOff, lost, counters, parts, allowances, body } = record;
   // Named one by one, which costs half of what taking one out of them does.
   const rest: Omit<TerminalRecord, "body"> = {
     kind,
@@ -134,6 +145,8 @@ export function formatRecord(record: LedgerRecord): string {
     writtenOff,
     lost,
     counters,
+    // Left out where there are none.
+    parts,
     allowances,
   };
   return `${JSON.stringify(rest).slice(0, -1)}${BODY}${body}}`;

@@ -2,7 +2,7 @@ import type { Price } from "../catalog/catalog.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import { costOf, NO_TOKENS, type Tokens } from "./charge.ts";
-import type { HoldRecord, LedgerRecord, TerminalRecord } from "./record.ts";
+import { type HoldRecord, type LedgerRecord, partOf, type TerminalRecord } from "./record.ts";
 
 /** A hold that no terminal record closed: its process died. */
 export interface OrphanHold {
@@ -75,6 +75,9 @@ export function recoveredEnd(
     writtenOff,
     lost: ZERO_USD,
     counters: hold.counters,
+    ...(hold.parts === undefined
+      ? {}
+      : { parts: hold.parts.map(([id, from, to]) => [id, partOf({ from, to }, charged)] as const) }),
     allowances: delivered > 0 ? hold.allowances : [],
     body: body({ hold, held, tokens, price, charged, writtenOff, writeOff }),
   };

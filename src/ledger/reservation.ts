@@ -2,14 +2,29 @@ import type { Price } from "../catalog/catalog.ts";
 import type { Budget, Key } from "../keys/key.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
-import type { NanoUsd } from "../units/usd.ts";
-import type { Counters, Lane, Purse } from "./lane.ts";
-import type { HoldRecord, HoldSubject, Served, TerminalRecord, TerminalState } from "./record.ts";
+import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { Counter } from "./counter.ts";
+import { Counters, type Lane, type Purse } from "./lane.ts";
+import {
+  type HoldRecord,
+  type HoldSubject,
+  partOf,
+  type Served,
+  type TerminalRecord,
+  type TerminalState,
+} from "./record.ts";
 
-/** Money taken from everything that limits a request; open until it is settled, once. */
+/**
+ * Money taken from everything that limits a request; open until it is settled, once. `want` and `purse` are as
+ * of admission until an extension finds that the key or its budgets have changed since.
+ */
 export class Reservation {
   isOpen = true;
   held: NanoUsd;
+  /** Those that everything held counts on. */
+  counters: Counters;
+  /** Budgets that only a part of it counts on: the key was moved from them, or to them, since admission. */
+  parts: readonly Part[] = NO_PARTS;
   /** Output tokens that the client was sent so far. */
   delivered = 0;
   /** Since the last checkpoint. */
@@ -20,16 +35,85 @@ export class Reservation {
 
   constructor(
     readonly lane: Lane,
-    /** The purse as of admission: by now the lane may have entered another day. */
-    readonly purse: Purse,
-    readonly want: Want,
-    readonly counters: Counters,
+    /** Of the day of admission: by now the lane may have entered another. */
+    public purse: Purse,
+    public want: Want,
     readonly allowances: Counters,
     readonly rateSlot: number,
   ) {
     this.held = want.amount;
+    this.counters = purse.counters;
+  }
+
+  /** Holds `held` in all, on each counter as much of it as counts there. */
+  hold(held: NanoUsd): void {
+    for (const counter of this.counters.all) counter.hold((held - this.held) as NanoUsd);
+    for (const part of this.parts)
+      part.counter.hold((partOf(part, held) - partOf(part, this.held)) as NanoUsd);
+    // What is given back of a budget that was left cannot be taken of it again.
+    if (held < this.held && this.parts.length > 0) this.parts = this.parts.map((part) => cut(part, held));
+    this.held = held;
+  }
+
+  /** Gives back what is held, of which `charged` was spent. */
+  release(charged: NanoUsd): void {
+    for (const counter of this.counters.all) counter.settle(this.held, charged);
+    for (const part of this.parts) part.counter.settle(partOf(part, this.held), partOf(part, charged));
+  }
+
+  /** Undoes a charge. */
+  refund(charged: NanoUsd): void {
+    for (const counter of this.counters.all) counter.settle(ZERO_USD, -charged as NanoUsd);
+    for (const part of this.parts) part.counter.settle(ZERO_USD, -partOf(part, charged) as NanoUsd);
+  }
+
+  /** Whether what is held more counts on the counters of its purse, and on no others. */
+  growsOnPurse(): boolean {
+    const { counters, parts, purse } = this;
+    if (counters === purse.counters) return true;
+    const grows = new Set(purse.counters.all);
+    const open = parts.filter(({ to }) => to === null).map(({ counter }) => counter);
+    return [...counters.all, ...open].every((counter) => grows.delete(counter)) && grows.size === 0;
+  }
+
+  /**
+   * From here on it grows on the counters of its purse: on one that is left, what was held stays; on one that
+   * is new, what comes counts. So no budget is charged more than was held on it.
+   */
+  regroup(): void {
+    const { held, counters, parts, purse } = this;
+    const grows = new Set(purse.counters.all);
+    const kept = counters.all.filter((counter) => grows.delete(counter));
+    const left = counters.all.filter((counter) => !kept.includes(counter));
+    const ended = parts.map((part) => {
+      if (part.to !== null || grows.delete(part.counter)) return part;
+      return { ...part, to: held };
+    });
+    const fresh = [...grows].map((counter) => ({ counter, from: held, to: null }));
+    this.counters = new Counters(kept);
+    this.parts = [...ended, ...left.map((counter) => ({ counter, from: ZERO_USD, to: held })), ...fresh];
+  }
+
+  *allCounters(): Generator<Counter> {
+    yield* this.counters.all;
+    for (const { counter } of this.parts) yield counter;
   }
 }
+
+/** Counts what is held beyond `from`, up to `to`; without end where that is null. */
+export interface Part {
+  readonly counter: Counter;
+  readonly from: NanoUsd;
+  readonly to: NanoUsd | null;
+}
+
+const NO_PARTS: readonly Part[] = [];
+
+const cut = ({ counter, from, to }: Part, held: NanoUsd): Part => ({
+  counter,
+  from: Math.min(from, held) as NanoUsd,
+  to: to === null ? null : (Math.min(to, held) as NanoUsd),
+});
 
 /** What one request asks to hold. */
 export interface Want {
@@ -92,8 +176,8 @@ export interface Settlement extends Settled {
   readonly sequence: number;
 }
 
-export function holdRecord({ want, held, counters, allowances, served }: Reservation): HoldRecord {
-  const hold: HoldRecord = {
+export function holdRecord({ want, held, counters, parts, allowances, served }: Reservation): HoldRecord {
+  const whole: HoldRecord = {
     kind: "hold",
     receipt: want.receipt,
     at: want.at,
@@ -106,13 +190,17 @@ export function holdRecord({ want, held, counters, allowances, served }: Reserva
     promptTokens: want.promptTokens,
     about: want.about,
   };
+  const hold =
+    parts.length === 0
+      ? whole
+      : { ...whole, parts: parts.map(({ counter, from, to }) => [counter.id, from, to] as const) };
   return served === null ? hold : { ...hold, served: { ...served, attempts: served.attempts.map(shown) } };
 }
 
 const shown = ({ host, outcome, ms, detail }: Served["attempts"][number]) => ({ host, outcome, ms, detail });
 
 export const terminalRecord = (
-  { want, counters }: Reservation,
+  { want, counters, parts }: Reservation,
   state: TerminalState,
   { charged, writtenOff, lost }: Pick<Settled, "charged" | "writtenOff" | "lost">,
   allowancesUsed: Counters,
@@ -128,6 +216,10 @@ export const terminalRecord = (
   writtenOff,
   lost,
   counters: counters.ids,
+  ...(parts.length === 0 ? {} : { parts: chargedParts(parts, charged) }),
   allowances: allowancesUsed.ids,
   body,
 });
+
+const chargedParts = (parts: readonly Part[], charged: NanoUsd): TerminalRecord["parts"] =>
+  parts.map((part) => [part.counter.id, partOf(part, charged)] as const).filter(([, amount]) => amount > 0);

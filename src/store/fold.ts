@@ -1,3 +1,5 @@
+import { type CounterId, isBalanceCounter } from "../ledger/counter.ts";
+import type { TerminalRecord } from "../ledger/record.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { windowAt } from "../units/window.ts";
 
@@ -42,10 +44,42 @@ export function foldEnds(ends: readonly SummedEnd[]): Fold {
     sum.charged += end.charged;
     sum.written_off += end.written_off;
     sum.lost += end.lost;
-    if (end.charged > 0) for (const counter of words(end.counters)) add(counters, counter, end.charged);
+    for (const [counter, charged] of chargesOf(end)) add(counters, counter, charged);
     for (const allowance of words(end.allowances)) add(counters, allowance, 1);
   }
   return { months: [...months.values()], counters };
+}
+
+/** What an end was counted on, and with how much: all of its charge, where no amount is named. */
+export function chargesOf({
+  counters,
+  charged,
+}: Pick<SummedEnd, "counters" | "charged">): [string, number][] {
+  if (charged === 0) return [];
+  return words(counters).map((word) => {
+    const [counter, part] = word.split("=") as [string, string?];
+    return [counter, part === undefined ? charged : Number(part)];
+  });
+}
+
+/** The column `counters` of an end. The balance is a column of its own. */
+export function countersColumn({ counters, parts = [] }: Pick<TerminalRecord, "counters" | "parts">): string {
+  let column = "";
+  for (const counter of counters) {
+    if (!isBalanceCounter(counter)) column = column === "" ? counter : `${column} ${counter}`;
+  }
+  for (const [counter, charged] of parts) column += ` ${counter}=${charged}`;
+  return column;
+}
+
+/** Adds what an end comes to, in nano-dollars and in requests of allowances. */
+export function addSpending(
+  spent: Map<CounterId, number>,
+  { charged, counters, parts = [], allowances }: TerminalRecord,
+): void {
+  if (charged > 0) for (const counter of counters) spent.set(counter, (spent.get(counter) ?? 0) + charged);
+  for (const [counter, part] of parts) spent.set(counter, (spent.get(counter) ?? 0) + part);
+  for (const counter of allowances) spent.set(counter, (spent.get(counter) ?? 0) + 1);
 }
 
 /** What a column of several names holds. */

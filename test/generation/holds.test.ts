@@ -9,6 +9,7 @@ import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
+import { KnownHolders } from "../fakes/holders.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
 import { keyOf } from "../fakes/key.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -136,8 +137,10 @@ describe("a hold that follows its stream", () => {
       const append = (record: { kind: string; held?: number }) =>
         record.kind === "extend" ? journal.push(record.held!) : 0;
       const sums = { spent: () => ZERO_USD, credited: () => (3_000 + room) as NanoUsd };
-      const ledger = new Ledger(clock, { append, withdraw: () => false }, sums);
+      const holders = new KnownHolders();
+      const ledger = new Ledger(clock, { append, withdraw: () => false }, sums, holders);
       const key = keyOf({ balanceId: "bal_a" as BalanceId, dailyLimit: null, monthlyLimit: null });
+      holders.put(key);
       const want: Want = {
         receipt: "rcpt_a" as ReceiptId,
         at: clock.now(),

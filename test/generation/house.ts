@@ -66,13 +66,14 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     onFault: (error: unknown) => faults.push(error),
   };
   const books = await Books.open(opening, store.reached());
-  const ledger = new Ledger(clock, books.journal, options.sums ?? store);
+  const holder = holderOf(options.key);
+  const current = () => holder;
+  const ledger = new Ledger(clock, books.journal, options.sums ?? store, { current });
   books.follow(ledger);
   const health = new Health(clock);
   const slots = new HostSlots(clock);
   const transport = http1Transport({ clock, onFault: (error) => faults.push(error) });
   const catalog = catalogOf(hosts, options);
-  const holder = holderOf(options.key);
   const credit = nanoFromUsd(options.creditUsd ?? 10)!;
   if (credit > 0) {
     store.credit({

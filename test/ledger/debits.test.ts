@@ -7,6 +7,7 @@ import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { gate } from "../fakes/gate.ts";
+import { KnownHolders } from "../fakes/holders.ts";
 
 const BALANCE = "bal_a" as BalanceId;
 const at = epochMs(0);
@@ -32,7 +33,7 @@ function open() {
   };
   const clock = { now: () => at, elapsedMs: () => 0, after: () => ({ cancel() {} }) };
   const sums = { spent: () => ZERO_USD, credited: store.credited };
-  const ledger = new Ledger(clock, { append: () => 1, withdraw: () => false }, sums);
+  const ledger = new Ledger(clock, { append: () => 1, withdraw: () => false }, sums, new KnownHolders());
   const available = async () => (await ledger.balance(BALANCE)).available;
   return { debits: new Debits(ledger, journal, store), journal, store, entries, available };
 }

@@ -5,6 +5,7 @@ import { Reservation, type Want } from "../../src/ledger/reservation.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
+import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 
@@ -38,6 +39,7 @@ class Fleet {
     for (const [name, grants] of this.nodes)
       if (name !== asker) queueMicrotask(() => grants.recall(counter, inquiry));
   });
+  private readonly holders = new KnownHolders();
   private receipts = 0;
 
   node(name: string): Ledger {
@@ -47,7 +49,7 @@ class Fleet {
     this.nodes.set(name, grants);
     const journal = { append: () => 0, withdraw: () => false };
     const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
-    return new Ledger(this.clock, journal, sums, grants);
+    return new Ledger(this.clock, journal, sums, this.holders, grants);
   }
 
   async admit(ledger: Ledger, amount: number): Promise<Reservation> {
@@ -68,6 +70,7 @@ class Fleet {
       price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"],
       about: { surface: "messages", model: "a/b", stream: true },
     };
+    this.holders.put(KEY);
     const lane = await ledger.lane(KEY, [], [], want.at);
     const admission = ledger.replenish(lane, want)!.then(() => ledger.admit(lane, want));
     await this.pass(500);

@@ -9,6 +9,7 @@ import type { Shortfall } from "../../src/ledger/shortfall.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf as anyKey } from "../fakes/key.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 
@@ -28,7 +29,8 @@ function open(
     withdraw: (sequence: number) => withdraws && records.splice(sequence - 1, 1).length === 1,
   };
   const sums = { spent: () => ZERO_USD, credited: () => credited as NanoUsd };
-  return { ledger: new Ledger(clock, journal, sums, grants?.(clock)), records, time };
+  const holders = new KnownHolders();
+  return { ledger: new Ledger(clock, journal, sums, holders, grants?.(clock)), records, time, holders };
 }
 
 /** One that shares its limits with others, and is granted what it asks for. */
@@ -60,7 +62,7 @@ const budgetOf = (name: string, cap: number, window: Budget["window"] = "day"): 
 
 let receipts = 0;
 async function ask(
-  { ledger, time }: ReturnType<typeof open>,
+  { ledger, time, holders }: ReturnType<typeof open>,
   amount: number,
   key = keyOf(),
   more: Partial<Want> = {},
@@ -83,6 +85,7 @@ async function ask(
     about: { surface: "messages", model: "a/b", stream: false },
     ...more,
   };
+  holders.put(key, want.budgets);
   const lane = await ledger.lane(key, want.budgets, want.allowances, want.at);
   await ledger.replenish(lane, want);
   return ledger.admit(lane, want);

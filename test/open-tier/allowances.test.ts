@@ -5,6 +5,7 @@ import { allowancesOf, pseudonyms } from "../../src/open-tier.ts";
 import type { AccountId, BalanceId } from "../../src/units/id.ts";
 import { ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
+import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 
 /**
@@ -18,6 +19,7 @@ class World {
     this.clock,
     { append: () => ++this.sequence, withdraw: () => false },
     { spent: () => ZERO_USD, credited: () => ZERO_USD },
+    new KnownHolders(),
   );
 
   /** One free request of a key of its own; whether it was admitted. */

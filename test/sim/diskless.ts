@@ -1,7 +1,8 @@
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
-import { type HoldRecord, parseRecord, type TerminalRecord } from "../../src/ledger/record.ts";
+import { type HoldRecord, parseRecord, partOf, type TerminalRecord } from "../../src/ledger/record.ts";
 import { type OrphanHold, recoveredEnd } from "../../src/ledger/recovery.ts";
+import { addSpending } from "../../src/store/fold.ts";
 import { type CommitBatch, CommitUnknown } from "../../src/store/postgres/journal.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
@@ -77,6 +78,8 @@ export class SimulatedPostgres {
     let sum = 0;
     for (const { life: owner, hold, held } of this.holds.values()) {
       if (owner !== life) continue;
+      for (const [counter, from, to] of hold.parts ?? [])
+        if (counter === id) sum += partOf({ from, to }, held);
       if (hold.counters.includes(id)) sum += held;
       else if (hold.allowances.includes(id)) sum += 1;
     }
@@ -110,8 +113,7 @@ export class SimulatedPostgres {
     this.ends.set(end.receipt, end);
     const sums = this.sums.get(life) ?? new Map<CounterId, number>();
     this.sums.set(life, sums);
-    for (const id of end.counters) sums.set(id, (sums.get(id) ?? 0) + end.charged);
-    for (const id of end.allowances) sums.set(id, (sums.get(id) ?? 0) + 1);
+    addSpending(sums, end);
   }
 }
 

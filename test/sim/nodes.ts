@@ -10,13 +10,14 @@ import {
 import { Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
 import { EpochOver } from "../../src/ledger/membership.ts";
-import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { type LedgerRecord, partOf } from "../../src/ledger/record.ts";
 import { Replay } from "../../src/ledger/recovery.ts";
 import { type Ending, Reservation, type Want } from "../../src/ledger/reservation.ts";
 import { type CommitBatch, PostgresJournal } from "../../src/store/postgres/journal.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { KnownHolders } from "../fakes/holders.ts";
 import { keyOf } from "../fakes/key.ts";
 import { type Asked, Asking } from "./asking.ts";
 import { check } from "./auditor.ts";
@@ -93,6 +94,9 @@ const KEYS: readonly Key[] = [0, 1, 2, 3].map((index) =>
     rpmLimit: index === 2 ? RPM : null,
   }),
 );
+
+const HOLDERS = new KnownHolders();
+for (const key of KEYS) HOLDERS.put(key, key.budgets.length > 0 ? [BUDGET] : []);
 
 /** Its requests cost nothing, and draw on an allowance. */
 const FREE_KEY = keyOf({ id: "key_free" as KeyId, balanceId: BALANCE });
@@ -565,7 +569,13 @@ abstract class Node {
   ) {
     const { name, epoch, clock, send } = parts;
     this.grants = new Grants(name, epoch, clock, onceDurable(pages, send));
-    this.ledger = new Ledger(clock, pages, { spent: () => ZERO_USD, credited: () => CREDIT }, this.grants);
+    this.ledger = new Ledger(
+      clock,
+      pages,
+      { spent: () => ZERO_USD, credited: () => CREDIT },
+      HOLDERS,
+      this.grants,
+    );
   }
 
   get name(): string {
@@ -642,10 +652,12 @@ class JournalNode extends Node {
       replay.add(record);
       if (record.kind !== "terminal") continue;
       add(record.counters, record.charged);
+      for (const [counter, part] of record.parts ?? []) add([counter], part);
       add(record.allowances, ONE_REQUEST);
     }
     for (const { hold, held, delivered } of replay.orphans.values()) {
       add(hold.counters, held);
+      for (const [counter, from, to] of hold.parts ?? []) add([counter], partOf({ from, to }, held));
       if (delivered > 0) add(hold.allowances, ONE_REQUEST);
     }
     return spent;

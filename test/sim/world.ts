@@ -515,7 +515,7 @@ function openHouse(parts: {
   countAllowance: CountAllowance;
 }): Life {
   const { clock, books, store, random, holders, tier, unverified, affinity, countAllowance } = parts;
-  const ledger = new Ledger(clock, books.journal, store);
+  const ledger = new Ledger(clock, books.journal, store, { current: ({ id }) => holders.identify(id) });
   books.follow(ledger);
   const health = new Health(clock);
   const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;

@@ -7,7 +7,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Drift, StoreAudit } from "../audit.ts";
-import { type Fold, foldEnds, type SummedEnd } from "../fold.ts";
+import { addSpending, countersColumn, type Fold, foldEnds, type SummedEnd } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../receipts.ts";
 import type { Postgres } from "./postgres.ts";
@@ -192,7 +192,8 @@ export class PostgresLedgerStore {
           SELECT account, sum(credited) AS credited, sum(spent) AS spent, sum(reserved) AS reserved FROM (
             SELECT 'balance:' || balance_id AS account, amount AS credited, 0 AS spent, 0 AS reserved FROM credits
             UNION ALL SELECT 'balance:' || balance_id, 0, charged, 0 FROM ends
-            UNION ALL SELECT unnest(string_to_array(counters, ' ')), 0, charged, 0 FROM ends WHERE counters <> ''
+            UNION ALL SELECT split_part(word, '=', 1), 0, coalesce(nullif(split_part(word, '=', 2), '')::bigint, charged), 0
+              FROM ends, unnest(string_to_array(counters, ' ')) AS word WHERE counters <> ''
             UNION ALL SELECT unnest(string_to_array(allowances, ' ')), 0, 1, 0 FROM ends WHERE allowances <> ''
             UNION ALL SELECT 'balance:' || balance_id, 0, charged, 0 FROM folded
             UNION ALL SELECT counter, 0, spent, 0 FROM folded_counters
@@ -336,8 +337,7 @@ export async function insertEnds(
 type PlacedEnd = Pick<Unapplied, "record"> & Partial<Pick<Unapplied, "file" | "bytes">>;
 
 function rowOf(end: TerminalRecord) {
-  const { receipt, at, balance, key, state, charged, writtenOff, lost, counters, allowances, body } = end;
-  const account = balanceCounter(balance);
+  const { receipt, at, balance, key, state, charged, writtenOff, lost, allowances, body } = end;
   return {
     receipt,
     at,
@@ -347,8 +347,7 @@ function rowOf(end: TerminalRecord) {
     charged,
     written_off: writtenOff,
     lost,
-    // The balance is a column of its own.
-    counters: counters.filter((counter) => counter !== account).join(" "),
+    counters: countersColumn(end),
     allowances: allowances.join(" "),
     body,
   };
@@ -361,10 +360,7 @@ export async function spend(
   ends: readonly TerminalRecord[],
 ): Promise<void> {
   const sums = new Map<CounterId, number>();
-  for (const { charged, counters, allowances } of ends) {
-    if (charged > 0) for (const id of counters) sums.set(id, (sums.get(id) ?? 0) + charged);
-    for (const id of allowances) sums.set(id, (sums.get(id) ?? 0) + 1);
-  }
+  for (const end of ends) addSpending(sums, end);
   if (sums.size === 0) return;
   const rows = JSON.stringify([...sums].map(([id, amount]) => ({ id, amount })));
   // In one go: none needs what another answers.

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { balanceCounter, type CounterId, isBalanceCounter } from "../../ledger/counter.ts";
+import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
 import type { Sums } from "../../ledger/ledger.ts";
@@ -9,7 +9,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Drift, StoreAudit } from "../audit.ts";
-import { foldEnds, type SummedEnd, words } from "../fold.ts";
+import { addSpending, chargesOf, countersColumn, foldEnds, type SummedEnd, words } from "../fold.ts";
 import { places, type Unapplied } from "../journal/journal.ts";
 import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../receipts.ts";
 
@@ -196,7 +196,7 @@ export class LedgerStore implements Sums, DebitStore {
       totals.losses += BigInt(end.lost);
       totals.writeOffs += BigInt(end.writtenOff);
       add(spent, balanceCounter(end.balanceId as BalanceId), BigInt(end.charged));
-      for (const counter of words(end.counters)) add(spent, counter, BigInt(end.charged));
+      for (const [counter, charged] of chargesOf(end)) add(spent, counter, BigInt(charged));
       for (const allowance of words(end.allowances)) add(spent, allowance, 1n);
     }
     for (const { counter, spent: kept } of this.statements.foldedCounters.iterate()) {
@@ -217,7 +217,7 @@ export class LedgerStore implements Sums, DebitStore {
   }
 
   private book(end: TerminalRecord): boolean {
-    const { receipt, at, balance, key, state, charged, writtenOff, lost, counters, allowances, body } = end;
+    const { receipt, at, balance, key, state, charged, writtenOff, lost, allowances, body } = end;
     const { changes } = this.statements.end.run(
       receipt,
       at,
@@ -227,26 +227,12 @@ export class LedgerStore implements Sums, DebitStore {
       charged,
       writtenOff,
       lost,
-      otherCounters(counters),
+      countersColumn(end),
       allowances.join(" "),
       body,
     );
     return changes > 0;
   }
-}
-
-/** The balance is a column of its own. */
-function otherCounters(counters: readonly CounterId[]): string {
-  let others = "";
-  for (const counter of counters) {
-    if (!isBalanceCounter(counter)) others = others === "" ? counter : `${others} ${counter}`;
-  }
-  return others;
-}
-
-function addSpending(spent: Map<CounterId, number>, { charged, counters, allowances }: TerminalRecord): void {
-  if (charged > 0) for (const counter of counters) spent.set(counter, (spent.get(counter) ?? 0) + charged);
-  for (const counter of allowances) spent.set(counter, (spent.get(counter) ?? 0) + 1);
 }
 
 function add(sums: Map<string, bigint>, account: string, amount: bigint): void {

@@ -1,0 +1,33 @@
+import type { SuspensionReason } from "../../src/errors/suspension.ts";
+import type { Budget, Key } from "../../src/keys/key.ts";
+import { type Holder, isLive } from "../../src/keys/keyring.ts";
+import type { Holders } from "../../src/ledger/ledger.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { KeyId } from "../../src/units/id.ts";
+
+/** Keys as a test last put them; those that it never did are being read for ever. */
+export class KnownHolders implements Holders {
+  private readonly known = new Map<KeyId, Holder>();
+
+  put(key: Key, budgets: readonly Budget[] = [], suspended: SuspensionReason | null = null): void {
+    const balance = {
+      id: key.balanceId,
+      accountId: null,
+      suspended,
+      createdAt: 0 as EpochMs,
+      setUpKey: null,
+      closed: false,
+    };
+    this.known.set(key.id, { key, balance, budgets });
+  }
+
+  forget({ id }: Pick<Key, "id">): void {
+    this.known.delete(id);
+  }
+
+  current({ id }: Pick<Key, "id">, at: EpochMs): Holder | null | undefined {
+    const holder = this.known.get(id);
+    if (holder === undefined) return undefined;
+    return isLive(holder.key, at) && holder.balance.suspended === null ? holder : null;
+  }
+}

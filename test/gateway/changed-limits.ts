@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { sse } from "../fakes/behaviours.ts";
+import { type Gate, gate } from "../fakes/gate.ts";
+import { type FakeHost, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { until } from "../fakes/until.ts";
+import { type Made, type OpenGateway, open } from "./open.ts";
+
+/**
+ * What is promised of streams whose key, budget or balance is changed while they run, whatever the store and
+ * however many gateways. A stream holds some $0.03 at its beginning, for 3,000 words; its host writes 6,000.
+ */
+export function testChangedLimits(count: number, store: () => Promise<string>): void {
+  let host: FakeHost;
+  let gateways: OpenGateway[] = [];
+  let arrivals = 0;
+  let changed: Gate<void> = gate();
+  let streams = 0;
+  const range = Array.from({ length: MOST_STREAMS }, (_, n) => n);
+
+  beforeAll(async () => {
+    const pieces = Array.from({ length: WORDS / PIECE }, () => " word".repeat(PIECE));
+    const { events } = chatText(pieces, { input: 10, output: WORDS });
+    host = await startFakeHost((_request) => async (wire, seen) => {
+      arrivals += 1;
+      // It writes as fast as a quick model does: other nodes' answers come within the words that are held ahead.
+      const before = (n: number) => (n === 5 ? changed.passed : Bun.sleep(5));
+      await sse(events, { before })(wire, seen);
+    });
+    // A model and a host for each stream: what is held of a host that was measured follows its pace.
+    const hosts = range.map(
+      (n) => `  - { id: h${n}, base_url: "${host.url}/v1", speaks: [chat.completions] }`,
+    );
+    const models = range.map(
+      (n) => `  - id: test/model${n}
+    context_length: 100000
+    max_output_tokens: 20000
+    price: { input: 0, output: 10 }
+    routes: [{ host: h${n}, model: host-model }]`,
+    );
+    const config = `
+hosts:
+${hosts.join("\n")}
+models:
+${models.join("\n")}
+generation: { default_max_output_tokens: 3000, first_token_ms: 10000 }
+setup: { accountless_keys_per_address_per_hour: 1000 }
+${await store()}`;
+    gateways = await Promise.all(Array.from({ length: count }, () => open(config)));
+  });
+  afterAll(async () => {
+    changed.open();
+    for (const gateway of gateways) await gateway.close();
+    await host.close();
+  });
+
+  let turn = 0;
+  const any = () => gateways[turn++ % count]!;
+  const patch = async (owner: Made, json: object) => {
+    const { status } = await any().send("PATCH", `/v1/keys/${owner.id}`, {
+      bearer: owner.recovery_secret,
+      json,
+    });
+    expect(status).toBe(200);
+  };
+  const capBudget = async (owner: Made, name: string, cap_usd: number) => {
+    const path = `/v1/budgets/${name}`;
+    const { status } = await any().send("PATCH", path, { bearer: owner.recovery_secret, json: { cap_usd } });
+    expect(status).toBe(200);
+  };
+  const suspend = async ({ balance_id }: Made, way: "suspend" | "unsuspend") => {
+    const body = way === "suspend" ? { reason: "acceptable_use" } : {};
+    const { status } = await any().admin(`/admin/accounts/${balance_id}/${way}`, body);
+    expect(status).toBe(200);
+  };
+
+  const CHANGES: [what: string, goesOn: boolean, change: (owner: Made) => Promise<unknown>][] = [
+    ["nothing happens", true, async () => {}],
+    ["the daily cap is lowered to a thousandth", false, (owner) => patch(owner, { daily_limit_usd: 0.001 })],
+    ["the monthly cap is", false, (owner) => patch(owner, { monthly_limit_usd: 0.001 })],
+    [
+      "the daily cap is lowered, but not below what it needs",
+      true,
+      (owner) => patch(owner, { daily_limit_usd: 1 }),
+    ],
+    ["the budget's cap is lowered", false, (owner) => capBudget(owner, "wide", 0.001)],
+    ["the key is moved to a budget without room", false, (owner) => patch(owner, { budget: "narrow" })],
+    ["the key is moved to a budget with room", true, (owner) => patch(owner, { budget: "other" })],
+    ["the key is taken out of its budget", true, (owner) => patch(owner, { budget: null })],
+    [
+      "its budget is deleted once the key is moved",
+      true,
+      async (owner) => {
+        await patch(owner, { budget: "other" });
+        await any().send("DELETE", "/v1/budgets/wide", { bearer: owner.recovery_secret });
+      },
+    ],
+    [
+      "the key is revoked",
+      false,
+      (owner) => any().send("DELETE", `/v1/keys/${owner.id}`, { bearer: owner.recovery_secret }),
+    ],
+    ["the balance is suspended", false, (owner) => suspend(owner, "suspend")],
+    [
+      "it is suspended, and the suspension lifted",
+      true,
+      async (owner) => {
+        await suspend(owner, "suspend");
+        await suspend(owner, "unsuspend");
+      },
+    ],
+    [
+      "its credit is taken back",
+      false,
+      ({ balance_id }) =>
+        any().admin("/admin/debits", { balance_id, amount_usd: "all", idempotency_key: crypto.randomUUID() }),
+    ],
+  ];
+
+  test.each(CHANGES)(
+    "a stream that holds $0.03 when %s: goes on beyond that, %p",
+    async (_what, goesOn, change) => {
+      const owner = await any().key(10, { daily_limit_usd: 20 });
+      for (const [name, cap_usd] of [
+        ["wide", 20],
+        ["narrow", 0.0001],
+        ["other", 20],
+      ] as const) {
+        const json = { name, cap_usd, window: "day" };
+        await any().send("POST", "/v1/budgets", { bearer: owner.recovery_secret, json });
+      }
+      await patch(owner, { budget: "wide" });
+      changed = gate();
+      const before = arrivals;
+      const messages = [{ role: "user", content: "Hello" }];
+      const reading = any().send("POST", "/v1/chat/completions", {
+        bearer: owner.key,
+        json: { model: `test/model${streams++}`, messages, stream: true },
+      });
+      await until(() => arrivals > before);
+      await change(owner);
+      changed.open();
+      const { text, headers } = await reading;
+      expect(text.includes("[DONE]")).toBe(goesOn);
+      expect(text.includes('"code":"insufficient_credit"')).toBe(!goesOn);
+      const id = headers.get("x-gateway-receipt");
+      const receipt = (await any().send("GET", `/v1/receipts/${id}`, { bearer: owner.recovery_secret })).json;
+      if (goesOn) expect(receipt.cost_usd).toBe(0.06);
+      else expect(receipt.cost_usd).toBeLessThan(0.035);
+      expect(receipt.cost_usd).toBeGreaterThan(0);
+      expect((await any().admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
+    },
+  );
+}
+
+const WORDS = 6_000;
+const PIECE = 20;
+const MOST_STREAMS = 20;

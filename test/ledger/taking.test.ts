@@ -1,0 +1,269 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import type { Budget, Key } from "../../src/keys/key.ts";
+import { budgetCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
+import { Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { addSpending } from "../../src/store/fold.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
+import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { KnownHolders } from "../fakes/holders.ts";
+import { keyOf } from "../fakes/key.ts";
+
+const usd = (nano: number) => nano as NanoUsd;
+const BALANCE = "bal_test" as BalanceId;
+const KEY = keyOf({ dailyLimit: usd(1_000), monthlyLimit: usd(1_000) });
+
+const budgetOf = (name: string, cap: number): Budget => ({
+  id: `bud_${name}`,
+  balanceId: BALANCE,
+  name,
+  cap: usd(cap),
+  window: "total",
+});
+const [A, B] = [budgetOf("a", 1_000), budgetOf("b", 1_000)];
+
+let clock: ManualClock;
+let holders: KnownHolders;
+let records: LedgerRecord[];
+let ledger: Ledger;
+let receipts = 0;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  holders = new KnownHolders();
+  records = [];
+  const journal = { append: (record: LedgerRecord) => records.push(record), withdraw: () => true };
+  ledger = new Ledger(clock, journal, { spent: () => ZERO_USD, credited: () => usd(1_000) }, holders);
+});
+
+/** A stream that holds 100 of a key that draws from these budgets. */
+async function stream(budgets: readonly Budget[] = [A], key: Key = KEY): Promise<Reservation> {
+  holders.put(key, budgets);
+  const at = clock.now();
+  const want: Want = {
+    receipt: `rcpt_${receipts++}` as ReceiptId,
+    at,
+    key,
+    budgets,
+    allowances: [],
+    rpmLimit: null,
+    freeRpmLimit: null,
+    tpmLimit: null,
+    amount: usd(100),
+    worst: usd(100),
+    rateTokens: 0,
+    most: { amount: usd(1_000), tokens: 0 },
+    promptTokens: 0,
+    price: { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as Want["price"],
+    about: { surface: "messages", model: "a/b", stream: true },
+  };
+  const outcome = ledger.admit(await ledger.lane(key, budgets, [], at), want);
+  expect(outcome).toBeInstanceOf(Reservation);
+  return outcome as Reservation;
+}
+
+const settle = (reservation: Reservation, cost: number) =>
+  ledger.settle(
+    reservation,
+    { state: "settled", cost: usd(cost), writeOff: false, rateTokens: 0, allowanceUsed: false },
+    () => "{}",
+  );
+
+const use = (budget: Budget) => ledger.use(budgetCounter(budget.id, budget.window, clock.now()));
+const used = async (budget: Budget) => {
+  const { spent, held } = await use(budget);
+  return spent + held;
+};
+
+describe("a stream grows by the limits of this moment, not by those of its admission", () => {
+  const lower = { dailyLimit: usd(150) };
+  test.each<[string, boolean, (key: Key) => void]>([
+    ["nothing has changed", true, () => {}],
+    ["the key's daily cap is lowered below", false, (key) => holders.put({ ...key, ...lower }, [A])],
+    ["its monthly cap is", false, (key) => holders.put({ ...key, monthlyLimit: usd(199) }, [A])],
+    [
+      "its monthly cap is lowered, but not below",
+      true,
+      (key) => holders.put({ ...key, monthlyLimit: usd(200) }, [A]),
+    ],
+    [
+      "its caps are lifted",
+      true,
+      (key) => holders.put({ ...key, dailyLimit: null, monthlyLimit: null }, [A]),
+    ],
+    ["its budget's cap is lowered below", false, (key) => holders.put(key, [{ ...A, cap: usd(199) }])],
+    [
+      "its budget's cap is lowered, but not below",
+      true,
+      (key) => holders.put(key, [{ ...A, cap: usd(200) }]),
+    ],
+    ["it draws from no budget any more", true, (key) => holders.put(key, [])],
+    ["it is revoked", false, (key) => holders.put({ ...key, state: "revoked" }, [A])],
+    ["it expires", false, (key) => holders.put({ ...key, expiresAt: clock.now() }, [A])],
+    [
+      "it expires later",
+      true,
+      (key) => holders.put({ ...key, expiresAt: (clock.now() + 1) as EpochMs }, [A]),
+    ],
+    ["it is rotated and in its grace", true, (key) => holders.put({ ...key, state: "rotated" }, [A])],
+    ["its balance is suspended", false, (key) => holders.put(key, [A], "acceptable_use")],
+    ["it has just changed, and is being read", false, (key) => holders.forget(key)],
+  ])("%s: %p", async (_what, grows, change) => {
+    const reservation = await stream();
+    change(KEY);
+    expect(ledger.coversMore(reservation, usd(100))).toBe(grows);
+    expect(ledger.extend(reservation, usd(100))).toBe(grows);
+    expect(reservation.held).toBe(usd(grows ? 200 : 100));
+    // What it holds stays, and is what it may cost, also if more is found to have been made at its end.
+    expect(settle(reservation, 200)).toMatchObject(
+      grows ? { charged: 200, lost: 0 } : { charged: 100, lost: 100 },
+    );
+  });
+
+  test("a limit that is raised again lets it grow again", async () => {
+    const reservation = await stream();
+    holders.put({ ...KEY, ...lower }, [A]);
+    expect(ledger.extend(reservation, usd(100))).toBe(false);
+    expect(ledger.extend(reservation, usd(50))).toBe(true);
+    holders.put({ ...KEY, dailyLimit: usd(2_000) }, [A]);
+    expect(ledger.extend(reservation, usd(100))).toBe(true);
+  });
+
+  test("twenty streams under a cap that is lowered to a thousandth stop where they are", async () => {
+    const streams: Reservation[] = [];
+    for (let n = 0; n < 9; n++) streams.push(await stream());
+    holders.put({ ...KEY, dailyLimit: usd(1) }, [A]);
+    for (const one of streams) expect(ledger.extend(one, usd(10))).toBe(false);
+    const charged = streams.reduce((sum, one) => sum + settle(one, 110).charged, 0);
+    expect(charged).toBe(900);
+  });
+});
+
+describe("a stream whose key is moved to another budget", () => {
+  /** Moved from A to B when it holds 100; the first try to grow finds that B is not in memory. */
+  async function moved(b: Budget = B): Promise<Reservation> {
+    const reservation = await stream([A]);
+    holders.put(KEY, [b]);
+    await ledger.use(budgetCounter(b.id, b.window, clock.now()));
+    return reservation;
+  }
+
+  test("leaves what it holds on the one, and grows on the other", async () => {
+    const reservation = await moved();
+    expect(ledger.extend(reservation, usd(50))).toBe(true);
+    expect([await used(A), await used(B)]).toEqual([100, 50]);
+  });
+
+  test("grows once the other one is in memory", async () => {
+    const reservation = await stream([A]);
+    holders.put(KEY, [B]);
+    expect(ledger.extend(reservation, usd(50))).toBe(false);
+    await Bun.sleep(0);
+    expect(ledger.extend(reservation, usd(50))).toBe(true);
+  });
+
+  test("grows no further than the other one has room, and needs none in the first", async () => {
+    const reservation = await moved({ ...B, cap: usd(60) });
+    expect(ledger.extend(reservation, usd(61))).toBe(false);
+    expect(ledger.extend(reservation, usd(60))).toBe(true);
+    expect([await used(A), await used(B)]).toEqual([100, 60]);
+  });
+
+  test.each([
+    [30, 30, 0],
+    [100, 100, 0],
+    [101, 100, 1],
+    [150, 100, 50],
+    [400, 100, 50],
+  ])("is charged %p: %p on the first, the rest, %p, on the other", async (cost, onA, onB) => {
+    const reservation = await moved({ ...B, cap: usd(50) });
+    ledger.extend(reservation, usd(50));
+    settle(reservation, cost);
+    expect([await use(A), await use(B)]).toEqual([
+      { spent: usd(onA), held: ZERO_USD },
+      { spent: usd(onB), held: ZERO_USD },
+    ]);
+    expect(await ledger.use(keyCounter("day", KEY.lineage, clock.now()))).toMatchObject({ spent: onA + onB });
+    // The books come to the same.
+    const booked = new Map<CounterId, number>();
+    for (const record of records) if (record.kind === "terminal") addSpending(booked, record);
+    expect(booked.get(budgetCounter(A.id, "total", clock.now())) ?? 0).toBe(onA);
+    expect(booked.get(budgetCounter(B.id, "total", clock.now())) ?? 0).toBe(onB);
+  });
+
+  test("there and back, pays each for what it held while it drew from it", async () => {
+    const reservation = await moved();
+    ledger.extend(reservation, usd(50));
+    holders.put(KEY, [A]);
+    ledger.extend(reservation, usd(25));
+    expect([await used(A), await used(B)]).toEqual([125, 50]);
+    settle(reservation, 160);
+    expect([await used(A), await used(B)]).toEqual([110, 50]);
+  });
+
+  test("with a second budget beside the first, holds on that what comes from then on", async () => {
+    const reservation = await moved();
+    holders.put(KEY, [A, B]);
+    expect(ledger.extend(reservation, usd(50))).toBe(true);
+    expect([await used(A), await used(B)]).toEqual([150, 50]);
+    settle(reservation, 120);
+    expect([await used(A), await used(B)]).toEqual([120, 20]);
+  });
+
+  test("is ended after a crash as the journal says that it was held", async () => {
+    const reservation = await moved();
+    ledger.extend(reservation, usd(50));
+    ledger.delivered(reservation, 130);
+    ledger.checkpoint();
+    const replay = new Replay();
+    for (const record of records) replay.add(record);
+    const end = recoveredEnd(replay.orphans.get(reservation.want.receipt)!, 50, () => "{}");
+    const booked = new Map<CounterId, number>();
+    addSpending(booked, end);
+    expect(end.charged).toBe(usd(130));
+    expect(booked.get(budgetCounter(A.id, "total", clock.now()))).toBe(100);
+    expect(booked.get(budgetCounter(B.id, "total", clock.now()))).toBe(30);
+  });
+
+  test("that gives some back does not take it of the first again", async () => {
+    const reservation = await moved();
+    ledger.extend(reservation, usd(50));
+    ledger.shrink(reservation, usd(60));
+    expect([await used(A), await used(B)]).toEqual([60, 0]);
+    ledger.extend(reservation, usd(30));
+    expect([await used(A), await used(B)]).toEqual([60, 30]);
+    const replay = new Replay();
+    for (const record of records) replay.add(record);
+    const orphan = replay.orphans.get(reservation.want.receipt)!;
+    orphan.delivered = 90;
+    const booked = new Map<CounterId, number>();
+    addSpending(
+      booked,
+      recoveredEnd(orphan, 50, () => "{}"),
+    );
+    expect(booked.get(budgetCounter(A.id, "total", clock.now()))).toBe(60);
+    expect(booked.get(budgetCounter(B.id, "total", clock.now()))).toBe(30);
+  });
+
+  test("forgets neither while it is open", async () => {
+    const reservation = await moved();
+    ledger.extend(reservation, usd(50));
+    ledger.shrink(reservation, usd(100));
+    clock.advance(10_000_000);
+    ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
+    expect(ledger.extend(reservation, usd(50))).toBe(true);
+    expect([await used(A), await used(B)]).toEqual([100, 50]);
+  });
+});
+
+test("a hold that shrinks makes room for others at once", async () => {
+  const reservation = await stream([{ ...A, cap: usd(150) }]);
+  ledger.shrink(reservation, usd(50));
+  const other = await stream([{ ...A, cap: usd(150) }]);
+  expect(ledger.extend(other, usd(1))).toBe(false);
+  expect(settle(reservation, 50).charged).toBe(usd(50));
+});
