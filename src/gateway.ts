@@ -38,6 +38,7 @@ import { ledgerDesk } from "./ledger-desk.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
+import { UnpaidBytes } from "./limits/unpaid-allowance.ts";
 import { hostOf, opened, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
 import { LowCreditWatch } from "./low-credit.ts";
@@ -420,6 +421,8 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
       return short === null ? null : rateRefusal(short, inForce.links.dashboardUrl);
     },
     bodies: rooms.bodies,
+    unpaidBytes: new UnpaidBytes(clock),
+    credit: (balance) => rooms.means.of(balance),
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     countTokens: (body, asker) => countMessages(body, asker, countDesk),
     catalog: () => inForce.config.catalog,

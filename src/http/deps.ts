@@ -9,6 +9,7 @@ import type { Credit, Debit, TooMuch } from "../ledger/credit.ts";
 import type { BalanceView } from "../ledger/ledger.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostLoad } from "../limits/host-slots.ts";
+import type { UnpaidBytes } from "../limits/unpaid-allowance.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { RouteReport } from "../routing/route-report.ts";
 import type { Roads } from "../routing/stop.ts";
@@ -43,6 +44,10 @@ export interface HttpDeps {
   overRate(key: Key): Refusal | null;
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
+  /** What is read of large bodies whose senders have no credit. */
+  readonly unpaidBytes: Pick<UnpaidBytes, "take">;
+  /** What a balance could pay now. */
+  credit(balance: BalanceId): NanoUsd | Promise<NanoUsd>;
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */

@@ -4,6 +4,7 @@ import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
 import { type Identity, identify } from "./identity.ts";
+import { senderOf } from "./sender.ts";
 import { type Coding, codingOf, unpacked } from "./unpack.ts";
 
 /**
@@ -33,6 +34,8 @@ export function readWanted(
 /** Bodies up to this size are not counted; the number of connections bounds them. */
 const SMALL_BYTES = 65_536;
 const MAX_WAIT_MS = 10_000;
+/** A larger one may take minutes, and others may want its room by then. */
+const READ_AT_ONCE_BYTES = 1_048_576;
 /** A body that arrives more slowly than this keeps others waiting for its room. */
 const LEAST_BYTES_PER_MS = 100;
 const READ_GRACE_MS = 20_000;
@@ -49,7 +52,7 @@ async function readLarge(
   const identity = await wantedSender(exchange, sender, deps);
   if (refused(identity)) return identity;
   const room = await takeRoom(identity, length, exchange, deps);
-  return refused(room) ? room : readTimed(length, exchange, deps);
+  return refused(room) ? room : readTimed(length, room, exchange, deps);
 }
 
 /**
@@ -67,7 +70,7 @@ async function readPacked(
   const identity = await wantedSender(exchange, sender, deps);
   if (refused(identity)) return unread(identity);
   let packed: Uint8Array | Refusal;
-  let room: Release | Refusal;
+  let room: Room | Refusal;
   if (length <= SMALL_BYTES) {
     packed = await readBody(exchange.request, bodyBytes);
     if (refused(packed)) return packed;
@@ -78,12 +81,12 @@ async function readPacked(
   } else {
     room = await takeRoom(identity, length + bodyBytes, exchange, deps);
     if (refused(room)) return room;
-    packed = await readTimed(length, exchange, deps);
+    packed = await readTimed(length, room, exchange, deps);
     if (refused(packed)) return packed;
   }
   const body = await unpacked(packed, coding, bodyBytes);
   if (body === null) return unpacksTooLarge(bodyBytes);
-  if (!refused(body)) room.keepOnly(body.length);
+  if (!refused(body)) room.release.keepOnly(body.length);
   return body;
 }
 
@@ -103,16 +106,30 @@ async function takeRoom(
   identity: Identity,
   length: number,
   exchange: Exchange,
-  { bodies }: HttpDeps,
-): Promise<Release | Refusal> {
-  const release = await bodies.take(ownerOf(identity), length, MAX_WAIT_MS, exchange.request.signal);
+  deps: HttpDeps,
+): Promise<Room | Refusal> {
+  const sender = await senderOf(identity, length, exchange, deps);
+  if (refused(sender)) return unread(sender);
+  const release = await deps.bodies.take(sender, length, MAX_WAIT_MS, exchange.request.signal);
   if (release === null) return noRoom();
   exchange.keepRoom(release);
-  return release;
+  return { release, pays: sender.pays };
 }
 
-const readTimed = (length: number, { request }: Exchange, deps: HttpDeps): Promise<Uint8Array | Refusal> =>
-  deps.bodies.scarce ? readAtPace(request, deps) : readInTime(request, length, deps);
+interface Room {
+  readonly release: Release;
+  readonly pays: boolean;
+}
+
+const readTimed = (
+  length: number,
+  { pays }: Room,
+  { request }: Exchange,
+  deps: HttpDeps,
+): Promise<Uint8Array | Refusal> =>
+  pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.scarce
+    ? readInTime(request, length, deps)
+    : readAtPace(request, deps);
 
 /** Reads all of it at once, which is cheapest, while nobody is waiting for room. */
 async function readInTime(
@@ -131,7 +148,8 @@ async function readInTime(
 
 /**
  * Part by part, which costs 40 µs for a body of 100 kB: what hardly comes is given up while others wait for
- * its room. Otherwise thirty connections that send next to nothing would keep all large bodies out.
+ * its room. Otherwise thirty connections that send next to nothing would keep all large bodies out. Having sent
+ * quickly before does not help whoever stops.
  */
 async function readAtPace(
   request: Request,
@@ -139,13 +157,16 @@ async function readAtPace(
 ): Promise<Uint8Array | Refusal> {
   const { clock } = desk;
   const late = Promise.withResolvers<Refusal>();
-  const startedMs = clock.elapsedMs();
+  let lookedMs = clock.elapsedMs();
   let received = 0;
+  let behindMs = 0;
   let isLate = false;
   const look = () => {
-    const graceMs = bodies.waiting > 0 ? CROWDED_GRACE_MS : READ_GRACE_MS;
-    const expected = (clock.elapsedMs() - startedMs - graceMs) * LEAST_BYTES_PER_MS;
-    isLate = received < expected;
+    const nowMs = clock.elapsedMs();
+    behindMs = Math.max(0, behindMs + nowMs - lookedMs - received / LEAST_BYTES_PER_MS);
+    lookedMs = nowMs;
+    received = 0;
+    isLate = behindMs > (bodies.waiting > 0 ? CROWDED_GRACE_MS : READ_GRACE_MS);
     if (isLate) late.resolve(tooSlow());
     else timer = clock.after(LOOK_MS, look);
   };
@@ -160,9 +181,6 @@ async function readAtPace(
     timer.cancel();
   }
 }
-
-const ownerOf = (identity: Identity): string =>
-  identity.kind === "key" ? identity.key.lineage : identity.balance.id;
 
 const unread = ({ code, message, details }: Refusal): Refusal =>
   refuse(code, message, { ...details, bodyUnread: true });

@@ -1,7 +1,8 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
-import { RateWindow } from "./rate-window.ts";
+import type { RateWindow } from "./rate-window.ts";
+import { MAX_REMEMBERED, type Unpaid, UnpaidAllowance, windowOf } from "./unpaid-allowance.ts";
 
 /**
  * How long the counting thread may work within a minute on prompts that are not paid for in the end. A refused
@@ -11,37 +12,32 @@ import { RateWindow } from "./rate-window.ts";
  * are two of these: `count_tokens` must not use up what requests may have counted.
  */
 export class CountAllowance {
-  private readonly balances = new LRUCache<BalanceId, RateWindow>({ max: MAX_REMEMBERED });
-  private readonly networks = new LRUCache<string, RateWindow>({ max: MAX_REMEMBERED });
-  private readonly unpaid = new RateWindow();
+  private readonly paid = new LRUCache<BalanceId, RateWindow>({ max: MAX_REMEMBERED });
+  private readonly unpaid: UnpaidAllowance;
 
-  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
+  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {
+    this.unpaid = new UnpaidAllowance(UNPAID_MS, clock);
+  }
 
   /**
    * Allows one count of `bytes`; null when the allowance is used up. The first count of a minute is allowed to
    * a balance with credit whatever its size.
    */
-  take({ balance, network, hasCredit }: CountPayer, bytes: number): CountTaken | null {
-    const { clock, balances, networks, unpaid } = this;
-    const nowMs = clock.elapsedMs();
+  take(payer: CountPayer, bytes: number): CountTaken | null {
     const ms = LEAST_MS + bytes * MOST_MS_PER_BYTE;
-    const own = windowOf(balances, balance);
-    const fits = (window: RateWindow, limit: number) => window.taken(nowMs) + ms <= limit;
-    if (hasCredit) {
-      const isFirst = own.taken(nowMs) === 0;
-      return isFirst || fits(own, PAID_MS_A_MINUTE) ? new CountTaken(clock, [own], ms) : null;
-    }
-    const shared = windowOf(networks, network);
-    const allowed =
-      fits(own, UNPAID_MS.aBalance) && fits(shared, UNPAID_MS.aNetwork) && fits(unpaid, UNPAID_MS.inAll);
-    return allowed ? new CountTaken(clock, [own, shared, unpaid], ms) : null;
+    const windows = payer.hasCredit ? this.room(payer.balance, ms) : this.unpaid.room(payer, ms);
+    return windows === null || typeof windows === "number" ? null : new CountTaken(this.clock, windows, ms);
+  }
+
+  private room(balance: BalanceId, ms: number): readonly RateWindow[] | null {
+    const window = windowOf(this.paid, balance);
+    const taken = window.taken(this.clock.elapsedMs());
+    return taken === 0 || taken + ms <= PAID_MS_A_MINUTE ? [window] : null;
   }
 }
 
-/** Whose prompt is counted; `network` is that of the client, as wide as one may be had for nothing. */
-export interface CountPayer {
-  readonly balance: BalanceId;
-  readonly network: string;
+/** Whose prompt is counted. */
+export interface CountPayer extends Unpaid {
   readonly hasCredit: boolean;
 }
 
@@ -75,12 +71,6 @@ export class CountTaken {
   }
 }
 
-function windowOf<Id extends string>(windows: LRUCache<Id, RateWindow>, id: Id): RateWindow {
-  let window = windows.get(id);
-  if (window === undefined) windows.set(id, (window = new RateWindow()));
-  return window;
-}
-
 /** A sixth of the thread's time: three of the largest bodies, or some hundred long conversations. */
 export const PAID_MS_A_MINUTE = 10_000;
 /** Without credit: a few long prompts, so that the refusal says what they would cost; a tenth of the thread in all. */
@@ -89,5 +79,3 @@ export const UNPAID_MS = { aBalance: 500, aNetwork: 1_500, inAll: 6_000 };
 const MOST_MS_PER_BYTE = 0.000_5;
 /** A short prompt's trip to the thread and back. */
 const LEAST_MS = 2;
-/** Beyond this many balances or networks, the idlest are forgotten first. */
-const MAX_REMEMBERED = 10_000;

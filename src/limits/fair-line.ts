@@ -50,12 +50,19 @@ export class FairLine<Place> {
     });
   }
 
+  /** Whether nobody waits who goes before or beside this rank. */
+  isFree(rank = this.ranks.length - 1): boolean {
+    for (let n = 0; n <= rank; n++) if (this.ranks[n]!.size > 0) return false;
+    return true;
+  }
+
   /** Lets requests in by turn until `take` has no place for the next; none is passed over for being large. */
-  invite(take: (size: number) => Place | null): void {
+  invite(take: (size: number, rank: number) => Place | null): void {
     while (this.waiting > 0) {
-      const queues = this.ranks.find(({ size }) => size > 0)!;
+      const rank = this.ranks.findIndex(({ size }) => size > 0);
+      const queues = this.ranks[rank]!;
       const [turn, queue] = queues.entries().next().value!;
-      const place = take(queue[0]!.size);
+      const place = take(queue[0]!.size, rank);
       if (place === null) return;
       const waiter = queue.shift()!;
       queues.delete(turn);

@@ -12,6 +12,7 @@ import { Networks } from "../../src/http/networks.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { type Credit, debitEntry, taken } from "../../src/ledger/credit.ts";
 import { ByteBudget } from "../../src/limits/byte-budget.ts";
+import { UnpaidBytes } from "../../src/limits/unpaid-allowance.ts";
 import type { HostReport } from "../../src/routing/health.ts";
 import type { RouteReport } from "../../src/routing/route-report.ts";
 import type { StoredReceipt } from "../../src/store/receipts.ts";
@@ -56,7 +57,9 @@ export class TestHouse {
   unready: string | null = null;
   stopping = false;
   overRate = false;
-  readonly bodies = new ByteBudget(150_000, systemClock);
+  /** Of 20 free requests a day, by everybody. */
+  freeUsed = 1;
+  readonly bodies: ByteBudget;
   readonly controlBodies = new ByteBudget(500_000, systemClock);
   reloadProblem: string | null = null;
   hostReports: HostReport[] = [];
@@ -74,7 +77,8 @@ export class TestHouse {
   private readonly server: Bun.Server<unknown>;
   private conformity: Promise<Conformity> | null = null;
 
-  constructor({ untakenSeconds, clock = systemClock }: { untakenSeconds?: number; clock?: Clock } = {}) {
+  constructor({ untakenSeconds, clock = systemClock, bodyMemory = 150_000 }: HouseOptions = {}) {
+    this.bodies = new ByteBudget(bodyMemory, clock);
     this.deps = this.makeDeps(clock);
     this.server = listen(httpApp(this.deps, untakenSeconds), {
       hostname: "127.0.0.1",
@@ -114,9 +118,21 @@ export class TestHouse {
     return made.json;
   }
 
+  /** Credit for a balance. */
+  fund(balanceId: BalanceId, usd = 50): void {
+    const entry = { balanceId, amount: (usd * 1e9) as NanoUsd, idempotencyKey: crypto.randomUUID() };
+    this.credits.set(entry.idempotencyKey, { ...entry, note: null, at: 0 as EpochMs });
+  }
+
   async stop(): Promise<void> {
     await this.server.stop(true);
     this.db.close();
+  }
+
+  private creditOf(id: BalanceId): NanoUsd {
+    let total = 0;
+    for (const credit of this.credits.values()) if (credit.balanceId === id) total += credit.amount;
+    return total as NanoUsd;
   }
 
   private makeDeps(clock: Clock): HttpDeps {
@@ -151,6 +167,8 @@ export class TestHouse {
       turnedAway: () => {},
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       bodies: this.bodies,
+      unpaidBytes: new UnpaidBytes(clock),
+      credit: (id) => this.creditOf(id),
       controlBodies: this.controlBodies,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
@@ -165,9 +183,8 @@ export class TestHouse {
       hostReports: () => this.hostReports,
       ledger: {
         balance: async (id) => {
-          let total = 0;
-          for (const credit of this.credits.values()) if (credit.balanceId === id) total += credit.amount;
-          return { total: total as NanoUsd, held: 0 as NanoUsd, available: total as NanoUsd };
+          const total = this.creditOf(id);
+          return { total, held: 0 as NanoUsd, available: total };
         },
         keyUse: async () => ({
           day: 1_000_000 as NanoUsd,
@@ -175,7 +192,7 @@ export class TestHouse {
           held: 500_000 as NanoUsd,
         }),
         budgetUse: async () => ({ spent: 3_000_000 as NanoUsd, held: 4_000_000 as NanoUsd }),
-        openTier: async () => ({ limit: 20, used: 1 }),
+        openTier: async () => ({ limit: 20, used: this.freeUsed }),
         credit: async (credit) => {
           const before = this.credits.get(credit.idempotencyKey);
           if (before === undefined) this.credits.set(credit.idempotencyKey, credit);
@@ -356,4 +373,11 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+interface HouseOptions {
+  readonly untakenSeconds?: number;
+  readonly clock?: Clock;
+  /** Bytes of memory for large bodies. */
+  readonly bodyMemory?: number;
 }

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { UNPAID_BYTES } from "../../src/limits/unpaid-allowance.ts";
+import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { gate } from "../fakes/gate.ts";
 import { TestHouse } from "./house.ts";
@@ -9,9 +11,15 @@ let house: TestHouse;
 let key: string;
 beforeEach(async () => {
   house = new TestHouse();
-  key = (await house.setUp()).key;
+  key = await funded();
 });
 afterEach(() => house.stop());
+
+async function funded(usd = 50): Promise<string> {
+  const made = await house.setUp();
+  house.fund(made.balance_id, usd);
+  return made.key;
+}
 
 const LARGE = 90_000;
 const head = (bytes: number, bearer = key) =>
@@ -90,7 +98,7 @@ describe("large bodies", () => {
       await house.stop();
       clock = new ManualClock();
       house = new TestHouse({ clock });
-      key = (await house.setUp()).key;
+      key = await funded();
     });
     const begun = async (bytes = LARGE): Promise<RawClient> => {
       const client = new RawClient(house.port);
@@ -153,3 +161,93 @@ describe("large bodies", () => {
     first.finish();
   });
 });
+
+describe("of senders without credit, large bodies", () => {
+  const slow = async (bearer: string): Promise<RawClient> => {
+    const client = new RawClient(house.port);
+    await client.write(`${head(LARGE, bearer)}only the beginning`);
+    return client;
+  };
+  const whole200 = async (bearer: string, bytes = LARGE) => {
+    const client = new RawClient(house.port);
+    await client.write(head(bytes, bearer) + "x".repeat(bytes));
+    expect(readResponse(await client.until(whole)).status).toBe(200);
+  };
+  /** Room for two large bodies, and a clock that only tests move. */
+  let clock: ManualClock;
+  beforeEach(async () => {
+    await house.stop();
+    clock = new ManualClock();
+    house = new TestHouse({ clock, bodyMemory: 2 * LARGE });
+    key = await funded();
+  });
+
+  test("leave room to whoever pays, however many come slowly from however many keys", async () => {
+    const free = await Promise.all(Array.from({ length: 60 }, async () => (await house.setUp()).key));
+    const senders = await Promise.all(free.flatMap((one) => [slow(one), slow(one), slow(one), slow(one)]));
+    while (house.bodies.waiting < 239 && house.bodies.waiting + refusedOf(senders) < 239) await Bun.sleep(1);
+    for (let n = 0; n < 8; n++) await whole200(key);
+    expect(house.bodies.taken).toBe(LARGE);
+    for (const sender of senders) sender.leave();
+    while (house.bodies.taken > 0 || house.bodies.waiting > 0) await Bun.sleep(1);
+  });
+
+  test("are read when there is room", async () => whole200((await house.setUp()).key));
+
+  test.each([
+    ["have no free requests left", 20, 503, "model_unavailable"],
+    ["have some", 19, 200, undefined],
+  ])("are refused unread while room is scarce where they %s", async (_, used, status, code) => {
+    const first = await slow((await house.setUp()).key);
+    while (house.bodies.taken === 0) await Bun.sleep(1);
+    house.freeUsed = used;
+    const second = new RawClient(house.port);
+    await second.write(head(LARGE, (await house.setUp()).key) + "x".repeat(LARGE));
+    if (status === 200) while (house.bodies.waiting === 0) await Bun.sleep(1);
+    if (status === 200) first.leave();
+    else await second.until((text) => text.includes("error"));
+    clock.advance(300);
+    const answer = readResponse(await second.until(whole));
+    expect([answer.status, JSON.parse(answer.body).error?.code]).toEqual([status, code]);
+    first.leave();
+  });
+
+  test("take turns as a network", async () => {
+    const first = await slow((await house.setUp()).key);
+    while (house.bodies.taken === 0) await Bun.sleep(1);
+    const order: string[] = [];
+    const sent: Promise<unknown>[] = [];
+    for (const [network, name] of [
+      ["192.0.2.1", "a"],
+      ["192.0.2.2", "the same /24"],
+      ["2001:db8:1:2::3", "b"],
+    ] as const) {
+      const { key: bearer } = await house.setUp();
+      const headers = { "x-forwarded-for": network };
+      const { waiting } = house.bodies;
+      const answer = house.send("POST", "/v1/chat/completions", { bearer, headers, body: "x".repeat(LARGE) });
+      sent.push(answer.then(({ status }) => order.push(`${name} ${status}`)));
+      while (house.bodies.waiting === waiting) await Bun.sleep(1);
+    }
+    first.leave();
+    await Promise.all(sent);
+    expect(order).toEqual(["a 200", "b 200", "the same /24 200"]);
+  });
+
+  test("are 429 when the network has sent as much as is read for nothing in a minute", async () => {
+    for (const name of ["bal_a", "bal_b"] as BalanceId[])
+      house.deps.unpaidBytes.take({ balance: name, network: "127.0.0.0/24" }, UNPAID_BYTES.aNetwork / 2);
+    const refused = new RawClient(house.port);
+    await refused.write(head(LARGE, (await house.setUp()).key) + "x".repeat(LARGE));
+    await refused.until((text) => text.includes("error"));
+    clock.advance(300);
+    const { status, body } = readResponse(await refused.until(whole));
+    expect([status, JSON.parse(body).error.code]).toEqual([429, "rate_limited"]);
+    await whole200(key);
+    clock.advance(61_000);
+    await whole200((await house.setUp()).key);
+  });
+});
+
+const refusedOf = (clients: readonly RawClient[]): number =>
+  clients.filter((client) => client.text.includes("HTTP/1.1 503")).length;

@@ -7,7 +7,11 @@ const STAYS = new AbortController().signal;
 function budgetOf(most: number) {
   const clock = new ManualClock();
   const budget = new ByteBudget(most, clock);
-  return { clock, budget, take: (bytes: number, key = "key") => budget.take(key, bytes, 1_000, STAYS) };
+  return {
+    clock,
+    budget,
+    take: (bytes: number, turn = "key", pays = true) => budget.take({ turn, pays }, bytes, 1_000, STAYS),
+  };
 }
 
 test("never more is taken than there is, and what is given back twice counts once", async () => {
@@ -69,4 +73,35 @@ test("keys have their turns", async () => {
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(order).toEqual(["greedy", "modest", "greedy", "greedy"]);
+});
+
+test("who could not pay has a quarter of it, and waits behind who could", async () => {
+  const { budget, take } = budgetOf(100);
+  const free = (bytes: number, turn = "net") => take(bytes, turn, false);
+  const first = (await free(20))!;
+  const second = free(20);
+  expect([budget.taken, budget.waiting]).toEqual([20, 1]);
+  const paid = (await take(60))!;
+  const order: string[] = [];
+  const [large, late] = [take(60), free(5, "other")];
+  void Promise.resolve(large).then(() => order.push("paid"));
+  void Promise.resolve(late).then(() => order.push("other"));
+  first();
+  // There would be room for those without credit, but one who pays waits for more.
+  expect([budget.taken, budget.waiting]).toEqual([60, 3]);
+  paid();
+  expect([await second, await late]).not.toContain(null);
+  expect(order).toEqual(["paid", "other"]);
+  expect(budget.taken).toBe(85);
+});
+
+test("a body larger than the part of those who could not pay has that part to itself", async () => {
+  const { budget, take } = budgetOf(100);
+  const large = (await take(60, "net", false))!;
+  const next = take(1, "net", false);
+  expect(budget.taken).toBe(60);
+  large.keepOnly(20);
+  expect(await next).not.toBeNull();
+  large();
+  expect(budget.taken).toBe(1);
 });

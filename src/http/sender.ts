@@ -1,0 +1,56 @@
+import type { Catalog } from "../catalog/catalog.ts";
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { Sender } from "../limits/byte-budget.ts";
+import { wideNetwork } from "../limits/wide-network.ts";
+import { clientBlocks } from "./client-blocks.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Exchange } from "./endpoint.ts";
+import type { Identity } from "./identity.ts";
+
+/**
+ * How somebody stands in line for room for a body of so many bytes. Whoever could pay for that much text does
+ * as a balance, before all others. The others stand there as their network, because balances cost nothing to
+ * make: only so many bytes of theirs are read within a minute, and while room is scarce only if they have free
+ * requests left.
+ */
+export async function senderOf(
+  { balance }: Pick<Identity, "balance">,
+  length: number,
+  exchange: Exchange,
+  deps: HttpDeps,
+): Promise<Sender | Refusal> {
+  const credit = await deps.credit(balance.id);
+  if (credit > 0 && credit >= leastCost(length, deps.catalog())) return { turn: balance.id, pays: true };
+  const blocks = clientBlocks(exchange, deps);
+  const network = wideNetwork(blocks);
+  if (credit <= 0 && deps.bodies.scarceUnpaid) {
+    const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.desk.clock.now());
+    if (used >= limit) return onlyPaid();
+  }
+  const retryAfterS = deps.unpaidBytes.take({ balance: balance.id, network }, length);
+  return retryAfterS === null ? { turn: network, pays: false } : tooMuch(retryAfterS);
+}
+
+/** What so much text costs at least, in nano-dollars. */
+function leastCost(length: number, { models }: Catalog): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const { price } of models.values()) if (price !== null) least = Math.min(least, price.input);
+  return least === Number.POSITIVE_INFINITY ? 0 : (length / BYTES_PER_TOKEN / 1_000_000) * least;
+}
+
+const BYTES_PER_TOKEN = 4;
+const RETRY_S = 5;
+
+const onlyPaid = (): Refusal =>
+  refuse(
+    "model_unavailable",
+    `The gateway has little memory left for large request bodies and keeps it for those who have credit or free requests left; this one was not read. Add credit, or retry in ${RETRY_S} s.`,
+    { retryAfterS: RETRY_S, shouldRetry: true },
+  );
+
+const tooMuch = (retryAfterS: number): Refusal =>
+  refuse(
+    "rate_limited",
+    `Requests without credit from your network have sent as many large bodies as are read for nothing within a minute; this one was not read. Add credit, or retry in ${retryAfterS} s.`,
+    { retryAfterS },
+  );

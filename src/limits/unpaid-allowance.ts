@@ -1,0 +1,76 @@
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../units/clock.ts";
+import type { BalanceId } from "../units/id.ts";
+import { RateWindow } from "./rate-window.ts";
+
+/**
+ * What requests without credit may use of something within a minute. Balances cost nothing to make, so each has
+ * its part, all of a network share one, and all together have no more than what leaves paying requests alone.
+ */
+export class UnpaidAllowance {
+  private readonly balances = new LRUCache<BalanceId, RateWindow>({ max: MAX_REMEMBERED });
+  private readonly networks = new LRUCache<string, RateWindow>({ max: MAX_REMEMBERED });
+  private readonly all = new RateWindow();
+
+  constructor(
+    private readonly limits: UnpaidLimits,
+    private readonly clock: Pick<Clock, "elapsedMs">,
+  ) {}
+
+  /** Where so much is to be taken from; or, when it is used up, the seconds until there is room. */
+  room({ balance, network }: Unpaid, amount: number): readonly RateWindow[] | number {
+    const nowMs = this.clock.elapsedMs();
+    const { aBalance, aNetwork, inAll } = this.limits;
+    const windows = [windowOf(this.balances, balance), windowOf(this.networks, network), this.all];
+    const limits = [aBalance, aNetwork, inAll];
+    let waitS = 0;
+    for (const [n, window] of windows.entries()) {
+      if (window.taken(nowMs) + amount <= limits[n]!) continue;
+      waitS = Math.max(waitS, window.secondsUntilFits(amount, limits[n]!, nowMs) ?? MINUTE_S);
+    }
+    return waitS === 0 ? windows : waitS;
+  }
+}
+
+/** Bytes of large bodies that are read for nothing: reading and parsing ten megabytes takes 0.1 s of the loop. */
+export class UnpaidBytes {
+  private readonly allowance: UnpaidAllowance;
+
+  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {
+    this.allowance = new UnpaidAllowance(UNPAID_BYTES, clock);
+  }
+
+  /** Null when they may be read; otherwise the seconds until so many may be. */
+  take(sender: Unpaid, bytes: number): number | null {
+    const room = this.allowance.room(sender, Math.min(bytes, UNPAID_BYTES.aBalance));
+    if (typeof room === "number") return room;
+    for (const window of room) window.take(bytes, this.clock.elapsedMs());
+    return null;
+  }
+}
+
+const MIB = 1024 * 1024;
+/** Two of the largest bodies a minute, and twelve in all: a hundredth and a fiftieth of the loop's time. */
+export const UNPAID_BYTES = { aBalance: 24 * MIB, aNetwork: 48 * MIB, inAll: 192 * MIB };
+
+export interface UnpaidLimits {
+  readonly aBalance: number;
+  readonly aNetwork: number;
+  readonly inAll: number;
+}
+
+/** Who has no credit, and in which network, as wide as one may be had for nothing (see wide-network). */
+export interface Unpaid {
+  readonly balance: BalanceId;
+  readonly network: string;
+}
+
+export function windowOf<Id extends string>(windows: LRUCache<Id, RateWindow>, id: Id): RateWindow {
+  let window = windows.get(id);
+  if (window === undefined) windows.set(id, (window = new RateWindow()));
+  return window;
+}
+
+/** Beyond this many balances or networks, the idlest are forgotten first. */
+export const MAX_REMEMBERED = 10_000;
+const MINUTE_S = 60;
