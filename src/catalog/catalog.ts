@@ -76,6 +76,10 @@ export interface Quirks {
   readonly noReasoningSummary?: boolean;
   /** Its own tools may be used; what it charges for them is not counted. */
   readonly ownTools?: boolean;
+  /** Ids of what is kept in the operator's account there may be sent: all customers share it. */
+  readonly accountReferences?: boolean;
+  /** Gets no field that the gateway does not know. */
+  readonly knownFieldsOnly?: boolean;
 }
 
 export interface Price {

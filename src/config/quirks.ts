@@ -21,6 +21,8 @@ const NAMES = {
   no_reasoning_effort: "noReasoningEffort",
   no_reasoning_summary: "noReasoningSummary",
   own_tools: "ownTools",
+  account_references: "accountReferences",
+  known_fields_only: "knownFieldsOnly",
 } as const satisfies Record<string, keyof Quirks>;
 
 type QuirkName = keyof typeof NAMES;

@@ -14,6 +14,13 @@ export class BodyChanges {
     this.values.push(value);
   }
 
+  /** Leaves out a member of the client's, once, and names it where it says anything. */
+  drop(name: string, value: unknown): void {
+    if (this.names.includes(name)) return;
+    this.set(name, null);
+    if (value !== null) this.omitted.push(name);
+  }
+
   /**
    * The object with all of it done, once. It must be well-formed, and may have each of these members once.
    */
@@ -69,7 +76,8 @@ export class BodyChanges {
   private indexAt(cursor: JsonCursor): number {
     for (let index = 0; index < this.names.length; index++)
       if (cursor.isNamed(this.names[index]!)) return index;
-    return -1;
+    const { escapedName } = cursor;
+    return escapedName === null ? -1 : this.names.indexOf(escapedName);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { REFERRING } from "./account-references.ts";
 import { BodyChanges } from "./body-changes.ts";
 import { NO_BYTES } from "./bytes.ts";
 import { isCachedFor1h } from "./cache-time.ts";
@@ -184,6 +185,8 @@ const CONTROLLED: readonly string[] = [
   "search_parameters",
   "plugins",
   "mcp_servers",
+  "prompt",
+  ...REFERRING,
   "audio",
   "modalities",
   ...UNHELD_NAMES,

@@ -15,11 +15,10 @@ export function leaveOutUnheld(
   { surface, json }: Pick<GenerationRequest, "surface" | "json">,
   changes: BodyChanges,
 ): void {
-  for (const name of UNHELD[surface]) if (json[name] !== undefined) leaveOut(name, json, changes);
+  for (const name of UNHELD[surface]) if (json[name] !== undefined) changes.drop(name, json[name]);
   const more = asObject(json.extra_body);
   // Gemini's own settings have their place there; others are merged with the request by proxies.
-  if (more !== null && Object.keys(more).some((name) => name !== "google"))
-    leaveOut("extra_body", json, changes);
+  if (more !== null && Object.keys(more).some((name) => name !== "google")) changes.drop("extra_body", more);
 }
 
 /** The member that asks for a service which hosts charge above their prices for; null where there is none. */
@@ -68,8 +67,3 @@ const UNHELD: Readonly<Record<SurfaceName, readonly string[]>> = {
 
 /** All that is looked at here, beside the ceilings of the languages themselves. */
 export const UNHELD_NAMES: readonly string[] = [...ALWAYS, ...SERVICES.map(({ name }) => name), "extra_body"];
-
-function leaveOut(name: string, json: Json, changes: BodyChanges): void {
-  changes.set(name, null);
-  if (json[name] !== null) changes.omitted.push(name);
-}

@@ -1,4 +1,5 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
+import { accountReference } from "../account-references.ts";
 import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
@@ -18,6 +19,7 @@ import {
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
+import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { faultIn, withMessages } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
@@ -68,8 +70,9 @@ function checkStreamOptions(options: unknown): Refusal | null {
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const changes = passedChanges(request, target);
-  const fee = leaveOutOwnTools(request, target, changes);
-  if (fee !== null) return fee;
+  leaveOutUnsafe(request, target, changes);
+  const problem = leaveOutOwnTools(request, target, changes) ?? accountReference(request, target);
+  if (problem !== null) return problem;
   if (target.stream) {
     // Usage is what is billed by: always asked for, and withheld from a client that did not ask.
     const options = { ...asObject(request.json.stream_options), include_usage: true };
@@ -116,9 +119,7 @@ const CEILINGS = ["max_tokens", "max_completion_tokens"] as const;
 function leaveOutOpenAi({ json }: GenerationRequest, changes: BodyChanges): void {
   for (const name of OPENAI_ONLY) {
     const value = json[name];
-    if (value === undefined) continue;
-    changes.set(name, null);
-    if (value !== null && value !== false) changes.omitted.push(name);
+    if (value !== undefined) changes.drop(name, value === false ? null : value);
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
+import { accountReference } from "../account-references.ts";
 import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
@@ -11,6 +12,7 @@ import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
+import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";
 import { MessagesCollector } from "./collector.ts";
@@ -63,8 +65,9 @@ function checkThread({ thread }: Readonly<Record<string, unknown>>): Refusal | n
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const changes = passedChanges(request, target);
-  const fee = leaveOutOwnTools(request, target, changes);
-  if (fee !== null) return fee;
+  leaveOutUnsafe(request, target, changes);
+  const problem = leaveOutOwnTools(request, target, changes) ?? accountReference(request, target);
+  if (problem !== null) return problem;
   const { maxOutputTokens: ceiling } = target;
   if (ceiling !== null) {
     changes.set("max_tokens", String(ceiling));

@@ -1,5 +1,6 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
+import { accountReference } from "../account-references.ts";
 import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
@@ -9,6 +10,7 @@ import { parseReply } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";
 import { askForEncrypted, withReadableThoughts } from "./carried-thoughts.ts";
@@ -95,8 +97,9 @@ type Json = Readonly<Record<string, unknown>>;
 
 function hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal {
   const changes = passedChanges(request, target);
-  const fee = leaveOutOwnTools(request, target, changes);
-  if (fee !== null) return fee;
+  leaveOutUnsafe(request, target, changes);
+  const problem = leaveOutOwnTools(request, target, changes) ?? accountReference(request, target);
+  if (problem !== null) return problem;
   // Absent means true at OpenAI, and the client could not fetch what is stored under the gateway's account
   // there.
   changes.set("store", "false");

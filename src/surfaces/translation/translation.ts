@@ -1,6 +1,7 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
+import { accountReference } from "../account-references.ts";
 import { NO_BYTES, textOf } from "../bytes.ts";
 import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
 import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
@@ -120,14 +121,16 @@ const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
 function hostBody(
   client: SurfaceName,
   host: SurfaceName,
-  { body: asked, json: read }: GenerationRequest,
+  request: GenerationRequest,
   target: HostTarget,
 ): HostBody | Refusal {
+  const { body: asked, json: read } = request;
   const saying = new Saying(client, host);
   const json = exactly(textOf(asked, 0, asked.length), read) as Json;
   saying.judge(json);
   const conversation = LANGUAGES[client].readRequest(json, saying);
-  if (saying.refusal !== null) return saying.refusal;
+  const refusal = saying.refusal ?? accountReference(request, target);
+  if (refusal !== null) return refusal;
   const body = LANGUAGES[host].writeRequest(conversation, target, saying);
   if (saying.refusal !== null) return saying.refusal;
   return { bytes: Buffer.from(JSON.stringify(body)), omitted: saying.omitted };
