@@ -42,4 +42,4 @@ export async function answered(response: Response): Promise<unknown> {
   return response.json();
 }
 
-const ADMIN = "bench-admin";
+const ADMIN = "bench-admin-token";

@@ -69,6 +69,7 @@ function toldOf(config: Config, url: string): Told {
       attempts: { ...generation, hedgeMs: routing.hedgeMs },
       order: routing.order,
       chunkGapMs: generation.chunkGapMs,
+      keepaliveMs: generation.keepaliveMs,
       totalMs: generation.totalMs,
       writeOffTokens: generation.writeOffTokens,
       defaultMaxOutputTokens: generation.defaultMaxOutputTokens,

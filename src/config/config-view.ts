@@ -39,6 +39,7 @@ export function configView(config: Config, links: Links): object {
       first_token_ms: generation.firstTokenMs,
       max_hosts: generation.maxHosts,
       chunk_gap_ms: generation.chunkGapMs,
+      keepalive_ms: generation.keepaliveMs,
       total_ms: generation.totalMs,
       write_off_tokens: generation.writeOffTokens,
       default_max_output_tokens: generation.defaultMaxOutputTokens,

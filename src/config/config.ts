@@ -70,6 +70,7 @@ export interface GenerationConfig {
   readonly firstTokenMs: number;
   readonly maxHosts: number;
   readonly chunkGapMs: number;
+  readonly keepaliveMs: number | null;
   readonly totalMs: number;
   readonly writeOffTokens: number;
   readonly defaultMaxOutputTokens: number;

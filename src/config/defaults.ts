@@ -19,6 +19,7 @@ export const DEFAULTS = {
     firstTokenMs: 30_000,
     maxHosts: 3,
     chunkGapMs: 120_000,
+    keepaliveMs: 15_000,
     totalMs: 1_200_000,
     writeOffTokens: 50,
     defaultMaxOutputTokens: 16_384,

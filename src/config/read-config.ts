@@ -49,6 +49,8 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       totalMs,
       maxHosts: generation.max_hosts ?? DEFAULTS.generation.maxHosts,
       chunkGapMs: generation.chunk_gap_ms ?? DEFAULTS.generation.chunkGapMs,
+      keepaliveMs:
+        generation.keepalive_ms === undefined ? DEFAULTS.generation.keepaliveMs : generation.keepalive_ms,
       writeOffTokens: generation.write_off_tokens ?? DEFAULTS.generation.writeOffTokens,
       defaultMaxOutputTokens:
         generation.default_max_output_tokens ?? DEFAULTS.generation.defaultMaxOutputTokens,

@@ -183,6 +183,7 @@ export const FileSchema = Type.Object(
           first_token_ms: Type.Optional(ms(1)),
           max_hosts: Type.Optional(count(1, 100)),
           chunk_gap_ms: Type.Optional(ms(1)),
+          keepalive_ms: Type.Optional(msOrNull()),
           total_ms: Type.Optional(ms(1)),
           write_off_tokens: Type.Optional(count(0)),
           default_max_output_tokens: Type.Optional(count(1)),

@@ -87,7 +87,12 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       sink,
       signal,
       onDisconnect: stop.route.host.onDisconnect,
-      limits: { chunkGapMs: settings.chunkGapMs, deadlineMs: bill.startedMs + settings.totalMs },
+      limits: {
+        chunkGapMs: settings.chunkGapMs,
+        deadlineMs: bill.startedMs + settings.totalMs,
+        keepaliveMs: settings.keepaliveMs ?? Number.POSITIVE_INFINITY,
+      },
+      keepalive: house.surfaces[request.surface].keepalive,
       clock: house.clock,
       deadlines: house.deadlines,
       meter: hold.begin(new RunningStream(request, judge, stop.price, pace, bill.startedMs)),

@@ -69,6 +69,8 @@ export interface Settings {
   readonly attempts: AttemptLimits;
   readonly order: HostOrder;
   readonly chunkGapMs: number;
+  /** Null: a silent stream stays silent. */
+  readonly keepaliveMs: number | null;
   readonly totalMs: number;
   readonly writeOffTokens: number;
   readonly defaultMaxOutputTokens: number;

@@ -24,6 +24,8 @@ export interface Line {
   readonly clock: Pick<Clock, "elapsedMs">;
   readonly deadlines: Deadlines;
   readonly meter: StreamMeter;
+  /** Given to a client that has heard nothing for `keepaliveMs`. */
+  readonly keepalive: Uint8Array;
   readonly host: { cancel(): void };
   readonly open: OpenStreams;
 }
@@ -43,6 +45,8 @@ export interface RelayLimits {
   readonly chunkGapMs: number;
   /** Monotonic time at which the answer is cut off. */
   readonly deadlineMs: number;
+  /** Longest silence towards the client; proxies on the way give a silent connection up. */
+  readonly keepaliveMs: number;
 }
 
 export interface ByteSource {
@@ -65,7 +69,8 @@ export type RelayEnd =
 /**
  * One stream on its way. The host's bytes push it on, an event at a time, without a promise for each: there
  * may be thousands of streams, and whatever an event touches has to be fetched into the processor's caches.
- * It notices the host's silence, the deadline, and a client that leaves while the host is silent.
+ * It notices the host's silence, in which the client is given signs of life, the deadline, and a client that
+ * leaves while the host is silent.
  */
 class Relay implements OpenStream, Deadline {
   /** The client is gone. */
@@ -77,6 +82,11 @@ class Relay implements OpenStream, Deadline {
   private cutBy: "client" | "gateway" | null = null;
   private because: string | null = null;
   private touchedMs: number;
+  /** When the client was last given something. Before that, it is given no sign of life. */
+  private givenMs = Number.POSITIVE_INFINITY;
+  /** The client has to take a sign of life; what the host says meanwhile waits in `early`. */
+  private pinging = false;
+  private early: ReadResult | undefined = undefined;
 
   constructor(
     private readonly line: Line,
@@ -101,6 +111,10 @@ class Relay implements OpenStream, Deadline {
   /** What the host's next bytes are, or how they ended. */
   arrived(read: ReadResult): void {
     if (this.over) return;
+    if (this.pinging) {
+      this.early = read;
+      return;
+    }
     try {
       if (this.take(read)) this.readOn();
     } catch (error) {
@@ -139,6 +153,10 @@ class Relay implements OpenStream, Deadline {
 
   private give(bytes: Uint8Array): boolean {
     if (bytes.length > 0 && !this.left) {
+      const isFirst = this.givenMs === Number.POSITIVE_INFINITY;
+      this.givenMs = this.touchedMs;
+      // From now on a sign of life may be due.
+      if (isFirst) this.line.deadlines.add(this);
       const taken = this.line.sink.write(bytes);
       if (typeof taken !== "boolean") {
         void this.awaitTaken(taken);
@@ -165,12 +183,8 @@ class Relay implements OpenStream, Deadline {
    */
   private async awaitTaken(taken: Promise<boolean>): Promise<void> {
     try {
-      const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-      this.endTaking = resolve;
-      taken.then(resolve, reject);
-      const isTaken = await promise;
-      this.endTaking = null;
-      this.touchedMs = this.line.clock.elapsedMs();
+      const isTaken = await this.untilTaken(taken);
+      this.givenMs = this.touchedMs = this.line.clock.elapsedMs();
       // The host's silence counts again, so its deadline is nearer.
       if (!this.over) this.line.deadlines.add(this);
       if (!isTaken) this.leave();
@@ -178,6 +192,36 @@ class Relay implements OpenStream, Deadline {
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** A host that is silent is asked already, and a client that takes nothing hears nothing. */
+  private async ping(nowMs: number): Promise<void> {
+    try {
+      this.givenMs = nowMs;
+      this.pinging = true;
+      const taken = this.line.sink.write(this.line.keepalive);
+      const isTaken = typeof taken === "boolean" ? taken : await this.untilTaken(taken);
+      this.pinging = false;
+      if (isTaken) this.givenMs = this.line.clock.elapsedMs();
+      else this.leave();
+      if (this.over) return;
+      this.line.deadlines.add(this);
+      const { early } = this;
+      this.early = undefined;
+      if (early !== undefined) this.arrived(early);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Or until it is not waited for any more. */
+  private async untilTaken(taken: Promise<boolean>): Promise<boolean> {
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    this.endTaking = resolve;
+    taken.then(resolve, reject);
+    const isTaken = await promise;
+    this.endTaking = null;
+    return isTaken;
   }
 
   private leave(): void {
@@ -225,12 +269,18 @@ class Relay implements OpenStream, Deadline {
 
   /** Each sign of life of the host puts it off, and a client that takes nothing yet, as long as there is time. */
   get dueMs(): number {
-    return this.left ? this.endMs : Math.min(this.endMs, this.line.meter.dueMs);
+    return this.left ? this.endMs : Math.min(this.endMs, this.line.meter.dueMs, this.pingMs);
+  }
+
+  private get pingMs(): number {
+    return this.endTaking === null ? this.givenMs + this.line.limits.keepaliveMs : Number.POSITIVE_INFINITY;
   }
 
   private get endMs(): number {
     const { chunkGapMs, deadlineMs } = this.line.limits;
-    return this.endTaking === null ? Math.min(this.touchedMs + chunkGapMs, deadlineMs) : deadlineMs;
+    // The host's silence goes on while the client takes a sign of life.
+    const waits = this.endTaking === null || this.pinging;
+    return waits ? Math.min(this.touchedMs + chunkGapMs, deadlineMs) : deadlineMs;
   }
 
   /** @internal */
@@ -238,8 +288,11 @@ class Relay implements OpenStream, Deadline {
     const { clock, limits, meter, deadlines } = this.line;
     const nowMs = clock.elapsedMs();
     if (nowMs < this.endMs) {
-      if (this.left || meter.covers(this.delivered, nowMs)) deadlines.add(this);
-      else {
+      if (this.left) deadlines.add(this);
+      else if (meter.covers(this.delivered, nowMs)) {
+        if (nowMs >= this.pingMs) void this.ping(nowMs);
+        if (!this.over) deadlines.add(this);
+      } else {
         this.end({ kind: "out_of_credit" });
         this.endTaking?.(true);
       }
@@ -249,7 +302,7 @@ class Relay implements OpenStream, Deadline {
     this.because = isLate
       ? "the answer took longer than allowed"
       : `nothing arrived for ${limits.chunkGapMs} ms`;
-    if (this.endTaking !== null) this.cutBy = "client";
+    if (this.endTaking !== null && !this.pinging) this.cutBy = "client";
     this.halt();
   }
 }

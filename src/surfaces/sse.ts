@@ -139,6 +139,9 @@ export class CurrentEvent {
 /** One for all streams, because none waits while it reads an event: see surfaces/judge. */
 export const EVENT = new CurrentEvent();
 
+/** A sign of life in a silent stream, of which no reader of events tells anybody. */
+export const COMMENT: Uint8Array = Buffer.from(": keepalive\n\n");
+
 /** The end of the last whole event in so many bytes; 0 when none ends behind `from`. */
 function lastEventEnd(bytes: Uint8Array, length: number, from: number): number {
   for (

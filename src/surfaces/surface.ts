@@ -11,6 +11,8 @@ export interface Surface {
   readonly name: SurfaceName;
   /** Appended to a host's base address, and to `/v1` for clients: `/chat/completions`. */
   readonly path: string;
+  /** An event without content, for a stream in which nothing else is said. */
+  readonly keepalive: Uint8Array;
   /** Reads what routing, admission and the host need to know; refuses what the language does not allow. */
   readRequest(body: Uint8Array): GenerationRequest | Refusal;
   /** The body of an HTTP error as clients of this language expect it. */

@@ -25,6 +25,7 @@ test("an empty file means the defaults of the contract", () => {
       firstTokenMs: 30_000,
       maxHosts: 3,
       chunkGapMs: 120_000,
+      keepaliveMs: 15_000,
       totalMs: 1_200_000,
       writeOffTokens: 50,
       defaultMaxOutputTokens: 16_384,

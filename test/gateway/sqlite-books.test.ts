@@ -24,7 +24,7 @@ async function opened() {
   const path = mkdtempSync(join(tmpdir(), "sqlite-books-"));
   const books = await openSqliteBooks({
     config: { durability: "strict", generation: { writeOffTokens: 50 } },
-    folder: openDataFolder(path, "token", systemRandom),
+    folder: openDataFolder(path, "test-admin-token", systemRandom),
     clock: systemClock,
     log() {},
   } as unknown as BookkeepingParts);

@@ -239,6 +239,7 @@ const SETTINGS: Settings = {
   },
   order: "listed",
   chunkGapMs: 10_000,
+  keepaliveMs: null,
   totalMs: 60_000,
   writeOffTokens: 50,
   defaultMaxOutputTokens: 1_000,

@@ -94,6 +94,7 @@ export const SETTINGS: Settings = {
   attempts: { firstTokenMs: 5_000, maxHosts: 3, hedgeMs: 400, chunkGapMs: 120_000, totalMs: 1_200_000 },
   order: "price",
   chunkGapMs: 10_000,
+  keepaliveMs: 2_000,
   totalMs: 120_000,
   writeOffTokens: 50,
   defaultMaxOutputTokens: DEFAULT_CEILING,

@@ -12,6 +12,9 @@ import { rethrow } from "../fakes/rethrow.ts";
  * so.
  */
 class Played {
+  /** What the client was given, in order. */
+  readonly given: Uint8Array[] = [];
+  takesAtOnce = false;
   readonly clock = new ManualClock();
   readonly open = new OpenStreams();
   readonly reads: Gate<ReadResult>[] = [];
@@ -36,21 +39,30 @@ class Played {
   constructor(
     onDisconnect: Line["onDisconnect"] = "cancel",
     meter: Line["meter"] = { covers: () => true, dueMs: Number.POSITIVE_INFINITY },
+    keepaliveMs = Number.POSITIVE_INFINITY,
+    { first = WORD, takesAtOnce = false } = {},
   ) {
+    this.takesAtOnce = takesAtOnce;
     const line: Line = {
       source: { next: (reader) => this.next(reader) },
       judge: this.judge as unknown as StreamJudge,
-      sink: { write: () => this.wait(this.writes) },
+      sink: {
+        write: (bytes) => {
+          this.given.push(bytes);
+          return this.takesAtOnce || this.wait(this.writes);
+        },
+      },
       signal: this.leaving.signal,
       onDisconnect,
-      limits: { chunkGapMs: GAP_MS, deadlineMs: DEADLINE_MS },
+      limits: { chunkGapMs: GAP_MS, deadlineMs: DEADLINE_MS, keepaliveMs },
+      keepalive: PING,
       clock: this.clock,
       deadlines: new Deadlines(this.clock, rethrow),
       meter,
       host: { cancel: () => this.cancel() },
       open: this.open,
     };
-    void relay(line, WORD).then((end) => {
+    void relay(line, first).then((end) => {
       this.end = end;
     });
   }
@@ -82,6 +94,7 @@ const DEADLINE_MS = 1_000;
 const CANCELLED = { kind: "cancelled", message: "cancelled" };
 const NOTHING = new Uint8Array();
 const WORD = Uint8Array.of(1);
+const PING = Uint8Array.of(0);
 
 /** Everything that can go on without the test has. */
 const settled = (): Promise<void> => new Promise((done) => setImmediate(done));
@@ -248,5 +261,137 @@ describe("while nothing comes, the meter is asked again when it wants to be", ()
     played.clock.advance(GAP_MS);
     await settled();
     expect(played.end).toMatchObject({ kind: "host_failed" });
+  });
+});
+
+describe("while the host says nothing, the client hears a sign of life", () => {
+  const KEEPALIVE_MS = 15;
+  const COVERS = { covers: () => true, dueMs: Number.POSITIVE_INFINITY };
+  const played = (more = {}) => new Played("cancel", COVERS, KEEPALIVE_MS, more);
+
+  test("as often as it is set, from the first byte on, until the host is given up as before", async () => {
+    const { clock, writes, given, end: _, ...rest } = played();
+    writes[0]!.open(true);
+    await settled();
+    for (let n = 1; n * KEEPALIVE_MS < GAP_MS; n++) {
+      clock.advance(KEEPALIVE_MS - 1);
+      expect(given).toHaveLength(n);
+      clock.advance(1);
+      expect(given.slice(n)).toEqual([PING]);
+      writes[n]!.open(true);
+      await settled();
+    }
+    expect(rest.cancelled).toBe(false);
+  });
+
+  test("but the host is given up when it would have been without", async () => {
+    const stream = played();
+    stream.writes[0]!.open(true);
+    await settled();
+    for (let ms = 0; ms < GAP_MS - 1; ms++) {
+      stream.clock.advance(1);
+      stream.writes.at(-1)!.open(true);
+      await settled();
+    }
+    expect(stream.end).toBeNull();
+    stream.clock.advance(1);
+    await settled();
+    expect(stream.end).toEqual({ kind: "host_failed", message: `nothing arrived for ${GAP_MS} ms` });
+    const { length } = stream.given;
+    expect(length).toBe(1 + Math.floor((GAP_MS - 1) / KEEPALIVE_MS));
+    stream.clock.advance(10 * KEEPALIVE_MS);
+    expect(stream.given).toHaveLength(length);
+    expect(stream.clock.pending).toBe(0);
+  });
+
+  test("later, where the host has said something meanwhile", async () => {
+    const stream = played();
+    stream.writes[0]!.open(true);
+    await settled();
+    stream.clock.advance(KEEPALIVE_MS - 1);
+    stream.reads[0]!.open(WORD);
+    await settled();
+    stream.writes[1]!.open(true);
+    await settled();
+    stream.clock.advance(KEEPALIVE_MS - 1);
+    expect(stream.given).toEqual([WORD, WORD]);
+    stream.clock.advance(1);
+    expect(stream.given).toEqual([WORD, WORD, PING]);
+  });
+
+  test("not before anything was said", async () => {
+    const stream = played({ first: NOTHING, takesAtOnce: true });
+    stream.clock.advance(GAP_MS - 1);
+    expect(stream.given).toEqual([]);
+    stream.reads[0]!.open(WORD);
+    await settled();
+    stream.clock.advance(KEEPALIVE_MS);
+    expect(stream.given).toEqual([WORD, PING]);
+  });
+
+  test("also one that takes everything at once, until it has gone", async () => {
+    const stream = played({ takesAtOnce: true });
+    stream.clock.advance(2 * KEEPALIVE_MS);
+    expect(stream.given).toEqual([WORD, PING, PING]);
+    stream.leave();
+    await settled();
+    stream.clock.advance(2 * KEEPALIVE_MS);
+    expect(stream.given).toHaveLength(3);
+    expect([stream.end, stream.clock.pending]).toEqual([{ kind: "client_left", delivered: 0 }, 0]);
+  });
+
+  test("not while it takes nothing, and what the host says then waits for its turn", async () => {
+    const stream = played();
+    stream.clock.advance(5 * KEEPALIVE_MS);
+    expect(stream.given).toEqual([WORD]);
+    stream.writes[0]!.open(true);
+    await settled();
+    stream.clock.advance(5 * KEEPALIVE_MS);
+    expect(stream.given).toEqual([WORD, PING]);
+    stream.reads[0]!.open(WORD);
+    await settled();
+    expect(stream.given).toEqual([WORD, PING]);
+    stream.writes[1]!.open(true);
+    await settled();
+    expect(stream.given).toEqual([WORD, PING, WORD]);
+    stream.writes[2]!.open(true);
+    await settled();
+    stream.reads[1]!.open(null);
+    await settled();
+    expect(stream.end).toEqual({ kind: "complete" });
+  });
+
+  test("by which it is noticed that the client has gone", async () => {
+    const stream = played();
+    stream.writes[0]!.open(true);
+    await settled();
+    stream.clock.advance(KEEPALIVE_MS);
+    stream.writes[1]!.open(false);
+    await settled();
+    expect([stream.end, stream.cancelled]).toEqual([{ kind: "client_left", delivered: 0 }, true]);
+  });
+
+  test("not once it has left, and its host is read to the end", async () => {
+    const stream = new Played("drain", COVERS, KEEPALIVE_MS);
+    stream.writes[0]!.open(true);
+    await settled();
+    stream.leave();
+    stream.clock.advance(GAP_MS - 1);
+    stream.reads[0]!.open(null);
+    await settled();
+    expect([stream.given, stream.end]).toMatchObject([[WORD], { kind: "client_left" }]);
+  });
+
+  test("and time that is up meanwhile ends it at once", async () => {
+    const stream = played();
+    stream.clock.advance(DEADLINE_MS - KEEPALIVE_MS - 1);
+    stream.writes[0]!.open(true);
+    await settled();
+    stream.clock.advance(KEEPALIVE_MS);
+    expect(stream.given).toEqual([WORD, PING]);
+    stream.clock.advance(1);
+    await settled();
+    expect(stream.end).toMatchObject({ message: "the answer took longer than allowed" });
+    expect(stream.clock.pending).toBe(0);
   });
 });

@@ -17,6 +17,7 @@ import {
   toRequest,
 } from "../request.ts";
 import { retelling } from "../retelling.ts";
+import { COMMENT } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
@@ -34,6 +35,7 @@ import { tokensWritten } from "./written.ts";
 export const chat: Surface = {
   name: "chat.completions",
   path: "/chat/completions",
+  keepalive: COMMENT,
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
   readHostError,

@@ -5,6 +5,7 @@ import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
+import { encodeEvent } from "../judge.ts";
 import { lowerBudget } from "../lowered-budget.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
 import { parseReply } from "../reply.ts";
@@ -24,6 +25,7 @@ import { writeMessagesUsage } from "./usage.ts";
 export const messages: Surface = {
   name: "messages",
   path: "/messages",
+  keepalive: encodeEvent("ping", { type: "ping" }),
   readRequest,
   errorBody: (error, receiptId) =>
     Buffer.from(JSON.stringify({ type: "error", error, request_id: receiptId })),

@@ -9,6 +9,7 @@ import { leaveOutOwnTools, withoutAddedOwnTools } from "../own-tools.ts";
 import { parseReply } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
+import { COMMENT } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readOpenAiUsage } from "../usage.ts";
@@ -24,6 +25,7 @@ import { writeResponsesUsage } from "./usage.ts";
 export const responses: Surface = {
   name: "responses",
   path: "/responses",
+  keepalive: COMMENT,
   readRequest,
   errorBody: (error) => Buffer.from(JSON.stringify({ error })),
   readHostError,
