@@ -3,7 +3,7 @@ import type { Bookkeeping } from "./bookkeeping.ts";
 import { openPostgresBooks } from "./bookkeeping-postgres.ts";
 import { openSqliteBooks } from "./bookkeeping-sqlite.ts";
 import type { Route } from "./catalog/catalog.ts";
-import { nameableIds, suggestion } from "./catalog/closest-id.ts";
+import { suggestion } from "./catalog/closest-id.ts";
 import { type Config, isDiskless, listeningUrl } from "./config/config.ts";
 import { configView } from "./config/config-view.ts";
 import { type ConfigPlace, type FoundConfig, findConfig } from "./config/find-config.ts";
@@ -300,7 +300,7 @@ async function openRooms(parts: Parts) {
     counting: new Counting(clock),
     means: new Means(books.ledger, books.balance, clock),
     receipts,
-    suggest: (id: string) => suggestion(id, nameableIds(inForce.config.catalog), inForce.links.baseUrl),
+    suggest: (id: string) => suggestion(id, inForce.config.catalog, inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
       allowancesOf(balance, blocks, inForce.config.openTier, pseudonym),
   };

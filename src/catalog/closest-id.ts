@@ -1,5 +1,5 @@
 import type { Catalog } from "./catalog.ts";
-import { AUTO_PREFIX, autoVariant, FREE_SUFFIX } from "./model-name.ts";
+import { AUTO_PREFIX, autoVariant, FREE_SUFFIX, SIMULATED_HOST_ID } from "./model-name.ts";
 
 /**
  * The published id that an unknown one was most likely meant to be; null only for an empty catalog. It runs
@@ -34,12 +34,22 @@ export function* nameableIds({ models, auto }: Pick<Catalog, "models" | "auto">)
   for (const variant of auto.keys()) yield `${AUTO_PREFIX}${variant}`;
 }
 
-/** The sentence for `unknown_model`: the suggestion and the address of the catalog. */
-export function suggestion(wanted: string, ids: Iterable<string>, baseUrl: string): string {
-  const id = closestId(wanted, ids);
+/**
+ * The sentences for `unknown_model`: the suggestion and the address of the catalog; before anything is set up,
+ * what to set.
+ */
+export function suggestion(wanted: string, served: Served, baseUrl: string): string {
+  const id = closestId(wanted, nameableIds(served));
   const catalog = `The catalog is at ${baseUrl}/v1/catalog.`;
-  return id === null ? catalog : `Did you mean \`${id}\`? ${catalog}`;
+  const near = id === null ? catalog : `Did you mean \`${id}\`? ${catalog}`;
+  const isNew = [...served.hosts.keys()].every((host) => host === SIMULATED_HOST_ID);
+  return isNew ? `${near} ${NO_PROVIDER}` : near;
 }
+
+type Served = Pick<Catalog, "models" | "auto" | "hosts">;
+
+const NO_PROVIDER =
+  "No provider is set up here yet: its operator puts a provider's key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, into the environment and restarts the gateway.";
 
 const WANTED_CHARACTERS_MAX = 96;
 /** More edits than this are no longer a typo. */

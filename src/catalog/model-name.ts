@@ -24,3 +24,6 @@ const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\/[A-Za-z0-9][A-Za-z0-9._:@+-]
 /** The form of a published id; the author `gateway` is the gateway's own. */
 export const isModelId = (text: string): boolean =>
   MODEL_ID.test(text) && !text.startsWith(`${GATEWAY_AUTHOR}/`);
+
+/** The host that is built in: it answers without a provider. */
+export const SIMULATED_HOST_ID = "sim";

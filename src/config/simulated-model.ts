@@ -1,9 +1,9 @@
 import type { Host, Model, Price } from "../catalog/catalog.ts";
+import { SIMULATED_HOST_ID } from "../catalog/model-name.ts";
 import { SIMULATED_LIMITS, SIMULATED_MODEL } from "../hosts/simulated/host.ts";
 import { NANO_PER_USD, type NanoPerMillion } from "../units/usd.ts";
 
 /** A route may name this host without the file listing it. */
-const SIMULATED_HOST_ID = "sim";
 export const SIMULATED_MODEL_ID = `${SIMULATED_HOST_ID}/${SIMULATED_MODEL}`;
 /**
  * A host whose `base_url` says this is the simulated one, whatever its id: several of them can be told apart

@@ -102,10 +102,13 @@ export interface Ask {
   readonly plan: Plan;
   /** Open Tier allowances that it draws on; empty on the paid tier. */
   readonly allowances: readonly Allowance[];
-  readonly settings: Pick<Settings, "attempts" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm">;
+  readonly settings: Pick<
+    Settings,
+    "attempts" | "contact" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm"
+  >;
 }
 
-type Desk = Pick<House, "ledger" | "clock" | "expected" | "roads">;
+type Desk = Pick<House, "ledger" | "clock" | "expected" | "roads" | "catalog">;
 
 export interface Admitted {
   readonly hold: Hold;
@@ -255,8 +258,8 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
 const dearestOf = ({ stops }: Plan) =>
   stops.length === 1 ? stops[0]!.price : dearest(stops.map(({ price }) => price));
 
-const refusal = (short: Shortfall, ask: Ask, sized: Sized, { clock }: Desk): Refusal =>
-  shortfallRefusal(short, ask, sized, clock.now());
+const refusal = (short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal =>
+  shortfallRefusal(short, ask, sized, desk.clock.now(), desk);
 
 const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall => "worst" in short;
 

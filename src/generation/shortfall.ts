@@ -1,3 +1,5 @@
+import type { Model } from "../catalog/catalog.ts";
+import { FREE_SUFFIX } from "../catalog/model-name.ts";
 import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
 import { affordableOutput } from "../ledger/charge.ts";
@@ -12,11 +14,19 @@ import { asObject } from "../surfaces/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { budgetUnder } from "../surfaces/translation/reasoning.ts";
 import type { EpochMs } from "../units/clock.ts";
+import { operatorAt } from "../units/contact.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Ask, Sized } from "./admission.ts";
+import type { House } from "./house.ts";
 
 /** The refusal of a request for whose worst case, `sized`, a limit is short. */
-export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: EpochMs): Refusal {
+export function shortfallRefusal(
+  short: Shortfall,
+  ask: Ask,
+  sized: Sized,
+  now: EpochMs,
+  models: Models,
+): Refusal {
   switch (short.what) {
     case "open_tier.rpm":
       return freeRateRefusal(short);
@@ -34,7 +44,7 @@ export function shortfallRefusal(short: Shortfall, ask: Ask, sized: Sized, now: 
     case "books":
       return bookkeepingDown();
     case "balance":
-      return refuse("insufficient_credit", balanceMessage(short, ask, sized), {
+      return refuse("insufficient_credit", balanceMessage(short, ask, sized, models), {
         balance: short.available,
       });
     default:
@@ -102,7 +112,7 @@ function sharers(owner: string): string {
   return "all keys of the balance";
 }
 
-function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized): string {
+function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized, models: Models): string {
   const { plan, request } = ask;
   const { available, held, worst } = short;
   const fits = outputThatFits(short, ask, sized);
@@ -115,11 +125,26 @@ function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized): string
       : isHeld
         ? `${wait} credit.`
         : "Add credit: the balance does not even cover the prompt.";
-  const { id, routes } = plan.stops[0]!.model;
-  const free =
-    id === request.model && routes.some((route) => route.free) ? ` \`${id}:free\` needs no credit.` : "";
-  return `${balance} cannot cover this request, whose worst case is ${formatUsd(worst)}. Nothing was sent or charged. ${advice}${free}${uncounted(ask)}`;
+  const free = freeInstead(plan.stops[0]!.model, ask, models);
+  return `${balance} cannot cover this request, whose worst case is ${formatUsd(worst)}. Nothing was sent or charged. ${advice} ${whereCredit(ask)}${free}${uncounted(ask)}`;
 }
+
+/** Who adds credit to what: whoever reads this may be an agent that has to tell a person. */
+const whereCredit = ({ key, settings: { contact, dashboardUrl } }: Ask): string =>
+  `Credit is added to balance \`${key.balanceId}\` by ${operatorAt(contact)}; its owner sees it at ${dashboardUrl}.`;
+
+/** The same model where it is free, else any that is. */
+function freeInstead(model: Model, { key }: Ask, { catalog, roads }: Models): string {
+  const isFree = ({ routes }: Model) => routes.some((route) => route.free && roads.verifiedFree(route));
+  const isAllowed = ({ id }: Model) =>
+    key.allowedModels === null ||
+    key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
+  const free = [model, ...catalog().models.values()].find((one) => isFree(one) && isAllowed(one));
+  return free === undefined ? "" : ` \`${free.id}${FREE_SUFFIX}\` needs no credit.`;
+}
+
+/** What is served, to look for a model that costs nothing. */
+type Models = Pick<House, "catalog"> & { readonly roads: Pick<House["roads"], "verifiedFree"> };
 
 /** The largest ceiling with which the request would be admitted now; 0 where not even its prompt fits. */
 const outputThatFits = (

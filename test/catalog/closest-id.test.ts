@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Model } from "../../src/catalog/catalog.ts";
+import type { Host, Model } from "../../src/catalog/catalog.ts";
 import { closestId, nameableIds, suggestion } from "../../src/catalog/closest-id.ts";
 
 const IDS = [
@@ -60,11 +60,28 @@ describe("the closest published id", () => {
   });
 });
 
-test("the sentence names the id and the catalog's address", () => {
-  expect(suggestion("gpt-4o", IDS, "http://localhost:8080")).toBe(
-    "Did you mean `openai/gpt-4o`? The catalog is at http://localhost:8080/v1/catalog.",
-  );
-  expect(suggestion("gpt-4o", [], "http://localhost:8080")).toBe(
-    "The catalog is at http://localhost:8080/v1/catalog.",
-  );
+describe("the sentence for a model that is not there", () => {
+  const served = (ids: readonly string[], ...hosts: string[]) => ({
+    models: new Map(ids.map((one) => [one, {} as Model])),
+    auto: new Map(),
+    hosts: new Map(hosts.map((one) => [one, {} as Host])),
+  });
+  const BASE = "http://localhost:8080";
+  test.each<[what: string, ids: readonly string[], hosts: string[], says: string]>([
+    [
+      "names the id and the catalog's address",
+      IDS,
+      ["sim", "openai"],
+      "Did you mean `openai/gpt-4o`? The catalog is at http://localhost:8080/v1/catalog.",
+    ],
+    ["has no id to name", [], ["openai"], "The catalog is at http://localhost:8080/v1/catalog."],
+    [
+      "says that nothing is set up yet",
+      ["sim/echo"],
+      ["sim"],
+      "Did you mean `sim/echo`? The catalog is at http://localhost:8080/v1/catalog. No provider is set up here yet: its operator puts a provider's key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, into the environment and restarts the gateway.",
+    ],
+  ])("%s", (_, ids, hosts, says) => {
+    expect(suggestion("gpt-4o", served(ids, ...hosts), BASE)).toBe(says);
+  });
 });

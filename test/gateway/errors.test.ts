@@ -120,7 +120,14 @@ const ROWS: readonly Row[] = [
     code: "insufficient_credit",
     because: "no credit",
     cause: async () => gateway.chat((await gateway.key(0)).key),
-    says: ["$0.00", "worst case"],
+    says: [
+      "$0.00",
+      "worst case",
+      /balance `bal_\w+`/,
+      "(ops@example.com)",
+      "/dashboard",
+      "`test/free:free` needs no credit",
+    ],
   },
   {
     code: "insufficient_credit",

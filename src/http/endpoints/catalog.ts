@@ -1,5 +1,5 @@
 import type { Model } from "../../catalog/catalog.ts";
-import { nameableIds, suggestion } from "../../catalog/closest-id.ts";
+import { suggestion } from "../../catalog/closest-id.ts";
 import { catalogEntries } from "../../catalog/entry.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { asksOpenTier, idMeantBy, modelsBehind, unknownId, unknownModel } from "../../routing/naming.ts";
@@ -94,7 +94,7 @@ async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const catalog = deps.catalog();
   const wanted = idMeantBy(name === undefined ? id! : `${id}/${name}`, catalog);
   if (refused(wanted)) return wanted;
-  const suggest = (unknown: string) => suggestion(unknown, nameableIds(catalog), baseUrl);
+  const suggest = (unknown: string) => suggestion(unknown, catalog, baseUrl);
   const unknown = unknownId(wanted, catalog);
   if (unknown !== null) return unknownModel(unknown, suggest);
   const behind = modelsBehind(wanted, catalog).map((one) => namedModel(one, deps.roads));
