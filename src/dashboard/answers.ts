@@ -51,6 +51,8 @@ export interface AccountAnswer {
   readonly suspended?: string;
   /** Shown to whoever is not signed in: false while a claim waits for the owner of the address. */
   readonly confirmed?: boolean;
+  /** So long may the recovery secret take the balance back from the account. */
+  readonly undo_until?: string;
   /** The rest is shown to a session only. */
   readonly balances?: readonly string[];
   readonly claims?: readonly { readonly balance_id: string; readonly claimed_at: string }[];
@@ -62,8 +64,34 @@ export interface ClaimAnswer {
   readonly confirmed: boolean;
 }
 
+export interface WaitingClaimAnswer {
+  readonly balance_id: string;
+  readonly claimed_at: string;
+  readonly expires_at: string;
+  readonly balance_usd: number;
+  readonly balance_created_at: string;
+}
+
 export interface SessionAnswer {
   readonly session: string;
+}
+
+/** Whom a mailed link signs in. */
+export interface LinkAnswer {
+  readonly email: string;
+  readonly claimed_balance_id: string | null;
+}
+
+export interface OpenSessionAnswer {
+  readonly id: string;
+  readonly signed_in_at: string;
+  readonly expires_at: string;
+  readonly current: boolean;
+}
+
+export interface RecoveryAnswer {
+  readonly recovery_secret: string;
+  readonly recovery_url: string;
 }
 
 export interface BudgetAnswer {

@@ -29,8 +29,8 @@ export class Api {
     return this.send<T>("PATCH", path, body);
   }
 
-  delete<T>(path: string): Promise<T> {
-    return this.send<T>("DELETE", path);
+  delete<T>(path: string, body?: unknown): Promise<T> {
+    return this.send<T>("DELETE", path, body);
   }
 
   /** The response itself, once it is known to be no refusal. */

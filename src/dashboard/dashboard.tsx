@@ -13,7 +13,8 @@ import { Playground } from "./pages/playground.tsx";
 import { ReceiptPage } from "./pages/receipt.tsx";
 import { Receipts } from "./pages/receipts.tsx";
 import { SaveSecrets } from "./pages/save-secrets.tsx";
-import { UseLink } from "./pages/sign-in.tsx";
+import { UseLink } from "./pages/use-link.tsx";
+import { UseRecovery } from "./pages/use-recovery.tsx";
 import { TurnedAway, Welcome } from "./pages/welcome.tsx";
 import { Operator } from "./parts/contact.tsx";
 import { Choice } from "./parts/field.tsx";
@@ -21,15 +22,17 @@ import { Frame, Head } from "./parts/frame.tsx";
 import { Loaded, Note, Problem } from "./parts/notice.tsx";
 import { useResource } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
-import { arrive, endVisit, hasLink, recoveryVisit, type Visit } from "./visit.ts";
+import { type Arrival, arrive, endVisit, hasLink, recoveryVisit, type Visit } from "./visit.ts";
 
 /** Where somebody stands: outside until they show an owner's credential, inside from then on. */
 type Stage =
   | { readonly at: "arriving" }
   | { readonly at: "outside"; readonly turnedAway: Visit["by"] | null }
   | { readonly at: "link"; readonly token: string }
+  | { readonly at: "recovery"; readonly secret: string }
   | { readonly at: "saving"; readonly made: SetUpAnswer }
-  | { readonly at: "inside"; readonly visit: Visit }
+  /** `balance` is the one to begin with, of an account that has several. */
+  | { readonly at: "inside"; readonly visit: Visit; readonly balance?: string | null }
   | { readonly at: "stuck"; readonly error: unknown };
 
 const OUTSIDE: Stage = { at: "outside", turnedAway: null };
@@ -37,23 +40,21 @@ const OUTSIDE: Stage = { at: "outside", turnedAway: null };
 function Dashboard() {
   const [stage, setStage] = useState<Stage>({ at: "arriving" });
   const secrets = useRef(new Map<string, string>()).current;
-  const enter = (visit: Visit) => setStage({ at: "inside", visit });
+  const arrivals = useRef(0);
+  const enter = (visit: Visit, balance: string | null = null) => setStage({ at: "inside", visit, balance });
+  const come = async () => {
+    arrivals.current += 1;
+    const mine = arrivals.current;
+    try {
+      const arrival = await arrive(sessionStorage, location, history);
+      // A link was pasted while the gateway was still asked who is here: the link is what counts.
+      if (mine === arrivals.current) setStage(stageOf(arrival));
+    } catch (error) {
+      if (mine === arrivals.current) setStage({ at: "stuck", error });
+    }
+  };
 
   useEffect(() => {
-    let arrivals = 0;
-    const come = async () => {
-      arrivals += 1;
-      const mine = arrivals;
-      try {
-        const arrival = await arrive(sessionStorage, location, history);
-        // A link was pasted while the gateway was still asked who is here: the link is what counts.
-        if (mine !== arrivals) return;
-        if (arrival.kind === "inside") enter(arrival.visit);
-        else setStage(arrival.kind === "link" ? { at: "link", token: arrival.token } : OUTSIDE);
-      } catch (error) {
-        if (mine === arrivals) setStage({ at: "stuck", error });
-      }
-    };
     come();
     // A link that is pasted into an open tab changes only the hash.
     const pasted = () => hasLink(location.hash) && come();
@@ -75,7 +76,20 @@ function Dashboard() {
     case "stuck":
       return <Problem error={stage.error} />;
     case "link":
-      return <UseLink token={stage.token} onVisit={enter} onDone={() => setStage(OUTSIDE)} />;
+      return <UseLink key={stage.token} token={stage.token} onVisit={enter} onDone={come} />;
+    case "recovery":
+      return (
+        <UseRecovery
+          key={stage.secret}
+          secret={stage.secret}
+          onOpen={() => {
+            secrets.clear();
+            enter(recoveryVisit(sessionStorage, stage.secret));
+            go("");
+          }}
+          onDone={come}
+        />
+      );
     case "outside":
       return (
         <>
@@ -102,7 +116,9 @@ function Dashboard() {
       return (
         <Inside
           visit={stage.visit}
+          begins={stage.balance ?? null}
           secrets={secrets}
+          onRecovery={(secret) => enter(recoveryVisit(sessionStorage, secret))}
           onLeave={() => leave(stage.visit, null)}
           onEnded={() => leave(stage.visit, stage.visit.by)}
         />
@@ -110,9 +126,22 @@ function Dashboard() {
   }
 }
 
-function Inside({ visit, secrets, onLeave, onEnded }: InsideProps) {
+function stageOf(arrival: Arrival): Stage {
+  switch (arrival.kind) {
+    case "inside":
+      return { at: "inside", visit: arrival.visit };
+    case "link":
+      return { at: "link", token: arrival.token };
+    case "recovery":
+      return { at: "recovery", secret: arrival.secret };
+    case "outside":
+      return OUTSIDE;
+  }
+}
+
+function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: InsideProps) {
   const { by } = visit;
-  const [balance, setBalance] = useState<string | null>(null);
+  const [balance, setBalance] = useState<string | null>(begins);
   const api = useMemo(() => visit.api.on(balance, onEnded), [visit, balance]);
   const route = useRoute();
   const place = route[0] ?? "";
@@ -136,7 +165,9 @@ function Inside({ visit, secrets, onLeave, onEnded }: InsideProps) {
     >
       <Loaded of={me}>
         {(data) => {
-          const owner: Owner = { by, api, me: data, refresh: me.reload, secrets };
+          const { reload: refresh } = me;
+          const leave = onLeave;
+          const owner: Owner = { by, api, me: data, refresh, secrets, useRecovery: onRecovery, leave };
           return (
             <OwnerProvider value={owner}>
               <Notices of={data} place={place} />
@@ -151,7 +182,10 @@ function Inside({ visit, secrets, onLeave, onEnded }: InsideProps) {
 
 interface InsideProps {
   readonly visit: Visit;
+  /** With this balance. */
+  readonly begins: string | null;
   readonly secrets: Map<string, string>;
+  readonly onRecovery: (secret: string) => void;
   readonly onLeave: () => void;
   /** The credential opens nothing, or no longer does. */
   readonly onEnded: () => void;

@@ -10,6 +10,10 @@ export interface Owner {
   readonly me: MeAnswer;
   /** Asks for balance and account anew: after whatever may have changed them. */
   refresh(): void;
+  /** From here on by this recovery secret: the one that was used until now has ended. */
+  useRecovery(secret: string): void;
+  /** The credential has ended. */
+  leave(): void;
   /** API keys whose plaintext passed through this tab, by id. In memory only. */
   readonly secrets: Map<string, string>;
 }

@@ -14,20 +14,28 @@ export interface Visit {
 export type Arrival =
   | { readonly kind: "inside"; readonly visit: Visit }
   | { readonly kind: "link"; readonly token: string }
+  | { readonly kind: "recovery"; readonly secret: string }
   | { readonly kind: "outside" };
 
-/** A link wins over what the browser knows, and leaves the address bar and the history at once. */
+/**
+ * A link comes before what the browser knows, and leaves the address bar and the history at once. It changes
+ * nothing by itself: anybody can send somebody a link into a balance or an account of theirs.
+ */
 export async function arrive(storage: Storage, location: Location, history: History): Promise<Arrival> {
   const { recovery, signIn } = linkIn(location.hash);
   if (recovery !== undefined || signIn !== undefined) {
     history.replaceState(null, "", location.pathname + location.search);
   }
   if (signIn !== undefined) return { kind: "link", token: signIn };
-  if (recovery !== undefined) return { kind: "inside", visit: recoveryVisit(storage, recovery) };
-  const kept = storage.getItem(RECOVERY_SLOT);
-  if (kept !== null) return { kind: "inside", visit: { by: "recovery", api: new Api(kept) } };
-  const visit = await cookieVisit();
+  if (recovery !== undefined) return { kind: "recovery", secret: recovery };
+  const visit = await presentVisit(storage);
   return visit === null ? { kind: "outside" } : { kind: "inside", visit };
+}
+
+/** Whoever the browser knows to be here already. */
+export async function presentVisit(storage: Storage): Promise<Visit | null> {
+  const kept = storage.getItem(RECOVERY_SLOT);
+  return kept === null ? cookieVisit() : { by: "recovery", api: new Api(kept) };
 }
 
 export const hasLink = (hash: string): boolean => {

@@ -34,9 +34,9 @@ describe.skipIf(browserMissing)("with an account", () => {
 
   test("the holder of a key claims the balance for a mail address", async () => {
     const visitor = await Visitor.arrive(browser, gateway.url);
-    await visitor.goto(`/dashboard#recover=${made.recovery_secret}`);
+    await visitor.recover(made.recovery_secret);
     await visitor.link("Account").click();
-    await visitor.field("API key of this balance").fill(made.key);
+    await visitor.field("API key from set-up").fill(made.key);
     await visitor.field("Email").fill("kim@example.com");
     await visitor.button("Claim by email").click();
     await visitor.page.getByText(/^Claimed for kim@example.com/).waitFor();
@@ -47,12 +47,15 @@ describe.skipIf(browserMissing)("with an account", () => {
   test("the mailed link is used up by the reader's click and not by opening it; all keys are there", async () => {
     const scanner = await Visitor.arrive(browser, gateway.url);
     await scanner.goto(`/dashboard${link}`);
-    await scanner.button("Sign in here").waitFor();
+    await scanner.page.getByText(`The balance ${made.balance_id} was claimed for this address`).waitFor();
+    await scanner.page.getByText("As k***@example.com?").waitFor();
     const reader = await Visitor.arrive(browser, gateway.url);
     await reader.goto(`/dashboard${link}`);
-    await reader.button("Sign in here").click();
+    await reader.button("Sign in and take the balance").click();
     await reader.heading("Overview").waitFor();
     expect(reader.page.url()).not.toContain("signin");
+    // What was claimed is what is shown, beside the account's own.
+    expect(await reader.field("Balance").inputValue()).toBe(made.balance_id);
     await reader.link("Keys").click();
     await reader.link("first").waitFor();
     await reader.link("second").waitFor();
@@ -69,7 +72,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     await reader.button("Done").click();
     expect((await gateway.chat(made.key, { model: "sim/echo:free" })).status).toBe(200);
 
-    await scanner.button("Sign in here").click();
+    await scanner.button("Sign in and take the balance").click();
     await scanner.page.getByRole("alert").waitFor();
     expect(reader.complaints).toEqual([]);
   });
@@ -85,7 +88,8 @@ describe.skipIf(browserMissing)("with an account", () => {
     const asking = visitor.page.waitForRequest("**/v1/me");
     await visitor.goto("/dashboard");
     await asking;
-    await visitor.goto(`/dashboard${link}`);
+    await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
+    await visitor.goto(`/dashboard${mailedLink()}`);
     await visitor.button("Sign in here").waitFor();
     const asked = visitor.page.waitForResponse("**/v1/me");
     answered.open();
@@ -173,5 +177,103 @@ describe.skipIf(browserMissing)("with an account", () => {
     await visitor.link("Account").click();
     await visitor.heading(new RegExp(account.address, "i")).waitFor();
     expect(visitor.complaints).toEqual([]);
+  });
+  test("a recovery link says whose balance it opens and who is here, and changes nothing without a click", async () => {
+    const mine = await gateway.key(0);
+    const strangers = await gateway.key(0);
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.recover(mine.recovery_secret);
+    await visitor.heading("Overview").waitFor();
+    await visitor.goto(`/dashboard#recover=${strangers.recovery_secret}`);
+    await visitor.page.getByText(`It opens the balance ${strangers.balance_id}.`).waitFor();
+    await visitor.page.getByText(`This tab shows ${mine.balance_id} now`).waitFor();
+    expect(visitor.page.url()).not.toContain("recover");
+    const kept = () => visitor.page.evaluate(() => sessionStorage.getItem("gateway-recovery"));
+    expect(await kept()).toBe(mine.recovery_secret);
+    await visitor.button("Not now").click();
+    await visitor.heading("Overview").waitFor();
+    await visitor.link("Account").click();
+    await visitor.page.getByText(mine.balance_id).first().waitFor();
+    await visitor.recover(strangers.recovery_secret);
+    await visitor.link("Account").click();
+    await visitor.page.getByText(strangers.balance_id).first().waitFor();
+    expect(await kept()).toBe(strangers.recovery_secret);
+    await visitor.goto(`/dashboard#recover=or-rec-${"1".repeat(44)}`);
+    await visitor.page.getByText(/^No balance has the recovery secret in this link/).waitFor();
+    expect(await visitor.button("Open this balance").count()).toBe(0);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  test("the recovery secret takes a claimed balance back, is replaced, and ends the balance", async () => {
+    const { key, balance_id, recovery_secret } = await gateway.key(0);
+    await gateway.send("POST", "/v1/me/claim", { bearer: key, json: { email: "thief@example.com" } });
+    const token = mailedLink().slice("#signin=".length);
+    await gateway.send("POST", "/v1/auth/email/verify", { json: { token } });
+    const owner = await Visitor.arrive(browser, gateway.url);
+    await owner.recover(recovery_secret);
+    await owner.link("Account").click();
+    await owner.heading("thief@example.com").waitFor();
+    await owner.button("Undo the claim").click();
+    await owner.button("Take it back").click();
+    await owner.heading("Claim this balance for an account").waitFor();
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).json.account).toBeNull();
+
+    await owner.button("Replace the recovery secret").click();
+    await owner.button("Replace it now").click();
+    const link = (await owner.page.locator("dialog output").textContent())!;
+    await owner.field("I saved the recovery link").check();
+    await owner.button("Done").click();
+    expect((await gateway.send("GET", "/v1/me", { bearer: recovery_secret })).status).toBe(401);
+    // The page goes on with the new one.
+    await owner.link("Keys").click();
+    await owner.button("New key").waitFor();
+
+    await owner.goto(link.slice(gateway.url.length));
+    await owner.button("Open this balance").click();
+    await owner.link("Account").click();
+    await owner.button("Delete the balance").click();
+    await owner.field("Id of the balance").fill(balance_id);
+    await owner.button("Delete for good").click();
+    await owner.heading("Sign in").waitFor();
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).status).toBe(401);
+    expect(owner.complaints).toEqual([]);
+  });
+
+  test("an account's sessions are seen and ended, one or all, and the account is deleted", async () => {
+    const email = "lee@example.com";
+    const enter = async () => {
+      await gateway.send("POST", "/v1/auth/email", { json: { email } });
+      return mailedLink();
+    };
+    const verify = async () => {
+      const json = { token: (await enter()).slice("#signin=".length) };
+      return (await gateway.send("POST", "/v1/auth/email/verify", { json })).json.session;
+    };
+    const lost = await verify();
+    const owner = await Visitor.arrive(browser, gateway.url);
+    await owner.goto(`/dashboard${await enter()}`);
+    await owner.page.getByText("As l***@example.com?").waitFor();
+    await owner.button("Sign in here").click();
+    await owner.link("Account").click();
+    await owner.page.getByText("this browser").waitFor();
+    await owner.button("End").click();
+    await owner.button("End").waitFor({ state: "detached" });
+    expect((await gateway.send("GET", "/v1/me", { bearer: lost })).status).toBe(401);
+    const other = await verify();
+    await owner.button("Sign out everywhere").click();
+    await owner.heading("Sign in").waitFor();
+    expect((await gateway.send("GET", "/v1/me", { bearer: other })).status).toBe(401);
+
+    await owner.goto(`/dashboard${await enter()}`);
+    await owner.button("Sign in here").click();
+    await owner.link("Account").click();
+    await owner.button("Delete the account").click();
+    const id = (await owner.page.locator("dialog .mono").textContent())!;
+    await owner.field("Id of the account").fill(id);
+    await owner.button("Delete for good").click();
+    await owner.heading("Sign in").waitFor();
+    const found = await gateway.admin(`/admin/accounts/${id}`);
+    expect(found.json).toMatchObject({ email: null, deleted_at: expect.any(String) });
+    expect(owner.complaints).toEqual([]);
   });
 });

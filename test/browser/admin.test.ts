@@ -48,7 +48,7 @@ models:
 
   test("is reached by a customer without credit, where the configuration says how", async () => {
     const visitor = await Visitor.arrive(browser, gateway.url);
-    await visitor.goto(`/dashboard#recover=${customer.recovery_secret}`);
+    await visitor.recover(customer.recovery_secret);
     await visitor.link("Credit").click();
     const link = visitor.link("the operator of this gateway");
     expect(await link.getAttribute("href")).toBe("mailto:ops@example.com");

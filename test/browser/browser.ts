@@ -68,6 +68,12 @@ export class Visitor {
     return this.page.goto(this.home + path);
   }
 
+  /** By a recovery link, which asks before it opens anything. */
+  async recover(secret: string): Promise<void> {
+    await this.goto(`/dashboard#recover=${secret}`);
+    await this.button("Open this balance").click();
+  }
+
   button(name: string | RegExp) {
     return this.page.getByRole("button", { name, exact: typeof name === "string" });
   }

@@ -68,7 +68,7 @@ function shootWith({ page }: Visitor, name: string, look: Look) {
 }
 
 async function pictureOwner(owner: Visitor, shoot: (what: string) => Promise<void>): Promise<void> {
-  await owner.goto(`/dashboard#recover=${world.owner.recovery_secret}`);
+  await owner.recover(world.owner.recovery_secret);
   await owner.heading("Latest requests").waitFor();
   await shoot("overview");
   await owner.link("Keys").click();

@@ -142,6 +142,7 @@ describe.skipIf(browserMissing)("without an account", () => {
   test("the recovery link opens the balance on another machine, leaves the address bar, and replaces a key at once", async () => {
     const elsewhere = await Visitor.arrive(browser, gateway.url);
     await elsewhere.goto(recoveryLink.slice(gateway.url.length));
+    await elsewhere.button("Open this balance").click();
     await elsewhere.heading("Overview").waitFor();
     expect(elsewhere.page.url()).not.toContain("recover");
     await elsewhere.link("Keys").click();

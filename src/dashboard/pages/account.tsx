@@ -3,9 +3,14 @@ import type { AccountAnswer, ClaimAnswer } from "../answers.ts";
 import { Api } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
+import { Deletion } from "../parts/deletion.tsx";
 import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
+import { RecoverySecret } from "../parts/recovery-secret.tsx";
+import { Sessions } from "../parts/sessions.tsx";
+import { TakeBack } from "../parts/take-back.tsx";
+import { WaitingClaims } from "../parts/waiting-claims.tsx";
 import { useAction } from "../resource.ts";
 import { browserWallet, signWithWallet } from "../wallet.ts";
 
@@ -22,37 +27,58 @@ export function AccountPage() {
       {account === null ? (
         <Claim />
       ) : account.confirmed === false ? (
-        <Note tone="warn">
+        <section class="card stack">
           <p>
-            Claimed for {nameOf(account)}. The claim takes effect when the owner of that address opens the
-            link that was sent there.
+            Claimed for {nameOf(account)}. The claim takes effect when the owner of that address confirms it,
+            with the link that was sent there.
           </p>
-        </Note>
+          <TakeBack title="Withdraw the claim" />
+        </section>
       ) : (
         <Identity of={account} />
       )}
-      <Claims />
+      <WaitingClaims />
+      <RecoverySecret />
+      {by === "session" && <Sessions />}
+      <Deletion />
     </>
   );
 }
 
 const nameOf = ({ email, wallet, id }: AccountAnswer): string => email ?? wallet ?? id;
 
-const Identity = ({ of }: { of: AccountAnswer }) => (
-  <section class="card">
-    <h2>{nameOf(of)}</h2>
-    <dl class="facts">
-      <dt>Account</dt>
-      <dd class="mono">{of.id}</dd>
-      {of.balances !== undefined && (
-        <>
-          <dt>Balances</dt>
-          <dd class="mono">{of.balances.join(", ")}</dd>
-        </>
+function Identity({ of }: { of: AccountAnswer }) {
+  const { by, me } = useOwner();
+  return (
+    <section class="card stack">
+      <h2>{nameOf(of)}</h2>
+      <dl class="facts">
+        <dt>Account</dt>
+        <dd class="mono">{of.id}</dd>
+        {of.balances !== undefined && (
+          <>
+            <dt>Balances</dt>
+            <dd class="mono">
+              {of.balances.map((id) => (
+                <div key={id}>{id}</div>
+              ))}
+            </dd>
+          </>
+        )}
+      </dl>
+      {of.undo_until !== undefined && (
+        <Note tone="plain">
+          <p>
+            The balance <span class="mono">{me.balance_id}</span> was claimed. Until {moment(of.undo_until)},
+            its recovery secret from before takes it back
+            {by === "session" && ": add credit only if you set it up yourself"}.
+          </p>
+        </Note>
       )}
-    </dl>
-  </section>
-);
+      {of.undo_until !== undefined && by === "recovery" && <TakeBack title="Undo the claim" />}
+    </section>
+  );
+}
 
 /** A key of the balance proves control; the address's owner then has the last word. */
 function Claim() {
@@ -64,7 +90,10 @@ function Claim() {
   const wallet = browserWallet();
   const claim = useAction(async (identity: () => Promise<object>) => {
     const key = held ?? pasted.trim();
-    if (key === "") throw new Error("Paste an API key of this balance: it proves that the balance is yours.");
+    if (key === "")
+      throw new Error(
+        "Paste the API key from set-up, or one that it was rotated to: it proves that the balance is yours.",
+      );
     setDone(await new Api(key).post<ClaimAnswer>("v1/me/claim", await identity()));
     refresh();
   });
@@ -78,7 +107,8 @@ function Claim() {
       <Form onSubmit={() => claim.run(async () => ({ email: email.trim() }))}>
         {held === undefined && (
           <TextField
-            label="API key of this balance"
+            label="API key from set-up"
+            hint="Or one that it was rotated to. Keys that an owner made cannot claim."
             type="password"
             value={pasted}
             onValue={setPasted}
@@ -105,58 +135,10 @@ function Claim() {
         </div>
         {done !== null && !done.confirmed && (
           <Note tone="good">
-            <p>A link is on its way to {done.email}. Open it to finish.</p>
+            <p>A link is on its way to {done.email}. Open it, and confirm, to finish.</p>
           </Note>
         )}
       </Form>
-    </section>
-  );
-}
-
-/** Balances that somebody claimed for this account's address. */
-function Claims() {
-  const { api, me, refresh } = useOwner();
-  const settle = useAction(async (id: string, word: "POST" | "DELETE") => {
-    const path = `v1/me/claims/${id}`;
-    await (word === "POST" ? api.post(path) : api.delete(path));
-    refresh();
-  });
-  const claims = me.account?.claims ?? [];
-  if (claims.length === 0) return null;
-  return (
-    <section aria-labelledby="claims">
-      <h2 id="claims">Claimed for you</h2>
-      <p class="soft">
-        Confirm only a balance that you know: whoever claimed it for you holds one of its keys.
-      </p>
-      <Problem error={settle.error} />
-      <ul class="cards">
-        {claims.map(({ balance_id, claimed_at }) => (
-          <li key={balance_id} class="card">
-            <p>
-              <span class="mono">{balance_id}</span> <span class="soft">· {moment(claimed_at)}</span>
-            </p>
-            <div class="row">
-              <button
-                type="button"
-                class="primary"
-                disabled={settle.busy}
-                onClick={() => settle.run(balance_id, "POST")}
-              >
-                Confirm
-              </button>
-              <button
-                type="button"
-                class="quiet"
-                disabled={settle.busy}
-                onClick={() => settle.run(balance_id, "DELETE")}
-              >
-                Decline
-              </button>
-            </div>
-          </li>
-        ))}
-      </ul>
     </section>
   );
 }

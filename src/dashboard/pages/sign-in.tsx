@@ -2,7 +2,6 @@ import { useState } from "preact/hooks";
 import type { SessionAnswer } from "../answers.ts";
 import { Api } from "../api.ts";
 import { Form, TextField } from "../parts/field.tsx";
-import { Mark } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
 import { sessionVisit, type Visit } from "../visit.ts";
@@ -49,41 +48,4 @@ export function SignIn({ onVisit }: { onVisit: (visit: Visit) => void }) {
       )}
     </section>
   );
-}
-
-/**
- * Where a mailed link leads. The link is used up by the button alone, because mail scanners open links, and
- * some of them run the page's script as well.
- */
-export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
-  const use = useAction(async () => {
-    const { session } = await new Api(null).post<SessionAnswer>("v1/auth/email/verify", { token });
-    onVisit(await sessionVisit(session));
-  });
-  return (
-    <main class="welcome" id="main">
-      <div class="welcome-head">
-        <Mark />
-        <h1>Sign in</h1>
-        <p class="lead">The link that you were sent works once. Use it in this browser?</p>
-      </div>
-      <section class="card stack">
-        <Problem error={use.error} />
-        <div class="row">
-          <button type="button" class="primary" disabled={use.busy} onClick={() => use.run()}>
-            Sign in here
-          </button>
-          <button type="button" class="quiet" onClick={onDone}>
-            Not now
-          </button>
-        </div>
-      </section>
-    </main>
-  );
-}
-
-interface UseLinkProps {
-  readonly token: string;
-  readonly onVisit: (visit: Visit) => void;
-  readonly onDone: () => void;
 }

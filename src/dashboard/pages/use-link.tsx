@@ -1,0 +1,61 @@
+import type { LinkAnswer, SessionAnswer } from "../answers.ts";
+import { Api } from "../api.ts";
+import { Mark } from "../parts/frame.tsx";
+import { Note, Problem } from "../parts/notice.tsx";
+import { useAction, useResource } from "../resource.ts";
+import { sessionVisit, type Visit } from "../visit.ts";
+
+/**
+ * Where a mailed link leads. The link is used up by the button alone, because mail scanners open links, and
+ * some of them run the page's script as well; and it says first whom it signs in, because a link may come from
+ * somebody who wants others to use an account of theirs.
+ */
+export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
+  const link = useResource(() => new Api(null).post<LinkAnswer>("v1/auth/email/preview", { token }), [token]);
+  const use = useAction(async () => {
+    const { session } = await new Api(null).post<SessionAnswer>("v1/auth/email/verify", { token });
+    onVisit(await sessionVisit(session), link.data?.claimed_balance_id ?? null);
+  });
+  const claimed = link.data?.claimed_balance_id ?? null;
+  return (
+    <main class="welcome" id="main">
+      <div class="welcome-head">
+        <Mark />
+        <h1>Sign in</h1>
+        <p class="lead">
+          {link.data === null
+            ? "The link that you were sent works once."
+            : `As ${link.data.email}? The link works once.`}
+        </p>
+      </div>
+      <section class="card stack">
+        {claimed !== null && (
+          <Note tone="warn">
+            <p>
+              The balance <span class="mono">{claimed}</span> was claimed for this address, and becomes yours.
+              Go on only if you claimed it.
+            </p>
+          </Note>
+        )}
+        <Problem error={use.error ?? link.error} />
+        <div class="row">
+          {link.data !== null && (
+            <button type="button" class="primary" disabled={use.busy} onClick={() => use.run()}>
+              {claimed === null ? "Sign in here" : "Sign in and take the balance"}
+            </button>
+          )}
+          <button type="button" class="quiet" onClick={onDone}>
+            Not now
+          </button>
+        </div>
+      </section>
+    </main>
+  );
+}
+
+interface UseLinkProps {
+  readonly token: string;
+  /** With the balance to show first. */
+  readonly onVisit: (visit: Visit, balance: string | null) => void;
+  readonly onDone: () => void;
+}

@@ -1,0 +1,64 @@
+import type { MeAnswer } from "../answers.ts";
+import { Api, ApiRefusal } from "../api.ts";
+import { Mark } from "../parts/frame.tsx";
+import { Problem } from "../parts/notice.tsx";
+import { useResource } from "../resource.ts";
+import { presentVisit } from "../visit.ts";
+import { TurnedAway } from "./welcome.tsx";
+
+/**
+ * Where a recovery link leads. It says whose balance it opens, and who is here now, before anything changes: a
+ * link may come from somebody who wants others to pay into a balance of theirs.
+ */
+export function UseRecovery({ secret, onOpen, onDone }: UseRecoveryProps) {
+  const found = useResource(() => lookAround(secret), [secret]);
+  const unknown = found.error instanceof ApiRefusal && found.error.status === 401;
+  return (
+    <main class="welcome" id="main">
+      <div class="welcome-head">
+        <Mark />
+        <h1>Use this recovery link?</h1>
+        {found.data !== null && (
+          <p class="lead">
+            It opens the balance <span class="mono">{found.data.balance}</span>.
+          </p>
+        )}
+      </div>
+      {unknown ? <TurnedAway by="recovery" /> : <Problem error={found.error} />}
+      <section class="card stack">
+        {found.data !== null && (
+          <p class="soft">
+            {found.data.present === null
+              ? "Open only links that you saved yourself: whoever else has it can use the balance, too."
+              : `This tab shows ${found.data.present} now, and would show that balance instead.`}
+          </p>
+        )}
+        <div class="row">
+          {found.data !== null && (
+            <button type="button" class="primary" onClick={onOpen}>
+              Open this balance
+            </button>
+          )}
+          <button type="button" class="quiet" onClick={onDone}>
+            Not now
+          </button>
+        </div>
+      </section>
+    </main>
+  );
+}
+
+/** The balance that the secret opens, and whoever is here already. */
+async function lookAround(secret: string): Promise<{ balance: string; present: string | null }> {
+  const { balance_id } = await new Api(secret).get<MeAnswer>("v1/me");
+  const visit = await presentVisit(sessionStorage);
+  const present = await visit?.api.get<MeAnswer>("v1/me").catch(() => null);
+  const { account, balance_id: shown } = present ?? {};
+  return { balance: balance_id, present: account?.email ?? account?.wallet ?? shown ?? null };
+}
+
+interface UseRecoveryProps {
+  readonly secret: string;
+  readonly onOpen: () => void;
+  readonly onDone: () => void;
+}

@@ -1,0 +1,70 @@
+import { useState } from "preact/hooks";
+import type { RecoveryAnswer } from "../answers.ts";
+import { useOwner } from "../owner.ts";
+import { useAction } from "../resource.ts";
+import { Dialog } from "./dialog.tsx";
+import { Problem } from "./notice.tsx";
+import { Secret } from "./secret.tsx";
+
+/** Replaces the recovery secret of the balance, and shows the new one this once. */
+export function RecoverySecret() {
+  const { by, api, me, useRecovery } = useOwner();
+  const [asking, setAsking] = useState(false);
+  const [made, setMade] = useState<RecoveryAnswer | null>(null);
+  const [saved, setSaved] = useState(false);
+  const replace = useAction(async () => {
+    // Named, because a session would otherwise mean the account's own balance.
+    const on = by === "session" ? api.on(me.balance_id) : api;
+    setMade(await on.post<RecoveryAnswer>("v1/me/recovery"));
+  });
+  const close = () => {
+    // The secret that this tab used has ended.
+    if (made !== null && by === "recovery") useRecovery(made.recovery_secret);
+    setAsking(false);
+    setMade(null);
+    setSaved(false);
+  };
+  return (
+    <section class="card stack" aria-labelledby="recovery-secret">
+      <h2 id="recovery-secret">Recovery secret</h2>
+      <p class="soft">
+        Whoever has it controls the balance <span class="mono">{me.balance_id}</span>. If it may have leaked,
+        or you have none, get a new one: the old one ends at once.
+      </p>
+      <div>
+        <button type="button" class="quiet" onClick={() => setAsking(true)}>
+          Replace the recovery secret
+        </button>
+      </div>
+      {asking && made === null && (
+        <Dialog title="Replace the recovery secret" onClose={close}>
+          <p>The present secret and its link open nothing any more, from the next request on.</p>
+          <Problem error={replace.error} />
+          <div class="row">
+            <button type="button" class="primary" disabled={replace.busy} onClick={() => replace.run()}>
+              Replace it now
+            </button>
+            <button type="button" class="quiet" onClick={close}>
+              Keep it
+            </button>
+          </div>
+        </Dialog>
+      )}
+      {made !== null && (
+        <Dialog title="Save the new recovery link now" onClose={close} closable={saved}>
+          <Secret
+            label="recovery link"
+            value={made.recovery_url}
+            file="recovery-link.txt"
+            explanation="It is shown only this once. Store it apart from the keys, and give it to no program."
+            saved={saved}
+            onSaved={setSaved}
+          />
+          <button type="button" class="primary" disabled={!saved} onClick={close}>
+            Done
+          </button>
+        </Dialog>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,63 @@
+import type { WaitingClaimAnswer } from "../answers.ts";
+import type { List } from "../api.ts";
+import { moment, usd } from "../format.ts";
+import { useOwner } from "../owner.ts";
+import { useAction, useResource } from "../resource.ts";
+import { Problem } from "./notice.tsx";
+
+/** Balances that somebody claimed for this account's address, with what tells one's own from a stranger's. */
+export function WaitingClaims() {
+  const { by, me } = useOwner();
+  const waiting = me.account?.claims ?? [];
+  return by === "session" && waiting.length > 0 ? <Review /> : null;
+}
+
+function Review() {
+  const { api, me, refresh } = useOwner();
+  const claims = useResource(() => api.get<List<WaitingClaimAnswer>>("v1/me/claims"), [api, me]);
+  const settle = useAction(async (id: string, word: "POST" | "DELETE") => {
+    const path = `v1/me/claims/${id}`;
+    await (word === "POST" ? api.post(path) : api.delete(path));
+    refresh();
+  });
+  return (
+    <section aria-labelledby="claims">
+      <h2 id="claims">Claimed for you</h2>
+      <p class="soft">
+        Confirm only a balance that you set up: whoever claimed it for you holds one of its keys.
+      </p>
+      <Problem error={settle.error ?? claims.error} />
+      <ul class="cards">
+        {claims.data?.data.map((claim) => (
+          <li key={claim.balance_id} class="card">
+            <p>
+              <span class="mono">{claim.balance_id}</span>{" "}
+              <span class="soft">
+                · {usd(claim.balance_usd)} · set up {moment(claim.balance_created_at)}, claimed{" "}
+                {moment(claim.claimed_at)}, waits until {moment(claim.expires_at)}
+              </span>
+            </p>
+            <div class="row">
+              <button
+                type="button"
+                class="primary"
+                disabled={settle.busy}
+                onClick={() => settle.run(claim.balance_id, "POST")}
+              >
+                Confirm
+              </button>
+              <button
+                type="button"
+                class="quiet"
+                disabled={settle.busy}
+                onClick={() => settle.run(claim.balance_id, "DELETE")}
+              >
+                Decline
+              </button>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
