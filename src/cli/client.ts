@@ -14,6 +14,8 @@ export class Client {
     readonly url: string,
     /** Null for operations that need none. */
     private readonly bearer: string | null,
+    /** Of an account's session that has several. */
+    private readonly balance: string | null = null,
   ) {}
 
   get<Answer>(path: string): Promise<Answer> {
@@ -26,6 +28,10 @@ export class Client {
 
   post<Answer>(path: string, body?: object): Promise<Answer> {
     return this.call("POST", path, body);
+  }
+
+  delete<Answer>(path: string, body?: object): Promise<Answer> {
+    return this.call("DELETE", path, body);
   }
 
   /** Every row of a list, page by page; `onPage` is told how many there are so far. */
@@ -90,6 +96,7 @@ export class Client {
         signal: AbortSignal.timeout(ANSWER_MS),
         headers: {
           ...(this.bearer === null ? {} : { authorization: `Bearer ${this.bearer}` }),
+          ...(this.balance === null ? {} : { "x-gateway-balance": this.balance }),
           ...(body === undefined ? {} : { "content-type": "application/json" }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

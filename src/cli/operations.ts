@@ -111,6 +111,19 @@ export async function setSuspension(
   ]);
 }
 
+export async function detach(
+  account: string,
+  balance: string,
+  options: OperationOptions,
+  place: Place,
+): Promise<void> {
+  const path = `/admin/accounts/${encodeURIComponent(account)}/detach`;
+  const done = await adminClient(options, place).post<object>(path, { balance_id: balance });
+  show(place, options.json, done, [
+    `${balance} belongs to no account: the recovery secret that it was claimed with opens it again.`,
+  ]);
+}
+
 interface Suspended {
   readonly balance_ids: readonly string[];
 }

@@ -20,7 +20,17 @@ import { EXIT, type ExitCode } from "./failure.ts";
 import { health } from "./health.ts";
 import { changeKey, createKey, listKeys, revokeKey, showKey } from "./keys.ts";
 import { importModels } from "./models.ts";
-import { audit, credit, debit, listBalances, listHosts, reload, setSuspension } from "./operations.ts";
+import {
+  audit,
+  credit,
+  debit,
+  detach,
+  listBalances,
+  listHosts,
+  reload,
+  setSuspension,
+} from "./operations.ts";
+import { deleteAll, endSession, listSessions, replaceRecovery, undoClaim } from "./owner.ts";
 import { tryModels } from "./trial.ts";
 import { showReceipt, showUsage } from "./usage.ts";
 
@@ -56,7 +66,10 @@ function program(place: Place) {
     .command("keys")
     .description("Create, list, show, change and revoke API keys.") as Command;
   const owner = () =>
-    new Option("--owner <secret>", "act as an owner, with the recovery secret; safer in GATEWAY_OWNER");
+    new Option(
+      "--owner <secret>",
+      "act as an owner, with the recovery secret or a session; safer in GATEWAY_OWNER",
+    );
   const wishing = (name: string) =>
     connected(name, keys)
       .addOption(owner())
@@ -91,6 +104,35 @@ function program(place: Place) {
     .argument("<key>", "id of a key, key_…")
     .addOption(owner())
     .action((id, options) => revokeKey(id, options, place));
+
+  const owners = gateway
+    .command("owner")
+    .description("Act as an owner: end what leaked, with the recovery secret or a session.") as Command;
+  const owned = (name: string) =>
+    owners
+      .command(name)
+      .addOption(urlOption())
+      .addOption(owner())
+      .option("--balance <id>", "of an account's session, the balance that is meant")
+      .addOption(allowHttpOption())
+      .addOption(jsonOption());
+  owned("recovery")
+    .description("Replace the recovery secret of the balance; the new one is shown once.")
+    .action((options) => replaceRecovery(options, place));
+  owned("undo-claim")
+    .description("Withdraw the claim of the balance, or take it back within 7 days; recovery secret only.")
+    .action((options) => undoClaim(options, place));
+  owned("sessions")
+    .description("List the account's sessions; with a session only.")
+    .action((options) => listSessions(options, place));
+  owned("end-session")
+    .description("End a session of the account, or all; with a session only.")
+    .argument("<session>", "sess_…, or all")
+    .action((id, options) => endSession(id, options, place));
+  owned("delete")
+    .description("Delete the account, or with the recovery secret the balance without one, for good.")
+    .argument("<id>", "to confirm: acct_… of the session, or bal_… of the recovery secret")
+    .action((id, options) => deleteAll(id, options, place));
 
   connected("balances")
     .description("List balances, newest first.")
@@ -130,6 +172,11 @@ function program(place: Place) {
     .description("Lift a suspension.")
     .argument("<id>", "acct_… or bal_…")
     .action((id, options) => setSuspension(id, null, options, place));
+  connected("detach")
+    .description("Take a balance that was claimed out of an account; its recovery secret opens it again.")
+    .argument("<account>", "acct_…")
+    .argument("<balance>", "bal_…")
+    .action((account, balance, options) => detach(account, balance, options, place));
   connected("receipt")
     .description("Show the receipt of a request.")
     .argument("<receipt>", "rcpt_…, from the header x-gateway-receipt")
@@ -210,7 +257,7 @@ const HELP = `
 Environment:
   GATEWAY_URL           address of the running gateway (else http://HOST:PORT)
   GATEWAY_ADMIN_TOKEN   the admin token (else the file admin-token in GATEWAY_DATA, ./data)
-  GATEWAY_OWNER         the recovery secret of a balance, for keys
+  GATEWAY_OWNER         the recovery secret of a balance, or a session, for keys and owner
 
 Exit codes:
   0 done   1 a problem was found   2 wrong command line   3 the gateway refused   4 it could not be reached

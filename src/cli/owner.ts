@@ -1,0 +1,102 @@
+import { Client } from "./client.ts";
+import { type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
+import { type Place, show, table } from "./console.ts";
+import { EXIT, Failure } from "./failure.ts";
+
+/** What owners do about their own credentials, with the recovery secret or a session. */
+export interface OwnerOptions extends ConnectionOptions {
+  readonly json: boolean;
+  readonly owner?: string | undefined;
+  /** Of an account's session: the balance that is meant. */
+  readonly balance?: string | undefined;
+}
+
+export async function replaceRecovery(options: OwnerOptions, place: Place): Promise<void> {
+  const made = await clientFor(options, place).post<Replaced>("/v1/me/recovery");
+  show(place, options.json, made, [
+    `The recovery secret of ${made.balance_id}, which is not shown again; the old one has ended:`,
+    made.recovery_secret,
+    made.recovery_url,
+  ]);
+}
+
+interface Replaced {
+  readonly balance_id: string;
+  readonly recovery_secret: string;
+  readonly recovery_url: string;
+}
+
+export async function undoClaim(options: OwnerOptions, place: Place): Promise<void> {
+  const undone = await clientFor(options, place).delete<{ readonly balance_id: string }>("/v1/me/claim");
+  show(place, options.json, undone, [
+    `${undone.balance_id} belongs to no account, and is claimed for none.`,
+    "Its keys stay as they are: `gateway keys list` shows them, `gateway keys revoke` ends those you do not know.",
+  ]);
+}
+
+export async function listSessions(options: OwnerOptions, place: Place): Promise<void> {
+  const { data } = await clientFor(options, place).get<{ readonly data: readonly Session[] }>(
+    "/v1/auth/sessions",
+  );
+  show(place, options.json, { data }, [
+    ...table(
+      ["id", "signed in", "until", ""],
+      data.map(({ id, signed_in_at, expires_at, current }) => [
+        id,
+        signed_in_at,
+        expires_at,
+        current ? "this one" : "",
+      ]),
+    ),
+  ]);
+}
+
+interface Session {
+  readonly id: string;
+  readonly signed_in_at: string;
+  readonly expires_at: string;
+  readonly current: boolean;
+}
+
+/** One by its id, or all. */
+export async function endSession(id: string, options: OwnerOptions, place: Place): Promise<void> {
+  const client = clientFor(options, place);
+  const done =
+    id === "all"
+      ? await client.delete<object>("/v1/auth/sessions")
+      : await client.delete<object>(`/v1/auth/sessions/${encodeURIComponent(id)}`);
+  show(place, options.json, done, [
+    id === "all" ? "All sessions of the account have ended." : `${id} has ended.`,
+  ]);
+}
+
+/** The id is typed, because nothing brings back what it names. */
+export async function deleteAll(id: string, options: OwnerOptions, place: Place): Promise<void> {
+  const done = await clientFor(options, place).delete<Deleted>("/v1/me", { confirm: id });
+  const { closed_balance_ids: closed, detached_balance_ids: detached } = done;
+  show(place, options.json, done, [
+    `${id} is deleted. Keys and recovery secrets have ended on: ${closed.join(", ") || "no balance"}.`,
+    ...(detached.length === 0
+      ? []
+      : [`Given back to whoever set them up, because they were claimed lately: ${detached.join(", ")}.`]),
+  ]);
+}
+
+interface Deleted {
+  readonly closed_balance_ids: readonly string[];
+  readonly detached_balance_ids: readonly string[];
+}
+
+function clientFor(options: OwnerOptions, place: Place): Client {
+  const owner = options.owner ?? (place.env.GATEWAY_OWNER || null);
+  if (owner === null) {
+    throw new Failure(
+      EXIT.usage,
+      "there is no owner's credential",
+      "Set GATEWAY_OWNER to the recovery secret of a balance, or to a session.",
+    );
+  }
+  const url = gatewayUrl(options, place);
+  refuseClearText(url, options);
+  return new Client(place, url, owner, options.balance ?? null);
+}
