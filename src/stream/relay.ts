@@ -170,7 +170,10 @@ class Relay implements OpenStream, Deadline {
   private goesOn(): boolean {
     if (this.over) return false;
     const { judge, meter } = this.line;
-    if (!this.left) this.delivered = judge.countedTokens;
+    if (!this.left) {
+      this.delivered = judge.countedTokens;
+      judge.text.deliver();
+    }
     if (this.left && (this.halted || judge.isComplete || judge.fault !== null)) this.end(this.cause(""));
     else if (judge.isComplete) this.end({ kind: "complete" });
     else if (judge.fault !== null) this.end({ kind: "host_failed", message: judge.fault.message });
@@ -227,6 +230,7 @@ class Relay implements OpenStream, Deadline {
   private leave(): void {
     if (this.left) return;
     this.left = true;
+    this.line.judge.text.end();
     if (this.line.onDisconnect === "cancel") this.halt();
   }
 

@@ -1,5 +1,6 @@
 import type { ErrorObject } from "../errors/refusal.ts";
-import { estimateJsonText, NO_JSON_TEXT, tokensOf } from "../tokens/estimate.ts";
+import { ALONE, AnswerText } from "../tokens/answer-text.ts";
+import { estimateJsonText, NO_JSON_TEXT } from "../tokens/estimate.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
 import { NO_BYTES, replaceSpan } from "./bytes.ts";
 import { Edits } from "./edits.ts";
@@ -33,11 +34,7 @@ export abstract class PassingJudge implements WholeJudge {
   protected readonly modelJson: Uint8Array;
   private readonly cutter = new EventCutter();
   private readonly likeness = new Likeness();
-  /** Of the event's texts that were counted where they stand: how many, and the last one's place. */
-  private texts = 0;
-  private textStart = 0;
-  private textEnd = 0;
-  private counted = 0;
+  readonly text = new AnswerText();
   /** The event that may be the last with a usage, and what came behind it. */
   private tail: Uint8Array | null = null;
   /** The event at hand may be the last with a usage. */
@@ -52,7 +49,7 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   get countedTokens(): number {
-    return Math.ceil(this.counted);
+    return Math.ceil(this.text.estimate);
   }
 
   push(chunk: Uint8Array): Uint8Array {
@@ -90,7 +87,8 @@ export abstract class PassingJudge implements WholeJudge {
     const whole = this.collector!.whole();
     const body = (bill: Billed) =>
       Buffer.from(JSON.stringify({ ...whole, model, usage: billedUsage(whole.usage, bill, writeUsage) }));
-    return { kind: "reply", body, usage, countedTokens };
+    const texts = () => this.text.all().texts;
+    return { kind: "reply", body, usage, countedTokens, texts };
   }
 
   protected abstract failure(error: ErrorObject): Uint8Array;
@@ -136,32 +134,48 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   /** Counts text of any kind that the model wrote, and notes that a token has arrived. */
-  protected wrote(text: unknown): void {
-    this.wroteTokens(tokensOf(text));
+  protected wrote(text: unknown, channel = ALONE): void {
+    if (typeof text !== "string" || text === "") return;
+    this.tokenSeen = true;
+    this.text.add(text, channel);
   }
 
-  /** The same for text that was already counted in place. */
-  protected wroteTokens(tokens: number): void {
+  /** The same for the texts of an event that were found in place, once it is clear that it means no more. */
+  protected wroteFound({ bytes }: CurrentEvent): void {
+    for (let at = 0; at < FOUND.count; at++) this.wroteJson(bytes, FOUND.texts[at]!);
+  }
+
+  /** Finds the text at the cursor, which may be null. */
+  protected find({ bytes }: CurrentEvent, channel: number): void {
+    const { cursor } = this;
+    if (!cursor.isText) return cursor.skipNull();
+    const start = cursor.at + 1;
+    cursor.skip();
+    const end = cursor.at - 1;
+    const tokens = estimateJsonText(bytes, start, end);
+    if (tokens === NO_JSON_TEXT) cursor.giveUp();
+    FOUND.add(start, end, channel, tokens);
+  }
+
+  /** How many texts of the event were found so far. */
+  protected get found(): number {
+    return FOUND.count;
+  }
+
+  /** Those that were found from `first` on belong to the answer's choice of this number. */
+  protected foundInChoice(first: number, choice: number): void {
+    for (let at = first; at < FOUND.count; at++) FOUND.texts[at]!.channel += choice * CHANNELS_OF_A_CHOICE;
+  }
+
+  /** Those that were found from `first` on are of this channel. */
+  protected foundAs(first: number, channel: number): void {
+    for (let at = first; at < FOUND.count; at++) FOUND.texts[at]!.channel = channel;
+  }
+
+  private wroteJson(bytes: Uint8Array, { start, end, channel, tokens }: FoundText): void {
     if (tokens === 0) return;
     this.tokenSeen = true;
-    this.counted += tokens;
-  }
-
-  /** Tokens of the text at the cursor, which may be null. */
-  protected tokensAtCursor({ bytes }: CurrentEvent): number {
-    const { cursor } = this;
-    const start = cursor.at + 1;
-    if (!cursor.isText) {
-      cursor.skipNull();
-      return 0;
-    }
-    cursor.skip();
-    this.texts += 1;
-    this.textStart = start;
-    this.textEnd = cursor.at - 1;
-    const tokens = estimateJsonText(bytes, start, cursor.at - 1);
-    if (tokens === NO_JSON_TEXT) cursor.giveUp();
-    return tokens;
+    this.text.addJson(bytes, start, end, channel, tokens);
   }
 
   /** The event's data, which a collector is told of too. */
@@ -221,17 +235,19 @@ export abstract class PassingJudge implements WholeJudge {
       start = at;
       at = this.tail === null ? likeness.pass(bytes, start, edits) : -1;
       if (at !== -1) {
-        this.wroteTokens(likeness.tokens);
+        this.wroteJson(bytes, likeness.text);
         continue;
       }
       at = eventEnd(bytes, start);
       event.moveTo(bytes, start, at);
       const first = edits.made;
-      const { counted } = this;
-      this.texts = 0;
+      const { usage } = this;
+      const { estimate } = this.text;
+      FOUND.count = 0;
       if (this.collector !== null || !this.judgeText(event)) this.judge(event);
-      else if (this.texts === 1) likeness.learn(event, this.textStart, this.textEnd, edits, first);
-      if ((this.tail !== null || this.tellsUsage) && !this.over) this.holdBack(event, first, counted);
+      else if (FOUND.count === 1) likeness.learn(event, FOUND.texts[0]!, edits, first);
+      if (this.usage !== usage && this.usage !== null && this.usage.output > 0) this.text.report();
+      if ((this.tail !== null || this.tellsUsage) && !this.over) this.holdBack(event, first, estimate);
     }
     if (this.over) edits.leaveOut(start, bytes.length);
     if (this.collector === null) return edits.applyTo(bytes);
@@ -240,7 +256,7 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   /** Keeps the event until the bill is known; text, or a later usage, shows that what was kept need not wait. */
-  private holdBack({ bytes, start, end }: CurrentEvent, first: number, countedBefore: number): void {
+  private holdBack({ bytes, start, end }: CurrentEvent, first: number, estimateBefore: number): void {
     const { edits, tail } = this;
     const event = edits.takeBack(first, bytes, start, end);
     let given = NO_BYTES;
@@ -249,7 +265,7 @@ export abstract class PassingJudge implements WholeJudge {
       this.tail = event;
     } else {
       const all = Buffer.concat([tail!, event]);
-      const isText = this.counted > countedBefore;
+      const isText = this.text.estimate > estimateBefore;
       if (isText || all.length > MAX_TAIL_BYTES) given = all;
       this.tail = given === all ? null : all;
     }
@@ -281,6 +297,32 @@ export abstract class PassingJudge implements WholeJudge {
  */
 const EDITS = new Edits();
 const CURSOR = new JsonCursor();
+
+/** Texts of the event at hand that were found where they stand. */
+const FOUND = {
+  count: 0,
+  /** As many as any event had, used again. */
+  texts: [] as FoundText[],
+  add(start: number, end: number, channel: number, tokens: number): void {
+    const text = (this.texts[this.count] ??= { start: 0, end: 0, channel: 0, tokens: 0 });
+    this.count += 1;
+    text.start = start;
+    text.end = end;
+    text.channel = channel;
+    text.tokens = tokens;
+  },
+};
+
+export interface FoundText {
+  start: number;
+  end: number;
+  channel: number;
+  /** By estimate. */
+  tokens: number;
+}
+
+/** Kinds of text of a choice, its calls among them. */
+export const CHANNELS_OF_A_CHOICE = 256;
 
 /** Puts an answer together from the objects of its events. */
 export interface Collector {

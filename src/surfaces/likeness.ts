@@ -2,6 +2,7 @@ import { estimateJsonText, NO_JSON_TEXT } from "../tokens/estimate.ts";
 import { copyInto, equals, NO_BYTES } from "./bytes.ts";
 import type { Edits } from "./edits.ts";
 import { BACKSLASH, QUOTE } from "./json-scan.ts";
+import type { FoundText } from "./judge.ts";
 import type { CurrentEvent } from "./sse.ts";
 
 /**
@@ -10,8 +11,8 @@ import type { CurrentEvent } from "./sse.ts";
  * show that, and only the word has to be read.
  */
 export class Likeness {
-  /** Tokens of the text of the event that was passed. */
-  tokens = 0;
+  /** The text of the event that was passed. */
+  readonly text: FoundText = { start: 0, end: 0, channel: 0, tokens: 0 };
   /** The event that was learnt, without its text, and where that stood. */
   private around = NO_BYTES;
   private textAt = 0;
@@ -31,8 +32,11 @@ export class Likeness {
     if (!equals(bytes, start, around, 0, textAt)) return this.miss();
     const textEnd = endOfText(bytes, textStart);
     if (textEnd === -1 || !equals(bytes, textEnd, around, textAt, around.length)) return this.miss();
-    this.tokens = estimateJsonText(bytes, textStart, textEnd);
-    if (this.tokens === NO_JSON_TEXT) return this.miss();
+    const tokens = estimateJsonText(bytes, textStart, textEnd);
+    if (tokens === NO_JSON_TEXT) return this.miss();
+    this.text.start = textStart;
+    this.text.end = textEnd;
+    this.text.tokens = tokens;
     this.misses = 0;
     const shift = textEnd - textStart;
     for (let index = 0; index < this.texts.length; index++) {
@@ -45,18 +49,17 @@ export class Likeness {
   }
 
   /**
-   * The event was read, and of all its texts the one between `textStart` and `textEnd` counted; its changes
-   * are those from `first` on.
+   * The event was read, and of all its texts this one counted; its changes are those from `first` on.
    */
   learn(
     { bytes, start, end }: CurrentEvent,
-    textStart: number,
-    textEnd: number,
+    { start: textStart, end: textEnd, channel }: FoundText,
     edits: Edits,
     first: number,
   ): void {
     if (this.misses > MOST_MISSES || end - start > MOST_BYTES) return;
     this.textAt = textStart - start;
+    this.text.channel = channel;
     this.around = new Uint8Array(end - start - (textEnd - textStart));
     copyInto(this.around, 0, bytes, start, textStart);
     copyInto(this.around, this.textAt, bytes, textEnd, end);

@@ -1,5 +1,6 @@
 import type { Quirks, SurfaceName } from "../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../errors/refusal.ts";
+import type { AnswerText } from "../tokens/answer-text.ts";
 import type { Blame } from "./blame.ts";
 
 /**
@@ -157,8 +158,10 @@ export type Reply =
       /** For the client: the host's bytes with `model` put back and the bill in its usage. */
       body(bill: Billed): Uint8Array;
       readonly usage: Usage | null;
-      /** Output tokens counted from the text, for when the host reports no usage. */
+      /** Output tokens counted cheaply from the text. */
       readonly countedTokens: number;
+      /** The texts that they were counted from. */
+      texts(): readonly string[];
     }
   | { readonly kind: "fault"; readonly error: HostError };
 
@@ -186,6 +189,8 @@ export interface StreamJudge {
   readonly stoppedShort: boolean;
   /** Output tokens delivered so far, counted cheaply from the text (see tokens/estimate). */
   readonly countedTokens: number;
+  /** The text that they were counted from. */
+  readonly text: AnswerText;
   /**
    * The client's frames from its last usage to the end mark, once the stream is complete; sent after
    * settlement.

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { type Line, type ReadResult, type RelayEnd, relay } from "../../src/stream/relay.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
+import { AnswerText } from "../../src/tokens/answer-text.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
@@ -26,6 +27,7 @@ class Played {
     isComplete: false,
     fault: null,
     countedTokens: 0,
+    text: new AnswerText(),
     push(bytes: Uint8Array): Uint8Array {
       this.countedTokens += bytes.length;
       return bytes;

@@ -111,9 +111,9 @@ const CHAT: readonly Case[] = [
     tokens: 1,
   },
   {
-    says: "thoughts beside text",
-    data: '{"choices":[{"delta":{"reasoning_content":"abcd","content":null,"reasoning":"abcdefgh"}}]}',
-    tokens: 3,
+    says: "thoughts by both of their names, which count once",
+    data: '{"choices":[{"delta":{"reasoning_content":"abcdefgh","content":null,"reasoning":"abcdefgh"}}]}',
+    tokens: 2,
   },
   {
     says: "two choices",

@@ -60,10 +60,14 @@ export class ChatReader implements AnswerReader {
       this.started = true;
       this.events.start(typeof chunk.id === "string" ? chunk.id : null, null);
     }
+    if (choice !== null) this.noteChoice(choice);
+    // It counts what its own chunk brings.
     const usage = readOpenAiUsage(chunk.usage, this.used);
     if (usage !== null && usage !== this.used) this.events.usage(usage);
     this.used = usage;
-    if (choice === null) return;
+  }
+
+  private noteChoice(choice: Json): void {
     const delta = asObject(choice.delta);
     if (delta !== null) this.noteDelta(delta, asObject(choice.logprobs));
     if (typeof choice.finish_reason === "string") {
@@ -147,6 +151,8 @@ export class ChatReader implements AnswerReader {
   private finish(): "end" {
     if (this.current !== null) this.turnTo(null);
     this.queue.closeAll();
+    // Of what had to wait for its turn, too.
+    if (this.used !== null) this.events.usage(this.used);
     this.events.stop(reasonOf(this.reason, this.sequence, this.calls.count > 0), this.sequence);
     return "end";
   }

@@ -5,7 +5,7 @@ import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
-import { parseReply } from "../reply.ts";
+import { addText, counted, parseReply } from "../reply.ts";
 import {
   checkMessages,
   invalid,
@@ -29,7 +29,7 @@ import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
 import { retellChat } from "./retold.ts";
 import { writeChatUsage } from "./usage.ts";
-import { tokensWritten } from "./written.ts";
+import { forEachWritten } from "./written.ts";
 
 /** OpenAI's Chat Completions (platform.openai.com, "Chat Completions", create and streaming). */
 export const chat: Surface = {
@@ -157,15 +157,15 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);
   if (error !== null) return { kind: "fault", error };
-  let counted = 0;
+  const texts: string[] = [];
   for (const choice of reply.choices as readonly unknown[])
-    counted += tokensWritten(asObject(asObject(choice)!.message));
+    forEachWritten(asObject(asObject(choice)!.message), (text) => addText(texts, text));
   const mended = withMessages(reply);
   const plain = mended === null ? body : Buffer.from(JSON.stringify(mended));
   return {
     kind: "reply",
     body: (bill) => billedJson(plain, bill, writeChatUsage, null, publicModel),
     usage: readOpenAiUsage(reply.usage),
-    countedTokens: Math.ceil(counted),
+    ...counted(texts),
   };
 }

@@ -1,7 +1,8 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
+import { ALONE } from "../../tokens/answer-text.ts";
 import { billedUsage } from "../billed.ts";
 import { asObject } from "../json.ts";
-import { type Collector, encodeEvent, PassingJudge } from "../judge.ts";
+import { CHANNELS_OF_A_CHOICE, type Collector, encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
 import type { Billed } from "../surface.ts";
 import { readOpenAiUsage } from "../usage.ts";
@@ -9,7 +10,7 @@ import { brokeDown } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { errorIn } from "./chunk-error.ts";
 import { writeChatUsage } from "./usage.ts";
-import { tokensWritten } from "./written.ts";
+import { CHANNEL, callChannel, forEachWritten } from "./written.ts";
 
 /** A chat host's chunks on their way to a chat client (platform.openai.com, "Chat completion chunk"). */
 export class ChatJudge extends PassingJudge {
@@ -68,7 +69,6 @@ export class ChatJudge extends PassingJudge {
   protected judgeText(event: CurrentEvent): boolean {
     if (!this.tokenSeen || this.callIndexes.hasChanged) return false;
     const { cursor, edits } = this;
-    let tokens = 0;
     let hasChoices = false;
     let modelStart = 0;
     let modelEnd = 0;
@@ -79,7 +79,7 @@ export class ChatJudge extends PassingJudge {
     while (cursor.nextMember()) {
       if (cursor.isNamed("choices")) {
         hasChoices = true;
-        tokens = this.readChoices(event);
+        this.readChoices(event);
       } else if (cursor.isNamed("model")) {
         const renames = cursor.isText && !cursor.isTheText(this.publicModel);
         modelStart = cursor.at;
@@ -94,82 +94,79 @@ export class ChatJudge extends PassingJudge {
     }
     // A usage that stands first has its comma behind it: such a chunk is read whole.
     if (!cursor.isDone || !hasChoices || usageComma === -1) return false;
-    this.wroteTokens(tokens);
+    this.wroteFound(event);
     if (modelEnd > 0) edits.replace(modelStart, modelEnd, this.modelJson);
     // OpenAI puts a null into every chunk once usage is asked for, so this is the way of most of them.
     if (usageEnd > 0 && !this.wantsUsage) edits.leaveOut(usageComma, usageEnd);
     return true;
   }
 
-  /** Tokens of all of them; a chunk without any is no text. */
-  private readChoices(event: CurrentEvent): number {
+  /** A chunk without any is no text. */
+  private readChoices(event: CurrentEvent): void {
     const { cursor } = this;
     let count = 0;
-    let tokens = 0;
     cursor.enterArray();
     while (cursor.nextValue()) {
+      const { found: first } = this;
+      let index = count;
       count += 1;
       cursor.enterObject();
       while (cursor.nextMember()) {
-        if (cursor.isNamed("delta")) tokens += this.readDelta(event);
+        if (cursor.isNamed("delta")) this.readDelta(event);
         else if (cursor.isNamed("finish_reason")) cursor.skipNull();
+        else if (cursor.isNamed("index")) index = cursor.readCount();
         else cursor.skipOther();
       }
+      if (index > 0) this.foundInChoice(first, index);
     }
     if (count === 0) cursor.giveUp();
-    return tokens;
   }
 
-  private readDelta(event: CurrentEvent): number {
+  private readDelta(event: CurrentEvent): void {
     const { cursor } = this;
-    let tokens = 0;
+    let thought = false;
     cursor.enterObject();
     while (cursor.nextMember()) {
       if (cursor.isNamed("role")) cursor.skip();
-      else if (
-        cursor.isNamed("content") ||
-        cursor.isNamed("reasoning_content") ||
-        cursor.isNamed("reasoning")
-      )
-        tokens += this.tokensAtCursor(event);
-      else if (cursor.isNamed("tool_calls") && cursor.isArray) tokens += this.readCalls(event);
+      else if (cursor.isNamed("content")) this.find(event, CHANNEL.text);
+      else if (cursor.isNamed("reasoning_content") || cursor.isNamed("reasoning")) {
+        // Hosts that know both names say the same by both.
+        if (thought && cursor.isText) cursor.giveUp();
+        thought ||= cursor.isText;
+        this.find(event, CHANNEL.thoughts);
+      } else if (cursor.isNamed("tool_calls") && cursor.isArray) this.readCalls(event);
       else cursor.skipNull();
     }
-    return tokens;
   }
 
   /** Agents write more arguments than anything else. */
-  private readCalls(event: CurrentEvent): number {
+  private readCalls(event: CurrentEvent): void {
     const { cursor } = this;
-    let tokens = 0;
     cursor.enterArray();
     while (cursor.nextValue()) {
+      const { found: first } = this;
       cursor.enterObject();
-      let hasIndex = false;
+      let index = -1;
       while (cursor.nextMember()) {
-        if (cursor.isNamed("function")) tokens += this.readFunction(event);
+        if (cursor.isNamed("function")) this.readFunction(event);
         else if (cursor.isNamed("custom")) cursor.giveUp();
-        else {
-          hasIndex ||= cursor.isNamed("index");
-          cursor.skipOther();
-        }
+        else if (cursor.isNamed("index")) index = cursor.readCount();
+        else cursor.skipOther();
       }
-      if (!hasIndex) cursor.giveUp();
+      if (index === -1) cursor.giveUp();
+      this.foundAs(first, callChannel(index));
     }
-    return tokens;
   }
 
-  private readFunction(event: CurrentEvent): number {
+  private readFunction(event: CurrentEvent): void {
     const { cursor } = this;
-    let tokens = 0;
     cursor.enterObject();
     while (cursor.nextMember()) {
-      if (cursor.isNamed("arguments")) tokens += this.tokensAtCursor(event);
+      if (cursor.isNamed("arguments")) this.find(event, CHANNEL.calls);
       // A call begins, perhaps at the index of another.
       else if (cursor.isNamed("name") && !cursor.isTheText("")) cursor.skipNull();
       else cursor.skipOther();
     }
-    return tokens;
   }
 
   /** A host may leave `[DONE]` out once it has given its reason to finish. */
@@ -189,13 +186,16 @@ export class ChatJudge extends PassingJudge {
     if (typeof chunk.created === "number") this.created = chunk.created;
     this.usage = readOpenAiUsage(chunk.usage, this.usage);
     if (!Array.isArray(chunk.choices)) return;
-    for (const choice of chunk.choices) {
+    for (const [at, choice] of chunk.choices.entries()) {
       const given = asObject(choice);
       const reason = given?.finish_reason;
       if (typeof reason === "string") this.finished = true;
       if (reason === "length" || reason === "content_filter") this.stoppedShort = true;
       if (brokeDown(reason)) this.breakOff(`the host stopped with ${reason}`);
-      this.wroteTokens(tokensWritten(asObject(given?.delta)));
+      const nth = typeof given?.index === "number" ? given.index : at;
+      forEachWritten(asObject(given?.delta), (text, kind) => {
+        this.wrote(text, kind === ALONE ? ALONE : nth * CHANNELS_OF_A_CHOICE + kind);
+      });
     }
   }
 

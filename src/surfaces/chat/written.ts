@@ -1,38 +1,49 @@
-import { tokensOf } from "../../tokens/estimate.ts";
+import { ALONE } from "../../tokens/answer-text.ts";
 import { asObject } from "../json.ts";
 import { forEachPart } from "./answer-reader.ts";
 
 /**
  * Everything that a model writes in a message or a delta: text, reasoning as its hosts spell it, refusals,
- * tool calls.
+ * tool calls. Each is told with its channel, by which the deltas of one text find each other.
  */
-export function tokensWritten(said: Record<string, unknown> | null): number {
-  if (said === null) return 0;
-  let tokens =
-    tokensOfContent(said.content) +
-    tokensOf(said.reasoning_content) +
-    tokensOf(said.reasoning) +
-    tokensOf(said.refusal) +
-    tokensOf(asObject(said.audio)?.transcript);
+export function forEachWritten(
+  said: Record<string, unknown> | null,
+  tell: (text: unknown, channel: number) => void,
+): void {
+  if (said === null) return;
+  if (Array.isArray(said.content))
+    forEachPart(said.content, (kind, text) => tell(text, kind === "text" ? CHANNEL.text : CHANNEL.thoughts));
+  else tell(said.content, CHANNEL.text);
+  // Hosts that know both names say the same by both.
+  tell(said.reasoning_content ?? said.reasoning, CHANNEL.thoughts);
+  tell(said.refusal, CHANNEL.refusal);
+  tell(asObject(said.audio)?.transcript, CHANNEL.speech);
   if (Array.isArray(said.tool_calls))
-    for (const call of said.tool_calls) tokens += tokensCalled(asObject(call));
+    for (const [at, call] of said.tool_calls.entries()) tellCall(asObject(call), at, tell);
   const old = asObject(said.function_call);
-  return tokens + tokensOf(old?.name) + tokensOf(old?.arguments);
+  tell(old?.name, ALONE);
+  tell(old?.arguments, CHANNEL.calls);
 }
 
-function tokensOfContent(content: unknown): number {
-  if (!Array.isArray(content)) return tokensOf(content);
-  let tokens = 0;
-  forEachPart(content, (_kind, text) => {
-    tokens += tokensOf(text);
-  });
-  return tokens;
-}
-
-function tokensCalled(call: Record<string, unknown> | null): number {
+function tellCall(
+  call: Record<string, unknown> | null,
+  at: number,
+  tell: (text: unknown, channel: number) => void,
+): void {
   const called = asObject(call?.function);
   const custom = asObject(call?.custom);
-  return (
-    tokensOf(called?.name) + tokensOf(called?.arguments) + tokensOf(custom?.name) + tokensOf(custom?.input)
-  );
+  const channel = callChannel(typeof call?.index === "number" ? call.index : at);
+  tell(called?.name, ALONE);
+  tell(called?.arguments, channel);
+  tell(custom?.name, ALONE);
+  tell(custom?.input, channel);
 }
+
+/** Of one choice. */
+export const CHANNEL = { text: 0, thoughts: 1, refusal: 2, speech: 3, calls: 4 } as const;
+
+const MOST_CALLS = 250;
+
+/** More calls than that share one. */
+export const callChannel = (index: number): number =>
+  CHANNEL.calls + Math.min(Math.max(0, Math.trunc(index)), MOST_CALLS);

@@ -51,6 +51,7 @@ export class MessagesReader implements AnswerReader {
         return "more";
       case "message_delta":
         this.used = readAnthropicUsage(data.usage, this.used);
+        if (typeof asObject(data.delta)?.stop_reason === "string") this.end();
         if (this.used !== null && asObject(data.usage) !== null) this.events.usage(this.used);
         this.stop(asObject(data.delta) ?? {});
         return "more";

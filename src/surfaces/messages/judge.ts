@@ -24,13 +24,14 @@ export class MessagesJudge extends PassingJudge {
         this.rename("message", event);
         return;
       case "content_block_start":
-        this.startBlock(asObject(data.content_block));
+        this.startBlock(asObject(data.content_block), typeof data.index === "number" ? data.index : 0);
         return;
       case "content_block_delta": {
         const delta = asObject(data.delta);
-        this.wrote(delta?.text);
-        this.wrote(delta?.thinking);
-        this.wrote(delta?.partial_json);
+        const block = typeof data.index === "number" ? data.index : 0;
+        this.wrote(delta?.text, block);
+        this.wrote(delta?.thinking, block);
+        this.wrote(delta?.partial_json, block);
         return;
       }
       case "message_delta":
@@ -52,38 +53,38 @@ export class MessagesJudge extends PassingJudge {
   protected judgeText(event: CurrentEvent): boolean {
     const { cursor } = this;
     let isDelta = false;
-    let tokens = 0;
+    let block = 0;
     cursor.begin(event.bytes, event.dataStart, event.dataEnd);
     cursor.enterObject();
     while (cursor.nextMember()) {
-      if (cursor.isNamed("delta")) tokens = this.readDelta(event);
+      if (cursor.isNamed("delta")) this.readDelta(event);
       else if (cursor.isNamed("type")) {
         isDelta = cursor.isTheText("content_block_delta");
         if (isDelta) cursor.skip();
         else cursor.giveUp();
-      } else cursor.skipOther();
+      } else if (cursor.isNamed("index")) block = cursor.readCount();
+      else cursor.skipOther();
     }
     if (!cursor.isDone || !isDelta) return false;
-    this.wroteTokens(tokens);
+    this.foundAs(0, block);
+    this.wroteFound(event);
     return true;
   }
 
-  private readDelta(event: CurrentEvent): number {
+  private readDelta(event: CurrentEvent): void {
     const { cursor } = this;
-    let tokens = 0;
     cursor.enterObject();
     while (cursor.nextMember()) {
       if (cursor.isNamed("text") || cursor.isNamed("thinking") || cursor.isNamed("partial_json"))
-        tokens += this.tokensAtCursor(event);
+        this.find(event, 0);
       else cursor.skipOther();
     }
-    return tokens;
   }
 
   /** A tool's name and a redacted thought are things the model wrote; an empty text block is not. */
-  private startBlock(block: Record<string, unknown> | null): void {
-    this.wrote(block?.text);
-    this.wrote(block?.thinking);
+  private startBlock(block: Record<string, unknown> | null, index: number): void {
+    this.wrote(block?.text, index);
+    this.wrote(block?.thinking, index);
     this.wrote(block?.name);
     if (block?.type === "redacted_thinking") this.tokenSeen = true;
   }

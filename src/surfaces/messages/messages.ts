@@ -1,5 +1,4 @@
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import { tokensOf } from "../../tokens/estimate.ts";
 import { accountReference } from "../account-references.ts";
 import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
@@ -8,7 +7,7 @@ import { asObject } from "../json.ts";
 import { encodeEvent } from "../judge.ts";
 import { lowerBudget } from "../lowered-budget.ts";
 import { leaveOutOwnTools } from "../own-tools.ts";
-import { parseReply } from "../reply.ts";
+import { addText, counted, parseReply } from "../reply.ts";
 import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
@@ -91,18 +90,18 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);
   if (error !== null) return { kind: "fault", error };
-  let counted = 0;
-  for (const block of reply.content as readonly unknown[]) counted += countBlock(asObject(block));
+  const texts: string[] = [];
+  for (const block of reply.content as readonly unknown[]) addBlock(texts, asObject(block));
   return {
     kind: "reply",
     body: (bill) => billedJson(body, bill, writeMessagesUsage, null, publicModel),
     usage: readAnthropicUsage(reply.usage, null),
-    countedTokens: Math.ceil(counted),
+    ...counted(texts),
   };
 }
 
-function countBlock(block: Record<string, unknown> | null): number {
-  if (block === null) return 0;
-  const input = block.input === undefined ? "" : JSON.stringify(block.input);
-  return tokensOf(block.text) + tokensOf(block.thinking) + tokensOf(block.name) + tokensOf(input);
+function addBlock(texts: string[], block: Record<string, unknown> | null): void {
+  if (block === null) return;
+  for (const text of [block.text, block.thinking, block.name]) addText(texts, text);
+  if (block.input !== undefined) addText(texts, JSON.stringify(block.input));
 }

@@ -66,20 +66,24 @@ export class ResponsesJudge extends PassingJudge {
         this.fault = untypedError(data);
         return;
       default:
-        if (typeof type === "string" && WRITTEN.includes(type)) this.wrote(data.delta);
+        if (typeof type === "string" && WRITTEN.includes(type))
+          this.wrote(data.delta, channelOf(data.output_index, data.content_index ?? data.summary_index));
     }
   }
 
   protected judgeText(event: CurrentEvent): boolean {
     const { cursor } = this;
     let isDelta = false;
-    let tokens = 0;
     let sequence = -1;
+    let item = 0;
+    let part = 0;
     cursor.begin(event.bytes, event.dataStart, event.dataEnd);
     cursor.enterObject();
     while (cursor.nextMember()) {
-      if (cursor.isNamed("delta")) tokens = this.tokensAtCursor(event);
+      if (cursor.isNamed("delta")) this.find(event, 0);
       else if (cursor.isNamed("sequence_number")) sequence = cursor.readCount();
+      else if (cursor.isNamed("output_index")) item = cursor.readCount();
+      else if (cursor.isNamed("content_index") || cursor.isNamed("summary_index")) part = cursor.readCount();
       else if (cursor.isNamed("type")) {
         isDelta = this.isWritten();
         if (isDelta) cursor.skip();
@@ -88,7 +92,8 @@ export class ResponsesJudge extends PassingJudge {
     }
     if (!cursor.isDone || !isDelta) return false;
     if (sequence !== -1) this.sequence = sequence;
-    this.wroteTokens(tokens);
+    this.foundAs(0, channelOf(item, part));
+    this.wroteFound(event);
     return true;
   }
 
@@ -112,3 +117,8 @@ const WRITTEN: readonly string[] = [
   "response.code_interpreter_call_code.delta",
   "response.mcp_call_arguments.delta",
 ];
+
+const channelOf = (item: unknown, part: unknown): number =>
+  (typeof item === "number" ? item : 0) * PARTS_OF_AN_ITEM + (typeof part === "number" ? part : 0);
+
+const PARTS_OF_AN_ITEM = 1_024;

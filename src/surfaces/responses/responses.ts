@@ -1,12 +1,11 @@
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import { tokensOf } from "../../tokens/estimate.ts";
 import { accountReference } from "../account-references.ts";
 import { billedJson } from "../billed.ts";
 import type { BodyChanges } from "../body-changes.ts";
 import { NO_OBJECT, readHostError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { leaveOutOwnTools, withoutAddedOwnTools } from "../own-tools.ts";
-import { parseReply } from "../reply.ts";
+import { addText, counted, parseReply } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import { COMMENT } from "../sse.ts";
@@ -127,28 +126,25 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);
   if (error !== null) return { kind: "fault", error };
-  let counted = 0;
-  for (const item of reply.output as readonly unknown[]) counted += countItem(asObject(item));
+  const texts: string[] = [];
+  for (const item of reply.output as readonly unknown[]) addItem(texts, asObject(item));
   return {
     kind: "reply",
     body: (bill) => billedJson(body, bill, writeResponsesUsage, null, publicModel),
     usage: readOpenAiUsage(reply.usage),
-    countedTokens: Math.ceil(counted),
+    ...counted(texts),
   };
 }
 
-function countItem(item: Record<string, unknown> | null): number {
-  if (item === null) return 0;
-  const called = tokensOf(item.name) + tokensOf(item.arguments) + tokensOf(item.input);
-  return called + countParts(item.content) + countParts(item.summary);
-}
-
-function countParts(parts: unknown): number {
-  let counted = 0;
-  if (!Array.isArray(parts)) return counted;
-  for (const value of parts) {
-    const part = asObject(value);
-    counted += tokensOf(part?.text) + tokensOf(part?.refusal);
+function addItem(texts: string[], item: Record<string, unknown> | null): void {
+  if (item === null) return;
+  for (const text of [item.name, item.arguments, item.input]) addText(texts, text);
+  for (const parts of [item.content, item.summary]) {
+    if (!Array.isArray(parts)) continue;
+    for (const value of parts) {
+      const part = asObject(value);
+      addText(texts, part?.text);
+      addText(texts, part?.refusal);
+    }
   }
-  return counted;
 }

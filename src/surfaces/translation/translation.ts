@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
-import { estimateTokens } from "../../tokens/estimate.ts";
+import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
 import { accountReference } from "../account-references.ts";
 import { NO_BYTES, textOf } from "../bytes.ts";
 import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
@@ -155,13 +155,13 @@ function readReply(
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
   if (problem !== null) return { kind: "fault", error: problem };
-  return writeReply(client, answer, Math.ceil(counter.tokens), request, asked, family);
+  return writeReply(client, answer, counter.text, request, asked, family);
 }
 
 function writeReply(
   client: SurfaceName,
   answer: Answer,
-  countedTokens: number,
+  text: AnswerText,
   request: GenerationRequest,
   asked: Asked,
   hostFamily: string,
@@ -170,7 +170,8 @@ function writeReply(
     const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, asked, hostFamily);
     return Buffer.from(JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), cost: costUsd } }));
   };
-  return { kind: "reply", body, usage: answer.reported, countedTokens };
+  const texts = () => text.all().texts;
+  return { kind: "reply", body, usage: answer.reported, countedTokens: Math.ceil(text.estimate), texts };
 }
 
 /** A streamed answer on its way from one language into another. */
@@ -202,7 +203,11 @@ class TranslatingJudge implements StreamJudge {
   }
 
   get countedTokens(): number {
-    return Math.ceil(this.counter.tokens);
+    return Math.ceil(this.counter.text.estimate);
+  }
+
+  get text(): AnswerText {
+    return this.counter.text;
   }
 
   get usage(): Usage | null {
@@ -282,18 +287,19 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
   }
 
   reply(): Reply {
-    const { client, answer, countedTokens, whole, asked, family, usage } = this;
-    return { ...writeReply(client, answer, countedTokens, whole, asked, family), usage };
+    const { client, answer, text, whole, asked, family, usage } = this;
+    return { ...writeReply(client, answer, text, whole, asked, family), usage };
   }
 }
 
 /** Counts what passes, and notes when the first token has. */
 class Counter implements AnswerEvents {
-  tokens = 0;
+  readonly text = new AnswerText();
   tokenSeen = false;
   stoppedShort = false;
   reported: Usage | null = null;
   private begun = false;
+  private blocks = 0;
   /** A function was called, and no argument has been told yet. */
   private bare = false;
 
@@ -316,8 +322,9 @@ class Counter implements AnswerEvents {
     this.begin();
     if (block.kind === "tool_call") {
       this.tokenSeen = true;
-      this.tokens += estimateTokens(block.name);
+      this.text.add(block.name, ALONE);
     }
+    this.blocks += 1;
     this.bare = block.kind === "tool_call" && !block.custom;
     this.next.open(block);
   }
@@ -325,7 +332,7 @@ class Counter implements AnswerEvents {
   delta(text: string, logprobs?: readonly unknown[]): void {
     this.tokenSeen = true;
     this.bare = false;
-    this.tokens += estimateTokens(text);
+    this.text.add(text, this.blocks);
     this.next.delta(text, logprobs);
   }
 
@@ -338,6 +345,7 @@ class Counter implements AnswerEvents {
 
   usage(usage: Usage): void {
     this.reported = usage;
+    if (usage.output > 0) this.text.report();
     this.next.usage(usage);
   }
 
