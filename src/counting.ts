@@ -28,12 +28,20 @@ export class Counting {
   }
 
   /**
-   * Tokens of an answer's text in a family's vocabulary, special tokens being text; null when it cannot be
-   * counted in time. Goes before all prompts, because a bill waits for it.
+   * Tokens of an answer's texts, all together, in a family's vocabulary, special tokens being text; null when
+   * they cannot be counted in time. Goes before all prompts, because a bill waits for it.
    */
-  async count(text: string, family: Family): Promise<number | null> {
-    const turn = { key: "", rank: "answer", signal: STAYS, withinMs: MAX_MS } as const;
-    return (await this.take({ what: "answer", text, family }, turn))?.tokens ?? null;
+  async count(texts: readonly string[], family: Family): Promise<number | null> {
+    return (await this.take({ what: "answer", texts, family }, BILLED))?.tokens ?? null;
+  }
+
+  /**
+   * The same of the text in a request body, of which no host has told the tokens. It may be megabytes, so answers
+   * go before it.
+   */
+  async billedPrompt(body: Uint8Array, family: Family): Promise<number | null> {
+    const turn: CountTurn = { ...BILLED, rank: "paid" };
+    return (await this.take({ what: "text", body, family }, turn))?.tokens ?? null;
   }
 
   /**
@@ -41,7 +49,7 @@ export class Counting {
    * to (null when they can be of any size). Null when it cannot be counted in time.
    */
   prompt(what: "text" | "files", body: Uint8Array, turn: CountTurn): Promise<Count | null> {
-    return this.take({ what, body }, turn);
+    return this.take({ what, body, family: "o200k" }, turn);
   }
 
   /** What waits is answered null. */
@@ -129,14 +137,15 @@ export interface Count {
 
 /** What the thread is told to count. */
 export type CountWork =
-  | { readonly what: "answer"; readonly text: string; readonly family: Family }
-  | { readonly what: "text" | "files"; readonly body: Uint8Array };
+  | { readonly what: "answer"; readonly texts: readonly string[]; readonly family: Family }
+  | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: Family };
 
 /** Twice what the largest body takes, the loading of the vocabulary included. */
 const MAX_MS = 10_000;
 /** A host that fails may end many hundred streams at once, and each of them is counted. */
 const MAX_WAITING = 2_000;
 const STAYS = new AbortController().signal;
+const BILLED: CountTurn = { key: "", rank: "answer", signal: STAYS, withinMs: MAX_MS };
 
 export interface CountDesk extends CountingDesk {
   /** Why the key may not name the model. */

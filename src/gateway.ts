@@ -355,6 +355,8 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
       count: (what, { body }, turn) => counting.prompt(what, body, turn),
       credit: (balance) => rooms.means.of(balance),
       later: new LaterCounts(),
+      countAnswer: (texts, family) => counting.count(texts, family),
+      countPrompt: (body, family) => counting.billedPrompt(body, family),
       allowance: new CountAllowance(clock),
     },
     openTrace: (headers) => reporting.openTrace(headers),

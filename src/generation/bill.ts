@@ -1,6 +1,6 @@
 import type { Refusal } from "../errors/refusal.ts";
 import type { Try } from "../hosts/attempt.ts";
-import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
+import { costOf, NO_TOKENS, type Tokens, within } from "../ledger/charge.ts";
 import type { Ending, Reservation, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { Billed } from "../surfaces/surface.ts";
@@ -28,7 +28,8 @@ export class Bill {
     const { house, reservation } = this;
     const ending: Ending = {
       state: end.state,
-      cost: end.cost,
+      cost: costOfEnd(end),
+      within: (most) => costOfEnd(end, most),
       writeOff: end.writeOff ?? false,
       rateTokens: end.tokens.input + end.tokens.cacheRead + end.tokens.cacheWrite + end.tokens.output,
       allowanceUsed: end.tokens.output > 0 || end.state === "settled",
@@ -74,6 +75,9 @@ export class Bill {
   private receipt(end: End, settled: Settled): Told {
     const { tries, trace } = this;
     const { want } = this.reservation;
+    // A receipt's cost is always its tokens at its price, also where the hold did not cover all of them.
+    const limited = settled.lost > 0 && end.stop !== undefined;
+    const tokens = limited ? within(end.tokens, end.stop.price, settled.held) : end.tokens;
     return {
       id: want.receipt,
       createdAt: want.at,
@@ -85,7 +89,7 @@ export class Bill {
       host: end.stop?.route.host.id ?? null,
       attempts: tries,
       stream: want.about.stream,
-      tokens: end.tokens,
+      tokens,
       tokensFrom: end.from ?? "counted",
       price: end.stop?.price ?? want.price,
       cost: settled.charged,
@@ -102,11 +106,10 @@ export class Bill {
 /** How a request that held something ended. */
 export interface End {
   readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
-  /** Cost of what was delivered, at the price of the host that served. */
-  readonly cost: NanoUsd;
   readonly tokens: Tokens;
   readonly from?: Receipt["tokensFrom"];
   readonly writeOff?: boolean;
+  /** Who served, at whose price the tokens cost; absent where nobody did. */
   readonly stop?: Stop;
   readonly firstTokenMs?: number;
   readonly errorCode?: Refusal["code"];
@@ -128,4 +131,10 @@ export const billedBy = ({ settlement, receipt }: Ended): Billed => ({
 /** Both what is stored and what is reported. */
 type Told = Receipt & Finished;
 
-const FAULT: End = { state: "failed", cost: ZERO_USD, tokens: NO_TOKENS, errorCode: "internal_error" };
+const FAULT: End = { state: "failed", tokens: NO_TOKENS, errorCode: "internal_error" };
+
+/** What the tokens cost, or as many of them as cost no more than `most`. */
+function costOfEnd({ tokens, stop }: End, most?: NanoUsd): NanoUsd {
+  if (stop === undefined) return ZERO_USD;
+  return costOf(most === undefined ? tokens : within(tokens, stop.price, most), stop.price);
+}

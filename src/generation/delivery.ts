@@ -8,9 +8,10 @@ import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import { type Bill, billedBy, type End, type Ended } from "./bill.ts";
+import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
 import { type Hold, RunningStream } from "./hold.ts";
 import type { House, Settings } from "./house.ts";
-import { deliveredTokens, usedTokens } from "./metering.ts";
+import type { Recount } from "./recount.ts";
 import { stoppedForCredit, upstreamError } from "./refusals.ts";
 
 /**
@@ -59,6 +60,7 @@ interface Parcel {
   readonly request: GenerationRequest;
   readonly opened: Opened;
   readonly bill: Bill;
+  readonly counts: Recount;
   readonly hold: Hold;
   /** Time from the request's arrival until the stream was opened. */
   readonly firstTokenMs: number;
@@ -104,9 +106,14 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     // One piece does not show how fast the host writes.
     const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
     house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms, by });
-    const ending = endOf(end, parcel);
-    if (judge.usage?.costUsd !== undefined) house.hostCharged(stop, judge.usage.costUsd, ending.cost);
-    const ended = bill.settle(ending);
+    const { usage, text } = judge;
+    const answer = { usage, text, isLeft: end.kind === "client_left" };
+    const counting = billedTokens(answer, { request, model: stop.model }, parcel.counts);
+    // Nothing of the settlement has begun, and until it has, the hold stands.
+    const billed = counting instanceof Promise ? await counting : counting;
+    if (usage?.costUsd !== undefined)
+      house.hostCharged(stop, usage.costUsd, costOf(billed.tokens, stop.price));
+    const ended = bill.settle(endOf(end, billed, parcel));
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
     const last = lastFrames(end, parcel, ended, isDurable);
@@ -117,6 +124,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     bill.abandon();
     await sink.write(failure(internalError(), parcel, null));
   } finally {
+    parcel.counts.drop();
     sink.close();
   }
 }
@@ -125,32 +133,26 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
 const ofCustomers = (end: RelayEnd, host: Host): RelayEnd =>
   end.kind === "host_failed" ? { ...end, message: redact(end.message, host) } : end;
 
-function endOf(end: RelayEnd, { opened, request, settings, firstTokenMs }: Parcel): End {
-  const { judge, stop } = opened;
-  const common = { stop, firstTokenMs };
+function endOf(
+  end: RelayEnd,
+  { tokens, from }: BilledTokens,
+  { opened, settings, firstTokenMs }: Parcel,
+): End {
+  const common = { stop: opened.stop, firstTokenMs, tokens, from };
   switch (end.kind) {
-    case "complete": {
-      const { tokens, from } = usedTokens(judge.usage, judge.countedTokens, request);
-      return { ...common, state: "settled", cost: costOf(tokens, stop.price), tokens, from };
-    }
+    case "complete":
+      return { ...common, state: "settled" };
     case "host_failed":
     case "cut": {
-      const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
-      const cost = costOf(tokens, stop.price);
       const isClients = end.kind === "cut" && end.by === "client";
       const writeOff = !isClients && tokens.output < settings.writeOffTokens;
       const state = writeOff ? "written_off" : "settled";
-      return { ...common, state, writeOff, cost, tokens, errorCode: "upstream_error" };
+      return { ...common, state, writeOff, errorCode: "upstream_error" };
     }
-    case "client_left": {
-      const tokens = deliveredTokens(judge.usage, end.delivered, request);
-      return { ...common, state: "cancelled", cost: costOf(tokens, stop.price), tokens };
-    }
-    case "out_of_credit": {
-      const tokens = deliveredTokens(judge.usage, judge.countedTokens, request);
-      const cost = costOf(tokens, stop.price);
-      return { ...common, state: "settled", cost, tokens, errorCode: "insufficient_credit" };
-    }
+    case "client_left":
+      return { ...common, state: "cancelled" };
+    case "out_of_credit":
+      return { ...common, state: "settled", errorCode: "insufficient_credit" };
   }
 }
 

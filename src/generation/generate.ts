@@ -19,16 +19,16 @@ import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
-import { ZERO_USD } from "../units/usd.ts";
 import { type Admitted, admit, checkContext, imposedCeiling } from "./admission.ts";
 import type { Answer, Call, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { Bill, billedBy, type Ended } from "./bill.ts";
+import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { Delivery } from "./delivery.ts";
 import type { House, Settings } from "./house.ts";
-import { usedTokens } from "./metering.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { type RequestTrace, refusedReceipt } from "./receipt.ts";
+import { KeptPrompts, Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
 
@@ -37,7 +37,8 @@ import { rateRefusal } from "./shortfall.ts";
  * reading order; the rooms that this calls hold the arithmetic and the I/O.
  */
 export function generator(house: House): (surface: SurfaceName, call: Call) => Promise<Answer> {
-  return (surface, call) => new Run(house, house.surfaces[surface], call).answer();
+  const prompts = new KeptPrompts();
+  return (surface, call) => new Run(house, house.surfaces[surface], call, prompts).answer();
 }
 
 /** One request, up to its answer. Its fields fill in the order of the rooms. */
@@ -60,6 +61,7 @@ class Run {
     private readonly house: House,
     private readonly surface: Surface,
     private readonly call: Call,
+    private readonly prompts: KeptPrompts,
   ) {
     this.at = house.clock.now();
     this.id = newReceiptId(this.at, house.random);
@@ -143,7 +145,8 @@ class Run {
         }
         case "answered": {
           this.served(outcome.stop);
-          const ended = this.settle(outcome, request, bill);
+          const billed = this.billed(outcome, request);
+          const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
           if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
           bill.takeBack(ended);
           return this.errorAnswer(bookkeepingDown());
@@ -250,23 +253,35 @@ class Run {
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
+    const prompt = tellsPrompt(opened) ? null : this.prompts.keep(request.body);
     return new Delivery(headers, {
       house,
       settings,
       request: withoutPrompt(request),
       opened,
       bill,
+      counts: new Recount(house.counting, opened.stop, prompt),
       hold,
       firstTokenMs,
       signal: call.signal,
     });
   }
 
-  private settle({ reply, stop }: Answered, request: GenerationRequest, bill: Bill): Ended {
-    const { tokens, from } = usedTokens(reply.usage, reply.countedTokens, request);
-    const cost = costOf(tokens, stop.price);
-    if (reply.usage?.costUsd !== undefined) this.house.hostCharged(stop, reply.usage.costUsd, cost);
-    return bill.settle({ state: "settled", cost, tokens, from, stop, firstTokenMs: bill.elapsedMs() });
+  private billed(
+    { reply, stop }: Answered,
+    request: GenerationRequest,
+  ): BilledTokens | Promise<BilledTokens> {
+    const { usage, countedTokens: estimate, texts } = reply;
+    const all = () => ({ texts: texts(), unkept: 0 });
+    const text = { estimate, estimateSinceReport: 0, all, sinceReport: all };
+    const counts = new Recount(this.house.counting, stop, unkept(request.body));
+    return billedTokens({ usage, text, isLeft: false }, { request, model: stop.model }, counts);
+  }
+
+  private settle({ reply, stop }: Answered, { tokens, from }: BilledTokens, bill: Bill): Ended {
+    const { usage } = reply;
+    if (usage?.costUsd !== undefined) this.house.hostCharged(stop, usage.costUsd, costOf(tokens, stop.price));
+    return bill.settle({ state: "settled", tokens, from, stop, firstTokenMs: bill.elapsedMs() });
   }
 
   private whole({ reply, omitted }: Answered, ended: Ended, bill: Bill): WholeAnswer {
@@ -283,7 +298,7 @@ class Run {
   private async failed(refusal: Refusal, state: "failed" | "cancelled", bill: Bill): Promise<WholeAnswer> {
     // A client that left made no mistake, and nobody is told of an error.
     const code = state === "cancelled" ? {} : { errorCode: refusal.code };
-    const ended = bill.settle({ state, cost: ZERO_USD, tokens: NO_TOKENS, ...code });
+    const ended = bill.settle({ state, tokens: NO_TOKENS, ...code });
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
     return this.errorAnswer(isDurable ? refusal : bookkeepingDown());
@@ -345,6 +360,10 @@ class Run {
     return trace === null ? null : { ...trace, startedAt, startedMs };
   }
 }
+
+/** Messages hosts do at the beginning. */
+const tellsPrompt = ({ judge: { usage } }: Opened): boolean =>
+  usage !== null && usage.input + usage.cacheRead + usage.cacheWrite > 0;
 
 const NOTHING: readonly string[] = [];
 const NOTABLE_MS = 1_000;

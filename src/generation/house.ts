@@ -22,6 +22,7 @@ import type { Call } from "./answer.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
 import type { CountingDesk } from "./prompt-count.ts";
 import type { Finished, Receipt } from "./receipt.ts";
+import type { RecountDesk } from "./recount.ts";
 
 /** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
 export interface House {
@@ -51,7 +52,7 @@ export interface House {
   allowances(holder: Holder, call: Call): readonly Allowance[];
   /** The host said what an answer cost there, USD; `cost` is what it cost here. */
   hostCharged(stop: Stop, saidUsd: number, cost: NanoUsd): void;
-  readonly counting: CountingDesk;
+  readonly counting: CountingDesk & RecountDesk;
   /** The request's place in a trace; null when nobody traces. */
   openTrace(headers: Headers): Trace | null;
   /** Told of each request's end, once. */

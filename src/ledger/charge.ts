@@ -34,6 +34,44 @@ export function costOf(tokens: Tokens, price: Price): NanoUsd {
 }
 
 /**
+ * The tokens, or as many of them as cost no more than `most`: less of the answer first, because that was made
+ * last. A receipt shows what was charged for, and its cost is always that at its price.
+ */
+export function within(tokens: Tokens, price: Price, most: NanoUsd): Tokens {
+  let left = tokens;
+  for (const kind of LAST_FIRST) {
+    if (costOf(left, price) <= most) break;
+    const whole = left;
+    let fits = 0;
+    let tooMany = whole[kind];
+    left = only(whole, kind, 0);
+    if (costOf(left, price) > most) continue;
+    while (tooMany - fits > 1) {
+      const middle = Math.floor((fits + tooMany) / 2);
+      if (costOf(only(whole, kind, middle), price) <= most) fits = middle;
+      else tooMany = middle;
+    }
+    left = only(whole, kind, fits);
+  }
+  return left;
+}
+
+const LAST_FIRST = ["output", "input", "cacheWrite", "cacheRead"] as const;
+
+/** Only so many of a kind; the parts of it that have names of their own are not more. */
+function only(tokens: Tokens, kind: (typeof LAST_FIRST)[number], count: number): Tokens {
+  const fewer = { ...tokens, [kind]: count };
+  const { audioInput, audioOutput, cacheWrite1h } = fewer;
+  return {
+    ...fewer,
+    reasoning: Math.min(fewer.reasoning, fewer.output),
+    ...(audioInput === undefined ? {} : { audioInput: Math.min(audioInput, fewer.input) }),
+    ...(audioOutput === undefined ? {} : { audioOutput: Math.min(audioOutput, fewer.output) }),
+    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h: Math.min(cacheWrite1h, fewer.cacheWrite) }),
+  };
+}
+
+/**
  * What the price of a prompt depends on: a bound on its tokens, and whether some may be cached for an hour or
  * be audio.
  */

@@ -257,7 +257,8 @@ export class Ledger {
     const billable = end.writeOff ? ZERO_USD : end.cost;
     const beyond = Math.min(billable, want.most.amount) - reservation.held;
     if (beyond > 0) this.extend(reservation, beyond as NanoUsd);
-    const charged = Math.min(billable, reservation.held) as NanoUsd;
+    const { held } = reservation;
+    const charged = billable <= held ? billable : (end.within?.(held) ?? held);
     const settled = {
       charged,
       lost: (billable - charged) as NanoUsd,

@@ -1,7 +1,7 @@
 import type { Price } from "../catalog/catalog.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { costOf, NO_TOKENS, type Tokens } from "./charge.ts";
+import { costOf, NO_TOKENS, type Tokens, within } from "./charge.ts";
 import { type HoldRecord, type LedgerRecord, partOf, type TerminalRecord } from "./record.ts";
 
 /** A hold that no terminal record closed: its process died. */
@@ -57,10 +57,11 @@ export function recoveredEnd(
   body: (recovered: Recovered) => string,
 ): TerminalRecord {
   const { hold, held, delivered } = orphan;
-  const tokens: Tokens =
-    delivered > 0 ? { ...NO_TOKENS, input: hold.promptTokens, output: delivered } : NO_TOKENS;
   const price = hold.served?.price ?? hold.price;
-  const cost = Math.min(costOf(tokens, price), held) as NanoUsd;
+  const known: Tokens =
+    delivered > 0 ? { ...NO_TOKENS, input: hold.promptTokens, output: delivered } : NO_TOKENS;
+  const tokens = within(known, price, held);
+  const cost = costOf(tokens, price);
   const writeOff = delivered < writeOffTokens;
   const charged = writeOff ? ZERO_USD : cost;
   const writtenOff = writeOff ? cost : ZERO_USD;

@@ -157,6 +157,8 @@ export interface Ending {
   readonly state: TerminalState;
   /** Cost of what was delivered, at the price of the route that served. */
   readonly cost: NanoUsd;
+  /** The largest part of the cost that is no more than this, in whole tokens; absent: any. */
+  within?(most: NanoUsd): NanoUsd;
   /** The host failed early: the cost is noted and not billed. */
   readonly writeOff: boolean;
   /** Actual tokens, which replace the estimate that was counted against the rate. */

@@ -15,6 +15,7 @@ export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unkno
     return {
       bound: body.length,
       estimate: estimatePrompt(body.length),
+      textEstimate: estimatePrompt(body.length),
       mediaTokens: 0,
       hasFiles: false,
       besideAudio: null,
@@ -35,10 +36,12 @@ export function sizePrompt(body: Uint8Array, json: Readonly<Record<string, unkno
     },
   });
   const textBytes = Math.max(0, body.length - all.characters);
-  const estimate = estimatePrompt(textBytes) + all.tokens;
+  const textEstimate = estimatePrompt(textBytes);
+  const estimate = textEstimate + all.tokens;
   return {
     bound: textBytes + all.mediaTokens,
     estimate,
+    textEstimate,
     mediaTokens: all.mediaTokens,
     hasFiles: all.hasFiles,
     besideAudio: audioTokens === null ? null : estimate - audioTokens,
@@ -50,6 +53,8 @@ export interface PromptSize {
   /** Never below the tokens of the text for any byte-level vocabulary; without embedded files. */
   readonly bound: number;
   readonly estimate: number;
+  /** Of the estimate, what is text. */
+  readonly textEstimate: number;
   /** Of the bound, what is not text. */
   readonly mediaTokens: number;
   /** Files are embedded. */

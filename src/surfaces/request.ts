@@ -48,7 +48,10 @@ export type Body = Pick<GenerationRequest, "surface" | "body" | "json" | "model"
 export function toRequest(read: Body, maxOutputTokens: number | null, choices: number): GenerationRequest {
   const { surface, body, json, model, stream } = read;
   const { models, provider, route, fallbacks } = json;
-  const { bound, estimate, mediaTokens, hasFiles, besideAudio, unseen } = sizePrompt(body, json);
+  const { bound, estimate, textEstimate, mediaTokens, hasFiles, besideAudio, unseen } = sizePrompt(
+    body,
+    json,
+  );
   return {
     surface,
     body,
@@ -60,6 +63,7 @@ export function toRequest(read: Body, maxOutputTokens: number | null, choices: n
     choices,
     promptBound: bound,
     promptEstimate: estimate,
+    promptTextEstimate: textEstimate,
     mediaTokens,
     promptHasFiles: hasFiles,
     promptBesideAudio: besideAudio,
@@ -82,6 +86,7 @@ export const withoutPrompt = (request: GenerationRequest): GenerationRequest => 
   choices: request.choices,
   promptBound: request.promptBound,
   promptEstimate: request.promptEstimate,
+  promptTextEstimate: request.promptTextEstimate,
   mediaTokens: request.mediaTokens,
   promptHasFiles: request.promptHasFiles,
   promptBesideAudio: request.promptBesideAudio,

@@ -45,6 +45,8 @@ export interface GenerationRequest {
   readonly promptBound: number;
   /** An estimate of the prompt's tokens, for rate limits. */
   readonly promptEstimate: number;
+  /** The part of `promptEstimate` that is text. */
+  readonly promptTextEstimate: number;
   /** The part of `promptBound` that is not text, and so not covered by a count of the text. */
   readonly mediaTokens: number;
   /** There are embedded files; only reading them tells how many tokens they have. */

@@ -11,9 +11,6 @@ export function estimateTokens(text: string): number {
   return quarters / 4;
 }
 
-/** The same for text that may be missing. */
-export const tokensOf = (text: unknown): number => (typeof text === "string" ? estimateTokens(text) : 0);
-
 /**
  * The same count for text that is still in JSON, between its quotes; an escaped character counts as one.
  * `NO_JSON_TEXT` where no parser would take it.

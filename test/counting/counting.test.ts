@@ -23,7 +23,7 @@ function open(thread?: URL) {
 test("text is counted in its family's vocabulary, and a prompt in o200k with its framing", async () => {
   const { prompt } = open();
   const text = "Ein Wort, 你好，世界, <|endoftext|>";
-  expect(await Promise.all([counting.count(text, "o200k"), counting.count(text, "cl100k")])).toEqual([
+  expect(await Promise.all([counting.count([text], "o200k"), counting.count([text], "cl100k")])).toEqual([
     15, 17,
   ]);
   expect(await prompt(JSON.stringify({ messages: [{ content: text }] }))).toBe(15 + 4 + 3);
@@ -36,7 +36,7 @@ test.each(["hang", "silence"])(
     const hung = prompt(text);
     await until(() => clock.pending === 2);
     clock.advance(9_000);
-    const waiting = [prompt("one"), counting.count("three", "o200k")];
+    const waiting = [prompt("one"), counting.count(["three"], "o200k")];
     clock.advance(1_000);
     expect(await hung).toBeNull();
     expect(await Promise.all(waiting)).toEqual([3, 5]);
@@ -78,7 +78,7 @@ test("answers are counted first, then prompts of those who pay, by turn, then th
     prompt("-", { key: "a" }).then(done("a")),
     prompt("-", { key: "a" }).then(done("a")),
     prompt("-", { key: "b" }).then(done("b")),
-    counting.count("-", "o200k").then(done("answer")),
+    counting.count(["-"], "o200k").then(done("answer")),
   ]);
   expect(order).toEqual(["at work", "answer", "a", "b", "a", "free"]);
 });
@@ -90,7 +90,7 @@ test("so many may wait; prompts that nobody paid for make room for the others, a
   expect(await free[2_000]!).toBeNull();
   const paid = Array.from({ length: 2_000 }, () => prompt("-"));
   expect(await Promise.all(free)).toEqual(Array(2_001).fill(null));
-  const answer = counting.count("answer", "o200k");
+  const answer = counting.count(["answer"], "o200k");
   expect(await paid[1_999]!).toBeNull();
   clock.advance(MINUTE_MS);
   expect(await hung).toBeNull();

@@ -4,7 +4,7 @@ import type { Count, CountWork } from "../../src/counting.ts";
 declare const self: Worker;
 
 self.onmessage = ({ data }: MessageEvent<CountWork>) => {
-  const text = data.what === "answer" ? data.text : new TextDecoder().decode(data.body);
+  const text = data.what === "answer" ? data.texts.join("") : new TextDecoder().decode(data.body);
   if (text === "hang") for (;;);
   if (text === "throw") throw new Error("out of its depth");
   if (text === "silence") return;

@@ -18,7 +18,7 @@ beforeAll(async () => {
   - id: test/${id}
     context_length: 100000
     max_output_tokens: 4000
-    price: { input: 1, output: 5 }
+    price: { input: 0, output: 5 }
     routes: [{ host: a, model: ${id} }]`;
   gateway = await open(`
 hosts: [{ id: a, base_url: "${host.url}/v1", speaks: [chat.completions] }]

@@ -73,6 +73,11 @@ test.each([
   }
   expect(heldBytes() - before).toBeLessThan((STREAMS * PROMPT_BYTES) / 4);
   await Promise.all(readers.map((reader) => reader.cancel()));
+  // Whoever leaves is billed for an exact count of the prompt.
+  for (;;) {
+    const me = await fetch(`${gateway.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
+    if (((await me.json()) as { held_usd: number }).held_usd === 0) break;
+  }
 });
 
 function heldBytes(): number {

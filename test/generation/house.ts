@@ -27,6 +27,8 @@ import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { OpenStreams } from "../../src/stream/open-streams.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import { countPromptTokens } from "../../src/tokens/count.ts";
+import { Families } from "../../src/tokens/families.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -125,6 +127,12 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         return { tokens, ms: what === "text" ? body.length * COUNTED_MS_PER_BYTE : 1 };
       },
       credit: () => credit,
+      countAnswer: async (texts, family) => {
+        const counter = await FAMILIES.get(family);
+        return texts.reduce((sum, text) => sum + counter.count(text), 0);
+      },
+      countPrompt: async (body, family) =>
+        countPromptTokens(JSON.parse(Buffer.from(body).toString()), await FAMILIES.get(family)),
       allowance: new CountAllowance(options.countClock ?? clock),
       later: new LaterCounts(),
     },
@@ -169,6 +177,9 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     },
   };
 }
+
+/** Loaded once for all houses. */
+const FAMILIES = new Families();
 
 export interface HouseOptions {
   readonly creditUsd?: number;

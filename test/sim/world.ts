@@ -557,6 +557,8 @@ function openHouse(parts: {
     counting: {
       count: async (what, { promptBound }) => ({ tokens: what === "text" ? promptBound : null, ms: 1 }),
       credit: async (balance) => (await ledger.balance(balance)).available,
+      countAnswer: async (texts) => Math.ceil(texts.join("").length / 4),
+      countPrompt: async (body) => Math.ceil(body.length / 4),
       allowance: countAllowance,
       later: new LaterCounts(),
     },

@@ -1,0 +1,160 @@
+import type { Model } from "../catalog/catalog.ts";
+import { NO_TOKENS, type Tokens } from "../ledger/charge.ts";
+import type { GenerationRequest, Usage } from "../surfaces/surface.ts";
+import type { AnswerText, Written } from "../tokens/answer-text.ts";
+import { completed } from "./metering.ts";
+
+/**
+ * The tokens that an answer is billed for, once it is over. What the host reports is evidence, not truth: each
+ * part is believed within the bounds of the request, and otherwise counted, exactly, which takes a moment. Where
+ * it cannot be counted in time, the estimate that ran beside the stream stands.
+ *
+ * The prompt may have as many tokens as its text has bytes, with what hosts put around it. The answer may have
+ * as many as its ceiling and, beside that, what the host calls thoughts; and not less than half of what its text
+ * comes to, because vocabularies differ by less than that.
+ */
+export function billedTokens(
+  answer: EndedAnswer,
+  asked: Asked,
+  count: Counts,
+): BilledTokens | Promise<BilledTokens> {
+  const prompt = believedPrompt(answer.usage, asked);
+  const output = answer.isLeft ? null : believedOutput(answer, asked);
+  return prompt !== null && output !== null
+    ? { tokens: completed({ ...prompt, ...output }, asked.request), from: "host" }
+    : countedTokens(answer, prompt, output, asked, count);
+}
+
+/** An answer that is over, however it ended. */
+export interface EndedAnswer {
+  readonly usage: Usage | null;
+  /** What was written of it; of one whose client left, what that was given. */
+  readonly text: Pick<AnswerText, "estimate" | "estimateSinceReport" | "all" | "sinceReport">;
+  readonly isLeft: boolean;
+}
+
+interface Asked {
+  readonly request: GenerationRequest;
+  readonly model: Pick<Model, "contextLength" | "maxOutputTokens">;
+}
+
+/** Exact counts, which may take a while; null when there is too much to do. */
+export interface Counts {
+  answer(texts: readonly string[]): Promise<number | null>;
+  /** Of the prompt's text. */
+  prompt(): Promise<number | null>;
+}
+
+export interface BilledTokens {
+  readonly tokens: Tokens;
+  readonly from: "host" | "counted";
+}
+
+type Prompt = Pick<Tokens, "input" | "cacheRead" | "cacheWrite" | "audioInput" | "cacheWrite1h">;
+type Output = Pick<Tokens, "output" | "audioOutput" | "reasoning">;
+
+async function countedTokens(
+  answer: EndedAnswer,
+  prompt: Prompt | null,
+  output: Output | null,
+  asked: Asked,
+  count: Counts,
+): Promise<BilledTokens> {
+  const [read, written] = await Promise.all([
+    prompt ?? countedPrompt(asked, count),
+    output === null ? judgedOutput(answer, asked, count) : { ...output, isTold: true },
+  ]);
+  const { isTold, ...wrote } = written;
+  const tokens = completed({ ...NO_TOKENS, ...read, ...wrote }, asked.request);
+  return { tokens, from: prompt !== null && isTold ? "host" : "counted" };
+}
+
+/** What the host said of the prompt, without what cannot be true of it; null when nothing is left. */
+function believedPrompt(usage: Usage | null, { request, model }: Asked): Prompt | null {
+  if (usage === null) return null;
+  const { promptBound, promptHasFiles, promptUnseen } = request;
+  const bound =
+    (promptUnseen ? model.contextLength * SERVED_READINGS : promptHasFiles ? model.contextLength : 0) +
+    promptBound +
+    FRAMING_TOKENS;
+  const believed = (tokens: number) => (tokens <= bound ? tokens : 0);
+  const [input, cacheRead, cacheWrite] = [usage.input, usage.cacheRead, usage.cacheWrite].map(believed);
+  const sum = input! + cacheRead! + cacheWrite!;
+  if (sum === 0 || sum > bound) return null;
+  const { audioInput, cacheWrite1h } = usage;
+  return {
+    input: input!,
+    cacheRead: cacheRead!,
+    cacheWrite: cacheWrite!,
+    ...(audioInput === undefined ? {} : { audioInput: Math.min(audioInput, input!) }),
+    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h: Math.min(cacheWrite1h, cacheWrite!) }),
+  };
+}
+
+/** What the host said of the answer, where there is no doubt; null where it has to be counted to know. */
+function believedOutput({ usage, text }: EndedAnswer, asked: Asked): Output | null {
+  if (usage === null) return null;
+  if (usage.output === 0) return text.estimate === 0 ? NO_OUTPUT : null;
+  if (text.estimateSinceReport > 0 || usage.output > mostOutput(usage, asked)) return null;
+  return isTooLittle(usage.output, text.estimate) ? null : outputOf(usage, usage.output);
+}
+
+/** The same where it is in doubt, or the client left before its end. */
+async function judgedOutput(answer: EndedAnswer, asked: Asked, count: Counts): Promise<Judged> {
+  const { usage, text, isLeft } = answer;
+  const delivered = await exactly(text.all(), text.estimate, count);
+  const counted = { ...NO_OUTPUT, output: Math.min(delivered, allowed(asked)), isTold: false };
+  if (usage === null || usage.output === 0) return counted;
+  const rest = text.estimateSinceReport;
+  const told = usage.output + (rest === 0 ? 0 : await exactly(text.sinceReport(), rest, count));
+  if (told > mostOutput(usage, asked) || isTooLittle(told, delivered)) return counted;
+  const most = isLeft ? delivered + usage.reasoning : told;
+  return { ...outputOf(usage, Math.min(told, most)), isTold: rest === 0 && told <= most };
+}
+
+interface Judged extends Output {
+  /** It is the host's number. */
+  readonly isTold: boolean;
+}
+
+const isTooLittle = (told: number, written: number): boolean => told * VOCABULARIES_DIFFER < written;
+
+const outputOf = ({ reasoning, audioOutput }: Usage, output: number): Output => ({
+  output,
+  reasoning: Math.min(reasoning, output),
+  ...(audioOutput === undefined ? {} : { audioOutput: Math.min(audioOutput, output) }),
+});
+
+/** Thoughts are not under every host's ceiling; more of them than the model writes at all are none. */
+function mostOutput({ reasoning }: Usage, { request, model }: Asked): number {
+  const { maxOutputTokens: longest } = model;
+  const ceiling = Math.min(request.maxOutputTokens ?? longest, longest);
+  return ceiling * request.choices + Math.min(reasoning, longest * request.choices);
+}
+
+/** Text counts in another vocabulary than the host's: the client is charged for no more than it allowed. */
+const allowed = ({ request }: Asked): number =>
+  (request.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.choices;
+
+async function exactly({ texts, unkept }: Written, estimate: number, count: Counts): Promise<number> {
+  const counted = texts.length === 0 ? 0 : await count.answer(texts);
+  return counted === null ? Math.ceil(estimate) : counted + unkept;
+}
+
+/** Images and files stay at what they are held at: only the text can be counted. */
+async function countedPrompt({ request }: Asked, count: Counts): Promise<Prompt> {
+  const { promptEstimate, promptTextEstimate } = request;
+  const text = (await count.prompt()) ?? promptTextEstimate;
+  return { ...NO_TOKENS, input: text + promptEstimate - promptTextEstimate };
+}
+
+const NO_OUTPUT: Output = { output: 0, reasoning: 0 };
+
+/**
+ * What hosts put around a prompt, and count: Anthropic's words on tools, up to 700 tokens; xAI's own prompt before
+ * a conversation that has none, 650; gpt-oss's, 70.
+ */
+const FRAMING_TOKENS = 1_024;
+/** A host that searches reads the prompt again for each result, and counts it as often. */
+const SERVED_READINGS = 16;
+const VOCABULARIES_DIFFER = 2;

@@ -1,0 +1,116 @@
+import type { Stop } from "../routing/stop.ts";
+import type { Family } from "../tokens/families.ts";
+import { familyOf } from "../tokens/model-family.ts";
+import type { Counts } from "./billed-tokens.ts";
+
+/** Exact counts of one request and its answer, in the vocabulary of the model that served, for its bill. */
+export class Recount implements Counts {
+  private readonly family: Family;
+
+  constructor(
+    private readonly desk: RecountDesk,
+    { model, route }: Stop,
+    /** Null where it is not there any more: then it is billed by its estimate. */
+    private readonly body: PromptBody | null,
+  ) {
+    this.family = familyOf(model.id, route.model);
+  }
+
+  answer(texts: readonly string[]): Promise<number | null> {
+    return this.desk.countAnswer(texts, this.family);
+  }
+
+  async prompt(): Promise<number | null> {
+    const body = this.body === null ? null : await this.body.read();
+    return body === null ? null : this.desk.countPrompt(body, this.family);
+  }
+
+  drop(): void {
+    this.body?.drop();
+  }
+}
+
+/** Both may take a while, and answer null when there is too much to do. */
+export interface RecountDesk {
+  /** Tokens of texts, all together. */
+  countAnswer(texts: readonly string[], family: Family): Promise<number | null>;
+  /** Of a request body's text. */
+  countPrompt(body: Uint8Array, family: Family): Promise<number | null>;
+}
+
+interface PromptBody {
+  read(): Uint8Array | Promise<Uint8Array | null>;
+  drop(): void;
+}
+
+/** Of a whole answer, whose request is in memory until it has ended. */
+export const unkept = (body: Uint8Array): PromptBody => ({ read: () => body, drop() {} });
+
+/**
+ * The prompts of open streams, for those that break or are left before their host has told its usage: most hosts
+ * do at the end only. Longer ones are packed, on a thread of Bun's, to a quarter of their size or less. Together
+ * they take so much memory; one for which there is no room is not kept.
+ */
+export class KeptPrompts {
+  private bytes = 0;
+
+  keep(body: Uint8Array): PromptBody | null {
+    if (!this.take(body.length)) return null;
+    return body.length < LEAST_PACKED_BYTES
+      ? new Kept(this, body, false)
+      : new Kept(this, Bun.zstdCompress(body, { level: 1 }), true, body.length);
+  }
+
+  /** @internal */
+  take(bytes: number): boolean {
+    if (this.bytes + bytes > MAX_KEPT_BYTES) return false;
+    this.bytes += bytes;
+    return true;
+  }
+
+  /** @internal */
+  give(bytes: number): void {
+    this.bytes -= bytes;
+  }
+}
+
+class Kept implements PromptBody {
+  private dropped = false;
+
+  constructor(
+    private readonly all: KeptPrompts,
+    private body: Uint8Array | Promise<Uint8Array> | null,
+    private readonly packed: boolean,
+    private bytes = 0,
+  ) {
+    if (body instanceof Promise) void this.pack(body);
+    else this.bytes = body!.length;
+  }
+
+  async read(): Promise<Uint8Array | null> {
+    const body = await this.body;
+    return body !== null && this.packed ? Bun.zstdDecompress(body) : body;
+  }
+
+  drop(): void {
+    if (this.dropped) return;
+    this.dropped = true;
+    this.all.give(this.bytes);
+    this.body = null;
+  }
+
+  private async pack(packing: Promise<Uint8Array>): Promise<void> {
+    try {
+      const packed = await packing;
+      if (this.dropped) return;
+      this.all.give(this.bytes - packed.length);
+      this.bytes = packed.length;
+      this.body = packed;
+    } catch {
+      this.drop();
+    }
+  }
+}
+
+const LEAST_PACKED_BYTES = 4 * 1024;
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
