@@ -33,7 +33,7 @@ export function createBudget(desk: KeyDesk, balance: BalanceId, wish: BudgetWish
   });
 }
 
-/** What was spent in the present window stays counted, unless the window itself changes. */
+/** What was spent stays counted, in every window: a new one shows what was spent in it. */
 export function changeBudget(
   desk: KeyDesk,
   balance: BalanceId,

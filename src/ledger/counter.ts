@@ -1,7 +1,8 @@
+import type { Budget } from "../keys/key.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../units/usd.ts";
-import { type WindowKind, windowAt } from "../units/window.ts";
+import { WINDOW_KINDS, type WindowKind, windowAt } from "../units/window.ts";
 
 /**
  * What is counted against a limit: a balance's spending against its credit, a key's against its daily cap, a
@@ -18,7 +19,20 @@ export const keyCounter = (kind: "day" | "month", lineage: KeyId, at: EpochMs): 
   `${kind}:${lineage}:${windowAt(kind, at).startsAt}` as CounterId;
 
 export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs): CounterId =>
-  `budget:${budget}:${windowAt(window, at).startsAt}` as CounterId;
+  `budget:${budget}:${window}:${windowAt(window, at).startsAt}` as CounterId;
+
+/**
+ * Everything that a budget is counted on, and what limits it there. All windows are counted, so that whoever
+ * changes the window finds in it what was spent. Gateways that counted one window only did so under the last of
+ * these ids: as long as one of them runs beside this one, its cap binds both.
+ */
+export function budgetLimits({ id, window, cap }: Budget, at: EpochMs): [CounterId, limit: NanoUsd][] {
+  const limits = WINDOW_KINDS.map((kind): [CounterId, NanoUsd] => [
+    budgetCounter(id, kind, at),
+    kind === window ? cap : MAX_NANO_USD,
+  ]);
+  return [...limits, [`budget:${id}:${windowAt(window, at).startsAt}` as CounterId, cap]];
+}
 
 /** Requests, not money: the Open Tier's allowance of a UTC day. */
 export const allowanceCounter = (owner: string, at: EpochMs): CounterId =>
@@ -34,8 +48,10 @@ export const rateCounter = (kind: RateKind, lineage: KeyId): CounterId => `${kin
 
 /** Whether a counter's window can no longer be used, by any clock that is roughly right. */
 export function isOver(id: CounterId, now: EpochMs): boolean {
-  const [kind = "", , startsAt] = id.split(":");
-  const longestMs = LONGEST_WINDOW_MS[kind];
+  const parts = id.split(":");
+  const startsAt = parts.at(-1);
+  // Of a budget's counter: its window, where its id says that.
+  const longestMs = LONGEST_WINDOW_MS[parts.length === 4 ? parts[2]! : parts[0]!];
   // A window without an end begins at 0.
   return (
     longestMs !== undefined && Number(startsAt) > 0 && now - Number(startsAt) > longestMs + OVER_AFTER_MS
@@ -43,10 +59,11 @@ export function isOver(id: CounterId, now: EpochMs): boolean {
 }
 
 const DAY_MS = 86_400_000;
-/** By kind of counter; a budget's id does not say which window it has. */
+/** By kind of counter. */
 const LONGEST_WINDOW_MS: Readonly<Record<string, number>> = {
   day: DAY_MS,
   allowance: DAY_MS,
+  week: 7 * DAY_MS,
   month: 31 * DAY_MS,
   budget: 31 * DAY_MS,
 };
@@ -87,6 +104,13 @@ export class Counter {
 
   hold(amount: NanoUsd): void {
     this.held = (this.held + amount) as NanoUsd;
+  }
+
+  /** The same at a request's end, as the journal's record of that number says. */
+  end(held: NanoUsd, spent: NanoUsd, sequence: number, nowMs: number): void {
+    this.settle(held, spent);
+    this.changedBy = sequence;
+    this.usedAt = nowMs;
   }
 
   /** Gives a hold back, of which `spent` was used. */

@@ -1,5 +1,5 @@
 import { type Clock, pause } from "../units/clock.ts";
-import type { NanoUsd } from "../units/usd.ts";
+import { MAX_NANO_USD, type NanoUsd } from "../units/usd.ts";
 import type { Grant, Statement } from "./authority.ts";
 import { boundOf, type CounterId } from "./counter.ts";
 
@@ -203,9 +203,11 @@ export class Grants {
   }
 
   /** The grant in all that lets several more requests like this one go without asking. */
-  private ahead({ counter, asked, answer }: Desk, amount: NanoUsd): number {
+  private ahead({ counter, limit, asked, answer }: Desk, amount: NanoUsd): number {
     const free = answer?.free ?? 0;
-    const wanted = counter.used() + asked + Math.max(amount * AHEAD_REQUESTS, free / counter.aheadShare);
+    // Of what has no limit, as much again as is in use: a limit that is set later must not find it all granted.
+    const share = limit === MAX_NANO_USD ? counter.used() : free / counter.aheadShare;
+    const wanted = counter.used() + asked + Math.max(amount * AHEAD_REQUESTS, share);
     return Math.floor(wanted);
   }
 

@@ -9,7 +9,7 @@ import {
   allowanceCounter,
   balanceCounter,
   boundOf,
-  budgetCounter,
+  budgetLimits,
   Counter,
   type CounterId,
   isBalanceCounter,
@@ -524,16 +524,9 @@ export class Ledger {
     lane.usedAt = nowMs;
     const rateTokens = Math.min(end.rateTokens, want.most.tokens);
     lane.tokens.adjust(reservation.rateSlot, rateTokens - want.rateTokens, nowMs);
-    reservation.release(settled.charged);
-    for (const counter of reservation.allCounters()) {
-      counter.changedBy = settled.sequence;
-      counter.usedAt = nowMs;
-    }
-    for (const counter of reservation.allowances.all) {
-      counter.settle(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD);
-      counter.changedBy = settled.sequence;
-      counter.usedAt = nowMs;
-    }
+    reservation.release(settled.charged, settled.sequence, nowMs);
+    for (const counter of reservation.allowances.all)
+      counter.end(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD, settled.sequence, nowMs);
   }
 
   /** The lane's, with these budgets; null where they are not in memory. */
@@ -547,9 +540,11 @@ export class Ledger {
   private capsOf(budgets: readonly Budget[], at: EpochMs): BudgetCap[] | null {
     const caps: BudgetCap[] = [];
     for (const budget of budgets) {
-      const counter = this.counters.get(budgetCounter(budget.id, budget.window, at));
-      if (counter === undefined) return null;
-      caps.push({ budget, counter, limit: budget.cap });
+      for (const [id, limit] of budgetLimits(budget, at)) {
+        const counter = this.counters.get(id);
+        if (counter === undefined) return null;
+        caps.push({ budget, counter, limit });
+      }
     }
     return caps;
   }
@@ -580,7 +575,7 @@ export class Ledger {
   }
 
   private async loadBudgets(budgets: readonly Budget[], at: EpochMs): Promise<void> {
-    for (const { id, window } of budgets) await this.loadCounter(budgetCounter(id, window, at));
+    for (const budget of budgets) for (const [id] of budgetLimits(budget, at)) await this.loadCounter(id);
   }
 
   private newLane(key: Key, purse: Purse, today: Window): Lane {

@@ -55,10 +55,11 @@ export class Reservation {
     this.held = held;
   }
 
-  /** Gives back what is held, of which `charged` was spent. */
-  release(charged: NanoUsd): void {
-    for (const counter of this.counters.all) counter.settle(this.held, charged);
-    for (const part of this.parts) part.counter.settle(partOf(part, this.held), partOf(part, charged));
+  /** Gives back what is held, of which `charged` was spent, as the journal's record of that number says. */
+  release(charged: NanoUsd, sequence: number, nowMs: number): void {
+    for (const counter of this.counters.all) counter.end(this.held, charged, sequence, nowMs);
+    for (const part of this.parts)
+      part.counter.end(partOf(part, this.held), partOf(part, charged), sequence, nowMs);
   }
 
   /** Undoes a charge. */
@@ -92,11 +93,6 @@ export class Reservation {
     const fresh = [...grows].map((counter) => ({ counter, from: held, to: null }));
     this.counters = new Counters(kept);
     this.parts = [...ended, ...left.map((counter) => ({ counter, from: ZERO_USD, to: held })), ...fresh];
-  }
-
-  *allCounters(): Generator<Counter> {
-    yield* this.counters.all;
-    for (const { counter } of this.parts) yield counter;
   }
 }
 
@@ -218,7 +214,7 @@ export const terminalRecord = (
   writtenOff,
   lost,
   counters: counters.ids,
-  ...(parts.length === 0 ? {} : { parts: chargedParts(parts, charged) }),
+  parts: parts.length === 0 ? undefined : chargedParts(parts, charged),
   allowances: allowancesUsed.ids,
   body,
 });

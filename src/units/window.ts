@@ -3,6 +3,8 @@ import type { EpochMs } from "./clock.ts";
 /** Spending windows, all in UTC. A week starts on Monday; `total` never ends. */
 export type WindowKind = "day" | "week" | "month" | "total";
 
+export const WINDOW_KINDS = ["day", "week", "month", "total"] as const satisfies readonly WindowKind[];
+
 export interface Window {
   readonly kind: WindowKind;
   readonly startsAt: EpochMs;

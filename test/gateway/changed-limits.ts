@@ -151,6 +151,23 @@ ${await store()}`;
       expect((await any().admin("/admin/ledger/audit")).json).toMatchObject({ ok: true, drift_nano: "0" });
     },
   );
+
+  test("a budget whose window is changed shows what was spent in that, there and back", async () => {
+    const owner = await any().key(10);
+    const bearer = owner.recovery_secret;
+    await any().send("POST", "/v1/budgets", { bearer, json: { name: "team", cap_usd: 1, window: "day" } });
+    await patch(owner, { budget: "team" });
+    changed.open();
+    const messages = [{ role: "user", content: "Hello" }];
+    const json = { model: `test/model${streams++}`, messages, stream: true };
+    await any().send("POST", "/v1/chat/completions", { bearer: owner.key, json });
+    for (const window of ["week", "month", "total", "day", "month"]) {
+      await any().send("PATCH", "/v1/budgets/team", { bearer, json: { window } });
+      const used = async () => (await any().send("GET", "/v1/budgets/team", { bearer })).json.used_usd;
+      // What one gateway charged, the others know within some milliseconds.
+      await until(async () => (await used()) === 0.06);
+    }
+  });
 }
 
 const WORDS = 6_000;

@@ -148,7 +148,8 @@ describe("a stream whose key is moved to another budget", () => {
   async function moved(b: Budget = B): Promise<Reservation> {
     const reservation = await stream([A]);
     holders.put(KEY, [b]);
-    await ledger.use(budgetCounter(b.id, b.window, clock.now()));
+    ledger.coversMore(reservation, usd(1));
+    await Bun.sleep(0);
     return reservation;
   }
 
@@ -257,6 +258,57 @@ describe("a stream whose key is moved to another budget", () => {
     ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);
     expect(ledger.extend(reservation, usd(50))).toBe(true);
     expect([await used(A), await used(B)]).toEqual([100, 50]);
+  });
+});
+
+describe("a budget whose window is changed", () => {
+  const noon = Date.UTC(2026, 10, 18, 12) as EpochMs;
+  const [earlierThisMonth, monday, today] = [
+    Date.UTC(2026, 10, 3),
+    Date.UTC(2026, 10, 16),
+    noon,
+  ] as EpochMs[];
+  const spent = [
+    [earlierThisMonth, 10],
+    [monday, 20],
+    [today, 30],
+  ] as const;
+  const room = async (window: Budget["window"], cap: number) => {
+    const budget = { ...A, cap: usd(cap), window };
+    const reservation = await stream([budget], UNLIMITED);
+    return ledger.extend(reservation, usd(1));
+  };
+  const UNLIMITED = keyOf();
+
+  beforeEach(async () => {
+    for (const [at, cost] of spent) {
+      clock.advance(at! - clock.now());
+      const budget = { ...A, window: "day" } as const;
+      settle(await stream([budget], UNLIMITED), cost);
+    }
+  });
+
+  test.each<[Budget["window"], number]>([
+    ["day", 30],
+    ["week", 50],
+    ["month", 60],
+    ["total", 60],
+  ])("knows what was spent in the %s: %p", async (window, cost) => {
+    expect(await ledger.use(budgetCounter(A.id, window, noon))).toMatchObject({ spent: cost });
+    expect(await room(window, cost + 100)).toBe(false);
+    expect(await room(window, cost + 201)).toBe(true);
+  });
+
+  test("lets streams that run grow by the new one", async () => {
+    const reservation = await stream([{ ...A, cap: usd(200), window: "day" }], UNLIMITED);
+    holders.put(UNLIMITED, [{ ...A, cap: usd(200), window: "month" }]);
+    ledger.coversMore(reservation, usd(1));
+    await Bun.sleep(0);
+    expect(ledger.extend(reservation, usd(41))).toBe(false);
+    expect(ledger.extend(reservation, usd(40))).toBe(true);
+    holders.put(UNLIMITED, [{ ...A, cap: usd(200), window: "day" }]);
+    expect(ledger.extend(reservation, usd(30))).toBe(true);
+    expect(await use({ ...A, window: "month" })).toMatchObject({ held: 170 });
   });
 });
 

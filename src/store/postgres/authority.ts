@@ -192,7 +192,8 @@ async function limitsOf(sql: TransactionSQL, ids: readonly string[]): Promise<Ma
       FROM asked JOIN keys ON keys.lineage = asked.subject
       WHERE kind IN ('day', 'month', 'rpm', 'tpm') AND state <> 'revoked' GROUP BY asked.id
     UNION ALL
-    SELECT asked.id, cap FROM asked JOIN budgets ON budgets.id = asked.subject WHERE kind = 'budget'`;
+    SELECT asked.id, cap FROM asked JOIN budgets ON budgets.id = asked.subject
+      WHERE kind = 'budget' AND (split_part(asked.id, ':', 4) = '' OR split_part(asked.id, ':', 3) = period)`;
   return new Map(rows.map(({ id, set }) => [id, Number(set)]));
 }
 

@@ -254,4 +254,24 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
 
   ALTER TABLE accounts ADD COLUMN deleted_at BIGINT;
   `,
+  // 12: budgets are counted in all windows; see sqlite/migrations
+  `
+  INSERT INTO folded_counters (counter, spent)
+    WITH drawn AS (
+      SELECT at, charged, 'budget:' || split_part(word, ':', 2) AS budget
+      FROM ends, unnest(string_to_array(counters, ' ')) AS word
+      WHERE charged > 0 AND counters LIKE '%budget:%' AND word LIKE 'budget:%'
+    ), counted AS (
+      SELECT budget || ':day:' || (at - at % 86400000) AS counter, charged FROM drawn
+      UNION ALL SELECT budget || ':week:' || (at - (at - 345600000) % 604800000), charged FROM drawn
+      UNION ALL SELECT budget || ':month:' ||
+        extract(epoch FROM date_trunc('month', to_timestamp(at / 1000) AT TIME ZONE 'UTC'))::bigint * 1000, charged
+        FROM drawn
+      UNION ALL SELECT budget || ':total:0', charged FROM drawn
+      UNION ALL SELECT 'budget:' || split_part(counter, ':', 2) || ':total:0', spent
+        FROM folded_counters WHERE counter LIKE 'budget:%'
+    )
+    SELECT counter, sum(charged) FROM counted GROUP BY counter;
+  INSERT INTO counters (id, spent) SELECT counter, spent FROM folded_counters WHERE counter LIKE 'budget:%:%:%';
+  `,
 ];

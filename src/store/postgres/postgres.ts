@@ -242,7 +242,7 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
   await postgres.query(
     (sql) => sql`INSERT INTO gateway_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`,
   );
-  await postgres.transaction(async (sql) => {
+  const bring = async (sql: TransactionSQL) => {
     const [row] = await sql<
       { version: string }[]
     >`SELECT version FROM gateway_schema WHERE one = 1 FOR UPDATE`;
@@ -254,6 +254,10 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
     }
     for (const migration of POSTGRES_MIGRATIONS.slice(present)) await sql.unsafe(migration).simple();
     await sql`UPDATE gateway_schema SET version = ${POSTGRES_MIGRATIONS.length} WHERE one = 1`;
-  });
+  };
+  await postgres.transaction(bring, { deadlineMs: MIGRATION_MS });
   await postgres.tryToSay();
 }
+
+/** Some read all receipts, and others that start meanwhile wait for that. */
+const MIGRATION_MS = 600_000;

@@ -229,4 +229,25 @@ export const MIGRATIONS: readonly string[] = [
   -- Its address is erased then, and its balances stay for the books.
   ALTER TABLE accounts ADD COLUMN deleted_at INTEGER;
   `,
+  // 9: budgets are counted in all windows
+  `
+  -- What was spent in the windows that were not counted, as far as ends are kept that say so; what others came to
+  -- is known of all time. It is kept like them, because ends do not name these windows.
+  INSERT INTO folded_counters (counter, spent)
+    WITH drawn AS (
+      SELECT at, charged, 'budget:' || substr(value, 8, instr(substr(value, 8), ':') - 1) AS budget
+      FROM ends, json_each('["' || replace(counters, ' ', '","') || '"]')
+      WHERE charged > 0 AND counters LIKE '%budget:%' AND value LIKE 'budget:%'
+    ), counted AS (
+      SELECT budget || ':day:' || (at - at % 86400000) AS counter, charged FROM drawn
+      UNION ALL SELECT budget || ':week:' || (at - (at - 345600000) % 604800000), charged FROM drawn
+      UNION ALL SELECT budget || ':month:' || strftime('%s', at / 1000, 'unixepoch', 'start of month') || '000', charged
+        FROM drawn
+      UNION ALL SELECT budget || ':total:0', charged FROM drawn
+      UNION ALL SELECT 'budget:' || substr(counter, 8, instr(substr(counter, 8), ':') - 1) || ':total:0', spent
+        FROM folded_counters WHERE counter LIKE 'budget:%'
+    )
+    SELECT counter, sum(charged) FROM counted GROUP BY counter;
+  INSERT INTO totals (account, spent) SELECT counter, spent FROM folded_counters WHERE counter LIKE 'budget:%:%:%';
+  `,
 ];
