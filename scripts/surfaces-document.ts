@@ -53,7 +53,7 @@ Anthropic's SDK asks for a thread, and continues by itself without one.
 What Codex puts into \`input\` works on hosts of any language. Tools of an item \`additional_tools\` are offered like those in
 \`tools\`. \`compaction_trigger\` as the last item asks hosts of other languages for a summary in words, which is answered as an
 item \`compaction\`: opaque to the client like OpenAI's, and told to the next host, of whatever language, as what it says. An
-item that OpenAI encrypted can go back to hosts of \`responses\` only.
+item that OpenAI encrypted can go back to hosts of \`responses\` only. \`POST /v1/responses/compact\` asks for the same, whole.
 
 A \`responses\` client that leaves \`store\` out, as OpenAI's Agents SDK does, expects reasoning to be kept under its ids. So it
 is given encrypted reasoning unasked: by a host of its own language if it sends \`reasoning\`, and by hosts of the other

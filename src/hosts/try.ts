@@ -97,7 +97,8 @@ export class Trial {
     const { pairing, stream } = this.said;
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
-    const asked = { publicModel: stop.model.id, atS: Math.floor(tools.clock.now() / 1_000) };
+    const endS = () => Math.floor(tools.clock.now() / 1_000);
+    const asked = { publicModel: stop.model.id, atS: endS(), endS };
     if (!stream) {
       const body = readWhole(reply, MAX_REPLY_BYTES);
       return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);

@@ -136,6 +136,8 @@ export interface Asked {
   readonly publicModel: string;
   /** Unix time in seconds, for when the host states none. */
   readonly atS: number;
+  /** The same when the answer has ended; absent: `atS`. */
+  readonly endS?: () => number;
 }
 
 export interface HostTarget {

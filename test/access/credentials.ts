@@ -158,6 +158,13 @@ export const OPERATIONS: readonly Operation[] = [
     who: KEYS,
     others: "401 invalid_api_key",
   },
+  {
+    method: "POST",
+    path: "/v1/responses/compact",
+    body: { model: "sim/echo", input: "Hi" },
+    who: KEYS,
+    others: "401 invalid_api_key",
+  },
   { method: "POST", path: "/v1/messages", body: ASK, who: KEYS, others: "401 invalid_api_key" },
   {
     method: "POST",

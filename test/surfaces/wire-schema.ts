@@ -90,6 +90,9 @@ function widen(definitions: Record<string, Definition>): void {
   // OpenAI sends null, and OpenRouter's client insists on one or the other.
   const fingerprint = definitions.ChatCompletion?.properties?.system_fingerprint;
   if (fingerprint !== undefined) fingerprint.type = ["string", "null"];
+  // OpenAI sends null until it is known, and Open Responses asks for that.
+  const response = definitions.Response?.properties;
+  if (response?.usage !== undefined) response.usage = { anyOf: [response.usage, { type: "null" }] };
 }
 
 /** Members that may be null may be absent; members that may be absent may be null. */

@@ -13,6 +13,8 @@ export interface SimulatedAnswer {
   /** The token ceiling ended it. */
   readonly cut: boolean;
   readonly said: Said;
+  /** The text stands for the conversation. */
+  readonly isSummary: boolean;
 }
 
 export type Said =
@@ -36,6 +38,8 @@ export interface Asked {
   readonly lastWords: string;
   /** The tool that must be called. */
   readonly tool: ForcedTool | null;
+  /** A summary is wanted in the place of an answer. */
+  readonly wantsSummary?: boolean;
 }
 
 export interface ForcedTool {
@@ -70,6 +74,7 @@ export function simulatedAnswer(
     inputTokens: asked.prompt.reduce((sum, part) => sum + countWords(part), 0),
     outputTokens: words.length,
     cut,
+    isSummary: asked.wantsSummary === true,
     said:
       tool === null ? { kind: "text", words } : { kind: "tool", name: tool.name, pieces: words, freeform },
   };

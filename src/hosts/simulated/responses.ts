@@ -17,13 +17,15 @@ export const SIMULATED_RESPONSES: SimulatedLanguage = {
       const { type = "message", role } = record(item);
       return (type === "message" && role !== "assistant") || String(type).endsWith("_call_output");
     });
+    const wantsSummary = record(input.at(-1)).type === "compaction_trigger";
     return {
       model: String(json.model),
       stream: json.stream === true,
       maxOutputTokens: ceilingOf(json.max_output_tokens),
       prompt: [...textsOf(json.instructions), ...input.flatMap(itemTexts)],
       lastWords: joined(heard.length === 0 ? [] : itemTexts(heard.at(-1))),
-      tool: forcedTool(json),
+      tool: wantsSummary ? null : forcedTool(json),
+      wantsSummary,
     };
   },
 
@@ -43,7 +45,9 @@ export const SIMULATED_RESPONSES: SimulatedLanguage = {
     yield event("response.created", { response: opening });
     yield event("response.in_progress", { response: opening });
     yield event("response.output_item.added", { output_index: 0, item: openedItem(answer) });
-    if (said.kind === "text") {
+    if (answer.isSummary) {
+      // It has no events of its own.
+    } else if (said.kind === "text") {
       const part = { ...at, content_index: 0 };
       const text = said.words.join("");
       yield event("response.content_part.added", { ...part, part: outputText("") });
@@ -79,13 +83,15 @@ function forcedTool(json: Readonly<Record<string, unknown>>): ForcedTool | null 
   return { name: tool.name, schema: tool.type === "custom" ? null : (tool.parameters ?? {}) };
 }
 
-function itemId({ id, said }: SimulatedAnswer): string {
+function itemId({ id, said, isSummary }: SimulatedAnswer): string {
+  if (isSummary) return `cmp_${id}`;
   if (said.kind === "text") return `msg_${id}`;
   return said.freeform ? `ctc_${id}` : `fc_${id}`;
 }
 
 function openedItem(answer: SimulatedAnswer): object {
   const { said, id } = answer;
+  if (answer.isSummary) return { id: itemId(answer), type: "compaction", encrypted_content: "" };
   const base = { id: itemId(answer), status: "in_progress" };
   if (said.kind === "text") return { ...base, type: "message", role: "assistant", content: [] };
   const call = { ...base, call_id: `call_${id}`, name: said.name };
@@ -96,6 +102,8 @@ function openedItem(answer: SimulatedAnswer): object {
 
 function doneItem(answer: SimulatedAnswer): object {
   const { said, cut } = answer;
+  if (answer.isSummary && said.kind === "text")
+    return { ...openedItem(answer), encrypted_content: said.words.join("") };
   const status = cut ? "incomplete" : "completed";
   const item = { ...openedItem(answer), status };
   if (said.kind === "text") return { ...item, content: [outputText(said.words.join(""))] };

@@ -61,6 +61,15 @@ export const GENERATION = {
   },
 } as const satisfies Record<SurfaceName, About>;
 
+export const COMPACTION = {
+  summary: "Shortens a conversation, as OpenAI's /v1/responses/compact does",
+  details:
+    "Its output goes back as the input of the next request, to hosts of any language. Costs what the summary costs.",
+  who: ["key"],
+  body: Type.Object({ model, input: Type.Union([Type.String(), Type.Array(Type.Object({}))]) }),
+  answers: { 200: ["application/json"] },
+} as const satisfies About;
+
 export const COUNT_TOKENS = {
   summary: "Counts the input tokens of a request to /v1/messages, free of charge",
   details: "The key may also be sent as x-api-key. Refused for a model that the key may not call.",

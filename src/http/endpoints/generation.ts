@@ -1,8 +1,8 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension.ts";
-import type { Call } from "../../generation/answer.ts";
 import { clientBlocks } from "../client-blocks.ts";
+import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, keysOnly, missingKey } from "../identity.ts";
@@ -10,6 +10,7 @@ import { ok, type Reply } from "../reply.ts";
 import { answerResponse } from "../streaming.ts";
 import { Turn } from "../turn.ts";
 import { readWanted } from "../wanted-body.ts";
+import { compactionEndpoint } from "./compaction.ts";
 import { COUNT_TOKENS, GENERATION } from "./generation-schemas.ts";
 
 /**
@@ -22,6 +23,7 @@ export function generationEndpoints(deps: HttpDeps): Endpoint[] {
     surface("chat.completions", "/v1/chat/completions", bearerOf, turn, deps),
     surface("responses", "/v1/responses", bearerOf, turn, deps),
     surface("messages", "/v1/messages", bearerOrApiKeyOf, turn, deps),
+    compactionEndpoint(),
     {
       method: "POST",
       path: "/v1/messages/count_tokens",
@@ -67,26 +69,6 @@ function surface(
       }
     },
   };
-}
-
-class ClientCall implements Call {
-  readonly headers: Headers;
-  readonly signal: AbortSignal;
-
-  constructor(
-    readonly secret: string,
-    readonly body: Uint8Array,
-    private readonly exchange: Exchange,
-    private readonly deps: HttpDeps,
-  ) {
-    const { headers, signal } = exchange.request;
-    this.headers = headers;
-    this.signal = signal;
-  }
-
-  blocks(): readonly string[] {
-    return clientBlocks(this.exchange, this.deps);
-  }
 }
 
 async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {

@@ -5,7 +5,7 @@ import type { Asked, Billed, Usage } from "../surface.ts";
 import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { AnswerWriter, answerId } from "../translation/answer-writer.ts";
 import type { Seal } from "../translation/conversation.ts";
-import { NO_PARAMETERS, present } from "../translation/members.ts";
+import { NO_PARAMETERS } from "../translation/members.ts";
 import { sealText } from "../translation/seal.ts";
 import { callName, type NamedTool, offeredTools } from "../translation/tool-names.ts";
 import { asksForSummary, summaryMark } from "./compaction.ts";
@@ -218,45 +218,48 @@ interface Told {
 }
 
 /**
- * The object that a response is, with what the client asked for repeated, as OpenAI does. OpenRouter's client
- * refuses one without the penalties, or without the time that nobody knows here.
+ * The object that a response is, with what the client asked for repeated, as OpenAI does. Every member is always
+ * there, and never null where Open Responses has a number: strict clients refuse what lacks one.
  */
-function responseOf(request: Json, { publicModel, atS }: Asked, told: Told): Json {
+function responseOf(request: Json, { publicModel, atS, endS }: Asked, told: Told): Json {
   const { id, status, output, reason, usage } = told;
-  return present({
+  return {
     id,
     object: "response",
     created_at: atS,
     status,
     background: false,
-    completed_at: null,
+    completed_at: status === "completed" ? (endS?.() ?? atS) : null,
     error: null,
-    frequency_penalty: 0,
+    frequency_penalty: request.frequency_penalty ?? 0,
     incomplete_details:
       status === "incomplete"
         ? { reason: reason === "filter" ? "content_filter" : "max_output_tokens" }
         : null,
     instructions: request.instructions ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
     metadata: request.metadata ?? {},
     model: publicModel,
     access_programs: null,
     output,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
-    presence_penalty: 0,
+    presence_penalty: request.presence_penalty ?? 0,
     previous_response_id: null,
-    prompt_cache_key: request.prompt_cache_key ?? undefined,
+    prompt_cache_key: request.prompt_cache_key ?? null,
     reasoning: reasoningOf(request.reasoning),
+    safety_identifier: request.safety_identifier ?? null,
     service_tier: "default",
     store: false,
-    temperature: request.temperature ?? null,
-    text: request.text ?? { format: { type: "text" } },
+    temperature: request.temperature ?? 1,
+    text: { format: { type: "text" }, ...asObject(request.text) },
     tool_choice: request.tool_choice ?? "auto",
     tools: Array.isArray(request.tools) ? request.tools.map(toolOf) : [],
-    top_p: request.top_p ?? null,
+    top_logprobs: request.top_logprobs ?? 0,
+    top_p: request.top_p ?? 1,
     truncation: "disabled",
-    usage: usage ?? undefined,
-  });
+    usage: usage ?? null,
+  };
 }
 
 const reasoningOf = (reasoning: unknown): Json => ({ effort: null, summary: null, ...asObject(reasoning) });
@@ -264,7 +267,9 @@ const reasoningOf = (reasoning: unknown): Json => ({ effort: null, summary: null
 /** What a client may leave out, an answer names. */
 function toolOf(value: unknown): unknown {
   const tool = asObject(value);
-  return tool?.type === "function" ? { parameters: NO_PARAMETERS, strict: null, ...tool } : value;
+  return tool?.type === "function"
+    ? { description: null, parameters: NO_PARAMETERS, strict: null, ...tool }
+    : value;
 }
 
 function itemOf(

@@ -1,5 +1,9 @@
+import { refused } from "../../errors/refusal.ts";
+import { BodyChanges } from "../body-changes.ts";
 import { contains } from "../bytes.ts";
 import { asObject } from "../json.ts";
+import { parseReply } from "../reply.ts";
+import { readBody } from "../request.ts";
 import type { GenerationRequest } from "../surface.ts";
 import { type AnswerEvents, type OpenBlock, PassingEvents } from "../translation/answer-events.ts";
 import type { Seal } from "../translation/conversation.ts";
@@ -25,6 +29,30 @@ export const readSummary = ({ encrypted_content: content }: Json): string | null
   typeof content === "string" && content.startsWith(MARK)
     ? `Summary of the conversation so far:\n\n${content.slice(MARK.length)}`
     : null;
+
+/**
+ * A body of `/v1/responses/compact` as an ordinary request that asks for the same. One that cannot be read stays as
+ * it is: it is refused where all are read.
+ */
+export function compactionRequest(sent: Uint8Array): Uint8Array {
+  const read = readBody(sent, "responses");
+  if (refused(read)) return sent;
+  const { input, stream } = read.json;
+  if (typeof input !== "string" && !Array.isArray(input)) return sent;
+  const items = typeof input === "string" ? [{ type: "message", role: "user", content: input }] : input;
+  const changes = new BodyChanges();
+  changes.set("input", JSON.stringify([...items, { type: TRIGGER }]));
+  if (stream !== undefined) changes.set("stream", "false");
+  return changes.applyTo(read.body);
+}
+
+/** The answer to that in the form of `/v1/responses/compact`; null where the conversation was not shortened. */
+export function readCompaction(body: Uint8Array): Json | null {
+  const { id, created_at, output, usage, status } = parseReply(body) ?? {};
+  if (status !== "completed" || !Array.isArray(output)) return null;
+  const kept = output.filter((item) => asObject(item)?.type === "compaction");
+  return kept.length === 0 ? null : { id, object: "response.compaction", created_at, output: kept, usage };
+}
 
 /** Items with summaries of the gateway as what they say, for hosts that expect their own kind of item. */
 export function withPlainSummaries(input: readonly unknown[], body: Uint8Array): readonly unknown[] {

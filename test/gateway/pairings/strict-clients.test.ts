@@ -37,7 +37,8 @@ test("OpenRouter's client refuses an answer without `system_fingerprint`", async
 });
 
 test("OpenRouter's client refuses a response without `completed_at` and its penalties", async () => {
-  const members = { completed_at: null, frequency_penalty: 0, presence_penalty: 0 };
+  const penalties = { frequency_penalty: 0, presence_penalty: 0 };
+  const isNumber = (value: unknown) => typeof value === "number";
   const asked = { input: "Hello?", max_output_tokens: 500 };
   house.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
   const send = (more: object) =>
@@ -46,7 +47,8 @@ test("OpenRouter's client refuses a response without `completed_at` and its pena
       json: { model: "messages/model", ...asked, ...more },
     });
   const { json } = await send({});
-  expect(json).toMatchObject({ object: "response", status: "completed", ...members });
+  expect(json).toMatchObject({ object: "response", status: "completed", ...penalties });
+  expect(isNumber(json.completed_at)).toBe(true);
   const { text } = await send({ stream: true });
   const told = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!));
   const responses = told.filter(({ response }) => response !== undefined);
@@ -55,7 +57,9 @@ test("OpenRouter's client refuses a response without `completed_at` and its pena
     "response.in_progress",
     "response.completed",
   ]);
-  for (const { response } of responses) expect(response).toMatchObject(members);
+  for (const { response } of responses) expect(response).toMatchObject(penalties);
+  expect(responses.map(({ response }) => isNumber(response.completed_at))).toEqual([false, false, true]);
+  for (const { response } of responses.slice(0, 2)) expect(response.completed_at).toBeNull();
 });
 
 test.each(SURFACE_NAMES)(

@@ -1,0 +1,25 @@
+import type { Call } from "../generation/answer.ts";
+import { clientBlocks } from "./client-blocks.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Exchange } from "./endpoint.ts";
+
+/** A generation request of the client at the other end of an exchange. */
+export class ClientCall implements Call {
+  readonly headers: Headers;
+  readonly signal: AbortSignal;
+
+  constructor(
+    readonly secret: string,
+    readonly body: Uint8Array,
+    private readonly exchange: Exchange,
+    private readonly deps: HttpDeps,
+  ) {
+    const { headers, signal } = exchange.request;
+    this.headers = headers;
+    this.signal = signal;
+  }
+
+  blocks(): readonly string[] {
+    return clientBlocks(this.exchange, this.deps);
+  }
+}

@@ -1,0 +1,57 @@
+import { errorObject, type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import type { Answer } from "../../generation/answer.ts";
+import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
+import { ClientCall } from "../client-call.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { bearerOf, missingKey } from "../identity.ts";
+import { readWanted } from "../wanted-body.ts";
+import { COMPACTION } from "./generation-schemas.ts";
+
+/**
+ * OpenAI's older way to have a conversation shortened: a request of its own. It is served as the newer one, an
+ * ordinary request that ends in `compaction_trigger`, with everything that this brings: holds, hosts, receipt.
+ */
+export const compactionEndpoint = (): Endpoint => ({
+  method: "POST",
+  path: "/v1/responses/compact",
+  anyOrigin: true,
+  about: COMPACTION,
+  handle: compact,
+});
+
+async function compact(exchange: Exchange, deps: HttpDeps): Promise<Response | Refusal> {
+  const secret = bearerOf(exchange.request);
+  if (secret === null) return turnedAway(missingKey(exchange.request), deps);
+  const body = await readWanted(exchange, secret, deps);
+  if (refused(body)) return turnedAway(body, deps);
+  exchange.gatewaysTurn();
+  try {
+    const call = new ClientCall(secret, compactionRequest(body), exchange, deps);
+    return compactionResponse(await deps.generate("responses", call), deps);
+  } finally {
+    exchange.clientsTurn();
+  }
+}
+
+function turnedAway(refusal: Refusal, deps: HttpDeps): Refusal {
+  deps.turnedAway("responses", refusal.code);
+  return refusal;
+}
+
+function compactionResponse(answer: Answer, deps: HttpDeps): Response {
+  const { status, headers } = answer;
+  // An error, because nothing else is streamed when it is asked for whole.
+  const body = answer.kind === "whole" ? (answer.body as Uint8Array<ArrayBuffer>) : null;
+  if (status !== 200 || body === null) return new Response(body, { status, headers });
+  const compaction = readCompaction(body);
+  if (compaction !== null) return new Response(JSON.stringify(compaction), { status, headers });
+  const error = errorObject(notShortened(), deps.settings().baseUrl);
+  return new Response(JSON.stringify({ error }), { status: notShortened().status, headers });
+}
+
+const notShortened = (): Refusal =>
+  refuse(
+    "upstream_error",
+    "The host did not shorten the conversation, or not to its end; what it wrote was charged. Send the request again, or shorten the conversation yourself.",
+  );
