@@ -13,7 +13,7 @@ const demanded = process.env.CI !== undefined;
 export const browserMissing = executable === null && !demanded;
 if (browserMissing) {
   console.warn(
-    "Chromium is missing, so nothing was tried in a browser: apt-get install chromium, or CHROMIUM=path",
+    "skipped: tests in a browser (Chromium is missing: apt-get install chromium, or CHROMIUM=path)",
   );
 }
 

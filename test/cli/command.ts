@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { cleanEnvironment } from "../environment.ts";
 
 /** One run of the command line as its operator has it: a process, its two outputs and its exit code. */
 export async function gateway(
@@ -8,8 +9,7 @@ export async function gateway(
 ): Promise<Run> {
   const child = Bun.spawn([process.execPath, join(ROOT, "src/cli/main.ts"), ...args], {
     cwd,
-    // Nothing of whoever runs the tests: their keys must not become hosts, nor their gateway be asked.
-    env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...env },
+    env: { ...cleanEnvironment(), ...env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -38,7 +38,8 @@ async function opened() {
   const { ledger } = books;
   const about = { stream: true };
   const most = { amount: CENT, tokens: 0 };
-  const want = { receipt: RECEIPT, at, key, budgets: [], allowances: [], amount: CENT, most, about };
+  const amounts = { amount: CENT, worst: CENT, most };
+  const want = { receipt: RECEIPT, at, key, budgets: [], allowances: [], ...amounts, about };
   const reservation = ledger.admit(await ledger.lane(key, [], [], at), want as unknown as Want);
   if (!(reservation instanceof Reservation)) throw new Error("was not admitted");
   const ending = {

@@ -109,4 +109,8 @@ export class Cluster {
 }
 
 /** False where PostgreSQL is not installed, and its tests are skipped; in CI they fail instead. */
-export const hasPostgres = (): boolean => toolFolder() !== null || process.env.CI !== undefined;
+export function hasPostgres(): boolean {
+  const has = toolFolder() !== null || process.env.CI !== undefined;
+  if (!has) console.warn("skipped: tests on PostgreSQL (it is not installed: apt-get install postgresql)");
+  return has;
+}

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cleanEnvironment } from "../environment.ts";
 
 /**
  * The gateway as its operator runs it: a process of its own, on a data folder of its own, spoken to over its
@@ -167,14 +168,6 @@ ${ports.map((_, index) => `      - { host: h${index}, model: bench-model }`).joi
 setup: { accountless_keys_per_address_per_hour: 100000 }
 ${extra}
 `;
-
-/** Providers' keys of whoever runs the tests must not become hosts. */
-function cleanEnvironment(): Record<string, string> {
-  const { PATH, HOME, TMPDIR } = process.env;
-  return Object.fromEntries(
-    Object.entries({ PATH, HOME, TMPDIR }).filter(([, value]) => value !== undefined),
-  ) as Record<string, string>;
-}
 
 export async function readyLine(stdout: ReadableStream<Uint8Array>): Promise<string | null> {
   let text = "";

@@ -1,42 +1,17 @@
+import { option } from "./option.ts";
 import { Progress } from "./progress.ts";
+import { totalsOf } from "./shards.ts";
 import { simulate } from "./world.ts";
 
-/** `bun run sim --seed N --steps M [--seeds K]`: replays one seed, or runs K of them from N on. */
+/** `bun run sim --seed N --steps M [--seeds K]`: replays one seed, or runs K of them from N on, on all cores. */
 const seed = option("seed", 1);
 const steps = option("steps", 1_000);
 const seeds = option("seeds", 1);
 
 const started = performance.now();
-const totals = {
-  requests: 0,
-  complete: 0,
-  refused: 0,
-  broken: 0,
-  left: 0,
-  unknown: 0,
-  crashes: 0,
-  simulatedHours: 0,
-  free: 0,
-  overAllowance: 0,
-  overRpm: 0,
-  overFreeRpm: 0,
-  overTpm: 0,
-};
-const progress = new Progress(seeds * steps, "steps");
-for (let current = seed; current < seed + seeds; current++) {
-  try {
-    const before = (current - seed) * steps;
-    const summary = await simulate(current, steps, (step) => progress.at(before + step));
-    for (const name of Object.keys(totals) as (keyof typeof totals)[]) totals[name] += summary[name];
-  } catch (error) {
-    console.error(
-      `\nseed ${current} failed; replay it with: bun run sim --seed ${current} --steps ${steps}\n`,
-    );
-    throw error;
-  }
-}
+const totals = seeds === 1 ? await replayed() : await totalsOf({ seed, seeds }, (one) => run(one));
 const seconds = Math.round((performance.now() - started) / 100) / 10;
-const { simulatedHours, free, overAllowance, overRpm, overFreeRpm, overTpm, ...counts } = totals;
+const { simulatedHours = 0, free, overAllowance, overRpm, overFreeRpm, overTpm, ...counts } = totals;
 const listed = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
 console.log(
   `${seeds} seeds × ${steps} steps in ${seconds} s, ${simulatedHours.toFixed(1)} simulated hours: ${listed.join(", ")}.`,
@@ -48,9 +23,17 @@ console.log(
   "No cap, rate or allowance crossed, nothing refused for one that had room, no acknowledged answer lost, no receipt doubled, drift 0.",
 );
 
-function option(name: string, fallback: number): number {
-  const at = process.argv.indexOf(`--${name}`);
-  const value = at === -1 ? fallback : Number(process.argv[at + 1]);
-  if (!Number.isInteger(value)) throw new Error(`--${name} takes a whole number`);
-  return value;
+/** One seed may be long: how far it has come is told by its steps. */
+async function replayed(): Promise<Record<string, number>> {
+  const progress = new Progress(steps, "steps");
+  return run(seed, (step) => progress.at(step));
+}
+
+async function run(one: number, onStep = (_step: number) => {}): Promise<Record<string, number>> {
+  try {
+    return { ...(await simulate(one, steps, onStep)) };
+  } catch (error) {
+    console.error(`\nseed ${one} failed; replay it with: bun run sim --seed ${one} --steps ${steps}\n`);
+    throw error;
+  }
 }

@@ -1,0 +1,94 @@
+import { cleanEnvironment, RUN_MARK } from "../environment.ts";
+import { endLeftovers } from "./leftovers.ts";
+
+/** How a process of `bun test` went. */
+export interface Outcome {
+  readonly files: readonly string[];
+  readonly pass: number;
+  readonly fail: number;
+  readonly skip: number;
+  readonly seconds: number;
+  /** User and system time of the process and of what it waited for. */
+  readonly cpuSeconds: number;
+  /** Resident memory of the largest of these processes, at its height. */
+  readonly megabytes: number;
+  /** What it said besides the tests that passed. */
+  readonly said: readonly string[];
+  /** What was still running when it had ended, and was then ended. */
+  readonly left: readonly string[];
+}
+
+/** Test files that share a process. */
+export class Batch {
+  /** Begins with that of a run which this one is part of. */
+  private readonly mark = `${process.env[RUN_MARK] ?? ""}/${crypto.randomUUID()}`;
+  private child: Bun.Subprocess<"ignore", "pipe", "pipe"> | null = null;
+
+  constructor(readonly files: readonly string[]) {}
+
+  async run(): Promise<Outcome> {
+    const startedMs = performance.now();
+    const child = Bun.spawn(
+      [process.execPath, "test", ...OPTIONS, ...this.files.map((file) => `./${file}`)],
+      {
+        env: { ...cleanEnvironment(), ...wishes(), ...CONNECTIONS, [RUN_MARK]: this.mark },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      },
+    );
+    this.child = child;
+    const outputs = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    const patience = setTimeout(() => child.kill("SIGKILL"), MOST_MS);
+    const code = await child.exited;
+    clearTimeout(patience);
+    // Before the outputs, which it may hold open.
+    const left = endLeftovers(this.mark);
+    const lines = (await outputs).join("\n").split("\n");
+    const { cpuTime, maxRSS } = child.resourceUsage()!;
+    const failed = countOf(lines, "fail");
+    return {
+      files: this.files,
+      pass: countOf(lines, "pass"),
+      // A process that ends badly has failed, whatever its tests say.
+      fail: code === 0 ? failed : Math.max(failed, 1),
+      skip: countOf(lines, "skip"),
+      seconds: (performance.now() - startedMs) / 1_000,
+      cpuSeconds: Number(cpuTime.total) / 1e6,
+      megabytes: maxRSS / 1e6,
+      said: [...lines.filter((line) => !NOISE.test(line)), ...endOf(child)],
+      left,
+    };
+  }
+
+  /** With everything that it started. */
+  kill(): void {
+    this.child?.kill("SIGKILL");
+    endLeftovers(this.mark);
+  }
+}
+
+const OPTIONS = ["--timeout", "120000"];
+/** Tests of overload open thousands. */
+const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4000" };
+/** A loop that never yields outlives bun's own timeout. */
+const MOST_MS = 20 * 60_000;
+
+/** Which tests the caller insists on, and with what. */
+function wishes(): Record<string, string> {
+  const { CI, CHROMIUM } = process.env;
+  return { ...(CI === undefined ? {} : { CI }), ...(CHROMIUM === undefined ? {} : { CHROMIUM }) };
+}
+
+/** As bun's summary has it. */
+function countOf(lines: readonly string[], what: string): number {
+  const summary = new RegExp(`^ *(\\d+) ${what}$`);
+  return Number(lines.map((line) => summary.exec(line)?.[1]).findLast((count) => count !== undefined) ?? 0);
+}
+
+function endOf({ signalCode }: Bun.Subprocess): string[] {
+  return signalCode === null ? [] : [`The process was ended by ${signalCode}.`];
+}
+
+const NOISE =
+  /^\s*$|^bun test v|^\((pass|skip)\)|^test\/\S+:$|^ *\d+ (pass|fail|skip|errors?|expect\(\) calls)$|^Ran \d+ test/;

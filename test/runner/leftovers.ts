@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { RUN_MARK } from "../environment.ts";
+
+/**
+ * Ends what carries this mark: gateways, databases and browsers of a test that failed or was killed. They may
+ * have left its session and its family, so they are found by their environment. Returns what they were.
+ * Without /proc nothing is found.
+ */
+export function endLeftovers(mark: string): string[] {
+  const ended: string[] = [];
+  for (const pid of processes()) {
+    if (pid === process.pid || !environmentOf(pid).some((entry) => entry.startsWith(`${RUN_MARK}=${mark}`)))
+      continue;
+    ended.push(read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim());
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // Gone already.
+    }
+  }
+  return ended;
+}
+
+const environmentOf = (pid: number): string[] => read(`/proc/${pid}/environ`).split("\0");
+
+function processes(): number[] {
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

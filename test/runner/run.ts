@@ -1,0 +1,87 @@
+/**
+ * `npm test [-- [--long] [--each] [--jobs N] [path …]]`: runs the test files in processes beside each other, as
+ * many as there are cores and memory for. `--long` runs those that take minutes, and no others; `--each` gives
+ * every file a process of its own.
+ */
+import { availableParallelism, totalmem } from "node:os";
+import { Batch, type Outcome } from "./batch.ts";
+import { batchesOf, testFiles } from "./batches.ts";
+
+/** A file with a gateway, a browser or a database of its own. */
+const BYTES_PER_JOB = 768 * 1024 * 1024;
+
+const args = process.argv.slice(2);
+const jobsAt = args.indexOf("--jobs");
+const paths = args.filter((arg, at) => !arg.startsWith("--") && (jobsAt === -1 || at !== jobsAt + 1));
+const files = testFiles(args.includes("--long"), paths);
+const running = new Set<Batch>();
+const outcomes: Outcome[] = [];
+const startedMs = performance.now();
+
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const)
+  process.on(signal, () => {
+    for (const batch of running) batch.kill();
+    process.exit(code);
+  });
+
+await runAll(batchesOf(files, args.includes("--each")).map((group) => new Batch(group)));
+process.exit(concluded() ? 0 : 1);
+
+async function runAll(waiting: Batch[]): Promise<void> {
+  const jobs = Math.min(waiting.length, jobsAt === -1 ? defaultJobs() : Number(args[jobsAt + 1]));
+  console.log(`${files.length} test files in ${waiting.length} processes, ${jobs} at once`);
+  const whole = waiting.length;
+  await Promise.all(
+    Array.from({ length: jobs }, async () => {
+      for (let batch = waiting.shift(); batch !== undefined; batch = waiting.shift()) {
+        running.add(batch);
+        const outcome = await batch.run();
+        running.delete(batch);
+        outcomes.push(outcome);
+        report(outcome, `${outcomes.length}/${whole}`);
+      }
+    }),
+  );
+}
+
+function defaultJobs(): number {
+  return Math.max(1, Math.min(availableParallelism(), Math.floor(totalmem() / BYTES_PER_JOB)));
+}
+
+function report(
+  { files, pass, fail, skip, seconds, cpuSeconds, megabytes, said, left }: Outcome,
+  at: string,
+): void {
+  const counts = [
+    `${pass} pass`,
+    ...(fail > 0 ? [`${fail} FAIL`] : []),
+    ...(skip > 0 ? [`${skip} skip`] : []),
+  ];
+  const cost = `${seconds.toFixed(1)} s, CPU ${cpuSeconds.toFixed(1)} s, ${Math.round(megabytes)} MB`;
+  console.log(
+    `${at} ${files.length === 1 ? files[0] : `${files[0]} and ${files.length - 1} more`}: ${counts.join(", ")} (${cost})`,
+  );
+  if (fail > 0) for (const line of said) console.log(`    ${line}`);
+  if (fail > 0 && files.length > 1) console.log(`    Files: ${files.join(" ")}`);
+  for (const command of left) console.log(`    Left running, and ended: ${command}`);
+}
+
+/** Says what came of it; false if anything failed. The last lines are read by .ci/run. */
+function concluded(): boolean {
+  const sum = (of: (outcome: Outcome) => number) =>
+    outcomes.reduce((total, outcome) => total + of(outcome), 0);
+  const [pass, fail, skip] = [sum((one) => one.pass), sum((one) => one.fail), sum((one) => one.skip)];
+  const seconds = Math.round((performance.now() - startedMs) / 1_000);
+  const reasons = new Set(
+    outcomes.flatMap(({ said }) => said.filter((line) => line.startsWith("skipped: "))),
+  );
+  console.log(`\nin ${seconds} s, CPU ${Math.round(sum((one) => one.cpuSeconds))} s`);
+  for (const reason of reasons) console.log(reason);
+  for (const { files } of outcomes.filter((one) => one.fail > 0)) console.log(`failed: ${files.join(" ")}`);
+  console.log(`\n ${pass} pass\n ${skip} skip\n ${fail} fail\n\n${pass} passed, ${fail} failed`);
+  return fail === 0 && files.length > 0;
+}

@@ -1,0 +1,129 @@
+import { afterEach, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { cleanEnvironment } from "../environment.ts";
+
+/** The runner, on test files of its own. */
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+function project(files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), "runner-"));
+  folders.push(folder);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+const start = (cwd: string, ...args: string[]) =>
+  Bun.spawn([process.execPath, "--no-env-file", join(import.meta.dir, "run.ts"), ...args], {
+    cwd,
+    env: { ...cleanEnvironment(), OPENAI_API_KEY: "sk-caller" },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+
+async function run(cwd: string, ...args: string[]) {
+  const child = start(cwd, ...args);
+  const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
+  return { out, code };
+}
+
+const testing = (body: string) => `import { expect, test } from "bun:test";\n${body}`;
+const PASSES = testing('test("one", () => {});');
+/** Starts a process that never ends, says which, and goes on with this. */
+const STARTS = (then: string) =>
+  testing(`test("two", async () => {
+  const child = Bun.spawn([process.execPath, "-e", "setInterval(() => {}, 1000)"], { detached: true });
+  require("node:fs").writeFileSync("pid", String(child.pid));
+  child.unref();
+  ${then}
+});`);
+
+const lives = (pid: number): boolean => {
+  try {
+    // A process that ended and was not waited for is none.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+};
+const pidIn = (folder: string) => Number(readFileSync(join(folder, "pid"), "utf8"));
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await Bun.sleep(10);
+}
+
+test("all files pass: it says how many tests did, last and as .ci/run reads it, and ends with 0", async () => {
+  const folder = project({ "test/a.test.ts": PASSES, "test/b/c.test.ts": PASSES });
+  const { out, code } = await run(folder);
+  expect(out).toEndWith("\n 2 pass\n 0 skip\n 0 fail\n\n2 passed, 0 failed\n");
+  expect(out).toMatch(/^1\/2 test\/\S+: 1 pass \([\d.]+ s, CPU [\d.]+ s, \d+ MB\)$/m);
+  expect(code).toBe(0);
+});
+
+test("one fails: its words are told, the other's result stands, and what it left running is ended", async () => {
+  const folder = project({ "test/a.test.ts": STARTS("expect(1).toBe(2);"), "test/b/c.test.ts": PASSES });
+  const { out, code } = await run(folder);
+  expect(out).toContain("Expected: 2");
+  expect(out).toContain("Left running, and ended: ");
+  expect(out).toEndWith("\nfailed: test/a.test.ts\n\n 1 pass\n 0 skip\n 1 fail\n\n1 passed, 1 failed\n");
+  expect(code).toBe(1);
+  await until(() => !lives(pidIn(folder)));
+});
+
+test("a file that kills its own process, or cannot be read, has failed", async () => {
+  const folder = project({
+    "test/a/a.test.ts": STARTS('process.kill(process.pid, "SIGKILL");\n  await new Promise(() => {});'),
+    "test/b/b.test.ts": "import 'none';",
+    "test/c/c.test.ts": PASSES,
+  });
+  const { out, code } = await run(folder);
+  expect(out).toContain("The process was ended by SIGKILL.");
+  expect(out).toEndWith("\n1 passed, 2 failed\n");
+  expect(code).toBe(1);
+  await until(() => !lives(pidIn(folder)));
+});
+
+test("a run that is stopped leaves nothing behind", async () => {
+  const folder = project({ "test/a.test.ts": STARTS("await new Promise(() => {});") });
+  const child = start(folder);
+  await until(() => existsSync(join(folder, "pid")) && pidIn(folder) > 0);
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(143);
+  await until(() => !lives(pidIn(folder)));
+});
+
+test("providers' keys of the caller, and those in a `.env`, reach neither tests nor what they start", async () => {
+  const folder = project({
+    ".env": "ANTHROPIC_API_KEY=sk-file\n",
+    "test/a.test.ts":
+      testing(`import { cleanEnvironment } from "${join(import.meta.dir, "../environment.ts")}";
+test("three", () => {
+  const names = "[process.env.OPENAI_API_KEY, process.env.ANTHROPIC_API_KEY]";
+  const started = Bun.spawnSync([process.execPath, "-p", names], { env: cleanEnvironment() });
+  expect(started.stdout.toString()).toContain("[ undefined, undefined ]");
+  expect(eval(names)).toEqual([undefined, undefined]);
+});`),
+  });
+  expect((await run(folder)).out).toEndWith("\n1 passed, 0 failed\n");
+});
+
+test("tests that take long run apart, by their file's name; tests that are skipped are counted, with the reason", async () => {
+  const skips = testing('console.warn("skipped: moons (no telescope)");\ntest.skip("moon", () => {});');
+  const folder = project({
+    "test/a.test.ts": skips,
+    "test/b.long.test.ts": PASSES,
+    "test/c/d.test.ts": PASSES,
+  });
+  const short = (await run(folder)).out;
+  expect(short).toContain("skipped: moons (no telescope)\n");
+  expect(short).toEndWith("\n 1 pass\n 1 skip\n 0 fail\n\n1 passed, 0 failed\n");
+  expect((await run(folder, "--long")).out).toContain("1/1 test/b.long.test.ts: 1 pass");
+  expect((await run(folder, "c/d")).out).toStartWith("1 test files in 1 processes");
+});
