@@ -11,6 +11,7 @@ import { LedgerStore } from "./store/sqlite/ledger-store.ts";
 import { SqliteLowCreditStore } from "./store/sqlite/low-credit-store.ts";
 import { Upkeep } from "./store/sqlite/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "./store/usage.ts";
+import { assert } from "./units/assert.ts";
 
 /** One process that keeps everything in its data folder. */
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
@@ -51,6 +52,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     balance: (id) => ledger.balance(id),
     use: (id) => ledger.use(id),
     async credit(credit) {
+      // A balance that nobody ever used may have been removed since it was looked up.
+      assert(keys.has(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
       const done = store.credit(credit);
       if (done === null || done.repeated !== null) return done?.repeated ?? null;
       ledger.credited(credit.balanceId, credit.amount);

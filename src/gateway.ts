@@ -52,6 +52,7 @@ import { nameRefusal } from "./routing/naming.ts";
 import { routeReports } from "./routing/route-report.ts";
 import { type DataFolder, dataFolderPath, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import { Retention } from "./store/retention.ts";
+import { UnusedRemoval } from "./store/unused.ts";
 import { OpenStreams } from "./stream/open-streams.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
@@ -229,6 +230,15 @@ async function openRooms(parts: Parts) {
     onDeleted: (receipts) => log("receipts deleted", { receipts }),
     onFault: (error) => log("books", { error: String(error) }),
   });
+  const unused = new UnusedRemoval({
+    clock,
+    days: () => inForce.config.unusedDays,
+    store: books.keys,
+    keyring: books.keyring,
+    inUse: (balance) => books.ledger.isLoaded(balance),
+    onRemoved: (removed) => log("unused removed", removed),
+    onFault: (error) => log("books", { error: String(error) }),
+  });
   const mailer = new Mailer({
     // A worker's folder is inside the operator's, who looks for one outbox.
     folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
@@ -283,6 +293,7 @@ async function openRooms(parts: Parts) {
     onFault,
     books,
     retention,
+    unused,
     mailer,
     lowCredit,
     transport,
@@ -401,6 +412,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
       clock,
       random,
       settings: () => inForce.config,
+      credit: (balance) => rooms.means.of(balance),
     },
     accounts: {
       store: books.accounts,
@@ -424,7 +436,6 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     },
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
-    credit: (balance) => rooms.means.of(balance),
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     countTokens: (body, asker) => countMessages(body, asker, countDesk),
     catalog: () => inForce.config.catalog,
@@ -483,11 +494,14 @@ async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<st
 
 /** Closes every part; the books once nothing writes to them any more. */
 async function closed(rooms: Rooms, { clock, folder, stopSimulated }: Parts): Promise<void> {
-  const { reporting, retention, lowCredit, books, counting, transport, mailer } = rooms;
+  const { reporting, retention, unused, lowCredit, books, counting, transport, mailer } = rooms;
   // Nobody may be reading the log any more.
   await Promise.race([reporting.flushLog(), pause(clock, CLOSE_MS)]);
   await reporting.stopTracing(CLOSE_MS);
-  await Promise.race([Promise.all([retention.stop(), lowCredit.stop()]), pause(clock, CLOSE_MS)]);
+  await Promise.race([
+    Promise.all([retention.stop(), unused.stop(), lowCredit.stop()]),
+    pause(clock, CLOSE_MS),
+  ]);
   await books.close();
   counting.stop();
   transport.close();

@@ -46,6 +46,7 @@ export function configView(config: Config, links: Links): object {
     },
     routing: { order: routing.order, hedge_ms: routing.hedgeMs },
     receipts: { keep_days: config.receipts.keepDays },
+    unused_days: config.unusedDays,
     body_bytes: config.bodyBytes,
     body_memory_bytes: config.bodyMemoryBytes,
     shutdown_delay_ms: config.shutdownDelayMs,

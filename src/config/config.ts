@@ -29,6 +29,8 @@ export interface Config {
   readonly routing: RoutingConfig;
   /** Days; null means for ever. */
   readonly receipts: { readonly keepDays: number | null };
+  /** After how many days balances and keys are removed that nobody used; null: never. */
+  readonly unusedDays: number | null;
   readonly bodyBytes: number;
   /** Memory for large request bodies. */
   readonly bodyMemoryBytes: number;

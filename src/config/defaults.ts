@@ -27,6 +27,7 @@ export const DEFAULTS = {
   routing: { order: "listed", hedgeMs: null } satisfies Config["routing"],
   bodyBytes: 10 * 1024 * 1024,
   bodyMemoryBytes: 256 * 1024 * 1024,
+  unusedDays: 30,
   shutdownDelayMs: 0,
   drainMs: 30_000,
   graceMs: 24 * 60 * 60 * 1000,

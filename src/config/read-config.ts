@@ -60,6 +60,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       hedgeMs: rows.routing?.hedge_ms ?? DEFAULTS.routing.hedgeMs,
     },
     receipts: { keepDays: rows.receipts?.keep_days ?? null },
+    unusedDays: rows.unused_days === undefined ? DEFAULTS.unusedDays : rows.unused_days,
     bodyBytes: rows.body_bytes ?? DEFAULTS.bodyBytes,
     bodyMemoryBytes: rows.body_memory_bytes ?? DEFAULTS.bodyMemoryBytes,
     shutdownDelayMs: rows.shutdown_delay_ms ?? DEFAULTS.shutdownDelayMs,

@@ -203,6 +203,7 @@ export const FileSchema = Type.Object(
         { ...strict, expected: "a map: { keep_days }" },
       ),
     ),
+    unused_days: Type.Optional(daysOrNull(1)),
     body_bytes: Type.Optional(count(1)),
     body_memory_bytes: Type.Optional(count(1, 1e12)),
     shutdown_delay_ms: Type.Optional(ms()),

@@ -105,7 +105,7 @@ export async function takeOfAll(throttle: Throttle, blocks: Blocks, limit: numbe
 /** A /48 is often one subscriber's, and sometimes an office's: it may do as much as this many of its /64s. */
 const WIDE_BLOCK_SHARES = 4;
 
-/** Wrong secrets and signatures, mails and messages asked for, keys made without an account. */
+/** Wrong secrets and signatures, mails and messages asked for, keys made without an account or without credit. */
 const THROTTLED = [
   "wrong_secrets",
   "wrong_admin_tokens",
@@ -114,6 +114,7 @@ const THROTTLED = [
   "claims",
   "messages",
   "set_ups",
+  "unpaid_keys",
 ] as const;
 export type Throttled = (typeof THROTTLED)[number];
 export type Throttles = Readonly<Record<Throttled, Throttle>>;

@@ -46,8 +46,6 @@ export interface HttpDeps {
   readonly bodies: ByteBudget;
   /** What is read of large bodies whose senders have no credit. */
   readonly unpaidBytes: Pick<UnpaidBytes, "take">;
-  /** What a balance could pay now. */
-  credit(balance: BalanceId): NanoUsd | Promise<NanoUsd>;
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */

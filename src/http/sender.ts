@@ -19,7 +19,7 @@ export async function senderOf(
   exchange: Exchange,
   deps: HttpDeps,
 ): Promise<Sender | Refusal> {
-  const credit = await deps.credit(balance.id);
+  const credit = await deps.desk.credit(balance.id);
   if (credit > 0 && credit >= leastCost(length, deps.catalog())) return { turn: balance.id, pays: true };
   const blocks = clientBlocks(exchange, deps);
   const network = wideNetwork(blocks);

@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../errors/refusal.ts";
+import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
 import { newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
@@ -37,9 +37,10 @@ export async function setUp(
 /** Another key on a balance. */
 export async function createKey(desk: KeyDesk, balance: Balance, wish: KeyWish): Promise<Minted | Refusal> {
   const minted = mint(desk, balance, wish);
-  const added = await desk.store.addKey(balance.id, (estate, liveKeys) =>
+  const hasCredit = (await desk.credit(balance.id)) > 0;
+  const added = await desk.store.addKey(balance.id, (estate, liveKeys, recentKeys) =>
     estate.balance.accountId === balance.accountId && !estate.balance.closed
-      ? admitted(minted.key, estate, liveKeys, desk)
+      ? (tooManyRecent(recentKeys, hasCredit) ?? admitted(minted.key, estate, liveKeys, desk))
       : changedHands(),
   );
   return refused(added) ? added : minted;
@@ -66,6 +67,21 @@ function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number, desk
 }
 
 const MAX_LIVE_KEYS = 10_000;
+
+/** Also for rotation: each key is a row that stays, for a month at least, even when it is revoked at once. */
+export function tooManyRecent(recentKeys: number, hasCredit: boolean): Refusal | null {
+  const most = hasCredit ? MAX_KEYS_A_DAY.withCredit : MAX_KEYS_A_DAY.without;
+  if (recentKeys < most) return null;
+  const advice = hasCredit ? "" : ` With credit, it could make ${MAX_KEYS_A_DAY.withCredit}.`;
+  return refuse(
+    "rate_limited",
+    `The balance made ${recentKeys} keys within 24 hours, revoked ones included; the most is ${most}. Use keys again, or wait.${advice}`,
+    retryAfter(HOUR_S),
+  );
+}
+
+const MAX_KEYS_A_DAY = { withCredit: 10_000, without: 100 };
+const HOUR_S = 3_600;
 
 function mint(desk: KeyDesk, balance: Pick<Balance, "id" | "accountId">, wish: KeyWish): Minted {
   const { name = null, expiresAt = null, ...limits } = wish;

@@ -1,5 +1,7 @@
 import type { Clock } from "../units/clock.ts";
+import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
+import type { NanoUsd } from "../units/usd.ts";
 import type { KeyLimits } from "./key.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";
@@ -11,6 +13,8 @@ export interface KeyDesk {
   readonly clock: Clock;
   readonly random: RandomBytes;
   settings(): KeySettings;
+  /** What a balance could pay now. */
+  credit(balance: BalanceId): NanoUsd | Promise<NanoUsd>;
 }
 
 export interface KeySettings {

@@ -29,16 +29,25 @@ export interface KeyStore {
   balances(limit: number, before: BalanceId | null): Promise<{ balance: Balance; liveKeys: number }[]>;
 
   addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void>;
-  /** `liveKeys` counts those that are neither revoked nor expired. */
+  /**
+   * `liveKeys` counts those that are neither revoked nor expired, `recentKeys` all that were made within a day,
+   * revoked or not.
+   */
   addKey(
     balance: BalanceId,
-    decide: (estate: Estate, liveKeys: number) => Key | Refusal,
+    decide: (estate: Estate, liveKeys: number, recentKeys: number) => Key | Refusal,
   ): Promise<Key | Refusal>;
-  /** `siblings` counts the live keys of the same lineage, this one included. */
+  /** `siblings` counts the live keys of the same lineage, this one included; `recentKeys` as in `addKey`. */
   changeKey(
     id: KeyId,
-    decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
+    decide: (key: Key, estate: Estate, siblings: number, recentKeys: number) => KeyChange | Refusal,
   ): Promise<ChangedKey | Refusal>;
+  /**
+   * Deletes what nobody ever used, among some of the balances that were made before then: balances without an
+   * account, a claim, credit or a request, with all they have; and keys that have ended without a request. Goes
+   * on behind `from`. Balances that are `inUse` at this moment stay.
+   */
+  removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed>;
   /** `drawnFrom` counts the live keys that name each budget. */
   changeBudgets(
     balance: BalanceId,
@@ -85,3 +94,23 @@ export interface SuspensionRecord {
   readonly by: string;
   readonly note: string | null;
 }
+
+/** A balance in the order in which they were made. */
+export interface Place {
+  readonly createdAt: EpochMs;
+  readonly id: string;
+}
+
+export interface Removed {
+  readonly balances: readonly BalanceId[];
+  readonly keys: readonly Pick<Key, "hash">[];
+  /** Where to go on; null at the end. */
+  readonly next: Place | null;
+}
+
+/** How far back `recentKeys` are counted. */
+export const RECENT_MS = 86_400_000;
+/** Balances that one call of `removeUnused` looks at, so that it takes a millisecond or two. */
+export const SWEPT_AT_ONCE = 100;
+/** Keys are looked for only among so many ends, and ended keys of a busier balance stay. */
+export const MOST_ENDS_LOOKED_AT = 1_000;

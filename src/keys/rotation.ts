@@ -2,7 +2,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type KeyId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
-import type { Minted } from "./creation.ts";
+import { type Minted, tooManyRecent } from "./creation.ts";
 import type { KeyDesk } from "./desk.ts";
 import type { Key } from "./key.ts";
 import { isLive } from "./keyring.ts";
@@ -16,10 +16,15 @@ import { granted, type KeyWish, loosens } from "./wish.ts";
  * know which key the thief has now: naming a key that was rotated replaces the one that took its place.
  * Otherwise the old key has its grace. Specification, "States and transitions".
  */
-export async function rotate(desk: KeyDesk, named: KeyId, by: Actor): Promise<Rotated | Refusal> {
+export async function rotate(
+  desk: KeyDesk,
+  { id: named, balanceId }: Pick<Key, "id" | "balanceId">,
+  by: Actor,
+): Promise<Rotated | Refusal> {
+  const hasCredit = (await desk.credit(balanceId)) > 0;
   let id = named;
   for (let tries = 0; ; tries++) {
-    const outcome = await replace(desk, id, by);
+    const outcome = await replace(desk, id, by, hasCredit);
     if (!refused(outcome) || by !== "recovery" || tries === MAX_RACES) return outcome;
     // The thief may have rotated it, and may do so once more before the next try.
     const successor = await desk.store.activeSuccessor(named);
@@ -31,7 +36,7 @@ export async function rotate(desk: KeyDesk, named: KeyId, by: Actor): Promise<Ro
 /** Rotations of a thief that an owner's may meet, each just before it. */
 const MAX_RACES = 8;
 
-async function replace(desk: KeyDesk, id: KeyId, by: Actor): Promise<Rotated | Refusal> {
+async function replace(desk: KeyDesk, id: KeyId, by: Actor, hasCredit: boolean): Promise<Rotated | Refusal> {
   const now = desk.clock.now();
   const secret = newApiKey(desk.random);
   const fresh = {
@@ -40,8 +45,10 @@ async function replace(desk: KeyDesk, id: KeyId, by: Actor): Promise<Rotated | R
     prefix: shownPrefix(secret),
     createdAt: now,
   };
-  const change = await desk.store.changeKey(id, (key, _estate, siblings) => {
+  const change = await desk.store.changeKey(id, (key, _estate, siblings, recentKeys) => {
     if (!isLive(key, now) || key.state !== "active") return spent(key, now);
+    const tooMany = tooManyRecent(recentKeys, hasCredit);
+    if (tooMany !== null) return tooMany;
     if (by === "recovery") {
       const old = { ...key, state: "revoked" as const, expiresAt: now };
       return { key: old, successor: { ...key, ...fresh }, endsSiblings: true };

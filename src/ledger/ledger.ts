@@ -329,6 +329,11 @@ export class Ledger {
     return room > 0 || this.grants === null ? room : null;
   }
 
+  /** Requests of the balance may be under way here. */
+  isLoaded(id: BalanceId): boolean {
+    return this.balances.has(id);
+  }
+
   /** Spent and held on one counter. */
   async use(id: CounterId): Promise<{ spent: NanoUsd; held: NanoUsd }> {
     const { spent, held } = await this.loadCounter(id);

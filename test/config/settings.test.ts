@@ -34,6 +34,7 @@ test("an empty file means the defaults of the contract", () => {
     receipts: { keepDays: null },
     bodyBytes: 10_485_760,
     bodyMemoryBytes: 268_435_456,
+    unusedDays: 30,
     shutdownDelayMs: 0,
     drainMs: 30_000,
     graceMs: 86_400_000,

@@ -10,6 +10,7 @@ import { openDataFolder } from "../../src/store/data-folder.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
+import { hashSecret } from "../../src/units/secret-hash.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { keyOf } from "../fakes/key.ts";
 
@@ -34,6 +35,9 @@ async function opened() {
   };
   const key = keyOf();
   const at = systemClock.now();
+  const { balanceId: id, lineage: setUpKey } = key;
+  const balance = { id, accountId: null, suspended: null, createdAt: at, setUpKey, closed: false };
+  await books.keys.addBalance(balance, hashSecret("recovery"), key);
   await books.credit({ balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at });
   const { ledger } = books;
   const about = { stream: true };

@@ -145,6 +145,7 @@ export class TestHouse {
         clock,
         random: systemRandom,
         settings: () => ({ defaults: DEFAULTS, graceMs: 86_400_000, contact: null }),
+        credit: (id) => this.creditOf(id),
       },
       accounts: {
         store: new SqliteAccountStore(this.db, clock),
@@ -168,7 +169,6 @@ export class TestHouse {
       overRate: () => (this.overRate ? refuse("rate_limited", "Too often.", { retryAfterS: 7 }) : null),
       bodies: this.bodies,
       unpaidBytes: new UnpaidBytes(clock),
-      credit: (id) => this.creditOf(id),
       controlBodies: this.controlBodies,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { TestHouse } from "./house.ts";
+import { type Sent, TestHouse } from "./house.ts";
 
 let house: TestHouse;
 beforeAll(() => {
@@ -344,3 +344,46 @@ const normal = (change: unknown): object =>
       field === "expires_at" ? new Date(value as string).toISOString() : value,
     ]),
   );
+
+describe("keys that nobody pays for", () => {
+  const post = (path: string, bearer: string, address = "192.0.2.1") =>
+    house.send("POST", path, { bearer, body: {}, headers: { "x-forwarded-for": address } });
+  const codes = async (answers: Promise<Sent>[]) => {
+    const counts: Record<string, number> = {};
+    for (const { status } of await Promise.all(answers)) counts[status] = (counts[status] ?? 0) + 1;
+    return counts;
+  };
+
+  test("are bounded a day and balance, revoked and rotated ones included; revoking is not", async () => {
+    const { id, recovery_secret, balance_id } = await house.setUp();
+    const another = (n: number) => post("/v1/keys", recovery_secret, `198.51.100.${n}`);
+    let latest = id;
+    for (let n = 1; n < 100; n++) {
+      const rotates = n % 2 === 0;
+      const path = rotates ? `/v1/keys/${latest}/rotate` : "/v1/keys";
+      const { status, json } = await post(path, recovery_secret, `198.51.100.${n}`);
+      expect(status).toBe(rotates ? 200 : 201);
+      if (rotates) latest = json.id;
+      else await house.send("DELETE", `/v1/keys/${json.id}`, { bearer: recovery_secret });
+    }
+    const refused = await another(100);
+    expect([refused.status, refused.json.error.code]).toEqual([429, "rate_limited"]);
+    expect(refused.json.error.message).toContain("made 100 keys within 24 hours");
+    expect((await house.send("DELETE", `/v1/keys/${latest}`, { bearer: recovery_secret })).status).toBe(200);
+    house.fund(balance_id);
+    expect((await another(101)).status).toBe(201);
+  });
+
+  test("are bounded an hour and network, over all of its balances", async () => {
+    const balances = await Promise.all(Array.from({ length: 4 }, () => house.setUp()));
+    const ask = balances.flatMap(({ recovery_secret }) =>
+      Array.from({ length: 40 }, () => post("/v1/keys", recovery_secret, "192.0.2.77")),
+    );
+    expect(await codes(ask)).toEqual({ 201: 120, 429: 40 });
+    const [{ id, recovery_secret, balance_id }] = balances as [Awaited<ReturnType<typeof house.setUp>>];
+    expect((await post(`/v1/keys/${id}/rotate`, recovery_secret, "192.0.2.77")).status).toBe(429);
+    expect((await house.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret })).status).toBe(200);
+    house.fund(balance_id);
+    expect((await post("/v1/keys", recovery_secret, "192.0.2.77")).status).toBe(201);
+  });
+});

@@ -54,7 +54,7 @@ export class Holders {
 
   async rotate(random: Random, clock: Pick<Clock, "now">): Promise<void> {
     const old = random.pick(this.keys);
-    const rotated = await rotate(this.desk(random, clock), old.id, "session");
+    const rotated = await rotate(this.desk(random, clock), old, "session");
     check("key" in rotated, `${old.id} cannot be rotated`);
     this.inGrace.push(old);
     if (this.inGrace.length > MOST_IN_GRACE) this.inGrace.shift();
@@ -73,6 +73,7 @@ export class Holders {
       random: random.bytes,
       settings: () => ({ graceMs: 86_400_000 }),
       keyring: { forgetKey() {} },
+      credit: () => 0,
       store: { changeKey: this.change.bind(this) } as Pick<KeyStore, "changeKey">,
     };
     return desk as unknown as KeyDesk;
@@ -84,7 +85,7 @@ export class Holders {
   ): ReturnType<KeyStore["changeKey"]> {
     const one = this.known.get(id)!;
     const { balance, budgets } = this.identify(id);
-    const change = decide(one.key, { balance, budgets }, 1);
+    const change = decide(one.key, { balance, budgets }, 1, 0);
     if (!("key" in change)) return change;
     one.key = change.key;
     const { successor = change.key } = change;

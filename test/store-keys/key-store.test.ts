@@ -42,7 +42,14 @@ function openDesk(): KeyDesk {
     graceMs: DAY_MS,
     contact: null,
   });
-  return { store, keyring: new Keyring(store), clock, random: systemRandom, settings };
+  return {
+    store,
+    keyring: new Keyring(store),
+    clock,
+    random: systemRandom,
+    settings,
+    credit: () => 0 as NanoUsd,
+  };
 }
 
 /** The value where no refusal is expected. */
@@ -99,7 +106,7 @@ describe("rotation over time", () => {
   test("the old key works until the 24th hour, then it does not", async () => {
     const desk = openDesk();
     const { key, secret } = await done(setUp(desk, {}));
-    const rotated = await done(rotate(desk, key.id, "key"));
+    const rotated = await done(rotate(desk, key, "key"));
     clock.advance(DAY_MS - 1);
     expect(await desk.keyring.identify(secret, clock.now())).not.toBeNull();
     clock.advance(1);
@@ -110,8 +117,8 @@ describe("rotation over time", () => {
   test("a chain keeps the first key's lineage, so no cap begins anew", async () => {
     const desk = openDesk();
     const { key } = await done(setUp(desk, {}));
-    const second = await done(rotate(desk, key.id, "key"));
-    const third = await done(rotate(desk, second.key.id, "recovery"));
+    const second = await done(rotate(desk, key, "key"));
+    const third = await done(rotate(desk, second.key, "recovery"));
     expect([second.key.lineage, third.key.lineage]).toEqual([key.id, key.id]);
     expect([third.key.rpmLimit, third.key.dailyLimit as number]).toEqual([1, 3]);
   });
@@ -121,7 +128,7 @@ describe("rotation over time", () => {
     async ({ ways }) => {
       const desk = openDesk();
       const { key, secret } = await done(setUp(desk, {}));
-      const outcomes = await Promise.all(ways.map((way) => rotate(desk, key.id, way)));
+      const outcomes = await Promise.all(ways.map((way) => rotate(desk, key, way)));
       const secrets = outcomes.map((outcome) => (refused(outcome) ? null : outcome.secret));
       const byRecovery = secrets[ways.indexOf("recovery")]!;
       for (const one of [secret, ...secrets]) {
@@ -134,11 +141,11 @@ describe("rotation over time", () => {
   test("a loop that rotates without end is stopped", async () => {
     const desk = openDesk();
     let { key } = await done(setUp(desk, {}));
-    for (let turn = 0; turn < 16; turn++) ({ key } = await done(rotate(desk, key.id, "key")));
-    const stopped = await rotate(desk, key.id, "key");
+    for (let turn = 0; turn < 16; turn++) ({ key } = await done(rotate(desk, key, "key")));
+    const stopped = await rotate(desk, key, "key");
     expect(stopped).toMatchObject({ code: "rate_limited", details: { shouldRetry: false } });
     clock.advance(DAY_MS);
-    expect(refused(await rotate(desk, key.id, "key"))).toBe(false);
+    expect(refused(await rotate(desk, key, "key"))).toBe(false);
   });
 
   test("a revoked or expired key cannot be rotated", async () => {
@@ -149,7 +156,7 @@ describe("rotation over time", () => {
     clock.advance(5);
     for (const { key } of [revoked, expiring]) {
       for (const by of ["key", "recovery", "session"] as const) {
-        expect(await rotate(desk, key.id, by)).toMatchObject({ code: "invalid_request" });
+        expect(await rotate(desk, key, by)).toMatchObject({ code: "invalid_request" });
       }
     }
   });

@@ -4,7 +4,7 @@ import { createKey, setUp } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
-import type { KeyId } from "../../units/id.ts";
+import type { BalanceId, KeyId } from "../../units/id.ts";
 import { takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -43,6 +43,8 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("create keys");
   if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
+  const wait = await unpaidKey(who.balance.id, exchange, deps);
+  if (wait !== null) return tooManyUnpaid(wait);
   const wish = await readKeyWish(exchange, deps);
   if (refused(wish)) return wish;
   const minted = await createKey(deps.desk, who.balance, wish);
@@ -98,7 +100,9 @@ async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
 async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
   if (refused(found)) return found;
-  const rotated = await rotate(deps.desk, found.key.id, found.by);
+  const wait = await unpaidKey(found.key.balanceId, exchange, deps);
+  if (wait !== null) return tooManyUnpaid(wait);
+  const rotated = await rotate(deps.desk, found.key, found.by);
   if (refused(rotated)) return rotated;
   const { old } = rotated;
   const expires_at = isoTime(old.expiresAt ?? deps.desk.clock.now());
@@ -132,6 +136,24 @@ async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promis
   const key = await desk.store.keyById(id as KeyId);
   return key !== null && ownBalances(who).includes(key.balanceId) ? key : null;
 }
+
+/**
+ * A key is a row that stays, and a balance without credit costs nothing: so many an hour from a network. Null, or
+ * the seconds to wait.
+ */
+async function unpaidKey(balance: BalanceId, exchange: Exchange, deps: HttpDeps): Promise<number | null> {
+  if ((await deps.desk.credit(balance)) > 0) return null;
+  return takeOfAll(deps.throttles.unpaid_keys, clientBlocks(exchange, deps), UNPAID_KEYS_AN_HOUR);
+}
+
+const UNPAID_KEYS_AN_HOUR = 120;
+
+const tooManyUnpaid = (retryAfterS: number): Refusal =>
+  tooOften(
+    `made or rotated ${UNPAID_KEYS_AN_HOUR} keys of balances without credit`,
+    retryAfterS,
+    "Revoking is always possible; with credit, there is no such limit.",
+  );
 
 const noSetUps = ({ settings }: HttpDeps): Refusal =>
   refuse(

@@ -2,13 +2,18 @@ import type { SQL, TransactionSQL } from "bun";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { SuspensionReason } from "../../errors/suspension.ts";
 import type { Balance, Budget, Key } from "../../keys/key.ts";
-import type {
-  BudgetChange,
-  ChangedKey,
-  Estate,
-  KeyChange,
-  KeyStore,
-  SuspensionRecord,
+import {
+  type BudgetChange,
+  type ChangedKey,
+  type Estate,
+  type KeyChange,
+  type KeyStore,
+  MOST_ENDS_LOOKED_AT,
+  type Place,
+  RECENT_MS,
+  type Removed,
+  type SuspensionRecord,
+  SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
 import type { Change } from "../../ledger/membership.ts";
 import { assert } from "../../units/assert.ts";
@@ -101,11 +106,12 @@ export class PostgresKeyStore implements KeyStore {
 
   async addKey(
     balance: BalanceId,
-    decide: (estate: Estate, liveKeys: number) => Key | Refusal,
+    decide: (estate: Estate, liveKeys: number, recentKeys: number) => Key | Refusal,
   ): Promise<Key | Refusal> {
     return this.postgres.transaction(async (sql) => {
       const estate = await lockEstate(sql, balance);
-      const decided = decide(estate, await this.liveKeys(sql, balance, null));
+      const recent = await this.recentKeys(sql, balance);
+      const decided = decide(estate, await this.liveKeys(sql, balance, null), recent);
       // Nobody can have remembered a key that was not there: no node need be told.
       if (!refused(decided)) await insertKey(sql, decided);
       return decided;
@@ -114,7 +120,7 @@ export class PostgresKeyStore implements KeyStore {
 
   async changeKey(
     id: KeyId,
-    decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
+    decide: (key: Key, estate: Estate, siblings: number, recentKeys: number) => KeyChange | Refusal,
   ): Promise<ChangedKey | Refusal> {
     return this.change<ChangedKey | Refusal>(async (sql) => {
       const [at] = await sql<{ balance_id: BalanceId }[]>`SELECT balance_id FROM keys WHERE id = ${id}`;
@@ -122,7 +128,8 @@ export class PostgresKeyStore implements KeyStore {
       const estate = await lockEstate(sql, at.balance_id);
       const [row] = await sql<KeyRow<string>[]>`SELECT * FROM keys WHERE id = ${id}`;
       const key = keyFromRow(row!);
-      const decided = decide(key, estate, await this.liveKeys(sql, key.balanceId, key.lineage));
+      const siblings = await this.liveKeys(sql, key.balanceId, key.lineage);
+      const decided = decide(key, estate, siblings, await this.recentKeys(sql, key.balanceId));
       if (refused(decided)) return { result: decided, changes: [] };
       await updateKey(sql, decided.key);
       const ended = decided.endsSiblings ? await endSiblings(sql, key) : [];
@@ -180,6 +187,56 @@ export class PostgresKeyStore implements KeyStore {
     }));
   }
 
+  async removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed> {
+    const rows = await this.postgres.query<SweptRow>(
+      (sql) => sql`SELECT id, created_at FROM balances WHERE created_at < ${before}
+        AND (created_at, id) > (${from.createdAt}, ${from.id}) ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`,
+    );
+    const last = rows.at(-1);
+    const next =
+      rows.length < SWEPT_AT_ONCE || last === undefined
+        ? null
+        : { createdAt: Number(last.created_at) as EpochMs, id: last.id };
+    const ids = JSON.stringify(rows.map(({ id }) => id));
+    if (ids === "[]") return { balances: [], keys: [], next };
+    return this.change<Removed>(async (sql) => {
+      // Whoever credits one of them holds its row until the credit can be seen here.
+      const locked = await sql<{ id: BalanceId; lone: boolean; ends: string }[]>`
+        SELECT id, account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL
+            AND closed_at IS NULL AS lone,
+          (SELECT count(*) FROM (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1}) AS few) AS ends
+        FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${ids}::text::json)) ORDER BY id FOR UPDATE`;
+      const lone = JSON.stringify(
+        locked.filter((row) => row.lone && row.ends === "0" && !inUse(row.id)).map(({ id }) => id),
+      );
+      const unused = await sql<{ id: BalanceId }[]>`
+        SELECT id FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${lone}::text::json))
+          AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
+          AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
+          AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
+          AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
+          AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
+          AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)`;
+      const balances = unused.map(({ id }) => id);
+      const gone = JSON.stringify(balances);
+      const looked = JSON.stringify(
+        locked
+          .filter(({ id, ends }) => Number(ends) <= MOST_ENDS_LOOKED_AT && !balances.includes(id))
+          .map(({ id }) => id),
+      );
+      const keys = await sql<KeyRow<string>[]>`
+        DELETE FROM keys k WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))
+          OR (balance_id IN (SELECT value FROM json_array_elements_text(${looked}::text::json))
+            AND created_at < ${before} AND (state = 'revoked' OR expires_at < ${before})
+            AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = k.balance_id AND key_id = k.id))
+        RETURNING *`;
+      await sql`DELETE FROM budgets WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
+      await sql`DELETE FROM balances WHERE id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
+      const changes = keys.map((row) => keyChange(keyFromRow(row)));
+      return { result: { balances, keys: keys.map(keyFromRow), next }, changes };
+    });
+  }
+
   /**
    * Writes the change and its notice in one transaction, and resolves when no node acts on what was before
    * it.
@@ -196,6 +253,12 @@ export class PostgresKeyStore implements KeyStore {
     });
     if (version !== null) await this.acknowledged(version);
     return result;
+  }
+
+  private async recentKeys(sql: TransactionSQL, balance: BalanceId): Promise<number> {
+    const [row] = await sql<{ recent: string }[]>`SELECT count(*) AS recent FROM keys
+      WHERE balance_id = ${balance} AND created_at > ${this.clock.now() - RECENT_MS}`;
+    return Number(row!.recent);
   }
 
   private async liveKeys(sql: TransactionSQL, balance: BalanceId, lineage: KeyId | null): Promise<number> {
@@ -286,6 +349,11 @@ interface SuspensionRow {
   readonly at: string;
   readonly by_whom: string;
   readonly note: string | null;
+}
+
+interface SweptRow {
+  readonly id: BalanceId;
+  readonly created_at: string;
 }
 
 interface BudgetRow {

@@ -3,6 +3,7 @@ import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
 import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../../ledger/credit.ts";
 import { EpochOver } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
+import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
@@ -73,6 +74,9 @@ export class PostgresLedgerStore {
   async credit(credit: Credit): Promise<Credit | null> {
     const { at, idempotencyKey, balanceId, amount, note } = credit;
     return this.postgres.transaction(async (sql) => {
+      // A balance that nobody ever used may be removed at any time.
+      const there = await sql`SELECT id FROM balances WHERE id = ${balanceId} FOR KEY SHARE`;
+      assert(there.length > 0, `credit for ${balanceId}, which does not exist`);
       const inserted = await sql`INSERT INTO credits (idempotency_key, at, balance_id, amount, note)
         VALUES (${idempotencyKey}, ${at}, ${balanceId}, ${amount}, ${note})
         ON CONFLICT (idempotency_key) DO NOTHING RETURNING amount`;

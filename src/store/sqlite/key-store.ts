@@ -1,16 +1,21 @@
 import type { Database } from "bun:sqlite";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance, Budget, Key } from "../../keys/key.ts";
-import type {
-  BudgetChange,
-  ChangedKey,
-  Estate,
-  KeyChange,
-  KeyStore,
-  SuspensionRecord,
+import {
+  type BudgetChange,
+  type ChangedKey,
+  type Estate,
+  type KeyChange,
+  type KeyStore,
+  MOST_ENDS_LOOKED_AT,
+  type Place,
+  RECENT_MS,
+  type Removed,
+  type SuspensionRecord,
+  SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
 import { assert } from "../../units/assert.ts";
-import type { Clock } from "../../units/clock.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
 import type { SecretHash } from "../../units/secret-hash.ts";
 import type { NanoUsd } from "../../units/usd.ts";
@@ -80,11 +85,11 @@ export class SqliteKeyStore implements KeyStore {
 
   async addKey(
     balance: BalanceId,
-    decide: (estate: Estate, liveKeys: number) => Key | Refusal,
+    decide: (estate: Estate, liveKeys: number, recentKeys: number) => Key | Refusal,
   ): Promise<Key | Refusal> {
     return this.change(() => {
       const { live } = this.statements.liveKeys.get(balance, this.clock.now())!;
-      const decided = decide(this.existingEstate(balance), live);
+      const decided = decide(this.existingEstate(balance), live, this.recentKeys(balance));
       if (!refused(decided)) this.insertKey(decided);
       return decided;
     });
@@ -92,13 +97,14 @@ export class SqliteKeyStore implements KeyStore {
 
   async changeKey(
     id: KeyId,
-    decide: (key: Key, estate: Estate, siblings: number) => KeyChange | Refusal,
+    decide: (key: Key, estate: Estate, siblings: number, recentKeys: number) => KeyChange | Refusal,
   ): Promise<ChangedKey | Refusal> {
     return this.change(() => {
       const key = keyOf(this.statements.keyById.get(id));
       assert(key !== null, `change of ${id}, which does not exist`);
       const { live } = this.statements.liveSiblings.get(key.balanceId, key.lineage, this.clock.now())!;
-      const decided = decide(key, this.existingEstate(key.balanceId), live);
+      const recent = this.recentKeys(key.balanceId);
+      const decided = decide(key, this.existingEstate(key.balanceId), live, recent);
       if (refused(decided)) return decided;
       this.updateKey(decided.key);
       const { balanceId, lineage } = key;
@@ -139,6 +145,43 @@ export class SqliteKeyStore implements KeyStore {
 
   async suspensions(subject: string, limit: number): Promise<SuspensionRecord[]> {
     return this.statements.suspensions.all(subject, limit);
+  }
+
+  async removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed> {
+    const { swept, endedKeys, usedKeys, removeKey, removeKeysOf, removeBudgetsOf, removeBalance } =
+      this.statements;
+    const rows = swept.all(before, before, from.createdAt, from.id);
+    const last = rows.at(-1);
+    const next =
+      rows.length < SWEPT_AT_ONCE || last === undefined ? null : { createdAt: last.created_at, id: last.id };
+    const balances: BalanceId[] = [];
+    const keys: Pick<Key, "hash">[] = [];
+    const remove = () => {
+      for (const { id, lone, ends } of rows) {
+        if (lone === 1 && ends === 0 && !inUse(id)) {
+          keys.push(...removeKeysOf.all(id));
+          removeBudgetsOf.run(id);
+          removeBalance.run(id);
+          balances.push(id);
+        } else if (ends <= MOST_ENDS_LOOKED_AT) {
+          const ended = endedKeys.all(id, before, before, SWEPT_AT_ONCE);
+          if (ended.length === 0) continue;
+          const used = new Set(usedKeys.all(id).map(({ key_id }) => key_id));
+          for (const key of ended) if (!used.has(key.id)) keys.push(...removeKey.all(key.id));
+        }
+      }
+    };
+    if (rows.length > 0) this.change(remove);
+    return { balances, keys, next };
+  }
+
+  /** Without suspending, for whoever must not go on with a balance that was just removed. */
+  has(id: BalanceId): boolean {
+    return this.statements.balanceById.get(id) !== null;
+  }
+
+  private recentKeys(balance: BalanceId): number {
+    return this.statements.recentKeys.get(balance, this.clock.now() - RECENT_MS)!.recent;
   }
 
   private change<Result>(write: () => Result): Result {
@@ -222,6 +265,14 @@ interface BudgetRow {
   readonly window: WindowKind;
 }
 
+interface Swept {
+  readonly id: BalanceId;
+  readonly created_at: EpochMs;
+  /** Has nothing but keys and budgets: 1 or 0. */
+  readonly lone: number;
+  readonly ends: number;
+}
+
 const keyOf = (row: KeyRow<number> | null): Key | null => (row === null ? null : keyFromRow(row));
 
 const budgetOf = (row: BudgetRow): Budget => ({
@@ -250,6 +301,33 @@ function prepare(db: Database) {
     liveKeys: db.query<{ live: number }, [string, number]>(
       `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND ${LIVE}`,
     ),
+    recentKeys: db.query<{ recent: number }, [string, number]>(
+      "SELECT count(*) AS recent FROM keys WHERE balance_id = ? AND created_at > ?",
+    ),
+    swept: db.query<Swept, [number, number, number, string]>(
+      `SELECT id, created_at,
+         account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL AND closed_at IS NULL
+           AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ?)
+           AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
+           AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
+           AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
+           AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
+           AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id) AS lone,
+         (SELECT count(*) FROM (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1})) AS ends
+       FROM balances b WHERE created_at < ? AND (created_at, id) > (?, ?)
+       ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`,
+    ),
+    endedKeys: db.query<{ id: string }, [string, number, number, number]>(
+      `SELECT id FROM keys WHERE balance_id = ? AND created_at < ?
+         AND (state = 'revoked' OR expires_at < ?) LIMIT ?`,
+    ),
+    usedKeys: db.query<{ key_id: string }, [string]>("SELECT DISTINCT key_id FROM ends WHERE balance_id = ?"),
+    removeKey: db.query<Pick<Key, "hash">, [string]>("DELETE FROM keys WHERE id = ? RETURNING hash"),
+    removeKeysOf: db.query<Pick<Key, "hash">, [string]>(
+      "DELETE FROM keys WHERE balance_id = ? RETURNING hash",
+    ),
+    removeBudgetsOf: db.query<never, [string]>("DELETE FROM budgets WHERE balance_id = ?"),
+    removeBalance: db.query<never, [string]>("DELETE FROM balances WHERE id = ?"),
     liveSiblings: db.query<{ live: number }, [string, string, number]>(
       `SELECT count(*) AS live FROM keys WHERE balance_id = ? AND lineage = ? AND ${LIVE}`,
     ),

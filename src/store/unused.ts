@@ -1,0 +1,64 @@
+import type { KeyStore, Place } from "../keys/key-store.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import type { Clock, EpochMs } from "../units/clock.ts";
+import type { BalanceId } from "../units/id.ts";
+import { Rounds } from "../units/rounds.ts";
+
+/**
+ * Removes the balances and keys that nobody ever used: making them costs nothing, so without this anybody could
+ * fill the disk. Goes through all of them once a day, a few at a time. What has money, a receipt, an account or a
+ * claim is never removed.
+ */
+export class UnusedRemoval {
+  private readonly rounds: Rounds;
+  private from: Place = START;
+  /** Since it last was at the end. */
+  private removed = { balances: 0, keys: 0 };
+
+  constructor(private readonly options: UnusedOptions) {
+    this.rounds = new Rounds(options.clock, FIRST_MS, () => this.removeSome());
+  }
+
+  stop(): Promise<void> {
+    return this.rounds.stop();
+  }
+
+  private async removeSome(): Promise<number> {
+    const { clock, days, store, keyring, inUse, onRemoved, onFault } = this.options;
+    const after = days();
+    if (after === null) return EVERY_MS;
+    try {
+      const before = (clock.now() - after * DAY_MS) as EpochMs;
+      const { balances, keys, next } = await store.removeUnused(before, this.from, inUse);
+      for (const key of keys) keyring.forgetKey(key);
+      for (const balance of balances) keyring.forgetEstate(balance);
+      this.removed.balances += balances.length;
+      this.removed.keys += keys.length;
+      this.from = next ?? START;
+      if (next !== null) return PAUSE_MS;
+    } catch (error) {
+      onFault(error);
+    }
+    if (this.removed.keys > 0) onRemoved(this.removed);
+    this.removed = { balances: 0, keys: 0 };
+    return EVERY_MS;
+  }
+}
+
+export interface UnusedOptions {
+  readonly clock: Clock;
+  /** Null: never. Asked anew for each round. */
+  readonly days: () => number | null;
+  readonly store: Pick<KeyStore, "removeUnused">;
+  readonly keyring: Pick<Keyring, "forgetKey" | "forgetEstate">;
+  /** Requests of the balance may be under way. */
+  readonly inUse: (balance: BalanceId) => boolean;
+  readonly onRemoved: (removed: { readonly balances: number; readonly keys: number }) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+const START: Place = { createdAt: 0 as EpochMs, id: "" };
+const DAY_MS = 86_400_000;
+const FIRST_MS = 300_000;
+const EVERY_MS = DAY_MS;
+const PAUSE_MS = 50;
