@@ -1,42 +1,37 @@
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
+import { sessionOf } from "./session-ids.ts";
 
 /** Names a conversation of one balance; a hash, from which nothing of it can be read back. */
 export type Conversation = number & { readonly __unit: "Conversation" };
 
 /**
- * The conversation that a request is a turn of, by the first of: a session id among its headers, its
- * `prompt_cache_key`, or its opening, which every later turn repeats: instructions and the first message of
- * the user. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
+ * The conversation that a request is a turn of: what its client calls its session (session-ids), or else its
+ * opening, which every later turn repeats: instructions and the first message of the user. Of one balance and
+ * one model, because harnesses ask several models within a session, for titles say, and each has a home of
+ * its own. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
  * anybody's first turn.
  */
 export function conversationOf(
-  { json, surface }: Pick<GenerationRequest, "json" | "surface">,
+  { json, surface, model }: Pick<GenerationRequest, "json" | "surface" | "model">,
   headers: Headers,
   balance: BalanceId,
 ): { readonly conversation: Conversation; readonly turned: boolean } {
-  const named = sessionOf(headers) ?? textOf(json.prompt_cache_key);
+  const begun = mixed(mixed(SEED, balance), model);
+  const named = sessionOf(headers, json);
   if (named !== null) {
-    return { conversation: finished(mixed(mixed(SEED, balance), named)), turned: true };
+    const session = named.length > MAX_SESSION ? `${named.slice(0, MAX_SESSION)}${named.length}` : named;
+    return { conversation: finished(mixed(begun, session)), turned: true };
   }
   const turns = surface === "responses" ? json.input : json.messages;
   const instructions = surface === "responses" ? json.instructions : json.system;
-  const opened = mixedContent(mixed(SEED, balance), instructions);
+  const opened = mixedContent(begun, instructions);
   if (!Array.isArray(turns)) return { conversation: finished(mixedContent(opened, turns)), turned: false };
   return ofTurns(opened, turns);
 }
 
-const SESSION_HEADERS = ["x-session-id", "session_id", "conversation_id"];
-
-function sessionOf(headers: Headers): string | null {
-  for (const name of SESSION_HEADERS) {
-    const session = textOf(headers.get(name));
-    if (session !== null) return session;
-  }
-  return null;
-}
-
-const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
+/** OpenRouter's bound; what is longer differs in its beginning or its length. */
+const MAX_SESSION = 256;
 
 /** Turns that are looked at: an opening is short, and the first answer follows it. */
 const MAX_TURNS = 32;

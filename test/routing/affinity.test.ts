@@ -12,8 +12,13 @@ import { catalogOf, model, roadsOf, route, tries, wishFor } from "./world.ts";
 const MINE = "bal_mine" as BalanceId;
 const YOURS = "bal_yours" as BalanceId;
 
-const of = (surface: SurfaceName, json: object, headers: Record<string, string> = {}, balance = MINE) =>
-  conversationOf({ surface, json: json as Record<string, unknown> }, new Headers(headers), balance);
+const of = (
+  surface: SurfaceName,
+  json: object,
+  headers: Record<string, string> = {},
+  balance = MINE,
+  model = "x/one",
+) => conversationOf({ surface, model, json: json as Record<string, unknown> }, new Headers(headers), balance);
 
 const user = (content: unknown) => ({ role: "user", content });
 const assistant = (content: unknown) => ({ role: "assistant", content });
@@ -87,15 +92,96 @@ describe("turns of one conversation", () => {
     );
   });
 
-  for (const name of ["x-session-id", "session_id", "conversation_id"]) {
-    test(`a session id in ${name} names it from the first turn, whatever is said`, () => {
-      const [one, two] = ["Hello", "Something else"].map((text) =>
-        of("responses", { input: text }, { [name]: "s1" }),
-      );
-      expect(one).toEqual({ conversation: two!.conversation, turned: true });
-      expect(of("responses", { input: "Hello" }, { [name]: "s2" }).conversation).not.toBe(one!.conversation);
-    });
-  }
+  const inHeaders = [
+    "x-session-affinity",
+    "thread-id",
+    "x-claude-code-session-id",
+    "x-opencode-session",
+    "x-task-id",
+    "conversation_id",
+    "x-session-id",
+    "session-id",
+    "session_id",
+    "agent-session-id",
+    "x-litellm-session-id",
+    "x-qwen-code-session-id",
+  ];
+  test.each(inHeaders)("a session id in %s names it from the first turn, whatever is said", (name) => {
+    const [one, two] = ["Hello", "Something else"].map((text) =>
+      of("responses", { input: text }, { [name]: "s1" }),
+    );
+    expect(one).toEqual({ conversation: two!.conversation, turned: true });
+    expect(of("responses", { input: "Hello" }, { [name]: "s2" }).conversation).not.toBe(one!.conversation);
+  });
+
+  const inBodies: [string, (id: string) => object][] = [
+    ["session_id", (id) => ({ session_id: id })],
+    [
+      "Claude Code's metadata.user_id",
+      (id) => ({ metadata: { user_id: JSON.stringify({ device_id: "d", session_id: id }) } }),
+    ],
+    ["the older form of it", (id) => ({ metadata: { user_id: `user_ab_account_cd_session_${id}` } })],
+    ["metadata.session_id", (id) => ({ metadata: { session_id: id } })],
+    ["metadata.cursorConversationId", (id) => ({ metadata: { cursorConversationId: id } })],
+    [
+      "Codex's client_metadata",
+      (id) => ({ client_metadata: { thread_id: id, turn_id: crypto.randomUUID() } }),
+    ],
+    ["prompt_cache_key", (id) => ({ prompt_cache_key: id })],
+  ];
+  test.each(inBodies)("so does one in the body: %s", (_, body) => {
+    const [one, two] = ["Hello", "Something else"].map((text) =>
+      of("messages", { messages: [user(text)], ...body("s1") }),
+    );
+    expect(one).toEqual({ conversation: two!.conversation, turned: true });
+    expect(of("messages", { messages: [user("Hello")], ...body("s2") }).conversation).not.toBe(
+      one!.conversation,
+    );
+  });
+
+  test("where a client names several, the narrower goes before", () => {
+    const codex = { "session-id": "s", "thread-id": "t", "x-client-request-id": "t" };
+    const thread = of("responses", { input: "Hi", prompt_cache_key: "k" }, codex);
+    expect(of("responses", { input: "Hi" }, { "thread-id": "t" })).toEqual(thread);
+    const opencode = { "x-session-affinity": "a", "x-session-id": "s", "x-parent-session-id": "p" };
+    const affine = of("messages", { session_id: "b" }, opencode);
+    expect(of("messages", {}, { "x-session-affinity": "a" })).toEqual(affine);
+    const header = of("messages", { session_id: "b" }, { "x-session-id": "s" });
+    expect(of("messages", {}, { "x-session-id": "s" })).toEqual(header);
+  });
+
+  test("agents of Claude Code that share a session have prompts of their own", () => {
+    const main = { "x-claude-code-session-id": "s" };
+    const explorer = { ...main, "x-claude-code-agent-id": "e" };
+    expect(of("messages", {}, explorer).conversation).not.toBe(of("messages", {}, main).conversation);
+    expect(of("messages", { messages: [user("x")] }, explorer)).toEqual(of("messages", {}, explorer));
+  });
+
+  test("each model of a session has a home of its own", () => {
+    const session = { "x-session-id": "s" };
+    const title = of("messages", {}, session, MINE, "x/small");
+    expect(title.conversation).not.toBe(of("messages", {}, session).conversation);
+  });
+
+  test("the session of another balance is another conversation", () => {
+    const session = { "session-id": "s" };
+    expect(of("responses", {}, session, YOURS).conversation).not.toBe(
+      of("responses", {}, session).conversation,
+    );
+  });
+
+  test("ids of requests, traces and people are no sessions", () => {
+    const plain = of("chat.completions", { messages: [user("Hello")] });
+    const headers = { "x-client-request-id": "r", "x-litellm-trace-id": "t", traceparent: "p" };
+    const body = { messages: [user("Hello")], user: "u", metadata: { user_id: "somebody" } };
+    expect(of("chat.completions", body, headers)).toEqual(plain);
+  });
+
+  test("an endless id is read to its 256th character", () => {
+    const long = (end: string) => of("responses", {}, { "session-id": `${"x".repeat(10_000)}${end}` });
+    expect(long("a")).toEqual(long("b"));
+    expect(long("a").conversation).not.toBe(long("ab").conversation);
+  });
 
   test("so does prompt_cache_key", () => {
     const one = of("chat.completions", { prompt_cache_key: "k", messages: [user("Hello")] });
@@ -105,6 +191,8 @@ describe("turns of one conversation", () => {
 
   const strange: [string, object][] = [
     ["nothing", {}],
+    ["ids that are none", { session_id: 7, metadata: { user_id: "{", session_id: {} }, client_metadata: [] }],
+    ["an endless user", { metadata: { user_id: `{${"x".repeat(1_000_000)}` } }],
     ["nulls", { messages: [null, user(null), user([null, 1])], system: null, prompt_cache_key: null }],
     ["an endless list", { messages: Array(1_000).fill(user("x")) }],
     ["an endless text", { messages: [user("x".repeat(10_000_000))] }],
