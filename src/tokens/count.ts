@@ -9,6 +9,9 @@ export function countPromptTokens(json: Readonly<Record<string, unknown>>, count
   let tokens = FRAMING_PER_PROMPT;
   for (const turns of [json.messages, json.input])
     if (Array.isArray(turns)) tokens += turns.length * FRAMING_PER_MESSAGE;
+  // Each is a message whose role is not said.
+  for (const said of [typeof json.input === "string" ? json.input : null, json.instructions, json.system])
+    if (said !== undefined && said !== null) tokens += FRAMING_PER_MESSAGE + 1;
   const text = (words: string) => void (tokens += counter.count(words));
   walkPrompt(json, { text, media() {}, tools: (tools) => text(JSON.stringify(tools)) });
   for (const name of SHOWN_AS_JSON) if (json[name] !== undefined) text(JSON.stringify(json[name]));
@@ -22,5 +25,9 @@ export interface Counter {
 
 /** Tools and schemas are shown to the model as JSON; so are tools that items of an input add. */
 const SHOWN_AS_JSON = ["tools", "response_format", "text"];
+/**
+ * Of OpenAI's models: the mark of a message's beginning, those of its text's beginning and end, and the beginning
+ * of the answer. The role is a text like any other.
+ */
 const FRAMING_PER_PROMPT = 3;
-const FRAMING_PER_MESSAGE = 4;
+const FRAMING_PER_MESSAGE = 3;

@@ -62,6 +62,8 @@ function walk(value: unknown, place: Place, visitor: PromptVisitor): void {
       continue;
     }
     if ((kind !== null || carries) && isEmbedded(part, name)) continue;
+    // What kind of part it is, models are not told by that name.
+    if (name === "type" && typeof item === "string" && PART_TYPES.has(item)) continue;
     const inside = { shows: shows && NESTING.has(name), carries: kind !== null && CARRIERS.has(name) };
     walk(item, { ...inside, depth: depth + 1 }, visitor);
   }
@@ -72,6 +74,23 @@ const NESTING = new Set(["content", "output", "source"]);
 const CARRIERS = new Set(["image_url", "source", "file", "input_audio"]);
 const IMAGES = new Set(["image_url", "input_image", "image"]);
 const FILES = new Set(["file", "input_file", "document", "input_audio"]);
+const PART_TYPES = new Set([
+  ...IMAGES,
+  ...FILES,
+  "text",
+  "input_text",
+  "output_text",
+  "message",
+  "function",
+  "function_call",
+  "function_call_output",
+  "tool_use",
+  "tool_result",
+  "thinking",
+  "reasoning",
+  "ephemeral",
+  "base64",
+]);
 
 function kindOf({ type }: Record<string, unknown>): "image" | "file" | null {
   if (typeof type !== "string") return null;

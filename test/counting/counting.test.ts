@@ -26,7 +26,7 @@ test("text is counted in its family's vocabulary, and a prompt in o200k with its
   expect(await Promise.all([counting.count([text], "o200k"), counting.count([text], "cl100k")])).toEqual([
     15, 17,
   ]);
-  expect(await prompt(JSON.stringify({ messages: [{ content: text }] }))).toBe(15 + 4 + 3);
+  expect(await prompt(JSON.stringify({ messages: [{ content: text }] }))).toBe(15 + 3 + 3);
 });
 
 test.each(["hang", "silence"])(

@@ -29,6 +29,38 @@ describe("whatever a host may show to the model as text is counted", () => {
   ])("%s", (_, content) => expect(said(content)).toBeGreaterThanOrEqual(LEAST));
 });
 
+/** As OpenAI counts prompts of text (“How to count tokens with Tiktoken”). */
+test.each<[string, object]>([
+  ["a message", { messages: [{ role: "user", content: "Hello" }] }],
+  ["a message in parts", { messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }] }],
+  ["an input", { input: "Hello" }],
+  [
+    "an input of items",
+    { input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }] },
+  ],
+])("%s of one token has eight with its role and marks", (_, json) => {
+  expect(countPromptTokens(json as never, counter)).toBe(8);
+});
+
+test.each<[string, object]>([
+  [
+    "messages",
+    {
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Hello" },
+      ],
+    },
+  ],
+  ["instructions", { instructions: "Be brief.", input: "Hello" }],
+  [
+    "a system prompt",
+    { system: [{ type: "text", text: "Be brief." }], messages: [{ role: "user", content: "Hello" }] },
+  ],
+])("what stands before it counts as a message, as %s", (_, json) => {
+  expect(countPromptTokens(json as never, counter)).toBe(8 + 3 + 1 + 3);
+});
+
 test.each<[string, unknown]>([
   ["chat", [{ type: "image_url", image_url: { url: `data:image/png;base64,${LONG}` } }]],
   ["responses", [{ type: "input_image", image_url: `data:image/png;base64,${LONG}` }]],
