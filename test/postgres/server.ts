@@ -81,6 +81,8 @@ const IS_ROOT = process.getuid?.() === 0;
 export async function run(command: readonly string[], stdin = ""): Promise<void> {
   const child = Bun.spawn([...command], {
     cwd: tmpdir(),
+    // With the mark by which a server that is left running is found.
+    env: process.env,
     stdin: new Blob([stdin]),
     stdout: "ignore",
     stderr: "pipe",

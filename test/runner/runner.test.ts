@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { cleanEnvironment } from "../environment.ts";
+import { cleanEnvironment, RUN_MARK } from "../environment.ts";
 
 /** The runner, on test files of its own. */
 const folders: string[] = [];
@@ -39,7 +39,7 @@ const PASSES = testing('test("one", () => {});');
 /** Starts a process that never ends, says which, and goes on with this. */
 const STARTS = (then: string) =>
   testing(`test("two", async () => {
-  const child = Bun.spawn([process.execPath, "-e", "setInterval(() => {}, 1000)"], { detached: true });
+  const child = Bun.spawn([process.execPath, "-e", "setInterval(() => {}, 1000)"], { detached: true, env: process.env });
   require("node:fs").writeFileSync("pid", String(child.pid));
   child.unref();
   ${then}
@@ -96,6 +96,17 @@ test("a run that is stopped leaves nothing behind", async () => {
   await until(() => existsSync(join(folder, "pid")) && pidIn(folder) > 0);
   child.kill("SIGTERM");
   expect(await child.exited).toBe(143);
+  await until(() => !lives(pidIn(folder)));
+});
+
+test("a plain `bun test` of a file that fails leaves nothing behind either", async () => {
+  const folder = project({
+    "bunfig.toml": `[test]\npreload = ["${join(import.meta.dir, "../preload.ts")}"]\n`,
+    "a.test.ts": STARTS("expect(1).toBe(2);"),
+  });
+  const { [RUN_MARK]: _, ...env } = cleanEnvironment();
+  const child = Bun.spawn([process.execPath, "test", "./a.test.ts"], { cwd: folder, env, stderr: "ignore" });
+  expect(await child.exited).toBe(1);
   await until(() => !lives(pidIn(folder)));
 });
 

@@ -58,6 +58,6 @@ async function ended(child: Bun.Subprocess, all: readonly Bun.Subprocess[]): Pro
   return code;
 }
 
-export function add(totals: Totals, summary: Totals): void {
+function add(totals: Totals, summary: Totals): void {
   for (const [name, count] of Object.entries(summary)) totals[name] = (totals[name] ?? 0) + count;
 }
