@@ -5,6 +5,7 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
+  exactEnd,
   isSpelt,
   NOT_JSON,
   OPEN_BRACE,
@@ -82,6 +83,7 @@ export class JsonCursor {
     const colon = skipSpace(bytes, nameEnd, end);
     const valueStart = skipSpace(bytes, colon + 1, end);
     if (bytes[at] !== QUOTE || bytes[colon] !== COLON || valueStart >= end) this.givenUp = true;
+    this.judgeComma(at, this.comma, OPEN_BRACE);
     this.memberStart = at;
     this.nameEnd = nameEnd;
     this.at = valueStart;
@@ -135,9 +137,14 @@ export class JsonCursor {
       this.at = at + 1;
       return false;
     }
-    if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1, end);
+    let comma = -1;
+    if (bytes[at] === COMMA) {
+      comma = at;
+      at = skipSpace(bytes, at + 1, end);
+    }
     this.at = at;
-    if (at >= end) this.givenUp = true;
+    if (at >= end || bytes[at] === CLOSE_BRACKET) this.givenUp = true;
+    this.judgeComma(at, comma, OPEN_BRACKET);
     return !this.givenUp;
   }
 
@@ -148,13 +155,27 @@ export class JsonCursor {
     else this.at = end;
   }
 
+  /** Skips a value that no parser will look at before the client's does, which may not fail on it. */
+  skipExact(): void {
+    const end = exactEnd(this.bytes, this.at, this.end);
+    if (end === NOT_JSON) this.givenUp = true;
+    else this.at = end;
+  }
+
   /**
    * Skips a member that means nothing here. One whose name is written with an escape might mean anything, so
    * the cursor gives up.
    */
   skipOther(): void {
-    if (this.escapedName !== null) this.givenUp = true;
-    this.skip();
+    if (!this.hasPlainName) this.givenUp = true;
+    this.skipExact();
+  }
+
+  /** Neither escapes nor what may not stand in a name. */
+  private get hasPlainName(): boolean {
+    for (let at = this.memberStart + 1; at < this.nameEnd - 1; at++)
+      if (this.bytes[at] === BACKSLASH || this.bytes[at]! < SPACE) return false;
+    return true;
   }
 
   /** The value must be null. */
@@ -187,7 +208,7 @@ export class JsonCursor {
       if (digit < 0 || digit > 9) break;
       count = count * 10 + digit;
     }
-    if (this.at === start) this.givenUp = true;
+    if (this.at === start || (this.bytes[start] === ZERO && this.at > start + 1)) this.givenUp = true;
     return count;
   }
 
@@ -200,6 +221,13 @@ export class JsonCursor {
     }
   }
 
+  /** The first of a list has no comma before it, and all others have one. */
+  private judgeComma(at: number, comma: number, bracket: number): void {
+    let before = (comma === -1 ? at : comma) - 1;
+    while (this.bytes[before]! <= SPACE) before -= 1;
+    if ((this.bytes[before] === bracket) !== (comma === -1)) this.givenUp = true;
+  }
+
   private take(bracket: number): void {
     const at = skipSpace(this.bytes, this.at, this.end);
     if (at >= this.end || this.bytes[at] !== bracket) this.givenUp = true;
@@ -208,3 +236,5 @@ export class JsonCursor {
 }
 
 const ZERO = 0x30;
+
+const SPACE = 0x20;

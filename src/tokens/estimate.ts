@@ -26,6 +26,7 @@ export function estimateJsonText(bytes: Uint8Array, from: number, to: number): n
         if (!ESCAPED.includes(escaped)) return NO_JSON_TEXT;
         quarters += 1;
       } else {
+        if (!isHex4(bytes, at + 1, to)) return NO_JSON_TEXT;
         quarters += isAscii(bytes, at + 1) ? 1 : 3;
         at += 4;
       }
@@ -41,6 +42,17 @@ export function estimateJsonText(bytes: Uint8Array, from: number, to: number): n
 
 /** The same for the bytes of a JSON prompt, whose punctuation tokenizes well. */
 export const estimatePrompt = (bytes: number): number => Math.ceil(bytes / 4);
+
+/** Four hexadecimal digits. */
+export function isHex4(bytes: Uint8Array, from: number, to: number): boolean {
+  if (from + 4 > to) return false;
+  for (let at = from; at < from + 4; at++) {
+    const byte = bytes[at]!;
+    const isHex = (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
+    if (!isHex) return false;
+  }
+  return true;
+}
 
 /** Four hexadecimal digits below 0080. */
 const isAscii = (bytes: Uint8Array, at: number): boolean =>

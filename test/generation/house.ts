@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { withMemory } from "../../src/bookkeeping.ts";
 import {
   type Catalog,
   type Host,
@@ -22,6 +23,7 @@ import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
+import type { Drift } from "../../src/store/audit.ts";
 import { Books, onTheLoop } from "../../src/store/sqlite/books.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
@@ -171,6 +173,11 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       const stored = store.receipt(answer.headers["x-gateway-receipt"] as never);
       return stored === null ? null : JSON.parse(stored.body);
     },
+    async drifts() {
+      await books.journal.flushed();
+      await books.catchUp();
+      return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id)).drifts;
+    },
     async close() {
       await books.close();
       transport.close();
@@ -222,6 +229,8 @@ export interface TestHouse {
   sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do
   receipt(answer: Answer): any;
+  /** Running sums, in the store or in memory, that are not what the entries say. */
+  drifts(): Promise<readonly Drift[]>;
   close(): Promise<void>;
 }
 

@@ -83,7 +83,7 @@ export class ChatJudge extends PassingJudge {
       } else if (cursor.isNamed("model")) {
         const renames = cursor.isText && !cursor.isTheText(this.publicModel);
         modelStart = cursor.at;
-        cursor.skip();
+        cursor.skipExact();
         modelEnd = renames ? cursor.at : 0;
       } else if (cursor.isNamed("usage")) {
         usageComma = cursor.comma;
@@ -127,7 +127,7 @@ export class ChatJudge extends PassingJudge {
     let thought = false;
     cursor.enterObject();
     while (cursor.nextMember()) {
-      if (cursor.isNamed("role")) cursor.skip();
+      if (cursor.isNamed("role")) cursor.skipExact();
       else if (cursor.isNamed("content")) this.find(event, CHANNEL.text);
       else if (cursor.isNamed("reasoning_content") || cursor.isNamed("reasoning")) {
         // Hosts that know both names say the same by both.

@@ -60,7 +60,7 @@ export class MessagesJudge extends PassingJudge {
       if (cursor.isNamed("delta")) this.readDelta(event);
       else if (cursor.isNamed("type")) {
         isDelta = cursor.isTheText("content_block_delta");
-        if (isDelta) cursor.skip();
+        if (isDelta) cursor.skipExact();
         else cursor.giveUp();
       } else if (cursor.isNamed("index")) block = cursor.readCount();
       else cursor.skipOther();

@@ -86,7 +86,7 @@ export class ResponsesJudge extends PassingJudge {
       else if (cursor.isNamed("content_index") || cursor.isNamed("summary_index")) part = cursor.readCount();
       else if (cursor.isNamed("type")) {
         isDelta = this.isWritten();
-        if (isDelta) cursor.skip();
+        if (isDelta) cursor.skipExact();
         else cursor.giveUp();
       } else cursor.skipOther();
     }

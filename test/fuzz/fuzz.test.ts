@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { type AnswerCase, answerCases, fuzzAnswers } from "./answers.ts";
+import { corpus } from "./cases.ts";
+import { fuzzRequests, type RequestCase, requestCases } from "./requests.ts";
+
+/**
+ * What strangers send, to the gateway and from its hosts, ends in an answer: never in a failure of our own, a
+ * connection that waits for ever, or money that is held or missing. `bun run fuzz` tries many more.
+ */
+const CASES = 2_000;
+
+test("what was found once does not come back: requests", async () => {
+  expect(await fuzzRequests(corpus<RequestCase>("requests"))).toEqual([]);
+}, 300_000);
+
+test("what was found once does not come back: hosts' answers", async () => {
+  expect(await fuzzAnswers(corpus<AnswerCase>("answers"))).toEqual([]);
+}, 300_000);
+
+test(`${CASES} mutated requests`, async () => {
+  expect(await fuzzRequests(requestCases(1, CASES))).toEqual([]);
+}, 600_000);
+
+test(`${CASES} mutated answers of hosts`, async () => {
+  expect(await fuzzAnswers(answerCases(1, CASES))).toEqual([]);
+}, 600_000);
