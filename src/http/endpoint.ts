@@ -28,6 +28,11 @@ export interface Endpoint {
 /** A request under way. */
 export class Exchange implements Connection {
   patient = false;
+  /**
+   * Lets an owner in once more, or says why not. A body takes as long as its sender likes, and their
+   * credential may have ended meanwhile; null for anybody else.
+   */
+  letInAgain: (() => Promise<Refusal | null>) | null = null;
   private id: ReceiptId | null = null;
   private room: Release | null = null;
 

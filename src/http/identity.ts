@@ -104,13 +104,20 @@ async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): P
     : { kind: "key", key: holder.key, balance: holder.balance };
 }
 
-async function byRecovery(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
+async function byRecovery(
+  secret: string,
+  exchange: Exchange,
+  deps: HttpDeps,
+): Promise<RecoveryIdentity | Refusal> {
   return againstGuessing(exchange, deps, async () => {
     const hash = hashSecret(secret);
     const balance = await deps.desk.store.balanceByRecovery(hash);
-    return balance === null
-      ? invalidKey(deps.settings().dashboardUrl)
-      : { kind: "owner", by: "recovery", balance, secret: hash };
+    if (balance === null) return invalidKey(deps.settings().dashboardUrl);
+    exchange.letInAgain = async () => {
+      const now = await byRecovery(secret, exchange, deps);
+      return refused(now) ? now : null;
+    };
+    return { kind: "owner", by: "recovery", balance, secret: hash };
   });
 }
 
@@ -156,7 +163,12 @@ export async function againstForging<Opened>(
 /** Per hour and network address. */
 const MOST_WRONG = 60;
 
-async function bySession(secret: string, { request }: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
+async function bySession(
+  secret: string,
+  exchange: Exchange,
+  deps: HttpDeps,
+): Promise<SessionIdentity | Refusal> {
+  const { request } = exchange;
   const session = hashSecret(secret);
   const held = await deps.accounts.store.session(session);
   if (held === null || held.expiresAt <= deps.desk.clock.now()) return endedSession(deps);
@@ -168,6 +180,11 @@ async function bySession(secret: string, { request }: Exchange, deps: HttpDeps):
   assert(estate !== null, `${id} of ${held.account.id} does not exist`);
   // It was taken back from the account between the two readings.
   if (estate.balance.accountId !== held.account.id) return notOfAccount();
+  exchange.letInAgain = async () => {
+    const now = await bySession(secret, exchange, deps);
+    if (refused(now)) return now;
+    return balances.every((one) => now.balances.includes(one)) ? null : notOfAccount();
+  };
   return { kind: "owner", by: "session", balance: estate.balance, balances, holdings: held, session };
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../fakes/clock.ts";
 import { ADMIN_TOKEN, TestHouse } from "./house.ts";
+import { RawClient, readResponse, whole } from "./raw-client.ts";
 
 const DAY = 86_400_000;
 const KIM = "kim@example.com";
@@ -251,5 +252,69 @@ describe("deleting", () => {
     }
     expect(said(await end(session, account_id))).toBe("403 account_suspended null");
     expect(said(await end(free.recovery_secret, free.balance_id))).toBe("403 account_suspended null");
+  });
+});
+
+describe("a body that is sent slowly", () => {
+  /** What is answered to a request whose body ends only after `meanwhile`. */
+  async function slowly(method: string, path: string, headers: string[], meanwhile: () => Promise<Sent>) {
+    const client = new RawClient(house.port);
+    const body = path === "/v1/budgets" ? '{"name":"late","window":"day","cap_usd":1}' : '{"name":"late"}';
+    const head = [`${method} ${path} HTTP/1.1`, "Host: gateway.test", ...headers];
+    await client.write(`${head.join("\r\n")}\r\nContent-Length: ${body.length}\r\n\r\n{`);
+    await letInBefore();
+    expect(said(await meanwhile())).toBe("200");
+    await client.write(body.slice(1));
+    const { status, body: answered } = readResponse(await client.until(whole));
+    return `${status} ${JSON.parse(answered).error?.code}`;
+  }
+  /** Its sender has been let in by now: requests are served in the order in which they come. */
+  const letInBefore = async () => {
+    for (let turn = 0; turn < 20; turn++) await house.send("GET", "/healthz");
+  };
+  const bearing = (secret: string) => `Authorization: Bearer ${secret}`;
+
+  test.each(["POST /v1/keys", "PATCH /v1/keys/{key}", "POST /v1/budgets"])(
+    "does not outlive its recovery secret: %s",
+    async (operation) => {
+      const { id, recovery_secret } = await house.setUp();
+      const [method, path] = operation.replace("{key}", id).split(" ") as [string, string];
+      let next = "";
+      const answer = await slowly(method, path, [bearing(recovery_secret)], async () => {
+        const replaced = await replace(recovery_secret);
+        next = replaced.json.recovery_secret;
+        return replaced;
+      });
+      expect(answer).toBe("401 invalid_api_key");
+      const { data } = (await house.send("GET", "/v1/keys", { bearer: next })).json;
+      expect(data.map((key: { id: string; name: string | null }) => [key.id, key.name])).toEqual([
+        [id, null],
+      ]);
+    },
+  );
+
+  test.each(["POST /v1/keys", "PATCH /v1/keys/{key}", "POST /v1/budgets"])(
+    "nor its account's hold on the balance: %s",
+    async (operation) => {
+      for (const named of [true, false]) {
+        const { id, session, balance_id, recovery_secret } = await claimed();
+        const [method, path] = operation.replace("{key}", id).split(" ") as [string, string];
+        // Where none is named, the account's own is meant, except for a key.
+        if (!named && method !== "PATCH") continue;
+        const headers = [bearing(session), ...(named ? [`X-Gateway-Balance: ${balance_id}`] : [])];
+        const answer = await slowly(method, path, headers, () => undo(recovery_secret));
+        expect(answer).toBe("400 invalid_request");
+        const { data } = (await house.send("GET", "/v1/keys", { bearer: recovery_secret })).json;
+        expect(data.map((key: { id: string; name: string | null }) => [key.id, key.name])).toEqual([
+          [id, null],
+        ]);
+      }
+    },
+  );
+
+  test("nor its session", async () => {
+    const session = await signIn();
+    const end = () => house.send("DELETE", "/v1/auth/sessions", { bearer: session });
+    expect(await slowly("POST", "/v1/keys", [bearing(session)], end)).toBe("401 invalid_api_key");
   });
 });
