@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { status } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
@@ -255,6 +257,33 @@ models:
     // Narrow screens have it beside the name.
     await operator.page.getByText("revoked", { exact: true }).filter({ visible: true }).waitFor();
     expect((await ask("sim/echo")).status).toBe(401);
+  });
+
+  test("detaches a balance from the account that claimed it, and not an account's own", async () => {
+    const { key, balance_id } = await gateway.key(0);
+    const json = { email: "thief@example.com" };
+    await gateway.send("POST", "/v1/me/claim", { bearer: key, json });
+    const outbox = join(gateway.gateway.folder.path, "outbox");
+    const mail = readFileSync(join(outbox, readdirSync(outbox).sort().at(-1)!), "utf8");
+    const token = /#signin=(\S+)/.exec(mail)![1]!;
+    const { session } = (await gateway.send("POST", "/v1/auth/email/verify", { json: { token } })).json;
+    const own = (await gateway.send("GET", "/v1/me", { bearer: session })).json.balance_id;
+    for (const [id, told] of [
+      [balance_id, "none"],
+      [own, "made by the account's first sign-in"],
+    ] as const) {
+      await operator.link("Balances").click();
+      await operator.field("Find").fill(id);
+      await operator.button("Open").click();
+      await operator.button("Detach").click();
+      await operator.button("Detach now").click();
+      await operator.page
+        .getByText(told, { exact: told === "none" })
+        .first()
+        .waitFor();
+    }
+    expect((await gateway.send("GET", "/v1/me", { bearer: key })).json.account).toBeNull();
+    await operator.button("Leave it").click();
   });
 
   test("leaves no token behind", async () => {

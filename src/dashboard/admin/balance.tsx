@@ -15,6 +15,7 @@ import type { BalanceRow, Decision } from "./answers.ts";
 import { type BalanceDialogProps, noted } from "./balance-dialog.ts";
 import { BalanceBudgets } from "./budgets.tsx";
 import { BalanceCredits, CreditDialog, DebitDialog } from "./credits.tsx";
+import { DetachDialog } from "./detach.tsx";
 import { KeyRow } from "./key-row.tsx";
 import { useOperator } from "./operator.ts";
 
@@ -24,7 +25,7 @@ export function Balance({ id }: { id: string }) {
   const balance = useResource(() => api.get<BalanceRow>(`admin/balances/${id}`), [api, id]);
   const keys = useResource(() => api.get<List<KeyAnswer>>(`admin/balances/${id}/keys`), [api, id]);
   const [filter, setFilter] = useQuery(["key_id"]);
-  const [open, setOpen] = useState<"credit" | "debit" | "suspend" | null>(null);
+  const [open, setOpen] = useState<"credit" | "debit" | "suspend" | "detach" | null>(null);
   const [round, setRound] = useState(0);
   const done = () => {
     setOpen(null);
@@ -58,6 +59,11 @@ export function Balance({ id }: { id: string }) {
               >
                 Take credit back
               </button>
+              {data.account_id !== null && (
+                <button type="button" class="quiet danger" onClick={() => setOpen("detach")}>
+                  Detach
+                </button>
+              )}
               {data.suspended === null ? (
                 <button type="button" class="quiet danger" onClick={() => setOpen("suspend")}>
                   Suspend
@@ -90,6 +96,7 @@ export function Balance({ id }: { id: string }) {
             </div>
             {open === "credit" && <CreditDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
             {open === "debit" && <DebitDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
+            {open === "detach" && <DetachDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
             {open === "suspend" && <SuspendDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
           </>
         )}
