@@ -211,7 +211,8 @@ describe("deleting", () => {
       balance_ids: json.closed_balance_ids,
     });
     expect((await operator(`/admin/accounts?email=${KIM}`)).json.data).toEqual([]);
-    expect((await operator(`/admin/balances/${balance_id}`)).json.account_id).toBe(account_id);
+    const books = (await operator(`/admin/balances/${balance_id}`)).json;
+    expect(books).toMatchObject({ account_id, closed: true });
     expect((await me(await signIn())).account.id).not.toBe(account_id);
   });
 

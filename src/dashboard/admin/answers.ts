@@ -5,6 +5,7 @@ export interface BalanceRow {
   readonly id: string;
   readonly account_id: string | null;
   readonly suspended: string | null;
+  readonly closed: boolean;
   readonly created_at: string;
   readonly balance_usd: number;
   readonly available_usd: number;

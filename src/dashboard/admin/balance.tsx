@@ -85,6 +85,11 @@ export function Balance({ id }: { id: string }) {
                 <p>Suspended: {words(data.suspended)}. Every request is refused.</p>
               </Note>
             )}
+            {data.closed && (
+              <Note tone="warn">
+                <p>Closed by its owner: its keys have ended, and nobody can use credit that is added.</p>
+              </Note>
+            )}
             <div class="grid-3">
               <Figure label="Available" value={usd(data.available_usd)} />
               <Figure label="Held by open requests" value={usd(data.held_usd)} />

@@ -104,13 +104,14 @@ async function revokeKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | 
   return refused(key) ? key : ok({ id: key.id, state: key.state });
 }
 
-async function balanceView({ id, accountId, suspended, createdAt }: Balance, { ledger }: HttpDeps) {
+async function balanceView({ id, accountId, suspended, closed, createdAt }: Balance, { ledger }: HttpDeps) {
   const money = await ledger.balance(id);
   return {
     id,
     object: "balance" as const,
     account_id: accountId,
     suspended,
+    closed,
     created_at: isoTime(createdAt),
     balance_usd: usdFromNano(money.total),
     available_usd: usdFromNano(money.available),

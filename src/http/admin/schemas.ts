@@ -89,6 +89,7 @@ const balanceMembers = {
   object: Type.Literal("balance"),
   account_id: orNone(Type.String()),
   suspended,
+  closed: Type.Boolean({ description: "its owner has ended it: no key of it works" }),
   created_at: time,
   balance_usd: amountUsd,
   available_usd: amountUsd,

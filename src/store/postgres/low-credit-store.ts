@@ -17,7 +17,7 @@ export class PostgresLowCreditStore implements LowCreditStore {
         FROM balances b JOIN accounts a ON a.id = b.account_id
           LEFT JOIN counters c ON c.id = 'balance:' || b.id
           LEFT JOIN low_credit m ON m.balance_id = b.id
-        WHERE b.account_id >= ${account} AND (b.account_id > ${account} OR b.id > ${id})
+        WHERE b.closed_at IS NULL AND b.account_id >= ${account} AND (b.account_id > ${account} OR b.id > ${id})
           AND b.suspended IS NULL AND a.suspended IS NULL
         ORDER BY b.account_id, b.id LIMIT ${WATCHED_PAGE}`,
     );

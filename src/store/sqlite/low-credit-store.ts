@@ -40,7 +40,7 @@ function prepare(db: Database) {
        FROM balances b JOIN accounts a ON a.id = b.account_id
          LEFT JOIN totals t ON t.account = 'balance:' || b.id
          LEFT JOIN low_credit m ON m.balance_id = b.id
-       WHERE b.account_id >= ?1 AND (b.account_id > ?1 OR b.id > ?2)
+       WHERE b.closed_at IS NULL AND b.account_id >= ?1 AND (b.account_id > ?1 OR b.id > ?2)
          AND b.suspended IS NULL AND a.suspended IS NULL
        ORDER BY b.account_id, b.id LIMIT ?3`,
     ),
