@@ -25,6 +25,10 @@ export function billedTokens(
     : countedTokens(answer, prompt, output, asked, count);
 }
 
+/** Whether the prompt need not be counted any more, as messages hosts tell its size at the beginning. */
+export const isPromptTold = (usage: Usage | null, asked: Asked): boolean =>
+  believedPrompt(usage, asked) !== null;
+
 /** An answer that is over, however it ended. */
 export interface EndedAnswer {
   readonly usage: Usage | null;

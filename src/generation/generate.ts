@@ -22,7 +22,7 @@ import type { Trace } from "../units/trace-context.ts";
 import { type Admitted, admit, checkContext, imposedCeiling } from "./admission.ts";
 import type { Answer, Call, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { Bill, billedBy, type Ended } from "./bill.ts";
-import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
+import { type BilledTokens, billedTokens, isPromptTold } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
 import { Delivery } from "./delivery.ts";
 import type { House, Settings } from "./house.ts";
@@ -253,7 +253,9 @@ class Run {
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
-    const prompt = tellsPrompt(opened) ? null : this.prompts.keep(request.body);
+    const prompt = isPromptTold(opened.judge.usage, { request, model: opened.stop.model })
+      ? null
+      : this.prompts.keep(request.body);
     return new Delivery(headers, {
       house,
       settings,
@@ -360,10 +362,6 @@ class Run {
     return trace === null ? null : { ...trace, startedAt, startedMs };
   }
 }
-
-/** Messages hosts do at the beginning. */
-const tellsPrompt = ({ judge: { usage } }: Opened): boolean =>
-  usage !== null && usage.input + usage.cacheRead + usage.cacheWrite > 0;
 
 const NOTHING: readonly string[] = [];
 const NOTABLE_MS = 1_000;
