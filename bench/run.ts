@@ -1,6 +1,6 @@
 /**
- * `bun run bench [micro|translation|failover|macro|neighbour|transport|scaling|workers|pause|peers|regression]`:
- * one suite, or all but the last five, which are asked for by name. Each is described at the top of its file.
+ * `bun run bench [micro|translation|failover|macro|neighbour|transport|attacks|scaling|workers|pause|peers|regression]`:
+ * one suite, or all but the last six, which are asked for by name. Each is described at the top of its file.
  */
 const SUITES = [
   "micro",
@@ -11,7 +11,7 @@ const SUITES = [
   "transport",
   "allocations",
 ] as const;
-const BY_NAME = ["scaling", "workers", "pause", "peers", "regression"] as const;
+const BY_NAME = ["attacks", "scaling", "workers", "pause", "peers", "regression"] as const;
 
 const [wanted] = process.argv.slice(2);
 const chosen = wanted === undefined ? SUITES : [...SUITES, ...BY_NAME].filter((suite) => suite === wanted);

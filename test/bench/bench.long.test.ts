@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { benchAttacks } from "../../bench/attacks.ts";
 import { benchFailover } from "../../bench/failover.ts";
 import { pieces } from "../../bench/micro.ts";
 import { benchNeighbour } from "../../bench/neighbour.ts";
@@ -129,4 +130,19 @@ test("the neighbour bench runs, small: a key at its limit is refused, the other 
   expect([alone!.failures, small!.failures, large!.failures]).toEqual([0, 0, 0]);
   expect(small!.refused).toBeGreaterThan(0);
   expect(large!.refused).toBeGreaterThan(0);
+});
+
+test("the attack bench runs, small: attackers are refused, who pays is served, and the owner revokes", async () => {
+  const rows = await benchAttacks({ seconds: 1, keys: 8, setUps: 500, secrets: 200 });
+  for (const { beside, requests, errors, revoked, revokeErrors } of rows) {
+    expect([beside, errors, revokeErrors]).toEqual([beside, 0, 0]);
+    expect(requests).toBeGreaterThan(0);
+    expect(revoked).toBeGreaterThan(0);
+  }
+  const [quiet, ...attacks] = rows;
+  expect(quiet!.answers).toEqual({});
+  expect(attacks).toHaveLength(4);
+  const [, , setUps, secrets] = attacks.map(({ answers }) => answers);
+  expect(setUps![201] ?? 0).toBeLessThanOrEqual(240);
+  expect(secrets![401] ?? 0).toBeLessThanOrEqual(60);
 });

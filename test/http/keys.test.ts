@@ -387,3 +387,21 @@ describe("keys that nobody pays for", () => {
     expect((await post("/v1/keys", recovery_secret, "192.0.2.77")).status).toBe(201);
   });
 });
+
+test("all networks together create a hundred times as many keys an hour as one address; with an owner's secret it goes on", async () => {
+  const crowded = new TestHouse();
+  try {
+    crowded.settings.accountlessKeysPerAddressPerHour = 1;
+    const create = (n: number) =>
+      crowded.send("POST", "/v1/keys", { headers: { "x-forwarded-for": `198.18.${n}.1` } });
+    const made = await Promise.all(Array.from({ length: 100 }, (_, n) => create(n)));
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(100);
+    const { status, json } = await create(100);
+    expect([status, json.error.code]).toEqual([429, "rate_limited"]);
+    expect(json.error.message).toContain("than this gateway gives out");
+    const bearer = made[0]!.json.recovery_secret;
+    expect((await crowded.send("POST", "/v1/keys", { bearer, body: {} })).status).toBe(201);
+  } finally {
+    await crowded.stop();
+  }
+});

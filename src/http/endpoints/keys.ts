@@ -1,4 +1,4 @@
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension.ts";
 import { createKey, setUp } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
@@ -37,6 +37,8 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
     const blocks = clientBlocks(exchange, deps);
     const wait = await takeOfAll(setUps, blocks, accountlessKeysPerAddressPerHour);
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
+    const crowded = await setUps.take(EVERYBODY, accountlessKeysPerAddressPerHour * SET_UP_SHARES);
+    if (crowded !== null) return tooManyForAll(crowded);
     return createBalance(exchange, deps);
   }
   const who = await identify(exchange, deps);
@@ -136,6 +138,20 @@ async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promis
   const key = await desk.store.keyById(id as KeyId);
   return key !== null && ownBalances(who).includes(key.balanceId) ? key : null;
 }
+
+/**
+ * Each set-up writes to the disk, and whoever has many networks must not keep the disk busy: all together make as
+ * many as this many addresses may.
+ */
+const SET_UP_SHARES = 100;
+const EVERYBODY = "everybody";
+
+const tooManyForAll = (retryAfterS: number): Refusal =>
+  refuse(
+    "rate_limited",
+    `More keys without an account were created within an hour than this gateway gives out. Retry in ${retryAfterS} s. To create more keys on a balance that you have, send its recovery secret.`,
+    retryAfter(retryAfterS),
+  );
 
 /**
  * A key is a row that stays, and a balance without credit costs nothing: so many an hour from a network. Null, or

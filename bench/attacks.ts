@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { setPriority, tmpdir } from "node:os";
+import { join } from "node:path";
+import { answered, type FundedKey, fundedKey, startGateway } from "./gateway-process.ts";
+import { load, percentile, type Target } from "./load.ts";
+import { option } from "./option.ts";
+import { type Measured, start } from "./processes.ts";
+
+/**
+ * What a client that pays notices of attacks that cost nothing. It sends 50 small requests a second, a prompt of
+ * 450 kB a second and a count of tokens a second, alone and beside each attack; its owner makes a key and revokes
+ * it a second. Attackers are processes of their own, with less of the processor, as they would have none of it.
+ *
+ *     bun run bench attacks --seconds 20
+ */
+export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), "attacks-"));
+  const host = await start([process.execPath, `${import.meta.dir}/mock-host.ts`]);
+  const gateway = await startGateway(folder, configuration(host.port));
+  try {
+    const owner = await fundedKey(gateway, 1_000);
+    const scene = { gateway, owner, seconds: options.seconds };
+    // What has not run yet is slow once, for everybody.
+    await measure("warming up", { ...scene, seconds: Math.min(3, options.seconds) }, null);
+    const free = await freeKeys(gateway, options.keys);
+    const attacks: [beside: string, args: string[]][] = [
+      ["10 MB of random letters, 6 keys without credit", ["letters", "--keys", free.slice(0, 6).join(",")]],
+      [`4 slow uploads each, ${free.length} keys without credit`, ["uploads", "--keys", free.join(",")]],
+      [`${options.setUps} set-ups from one /48`, ["setups", "--most", String(options.setUps)]],
+      [
+        `${options.secrets} wrong secrets from the owner's address`,
+        ["secrets", "--most", String(options.secrets)],
+      ],
+    ];
+    const rows = [await measure("nobody", scene, null)];
+    for (const [beside, args] of attacks) rows.push(await measure(beside, scene, args));
+    return rows;
+  } finally {
+    await gateway.stop();
+    await host.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+export interface AttackOptions {
+  readonly seconds: number;
+  /** Without credit. */
+  readonly keys: number;
+  readonly setUps: number;
+  readonly secrets: number;
+}
+
+export interface Row {
+  readonly beside: string;
+  /** Of the client that pays, ms. */
+  readonly small: { readonly p50: number; readonly p99: number };
+  readonly large: { readonly p50: number; readonly p99: number };
+  readonly counts: { readonly p50: number; readonly p99: number };
+  readonly requests: number;
+  readonly errors: number;
+  readonly revoked: number;
+  readonly revokeErrors: number;
+  /** What the attacker was answered, how often. */
+  readonly answers: Readonly<Record<string, number>>;
+}
+
+interface Scene {
+  readonly gateway: Measured;
+  readonly owner: FundedKey;
+  readonly seconds: number;
+}
+
+async function measure(beside: string, scene: Scene, attack: string[] | null): Promise<Row> {
+  const { gateway, owner, seconds } = scene;
+  const attacker = attack === null ? null : startAttacker(gateway.port, attack);
+  try {
+    // The attack is under way before anything is measured, unless it is short.
+    if (attacker !== null) await Promise.race([attacker.begun, attacker.done]);
+    const headers = { authorization: `Bearer ${owner.key}` };
+    const target = (path: string): Target => ({ port: gateway.port, path, headers });
+    const each = (path: string, body: string, connections: number, perSecond: number) =>
+      load(target(path), { body, connections, perSecond, seconds, patienceMs: 30_000 });
+    const [small, large, counts, owned] = await Promise.all([
+      each(CHAT, SMALL_BODY, 4, 50),
+      each(CHAT, LARGE_BODY, 2, 1),
+      each(COUNT, SMALL_BODY, 2, 1),
+      revokeKeys(scene),
+    ]);
+    const told = ({ totalMs }: { readonly totalMs: readonly number[] }) => ({
+      p50: percentile(totalMs, 0.5),
+      p99: percentile(totalMs, 0.99),
+    });
+    const parts = [small, large, counts];
+    return {
+      beside,
+      small: told(small),
+      large: told(large),
+      counts: told(counts),
+      requests: parts.reduce((sum, { count, failures }) => sum + count + failures, 0),
+      errors: parts.reduce((sum, { failures }) => sum + failures, 0),
+      ...owned,
+      answers: attacker?.answers() ?? {},
+    };
+  } finally {
+    await attacker?.stop();
+  }
+}
+
+/** A key a second: made, revoked, and no longer accepted. */
+async function revokeKeys({
+  gateway,
+  owner,
+  seconds,
+}: Scene): Promise<Pick<Row, "revoked" | "revokeErrors">> {
+  const untilMs = performance.now() + seconds * 1_000;
+  let [revoked, revokeErrors] = [0, 0];
+  while (performance.now() < untilMs) {
+    try {
+      const send = (method: string, path: string, bearer: string) =>
+        fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+          method,
+          headers: { authorization: `Bearer ${bearer}` },
+        });
+      const made = (await answered(await send("POST", "/v1/keys", owner.recovery_secret))) as FundedKey;
+      await answered(await send("DELETE", `/v1/keys/${made.id}`, owner.recovery_secret));
+      if ((await send("GET", "/v1/me", made.key)).status !== 401)
+        throw new Error("a revoked key was accepted");
+      revoked += 1;
+    } catch (error) {
+      console.error(String(error));
+      revokeErrors += 1;
+    }
+    await Bun.sleep(1_000);
+  }
+  return { revoked, revokeErrors };
+}
+
+function startAttacker(port: number, [attack = "", ...more]: readonly string[]) {
+  const command = [
+    process.execPath,
+    `${import.meta.dir}/attacker.ts`,
+    "--attack",
+    attack,
+    "--port",
+    `${port}`,
+  ];
+  const child = Bun.spawn([...command, ...more], { stdout: "pipe", stderr: "inherit" });
+  setPriority(child.pid, LOW_PRIORITY);
+  let latest: Record<string, number> = {};
+  const begun = Promise.withResolvers<void>();
+  const read = async () => {
+    let text = "";
+    for await (const bytes of child.stdout) {
+      text += new TextDecoder().decode(bytes);
+      const lines = text.split("\n");
+      text = lines.pop()!;
+      for (const line of lines) if (line !== "done") latest = JSON.parse(line);
+      if (Object.keys(latest).length > 0) begun.resolve();
+    }
+  };
+  const done = read();
+  return {
+    answers: () => latest,
+    begun: begun.promise,
+    done,
+    async stop() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+const LOW_PRIORITY = 15;
+const CHAT = "/v1/chat/completions";
+const COUNT = "/v1/messages/count_tokens";
+
+const bodyOf = (content: string): string =>
+  JSON.stringify({ model: "bench/model", max_tokens: 16, messages: [{ role: "user", content }] });
+const SMALL_BODY = bodyOf("ping");
+const LARGE_BODY = bodyOf("The quick brown fox jumps over the lazy dog. ".repeat(10_000));
+
+/** Balances without credit, all in one network. */
+async function freeKeys({ port }: Measured, count: number): Promise<string[]> {
+  const made = Array.from({ length: count }, async () => {
+    const headers = { "x-forwarded-for": "198.51.100.7" };
+    const response = await fetch(`http://127.0.0.1:${port}/v1/keys`, { method: "POST", headers });
+    return ((await answered(response)) as FundedKey).key;
+  });
+  return Promise.all(made);
+}
+
+const configuration = (hostPort: number): string => `
+hosts:
+  - { id: mock, base_url: "http://127.0.0.1:${hostPort}/v1", speaks: [chat.completions] }
+models:
+  - id: bench/model
+    context_length: 200000
+    max_output_tokens: 1000
+    price: { input: 0.1, output: 0.1 }
+    routes: [{ host: mock, model: m }]
+trusted_proxies: [127.0.0.0/8]
+defaults:
+  accountless: { rpm_limit: 6000, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null }
+`;
+
+if (import.meta.main) {
+  const rows = await benchAttacks({
+    seconds: Number(option("seconds", "20")),
+    keys: Number(option("keys", "60")),
+    setUps: Number(option("set-ups", "10000")),
+    secrets: Number(option("secrets", "1000")),
+  });
+  console.log(
+    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | requests | errors | revoked | failed | the attacker was answered |",
+  );
+  console.log(`|${" --- |".repeat(12)}`);
+  for (const { beside, small, large, counts, requests, errors, revoked, revokeErrors, answers } of rows) {
+    const times = [small, large, counts].flatMap(({ p50, p99 }) => [p50.toFixed(1), p99.toFixed(1)]);
+    const told = Object.entries(answers).map(([status, times]) => `${times} × ${status}`);
+    const cells = [beside, ...times, requests, errors, revoked, revokeErrors, told.join(", ") || "–"];
+    console.log(`| ${cells.join(" | ")} |`);
+  }
+}
