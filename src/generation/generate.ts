@@ -253,9 +253,10 @@ class Run {
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
-    const prompt = isPromptTold(opened.judge.usage, { request, model: opened.stop.model })
-      ? null
-      : this.prompts.keep(request.body);
+    const isFree = bill.reservation.want.amount === 0;
+    const isTold = isPromptTold(opened.judge.usage, { request, model: opened.stop.model });
+    // Counting a long prompt takes seconds of a thread, for which nobody would pay here.
+    const prompt = isFree || isTold ? null : this.prompts.keep(request.body);
     return new Delivery(headers, {
       house,
       settings,

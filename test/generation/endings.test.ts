@@ -61,6 +61,8 @@ const BREAKS: Record<string, (surface: SurfaceName, count: number) => Behaviour>
   "is cut off inside a chunk": (surface, count) => sse(cut(surface, count), { end: "cut inside a chunk" }),
   "is reset": (surface, count) => sse(cut(surface, count), { end: "reset" }),
   "ends without its end mark": (surface, count) => sse(cut(surface, count)),
+  "says something that is no JSON": (surface, count) =>
+    sse([...cut(surface, count), { data: "upstream connect error.." }]),
   "ends with an error event": (surface, count) => sse([...cut(surface, count), ...ERRORS[surface]]),
   "falls silent": (surface, count) => async (wire, request) => {
     const silent: SseOptions = {
