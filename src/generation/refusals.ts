@@ -10,6 +10,7 @@ import { alternativesSentence, workingAlternatives } from "../routing/alternativ
 import type { Plan } from "../routing/plan.ts";
 import type { Roads } from "../routing/stop.ts";
 import { soonestMs } from "../routing/stop-order.ts";
+import { contextLengths } from "../surfaces/context-lengths.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { formatUsd } from "../units/usd.ts";
 
@@ -64,11 +65,20 @@ function rejection({ stop, error }: Rejected, request: GenerationRequest): Refus
   if (error.contextTooLong) {
     return refuse(
       "context_too_long",
-      `The prompt is too long for ${model.id}: it has about ${request.promptEstimate} tokens, and this model's maximum context length is ${model.contextLength} tokens. Shorten it or use a model with a larger context. The host says: ${error.message}`,
+      `The prompt is too long for ${model.id}: ${lengthsOf(error.message, model.contextLength, request)} Shorten it or use a model with a larger context. The host says: ${error.message}`,
       details,
     );
   }
   return refuse("invalid_request", `The host of ${model.id} refused the request: ${error.message}`, details);
+}
+
+/** The host's own figures where it says them: the gateway's may well fit, and contradict the refusal. */
+function lengthsOf(said: string, contextLength: number, { promptEstimate }: GenerationRequest): string {
+  const { tokens, most } = contextLengths(said) ?? { tokens: null, most: contextLength };
+  if (tokens !== null)
+    return `${tokens} tokens > ${most} maximum by its host's count; this model's maximum context length is ${most} tokens there.`;
+  const counted = promptEstimate > most ? "it has" : "its host counts more than the gateway, which estimates";
+  return `${counted} about ${promptEstimate} tokens, and this model's maximum context length is ${most} tokens.`;
 }
 
 function exhaustion(

@@ -36,7 +36,8 @@ function plainError(value: unknown, fallback: string): HostError {
   const message = spoken ?? (code === "" ? fallback : code);
   const details = asObjects(inner?.details);
   const codes = [code, codeOf(inner?.type), ...details.map(({ reason }) => codeOf(reason))];
-  const contextTooLong = CONTEXT_CODES.has(code) || CONTEXT_SENTENCES.some((sign) => sign.test(message));
+  const contextTooLong =
+    codes.some((one) => CONTEXT_CODES.has(one)) || CONTEXT_SENTENCES.some((sign) => sign.test(message));
   const blames = blameOf(codes, message);
   const param = typeof inner?.param === "string" && inner.param !== "" ? inner.param : null;
   return {
@@ -130,7 +131,13 @@ const MAX_MESSAGE = 1_000;
 /** More say the same. */
 const MAX_WRONG_FIELDS = 8;
 
-const CONTEXT_CODES = new Set(["context_length_exceeded", "exceed_context_size_error"]);
+const CONTEXT_CODES = new Set([
+  "context_length_exceeded",
+  // llama.cpp.
+  "exceed_context_size_error",
+  // Perplexity.
+  "too_many_prompt_tokens",
+]);
 const CONTEXT_SENTENCES = [
   /prompt is too long/i,
   // xAI; vLLM.

@@ -30,6 +30,33 @@ const SAYS: [string, SurfaceName, Behaviour][] = [
   ["an error with 200", "chat.completions", json({ error: ERROR })],
 ];
 
+const TOO_LONG: [string, string, RegExp][] = [
+  [
+    "the host's count and bound",
+    "prompt is too long: 209321 tokens > 200000 maximum",
+    /: 209321 tokens > 200000 maximum by its host's count; .*maximum context length is 200000 tokens/,
+  ],
+  [
+    "the host's bound",
+    "This model's maximum context length is 4 tokens",
+    /it has about \d+ tokens, and this model's maximum context length is 4 tokens\./,
+  ],
+  [
+    "neither, where the gateway's estimate would fit",
+    "Your input exceeds the context window of this model.",
+    /its host counts more than the gateway, which estimates about \d+ tokens, and .* is \d{4,} tokens\./,
+  ],
+];
+test.each(TOO_LONG)("the refusal says %s", async (_what, message, says) => {
+  const host = await startFakeHost(() => json({ error: { message } }, 400));
+  hosts.push(host);
+  const house = await openHouse([hostRow(host, { id: "h", speaks: ["chat.completions"] })]);
+  houses.push(house);
+  const { error } = JSON.parse(await read(await house.send("chat.completions", ask("chat.completions"))));
+  expect(error.code).toBe("context_too_long");
+  expect(error.message).toMatch(says);
+});
+
 for (const client of SURFACE_NAMES)
   for (const stream of [true, false])
     test.each(SAYS)(`${client}, ${stream ? "streamed" : "whole"}: %s`, async (_what, spoken, says) => {

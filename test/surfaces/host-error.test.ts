@@ -326,6 +326,11 @@ const ERRORS: [string, unknown, Partial<HostError>][] = [
     { blames: "request", contextTooLong: true },
   ],
   [
+    "Perplexity, of a prompt that is too long",
+    { error: { message: "Too many tokens in the request.", type: "too_many_prompt_tokens", code: 400 } },
+    { blames: "request", contextTooLong: true },
+  ],
+  [
     "Gemini, without billing where nothing is free",
     [
       {

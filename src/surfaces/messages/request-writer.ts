@@ -3,8 +3,6 @@ import type { HostTarget } from "../surface.ts";
 import type {
   AssistantPart,
   Conversation,
-  FilePart,
-  ImagePart,
   ReasoningPart,
   TextPart,
   Tool,
@@ -19,6 +17,7 @@ import { anthropicEffort, budgetOf } from "../translation/reasoning.ts";
 import { type Sampling, samplingFor } from "../translation/sampling.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
+import { writeFile, writeImage } from "./documents.ts";
 import { withinLimits } from "./schema-limits.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -164,29 +163,14 @@ function writeUserPart(part: UserPart, saying: Saying): Record<string, unknown>[
       return writeTexts([part]);
     case "image":
       if (part.detail !== null && part.detail !== "auto") saying.omit("image.detail");
-      return [{ type: "image", source: writeSource(part.source), ...mark }];
+      return marked(writeImage(part, saying), mark);
     case "file":
-      return [
-        present({
-          type: "document",
-          source: writeSource(part.source),
-          title: part.name ?? undefined,
-          ...mark,
-        }),
-      ];
+      return marked(writeFile(part, saying), mark);
   }
 }
 
-function writeSource(source: FilePart["source"] | ImagePart["source"]): Json {
-  switch (source.from) {
-    case "url":
-      return { type: "url", url: source.url };
-    case "base64":
-      return { type: "base64", media_type: source.mediaType, data: source.data };
-    case "text":
-      return { type: "text", media_type: "text/plain", data: source.text };
-  }
-}
+const marked = (block: Record<string, unknown> | null, mark: Json): Record<string, unknown>[] =>
+  block === null ? [] : [{ ...block, ...mark }];
 
 function writeAssistantPart(
   part: AssistantPart,

@@ -1,0 +1,111 @@
+import type { EmbeddedSource, FilePart, ImagePart } from "../translation/conversation.ts";
+import type { Saying } from "../translation/saying.ts";
+
+/**
+ * Files as Anthropic takes them ("PDF support", "Files"): PDFs and four kinds of pictures as base64, and texts as
+ * text. Anything else it refuses, with a sentence that does not name the file.
+ */
+export function writeFile({ source, name }: FilePart, saying: Saying): Json | null {
+  if (source.from === "url") return document({ type: "url", url: source.url }, name);
+  if (source.from === "text") return textDocument(source.text, name);
+  const type = typeOf(source, name);
+  if (type === PDF) return document({ type: "base64", media_type: PDF, data: source.data }, name);
+  if (PICTURES.has(type)) return picture(type, source.data);
+  const text = isText(type) ? decoded(source.data) : null;
+  if (text !== null) return textDocument(text, name);
+  refuseType(name === null ? type : `${name} (${type})`, saying);
+  return null;
+}
+
+export function writeImage({ source }: ImagePart, saying: Saying): Json | null {
+  if (source.from === "url") return { type: "image", source: { type: "url", url: source.url } };
+  const type = source.mediaType.toLowerCase();
+  const known = type === "image/jpg" ? "image/jpeg" : type;
+  if (PICTURES.has(known)) return picture(known, source.data);
+  refuseType(`an image of type ${type === "" ? "unknown" : type}`, saying);
+  return null;
+}
+
+type Json = Record<string, unknown>;
+
+const document = (source: Json, name: string | null): Json => ({
+  type: "document",
+  source,
+  ...(name === null ? {} : { title: name }),
+});
+
+const textDocument = (text: string, name: string | null): Json =>
+  document({ type: "text", media_type: "text/plain", data: text }, name);
+
+const picture = (type: string, data: string): Json => ({
+  type: "image",
+  source: { type: "base64", media_type: type, data },
+});
+
+const PDF = "application/pdf";
+const PICTURES = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+
+function refuseType(what: string, saying: Saying): void {
+  const field = saying.client === "responses" ? "input" : "messages";
+  saying.cannot(field, `it takes PDF, text, JPEG, PNG, GIF and WebP, and not ${what}`);
+}
+
+/** A name tells more than what clients say when they do not know: no type, or that of any bytes. */
+function typeOf({ mediaType, data }: EmbeddedSource, name: string | null): string {
+  const type = mediaType.toLowerCase();
+  const isSaid =
+    type !== "" && type !== "application/octet-stream" && (type !== PDF || data.startsWith(PDF_MARK));
+  if (isSaid) return type;
+  if (data.startsWith(PDF_MARK)) return PDF;
+  const ending = /\.(\w{1,16})$/.exec(name ?? "")?.[1]?.toLowerCase();
+  return (ending === undefined ? undefined : ENDINGS[ending]) ?? (type === "" ? "unknown type" : type);
+}
+
+/** `%PDF-` in base64. */
+const PDF_MARK = "JVBERi";
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      "txt",
+      "csv",
+      "tsv",
+      "md",
+      "json",
+      "jsonl",
+      "xml",
+      "yaml",
+      "yml",
+      "html",
+      "log",
+      "toml",
+      "ini",
+      "sql",
+    ].map((ending) => [ending, "text/plain"]),
+  ),
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  png: "image/png",
+  gif: "image/gif",
+  webp: "image/webp",
+  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+};
+
+const isText = (type: string): boolean =>
+  type.startsWith("text/") || (TEXTUAL.test(type) && !type.startsWith("image/"));
+
+const TEXTUAL =
+  /^application\/(json|x-ndjson|jsonl|xml|yaml|x-yaml|toml|csv|javascript|x-javascript|typescript|sql|x-sh|x-python|graphql)$|\+(json|xml|yaml)$/;
+
+/** Null for what is no UTF-8. */
+function decoded(data: string): string | null {
+  try {
+    return UTF8.decode(Buffer.from(data, "base64"));
+  } catch {
+    return null;
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
