@@ -143,7 +143,7 @@ function refuseWeak(from: string, token: string): void {
 /** Why an admin token could be guessed; null where it could not. */
 export const weaknessOf = (token: string): string | null =>
   token.length < LEAST_TOKEN_CHARACTERS
-    ? `has ${token.length} characters, and must have ${LEAST_TOKEN_CHARACTERS} or more`
+    ? `must have ${LEAST_TOKEN_CHARACTERS} characters or more, and has ${token.length}`
     : null;
 
 const LEAST_TOKEN_CHARACTERS = 16;

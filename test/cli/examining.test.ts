@@ -334,7 +334,9 @@ test("doctor fails an admin token that could be guessed, and does not show it", 
   const doubts = async (token: string) =>
     (await gateway(["doctor"], { PORT: freePort(), GATEWAY_ADMIN_TOKEN: token }, folder)).out;
   const short = await doubts("hunter2");
-  expect(short).toContain("FAIL   admin token: GATEWAY_ADMIN_TOKEN has 7 characters");
+  expect(short).toContain(
+    "FAIL   admin token: GATEWAY_ADMIN_TOKEN must have 16 characters or more, and has 7",
+  );
   expect(short).not.toContain("hunter2");
   expect(await doubts("f0a1".repeat(8))).not.toContain("admin token");
 });

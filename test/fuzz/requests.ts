@@ -315,11 +315,12 @@ class World {
   async close(): Promise<string[]> {
     const { gateway, host } = this;
     const wrong = gateway.logged.filter((line) => line.includes('"fault"'));
-    const quiet = until(async () => {
-      const { held_nano } = (await gateway.admin("/admin/ledger/audit")).json;
-      return held_nano === "0";
-    });
-    if ((await unlessItHangs(quiet)) === "hang") wrong.push("money is held for ever");
+    const isQuiet = async () => (await gateway.admin("/admin/ledger/audit")).json.held_nano === "0";
+    const quiet = until(isQuiet).then(
+      () => true,
+      () => false,
+    );
+    if (!(await quiet)) wrong.push("money is held for ever");
     const audit = (await gateway.admin("/admin/ledger/audit")).json;
     if (audit.ok !== true) wrong.push(`the books have drifted: ${JSON.stringify(audit)}`);
     const metrics = (await gateway.admin("/metrics")).text;

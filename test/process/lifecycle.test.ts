@@ -275,6 +275,18 @@ describe("the configuration", () => {
     }),
   );
 
+  test("an admin token that could be guessed stops the start, and is not shown", () =>
+    withFolder(async (folder) => {
+      const message = await GatewayProcess.start(folder, { GATEWAY_ADMIN_TOKEN: "hunter2" }).then(
+        () => "started",
+        (error: Error) => error.message,
+      );
+      expect(message).toContain("The gateway did not start");
+      expect(message).toContain("GATEWAY_ADMIN_TOKEN must have 16 characters or more, and has 7");
+      expect(message).toContain("openssl rand -hex 32");
+      expect(message).not.toContain("hunter2");
+    }));
+
   test("a mistake stops the start with file, place, what was found and what was expected", () =>
     withFolder(async (folder) => {
       folder.configure("hosts: 7\nmodels: []\n");

@@ -35,15 +35,15 @@ test("no start with an admin token of fewer than 16 characters", () => {
   const open = (token: string | undefined) => () => openDataFolder(path, token, systemRandom).release();
   for (const token of ["a", "0123456789abcde"]) {
     expect(open(token)).toThrow(
-      `GATEWAY_ADMIN_TOKEN has ${token.length} characters, and must have 16 or more`,
+      `GATEWAY_ADMIN_TOKEN must have 16 characters or more, and has ${token.length}`,
     );
     expect(open(token)).toThrow("openssl rand -hex 32");
-    expect(() => unkeptFolder(path, token, systemRandom)).toThrow("must have 16 or more");
+    expect(() => unkeptFolder(path, token, systemRandom)).toThrow("must have 16 characters or more");
   }
   expect(existsSync(path)).toBe(false);
   open("0123456789abcdef")();
   open("")();
   writeFileSync(join(path, "admin-token"), "hunter2");
-  expect(open(undefined)).toThrow("admin-token has 7 characters");
+  expect(open(undefined)).toThrow("admin-token must have 16 characters or more, and has 7");
   rmSync(path, { recursive: true });
 });
