@@ -192,6 +192,12 @@ export class JsonCursor {
     return this.bytes[this.at] === QUOTE;
   }
 
+  /** The value is a whole number that is not negative, as far as its first digit says. */
+  get isNumber(): boolean {
+    const digit = this.bytes[this.at]! - ZERO;
+    return digit >= 0 && digit <= 9;
+  }
+
   /** The value is this text, which has no signs in it that are escaped. */
   isTheText(text: string): boolean {
     const start = this.at + 1;

@@ -2,12 +2,12 @@ import type { ErrorObject } from "../errors/refusal.ts";
 import { ALONE, AnswerText } from "../tokens/answer-text.ts";
 import { estimateJsonText, NO_JSON_TEXT } from "../tokens/estimate.ts";
 import { billedJson, billedUsage, type WriteUsage } from "./billed.ts";
-import { NO_BYTES, replaceSpan } from "./bytes.ts";
+import { copyInto, NO_BYTES, replaceSpan, textOf } from "./bytes.ts";
 import { Edits } from "./edits.ts";
 import { fault, NO_EVENT } from "./host-error.ts";
 import { parseObject } from "./json.ts";
 import { JsonCursor } from "./json-cursor.ts";
-import { Likeness } from "./likeness.ts";
+import { COUNT, FREE_TEXT, FreeMembers, Likeness, NUMBER } from "./likeness.ts";
 import { type CurrentEvent, EVENT, EventCutter, eventEnd } from "./sse.ts";
 import type { Billed, HostError, Reply, Usage, WholeJudge } from "./surface.ts";
 
@@ -40,12 +40,16 @@ export abstract class PassingJudge implements WholeJudge {
   /** The event at hand may be the last with a usage. */
   private tellsUsage = false;
 
+  /** Of an answer that is assembled: the texts of events that were alike. */
+  private readonly gathered: Gathered | null;
+
   constructor(
     protected readonly publicModel: string,
     /** Assembles the answer for a client that wants it whole; null when it is passed on as it comes. */
     protected readonly collector: Collector | null,
   ) {
     this.modelJson = Buffer.from(JSON.stringify(publicModel));
+    this.gathered = collector === null ? null : new Gathered();
   }
 
   get countedTokens(): number {
@@ -83,6 +87,7 @@ export abstract class PassingJudge implements WholeJudge {
   }
 
   reply(): Reply {
+    this.tellGathered();
     const { usage, countedTokens, publicModel: model, writeUsage } = this;
     const whole = this.collector!.whole();
     const body = (bill: Billed) =>
@@ -110,6 +115,27 @@ export abstract class PassingJudge implements WholeJudge {
    * not read any more.
    */
   protected abstract judgeText(event: CurrentEvent): boolean;
+
+  /** The event that was passed like another has this number. */
+  protected passedNumber(_count: number): void {}
+
+  /** Skips a member that means nothing, and may change from event to event. */
+  protected skipFree(): void {
+    const { cursor } = this;
+    const { at: start, isText, isNumber } = cursor;
+    cursor.skipOther();
+    if (isText) FREE.add(start + 1, cursor.at - 1, FREE_TEXT);
+    else if (isNumber) FREE.add(start, cursor.at, NUMBER);
+  }
+
+  /** Reads the event's own number. */
+  protected readNumber(): number {
+    const { cursor } = this;
+    const { at: start } = cursor;
+    const count = cursor.readCount();
+    FREE.add(start, cursor.at, COUNT);
+    return count;
+  }
 
   /** Called when the host's body ended properly but without its end mark. */
   protected closed(): void {
@@ -233,9 +259,11 @@ export abstract class PassingJudge implements WholeJudge {
     edits.forget();
     for (let at = 0; at < bytes.length && !this.over; ) {
       start = at;
-      at = this.tail === null ? likeness.pass(bytes, start, edits) : -1;
+      at = this.tail === null ? likeness.pass(bytes, start, this.collector === null ? edits : null) : -1;
       if (at !== -1) {
+        this.gathered?.more(bytes, likeness.text.start, likeness.text.end);
         this.wroteJson(bytes, likeness.text);
+        if (likeness.count !== -1) this.passedNumber(likeness.count);
         continue;
       }
       at = eventEnd(bytes, start);
@@ -244,8 +272,13 @@ export abstract class PassingJudge implements WholeJudge {
       const { usage } = this;
       const { estimate } = this.text;
       FOUND.count = 0;
-      if (this.collector !== null || !this.judgeText(event)) this.judge(event);
-      else if (FOUND.count === 1) likeness.learn(event, FOUND.texts[0]!, edits, first);
+      FREE.clear();
+      this.tellGathered();
+      if (!this.judgeText(event)) this.judge(event);
+      else {
+        const learnt = FOUND.count === 1 && likeness.learn(event, FOUND.texts[0]!, FREE, edits, first);
+        if (this.collector !== null) this.collect(event, learnt);
+      }
       if (this.usage !== usage && this.usage !== null && this.usage.output > 0) this.text.report();
       if ((this.tail !== null || this.tellsUsage) && !this.over) this.holdBack(event, first, estimate);
     }
@@ -253,6 +286,21 @@ export abstract class PassingJudge implements WholeJudge {
     if (this.collector === null) return edits.applyTo(bytes);
     edits.forget();
     return NO_BYTES;
+  }
+
+  /**
+   * An event of text for an answer that is assembled: told to the collector, or kept until it is known what those
+   * that will be passed like it add to its text.
+   */
+  private collect(event: CurrentEvent, learnt: boolean): void {
+    if (learnt) this.gathered!.begin(event, FOUND.texts[0]!);
+    else this.collector!.add(parseObject(event.data!)!);
+  }
+
+  /** The texts of events that were alike are told as one. */
+  private tellGathered(): void {
+    const data = this.gathered?.take() ?? null;
+    if (data !== null) this.collector!.add(data);
   }
 
   /** Keeps the event until the bill is known; text, or a later usage, shows that what was kept need not wait. */
@@ -297,6 +345,49 @@ export abstract class PassingJudge implements WholeJudge {
  */
 const EDITS = new Edits();
 const CURSOR = new JsonCursor();
+
+const FREE = new FreeMembers();
+
+/**
+ * Events that are alike but for their texts, until another kind of event comes: parsed once, as one. Behind that,
+ * as behind a ping, those like the one that was learnt may go on.
+ */
+class Gathered {
+  private before = "";
+  private after = "";
+  private text = NO_BYTES;
+  private length = 0;
+  private isEmpty = true;
+
+  begin({ bytes, dataStart, dataEnd }: CurrentEvent, { start, end }: FoundText): void {
+    this.before = textOf(bytes, dataStart, start);
+    this.after = textOf(bytes, end, dataEnd);
+    this.more(bytes, start, end);
+  }
+
+  more(bytes: Uint8Array, from: number, to: number): void {
+    const needed = this.length + to - from;
+    if (needed > this.text.length) {
+      const grown = new Uint8Array(Math.max(LEAST_GATHERED_BYTES, 2 * needed));
+      copyInto(grown, 0, this.text, 0, this.length);
+      this.text = grown;
+    }
+    copyInto(this.text, this.length, bytes, from, to);
+    this.length = needed;
+    this.isEmpty = false;
+  }
+
+  /** One event with all of it; null where nothing was gathered. */
+  take(): Record<string, unknown> | null {
+    if (this.isEmpty) return null;
+    const text = textOf(this.text, 0, this.length);
+    this.length = 0;
+    this.isEmpty = true;
+    return parseObject(this.before + text + this.after);
+  }
+}
+
+const LEAST_GATHERED_BYTES = 512;
 
 /** Texts of the event at hand that were found where they stand. */
 const FOUND = {

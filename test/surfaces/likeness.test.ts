@@ -1,9 +1,12 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
+import { ChatCollector } from "../../src/surfaces/chat/collector.ts";
 import { Likeness } from "../../src/surfaces/likeness.ts";
+import { MessagesCollector } from "../../src/surfaces/messages/collector.ts";
+import { ResponsesCollector } from "../../src/surfaces/responses/collector.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { Random } from "../sim/random.ts";
-import { lastOf } from "./harness.ts";
+import { bodyOf, lastOf } from "./harness.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (given: Uint8Array) => new TextDecoder().decode(given);
@@ -77,29 +80,141 @@ test.each([
   expect(verdict("chat.completions", events)).toEqual(verdictByReading("chat.completions", events));
 });
 
+/** A stream's events, and the same cut anywhere. */
+function streamOf(seed: number) {
+  const random = new Random(seed);
+  const language = random.pick(LANGUAGES);
+  const habits = habitsOf(random);
+  const events = Array.from({ length: 30 }, (_, at) => eventOf(language, random, habits, at));
+  const stream = events.join("");
+  const pieces: string[] = [];
+  for (let at = 0; at < stream.length; ) {
+    const length = random.chance(0.5) ? 1 + random.below(40) : 1 + random.below(600);
+    pieces.push(stream.slice(at, at + length));
+    at += length;
+  }
+  return { language, habits, events, pieces };
+}
+
 test("streams of all languages, cut anywhere, come out as if each event were read", () => {
-  for (let seed = 0; seed < 400; seed++) {
-    const random = new Random(seed);
-    const language = random.pick(LANGUAGES);
-    const stream = Array.from({ length: 30 }, () => eventOf(language, random)).join("");
-    const pieces: string[] = [];
-    for (let at = 0; at < stream.length; ) {
-      const length = random.chance(0.5) ? 1 + random.below(40) : 1 + random.below(600);
-      pieces.push(stream.slice(at, at + length));
-      at += length;
-    }
+  for (let seed = 0; seed < 800; seed++) {
+    const { language, pieces } = streamOf(seed);
     expect(verdict(language, pieces)).toEqual(verdictByReading(language, pieces));
   }
 });
 
+test("what a host pads and numbers each event with is stepped over from the fifth event on", () => {
+  const padded = (at: number) =>
+    chatEvent({ content: `word ${at}` }, { created: 1_000 + at, obfuscation: "x".repeat(1 + (at % 7)) });
+  const numbered = (at: number) =>
+    `event: response.output_text.delta\ndata: ${JSON.stringify({ type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: `word ${at}`, obfuscation: "x".repeat(1 + (at % 7)), sequence_number: 98 + at })}\n\n`;
+  for (const [language, event] of [
+    ["chat.completions", padded],
+    ["responses", numbered],
+  ] as const) {
+    const judge = judgeOf(language);
+    const passes = spyOn(Likeness.prototype, "pass");
+    for (let at = 0; at < 8; at++) judge.push(bytes(event(at)));
+    expect(passes.mock.results.map(({ value }) => value !== -1).lastIndexOf(false)).toBeLessThan(4);
+    passes.mockRestore();
+  }
+});
+
+/** Assembled for a client that wants it whole, beside the collector that is told each event. */
+test("answers that are assembled of events that are alike have every word, and nothing of the padding", () => {
+  for (let seed = 0; seed < 600; seed++) {
+    const { language, events, pieces } = streamOf(seed);
+    const judge = pairing(language, language).openWhole({ surface: language, json: {} } as never, {
+      publicModel: "public/model",
+      atS: 0,
+    });
+    for (const piece of [...head(language), ...pieces]) judge.push(bytes(piece));
+    for (const piece of tail(language)) judge.push(bytes(piece));
+    const told = COLLECTORS[language]();
+    for (const event of [...head(language), ...events, ...tail(language)]) {
+      const data = /data: (.*)\n/.exec(event)?.[1] ?? "[DONE]";
+      if (data !== "[DONE]") told.add(JSON.parse(data));
+    }
+    const { created, usage: _, model: __, ...given } = JSON.parse(bodyOf(judge.reply()));
+    const { created: ___, usage: ____, model: _____, ...wanted } = told.whole();
+    expect(given).toEqual(wanted as never);
+    expect(given).not.toHaveProperty("obfuscation");
+    expect(typeof created === "number" || created === undefined).toBe(true);
+  }
+});
+
+const COLLECTORS = {
+  "chat.completions": () => new ChatCollector(),
+  messages: () => new MessagesCollector(),
+  responses: () => new ResponsesCollector(),
+};
+
+const event = (name: string, data: object) =>
+  `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`;
+
+/** What comes before the first word, and behind the last. */
+const head = (language: Language): string[] => {
+  if (language === "chat.completions") return [chatEvent({ role: "assistant", content: "" })];
+  if (language === "messages")
+    return [
+      event("message_start", {
+        message: { id: "m", content: [], usage: { input_tokens: 1, output_tokens: 1 } },
+      }),
+      event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+    ];
+  return [
+    event("response.created", { response: { id: "r", output: [] }, sequence_number: 0 }),
+    event("response.output_item.added", {
+      output_index: 0,
+      item: { id: "msg_1", type: "message", role: "assistant", content: [] },
+    }),
+    event("response.content_part.added", {
+      output_index: 0,
+      content_index: 0,
+      part: { type: "output_text", text: "" },
+    }),
+  ];
+};
+const tail = (language: Language): string[] => {
+  if (language === "chat.completions")
+    return [chatEvent({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }), "data: [DONE]\n\n"];
+  if (language === "messages")
+    return [
+      event("content_block_stop", { index: 0 }),
+      event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 3 } }),
+      event("message_stop", {}),
+    ];
+  return [event("response.completed", { response: { id: "r", output: [], usage: null } })];
+};
+
+/** What a host puts into each of its events beside the text. */
+interface Habits {
+  readonly pads: boolean;
+  readonly numbers: boolean;
+  readonly dates: boolean;
+}
+
+const habitsOf = (random: Random): Habits => ({
+  pads: random.chance(0.5),
+  numbers: random.chance(0.5),
+  dates: random.chance(0.3),
+});
+
 const WORDS = ["a", " token", "", '"', "\\", "\n", "data: x", '"}]}', "x".repeat(50), "\u007f"];
 
-function eventOf(language: Language, random: Random): string {
-  const words = random.pick(WORDS) + random.pick(WORDS);
+function eventOf(language: Language, random: Random, { pads, numbers, dates }: Habits, at: number): string {
+  // Signs of life come at any time, and events that are too large to be learnt.
+  if (random.chance(0.08)) return language === "messages" ? event("ping", {}) : ": sign of life\n\n";
+  const words = random.pick(WORDS) + (random.chance(0.03) ? "x".repeat(1_200) : random.pick(WORDS));
   const rare = random.chance(0.1);
+  const padding = pads ? { obfuscation: "x".repeat(random.below(12)) } : {};
   if (language === "chat.completions") {
-    if (rare) return chatEvent({ tool_calls: [{ index: 0, function: { arguments: words } }] });
-    return chatEvent({ content: words }, random.chance(0.1) ? { usage: null } : {});
+    const dated = dates ? { created: 1_700_000_000 + at } : {};
+    if (rare) return chatEvent({ tool_calls: [{ index: 0, function: { arguments: words } }] }, padding);
+    return chatEvent(
+      { content: words },
+      { ...(random.chance(0.1) ? { usage: null } : {}), ...dated, ...padding },
+    );
   }
   const data =
     language === "messages"
@@ -110,8 +225,12 @@ function eventOf(language: Language, random: Random): string {
         }
       : {
           type: "response.output_text.delta",
-          ...(rare ? { sequence_number: random.below(9) } : {}),
+          ...(rare && !numbers ? { sequence_number: random.below(9) } : {}),
+          output_index: 0,
+          content_index: random.chance(0.1) ? 1 : 0,
           delta: words,
+          ...padding,
+          ...(numbers ? { sequence_number: at + 3 } : {}),
         };
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -15,7 +15,7 @@ export class ChatCollector implements Collector {
 
   add(chunk: Json): void {
     for (const [name, value] of Object.entries(chunk))
-      if (name !== "choices" && value !== null && value !== undefined) this.top[name] = value;
+      if (!OF_A_CHUNK.includes(name) && value !== null && value !== undefined) this.top[name] = value;
     if (Array.isArray(chunk.choices))
       for (const [at, value] of chunk.choices.entries()) this.addChoice(at, asObject(value) ?? {});
   }
@@ -43,6 +43,9 @@ export class ChatCollector implements Collector {
     }
   }
 }
+
+/** Padding (OpenAI's `stream_options.include_obfuscation`) is no part of a whole answer; choices are assembled. */
+const OF_A_CHUNK: readonly string[] = ["choices", "obfuscation"];
 
 interface Choice {
   readonly said: Json;

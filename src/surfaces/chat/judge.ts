@@ -59,7 +59,7 @@ export class ChatJudge extends PassingJudge {
     this.fault = errorIn(chunk);
     if (this.fault !== null) return;
     this.note(chunk);
-    if (this.fault === null) this.give(chunk, event);
+    if (this.fault === null && this.collector === null) this.give(chunk, event);
   }
 
   /**
@@ -90,7 +90,7 @@ export class ChatJudge extends PassingJudge {
         cursor.skipNull();
         usageEnd = cursor.at;
       } else if (cursor.isNamed("error") || cursor.isNamed("x_groq")) cursor.skipNull();
-      else cursor.skipOther();
+      else this.skipFree();
     }
     // A usage that stands first has its comma behind it: such a chunk is read whole.
     if (!cursor.isDone || !hasChoices || usageComma === -1) return false;

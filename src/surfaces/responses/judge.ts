@@ -81,20 +81,24 @@ export class ResponsesJudge extends PassingJudge {
     cursor.enterObject();
     while (cursor.nextMember()) {
       if (cursor.isNamed("delta")) this.find(event, 0);
-      else if (cursor.isNamed("sequence_number")) sequence = cursor.readCount();
+      else if (cursor.isNamed("sequence_number")) sequence = this.readNumber();
       else if (cursor.isNamed("output_index")) item = cursor.readCount();
       else if (cursor.isNamed("content_index") || cursor.isNamed("summary_index")) part = cursor.readCount();
       else if (cursor.isNamed("type")) {
         isDelta = this.isWritten();
         if (isDelta) cursor.skipExact();
         else cursor.giveUp();
-      } else cursor.skipOther();
+      } else this.skipFree();
     }
     if (!cursor.isDone || !isDelta) return false;
     if (sequence !== -1) this.sequence = sequence;
     this.foundAs(0, channelOf(item, part));
     this.wroteFound(event);
     return true;
+  }
+
+  protected override passedNumber(count: number): void {
+    this.sequence = count;
   }
 
   private isWritten(): boolean {
