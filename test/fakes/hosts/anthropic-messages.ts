@@ -119,7 +119,7 @@ export const ANTHROPIC_MESSAGES = {
     from: "guide “Prompt caching”, “Tracking cache performance”",
     blocks: [text("Grüße", " aus", " Oslo 🌍.")],
     reason: "end_turn",
-    tokens: [86, 1_792, 128, 300, 0],
+    tokens: [86, 512, 128, 300, 0],
     story: { text: "Grüße aus Oslo 🌍.", end: "end" },
   }),
   "thoughts, hidden thoughts, words, two calls at once": anthropic({

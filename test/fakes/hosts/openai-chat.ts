@@ -69,11 +69,11 @@ export const OPENAI_CHAT = {
     deltas: [{ content: "Grüße" }, { content: " aus" }, { content: " Oslo 🌍." }],
     message: { content: "Grüße aus Oslo 🌍." },
     finish: "stop",
-    usage: tokens(2_006, 300, 1_920, 192),
+    usage: tokens(726, 300, 640, 192),
     story: {
       text: "Grüße aus Oslo 🌍.",
       end: "end",
-      usage: used(86, 300, { cacheRead: 1_920, reasoning: 192 }),
+      usage: used(86, 300, { cacheRead: 640, reasoning: 192 }),
     },
   }),
   "two calls at once": openai({

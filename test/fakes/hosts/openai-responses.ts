@@ -203,11 +203,11 @@ export const OPENAI_RESPONSES = {
   "text, most of its prompt from the cache": openai({
     from: "API reference, `response.output_text.delta`; guide “Prompt caching”",
     items: [message("msg_0c2e8a3f9a1d6c7f01", ["Grüße", " aus", " Oslo 🌍."])],
-    usage: tokens(2_006, 300, 1_792, 128),
+    usage: tokens(726, 300, 512, 128),
     story: {
       text: "Grüße aus Oslo 🌍.",
       end: "end",
-      usage: used(86, 300, { cacheRead: 1_792, cacheWrite: 128 }),
+      usage: used(86, 300, { cacheRead: 512, cacheWrite: 128 }),
     },
   }),
   "thoughts in two paragraphs, words, two calls at once": openai({
