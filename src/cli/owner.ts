@@ -30,7 +30,7 @@ export async function undoClaim(options: OwnerOptions, place: Place): Promise<vo
   const undone = await clientFor(options, place).delete<{ readonly balance_id: string }>("/v1/me/claim");
   show(place, options.json, undone, [
     `${undone.balance_id} belongs to no account, and is claimed for none.`,
-    "Its keys stay as they are: `gateway keys list` shows them, `gateway keys revoke` ends those you do not know.",
+    "Keys that the account made have ended. `gateway keys list` shows the others, `gateway keys revoke` ends those you do not know.",
   ]);
 }
 

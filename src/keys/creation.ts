@@ -1,6 +1,6 @@
 import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
-import { newId } from "../units/id.ts";
+import { type AccountId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
 import type { KeyDesk } from "./desk.ts";
 import type { Balance, Key, KeyLimits } from "./key.ts";
@@ -22,7 +22,7 @@ export async function setUp(
   if (wish.budgets !== undefined && wish.budgets.length > 0) return missingBudget(wish.budgets[0]!);
   const balance = { id: newId("bal", desk.random), accountId: null };
   const recovery = newRecoverySecret(desk.random);
-  const minted = mint(desk, balance, wish);
+  const minted = mint(desk, balance, wish, null);
   const made = {
     ...balance,
     suspended: null,
@@ -35,8 +35,13 @@ export async function setUp(
 }
 
 /** Another key on a balance. */
-export async function createKey(desk: KeyDesk, balance: Balance, wish: KeyWish): Promise<Minted | Refusal> {
-  const minted = mint(desk, balance, wish);
+export async function createKey(
+  desk: KeyDesk,
+  balance: Balance,
+  wish: KeyWish,
+  by: "recovery" | "session",
+): Promise<Minted | Refusal> {
+  const minted = mint(desk, balance, wish, by === "session" ? balance.accountId : null);
   const hasCredit = (await desk.credit(balance.id)) > 0;
   const added = await desk.store.addKey(balance.id, (estate, liveKeys, recentKeys) =>
     estate.balance.accountId === balance.accountId && !estate.balance.closed
@@ -83,7 +88,12 @@ export function tooManyRecent(recentKeys: number, hasCredit: boolean): Refusal |
 const MAX_KEYS_A_DAY = { withCredit: 10_000, without: 100 };
 const HOUR_S = 3_600;
 
-function mint(desk: KeyDesk, balance: Pick<Balance, "id" | "accountId">, wish: KeyWish): Minted {
+function mint(
+  desk: KeyDesk,
+  balance: Pick<Balance, "id" | "accountId">,
+  wish: KeyWish,
+  madeBy: AccountId | null,
+): Minted {
   const { name = null, expiresAt = null, ...limits } = wish;
   const secret = newApiKey(desk.random);
   const id = newId("key", desk.random);
@@ -97,6 +107,7 @@ function mint(desk: KeyDesk, balance: Pick<Balance, "id" | "accountId">, wish: K
     name,
     balanceId: balance.id,
     lineage: id,
+    madeBy,
     state: "active",
     createdAt: desk.clock.now(),
     expiresAt,

@@ -30,6 +30,11 @@ export interface Key extends KeyLimits {
    * a key never resets them.
    */
   readonly lineage: KeyId;
+  /**
+   * The account whose session made it: it works only while the balance is that account's, so that nothing of
+   * a claim outlives its undoing. Null for one that set-up or the recovery secret made.
+   */
+  readonly madeBy: AccountId | null;
   readonly state: "active" | "rotated" | "revoked";
   readonly createdAt: EpochMs;
   /** Set by `expires_at`, and by a rotation to the end of its grace. */

@@ -179,7 +179,9 @@ export const isLive = ({ state, expiresAt }: Pick<Key, "state" | "expiresAt">, a
 function liveHolder(entry: Entry | null, at: EpochMs): Holder | null {
   if (entry === null || !isLive(entry.key, at)) return null;
   const { holder, key } = entry;
-  if (entry.estate.balance.closed) return null;
+  const { madeBy } = entry.key;
+  const { closed, accountId } = entry.estate.balance;
+  if (closed || (madeBy !== null && madeBy !== accountId)) return null;
   // Serving the key without that budget would lift a cap.
   assert(holder !== null, `key ${key.id} draws from a budget that does not exist`);
   return holder;

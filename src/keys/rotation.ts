@@ -45,16 +45,17 @@ async function replace(desk: KeyDesk, id: KeyId, by: Actor, hasCredit: boolean):
     prefix: shownPrefix(secret),
     createdAt: now,
   };
-  const change = await desk.store.changeKey(id, (key, _estate, siblings, recentKeys) => {
+  const change = await desk.store.changeKey(id, (key, { balance }, siblings, recentKeys) => {
     if (!isLive(key, now) || key.state !== "active") return spent(key, now);
     const tooMany = tooManyRecent(recentKeys, hasCredit);
     if (tooMany !== null) return tooMany;
     if (by === "recovery") {
       const old = { ...key, state: "revoked" as const, expiresAt: now };
-      return { key: old, successor: { ...key, ...fresh }, endsSiblings: true };
+      return { key: old, successor: { ...key, ...fresh, madeBy: null }, endsSiblings: true };
     }
     if (siblings > MAX_GRACE_KEYS) return tooManyInGrace(siblings, desk.settings().graceMs);
-    return { key: inGrace(key, now, desk.settings().graceMs), successor: { ...key, ...fresh } };
+    const madeBy = by === "session" ? balance.accountId : key.madeBy;
+    return { key: inGrace(key, now, desk.settings().graceMs), successor: { ...key, ...fresh, madeBy } };
   });
   if (refused(change)) return change;
   for (const ended of [change.key, ...change.ended]) desk.keyring.forgetKey(ended);

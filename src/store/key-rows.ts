@@ -13,6 +13,7 @@ export interface KeyRow<Whole extends number | string> {
   readonly name: string | null;
   readonly balance_id: BalanceId;
   readonly lineage: KeyId;
+  readonly made_by: AccountId | null;
   readonly state: Key["state"];
   readonly created_at: Whole;
   readonly expires_at: Whole | null;
@@ -32,6 +33,7 @@ export const keyFromRow = (row: KeyRow<number | string>): Key => ({
   name: row.name,
   balanceId: row.balance_id,
   lineage: row.lineage,
+  madeBy: row.made_by,
   state: row.state,
   createdAt: Number(row.created_at) as EpochMs,
   expiresAt: number(row.expires_at) as EpochMs | null,

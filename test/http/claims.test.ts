@@ -188,6 +188,35 @@ describe("taking a claim back", () => {
     expect(said(await claim(key))).toBe("200");
   });
 
+  test("ends the keys that the account's sessions made meanwhile, and no others", async () => {
+    for (const how of ["undo", "detach"]) {
+      const { id, key, balance_id, recovery_secret } = await house.setUp();
+      const spare = (await house.send("POST", "/v1/keys", { bearer: recovery_secret })).json;
+      const { session, account_id } = await takeOver(key);
+      const headers = { "x-gateway-balance": balance_id };
+      const asThief = async (path: string) =>
+        (await house.send("POST", path, { bearer: session, headers })).json;
+      const minted = await asThief("/v1/keys");
+      const rotated = await asThief(`/v1/keys/${id}/rotate`);
+      const itself = `/v1/keys/${minted.id}/rotate`;
+      const next = (await house.send("POST", itself, { bearer: minted.key })).json;
+      const owners = (await house.send("POST", "/v1/keys", { bearer: recovery_secret })).json;
+      const made = [minted, rotated, next, owners];
+      for (const { key } of made) expect((await me(key)).balance_id).toBe(balance_id);
+      if (how === "undo") await undo(recovery_secret);
+      else {
+        const path = `/admin/accounts/${account_id}/detach`;
+        await house.send("POST", path, { bearer: ADMIN_TOKEN, body: { balance_id } });
+      }
+      const status = async (bearer: string) => (await house.send("GET", "/v1/me", { bearer })).status;
+      for (const { key } of [minted, rotated, next]) expect(await status(key)).toBe(401);
+      for (const bearer of [key, spare.key, owners.key]) expect(await status(bearer)).toBe(200);
+      const { data } = (await house.send("GET", "/v1/keys", { bearer: recovery_secret })).json;
+      const live = data.filter((one: { state: string }) => one.state !== "revoked");
+      expect(live.map((one: { id: string }) => one.id).sort()).toEqual([id, spare.id, owners.id].sort());
+    }
+  });
+
   test("after seven days only the operator does, who may do so at any time, and for one that waits too", async () => {
     const { key, balance_id, recovery_secret } = await house.setUp();
     const { session, account_id } = await takeOver(key);

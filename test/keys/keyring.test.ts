@@ -28,6 +28,7 @@ function keyFor(secret: string, changes: Partial<Key> = {}): Key {
     name: null,
     balanceId: "bal_1",
     lineage: "key_1",
+    madeBy: null,
     state: "active",
     createdAt: NOW,
     expiresAt: null,

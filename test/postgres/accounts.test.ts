@@ -118,11 +118,16 @@ describeOnPostgres("accounts on two gateways", (cluster) => {
         [50, 200],
         [50, 200],
       ]);
+      const headers = { "x-gateway-balance": balance_id };
+      const made = (await gateways[0].send("POST", "/v1/keys", { bearer: session, headers })).json.key;
+      const works = async (at: 0 | 1) => (await gateways[at].send("GET", "/v1/me", { bearer: made })).status;
+      expect([await works(0), await works(1)]).toEqual([200, 200]);
       const undone =
         how === "recovery"
           ? await gateways[0].send("DELETE", "/v1/me/claim", { bearer: recovery_secret })
           : await gateways[0].admin(`/admin/accounts/${account_id}/detach`, { balance_id });
       expect(undone.status).toBe(200);
+      expect([await works(1), await works(0)]).toEqual([401, 401]);
       expect([await seen(1), await seen(0)]).toEqual([
         [20, 400],
         [20, 400],

@@ -69,7 +69,7 @@ describe("what was answered is on disk", () => {
       createBudget(desk, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }),
     );
     const balance = (await desk.store.balanceByRecovery(hashSecret(made.recovery)))!;
-    const second = await done(createKey(desk, balance, { budgets: ["team"], dailyLimit: null }));
+    const second = await done(createKey(desk, balance, { budgets: ["team"], dailyLimit: null }, "recovery"));
     close();
 
     const again = openDesk();

@@ -15,7 +15,7 @@ export function DetachDialog({ of: { id, account_id }, onClose, onDone }: Balanc
     <Dialog title="Detach from its account" onClose={onClose}>
       <p>
         The sessions of <span class="mono">{account_id}</span> can do nothing with this balance any more. The
-        recovery secret that it was claimed with opens it again. Its keys stay as they are.
+        recovery secret that it was claimed with opens it again. Keys that they made end.
       </p>
       <Problem error={detach.error} />
       <div class="row">

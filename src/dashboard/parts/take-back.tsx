@@ -21,8 +21,8 @@ export function TakeBack({ title }: { title: string }) {
       {asking && (
         <Dialog title={title} onClose={() => setAsking(false)}>
           <p>
-            The balance belongs to no account then, and nobody can use it by signing in. Its keys stay as they
-            are: revoke those that you do not know.
+            The balance belongs to no account then, and nobody can use it by signing in. Keys that were made
+            by signing in end. The others stay as they are: revoke those that you do not know.
           </p>
           <Problem error={undo.error} />
           <div class="row">

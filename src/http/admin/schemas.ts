@@ -206,7 +206,7 @@ export const ADMIN = {
     ...admin,
     summary: "Takes a claimed balance out of an account, at any time",
     details:
-      "It belongs to nobody then, and the recovery secret that it was claimed with opens it again. Its keys stay as they are.",
+      "It belongs to nobody then, and the recovery secret that it was claimed with opens it again. Keys that the account's sessions made end; the others stay as they are.",
     body: DetachFields,
     answers: {
       200: answerOf({ account_id: Type.String(), balance_id: Type.String(), detached: Type.Literal(true) }),

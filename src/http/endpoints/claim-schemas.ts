@@ -46,7 +46,7 @@ export const CLAIMS = {
   },
   undo: {
     summary: "Withdraws a claim, or undoes one that took effect",
-    details: `Takes the recovery secret only, as it was before the claim. For ${UNDO_DAYS} days after a claim took effect, it takes the balance back from the account, whose sessions then do nothing with it. Keys stay as they are: rotate or revoke those that somebody else may have.`,
+    details: `Takes the recovery secret only, as it was before the claim. For ${UNDO_DAYS} days after a claim took effect, it takes the balance back from the account, whose sessions then do nothing with it. Keys that those sessions made end. All others stay as they are: rotate or revoke those that somebody else may have.`,
     who: ["owner"],
     answers: {
       200: answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) }),

@@ -49,7 +49,7 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   if (wait !== null) return tooManyUnpaid(wait);
   const wish = await readKeyWish(exchange, deps);
   if (refused(wish)) return wish;
-  const minted = await createKey(deps.desk, who.balance, wish);
+  const minted = await createKey(deps.desk, who.balance, wish, who.by);
   return refused(minted) ? minted : created(mintedView(minted, deps.desk.clock.now()));
 }
 

@@ -153,6 +153,8 @@ export class PostgresAccountStore implements AccountStore {
       }
       for (const one of attach) await this.attach(sql, one, id);
       for (const one of detach) {
+        await sql`UPDATE keys SET state = 'revoked'
+          WHERE balance_id = ${one} AND made_by = ${id} AND state <> 'revoked'`;
         await sql`UPDATE balances SET account_id = NULL, attached_at = NULL, claimed_at = NULL,
             recovery_hash = coalesce(undo_hash, recovery_hash), undo_hash = NULL
           WHERE id = ${one} AND account_id = ${id}`;

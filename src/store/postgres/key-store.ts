@@ -303,13 +303,14 @@ const live = (sql: SQL, now: EpochMs) =>
   sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
 
 async function insertKey(sql: TransactionSQL, key: Key): Promise<void> {
-  const { id, hash, prefix, balanceId, lineage, createdAt } = key;
+  const { id, hash, prefix, balanceId, lineage, madeBy, createdAt } = key;
   await sql`INSERT INTO keys ${sql({
     id,
     hash,
     prefix,
     balance_id: balanceId,
     lineage,
+    made_by: madeBy,
     created_at: createdAt,
     ...changeable(key),
   })}`;

@@ -274,4 +274,8 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     SELECT counter, sum(charged) FROM counted GROUP BY counter;
   INSERT INTO counters (id, spent) SELECT counter, spent FROM folded_counters WHERE counter LIKE 'budget:%:%:%';
   `,
+  // 13: keys that work only while the balance is the account's that made them; see sqlite/migrations
+  `
+  ALTER TABLE keys ADD COLUMN made_by TEXT;
+  `,
 ];

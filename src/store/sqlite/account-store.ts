@@ -174,7 +174,10 @@ export class SqliteAccountStore implements AccountStore {
       if (balance !== undefined)
         statements.addBalance.run(balance.id, id, balance.createdAt, balance.createdAt);
       for (const one of attach) this.attach(one, id);
-      for (const one of detach) statements.detach.run(one, id);
+      for (const one of detach) {
+        statements.revokeMadeBy.run(one, id);
+        statements.detach.run(one, id);
+      }
       if (session !== undefined) this.addSession(session, id);
     }
     if (claim !== undefined) statements.putClaim.run(claim.balanceId, claim.accountId, claim.at);
@@ -282,6 +285,9 @@ function prepare(db: Database) {
     endSessions: db.query<never, [string]>("DELETE FROM sessions WHERE account_id = ?"),
     revokeKeys: db.query<never, [string]>(
       "UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND state <> 'revoked'",
+    ),
+    revokeMadeBy: db.query<never, [string, string]>(
+      "UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND made_by = ? AND state <> 'revoked'",
     ),
     close: db.query<never, [number, string]>(
       "UPDATE balances SET closed_at = ?, recovery_hash = NULL, undo_hash = NULL WHERE id = ?",

@@ -207,6 +207,7 @@ export class SqliteKeyStore implements KeyStore {
       key.prefix,
       key.balanceId,
       key.lineage,
+      key.madeBy,
       key.createdAt,
       ...changeable(key),
     );
@@ -339,9 +340,9 @@ function prepare(db: Database) {
       `UPDATE keys SET state = 'revoked' WHERE balance_id = ? AND lineage = ? AND id <> ? AND state <> 'revoked'
        RETURNING *`,
     ),
-    addKey: db.query<never, [string, string, string, string, string, number, ...Changeable]>(
-      `INSERT INTO keys (id, hash, prefix, balance_id, lineage, created_at, ${CHANGEABLE.join(", ")})
-       VALUES (?, ?, ?, ?, ?, ?${", ?".repeat(CHANGEABLE.length)})`,
+    addKey: db.query<never, [string, string, string, string, string, string | null, number, ...Changeable]>(
+      `INSERT INTO keys (id, hash, prefix, balance_id, lineage, made_by, created_at, ${CHANGEABLE.join(", ")})
+       VALUES (?, ?, ?, ?, ?, ?, ?${", ?".repeat(CHANGEABLE.length)})`,
     ),
     updateKey: db.query<never, [...Changeable, string]>(
       `UPDATE keys SET ${CHANGEABLE.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`,

@@ -250,4 +250,9 @@ export const MIGRATIONS: readonly string[] = [
     SELECT counter, sum(charged) FROM counted GROUP BY counter;
   INSERT INTO totals (account, spent) SELECT counter, spent FROM folded_counters WHERE counter LIKE 'budget:%:%:%';
   `,
+  // 10: keys that work only while the balance is the account's that made them
+  `
+  -- The account whose session made the key; null for others, and for all from before.
+  ALTER TABLE keys ADD COLUMN made_by TEXT;
+  `,
 ];
