@@ -4,7 +4,7 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 import type { StoreConfig } from "./config/config.ts";
 import { recoveredReceipt } from "./generation/receipt.ts";
 import { Keyring } from "./keys/keyring.ts";
-import type { Grant, Statement } from "./ledger/authority.ts";
+import type { Statement } from "./ledger/authority.ts";
 import { balanceCounter, type CounterId } from "./ledger/counter.ts";
 import { Grants, onceDurable } from "./ledger/grants.ts";
 import { Ledger } from "./ledger/ledger.ts";
@@ -68,7 +68,7 @@ export async function openPostgresBooks(
       if (error instanceof EpochOver) onLost(error);
     },
   });
-  const send = statementsTo(authority, books.journal, (grant) => grants.receive(grant), log);
+  const send = statementsTo(authority, books.journal, () => grants, log);
   const grants: Grants = new Grants(name, node.epoch, clock, send, () => node.usable());
   const sums = { spent: () => ZERO_USD, credited: () => MAX_NANO_USD };
   const ledger: Ledger = new Ledger(clock, books.journal, sums, keyring, grants);
@@ -202,11 +202,11 @@ const LONGEST_REQUEST_MS = 3_600_000;
 /** Of `TEND_MS`. */
 const IDLE_EVERY = 40;
 
-/** Sends a ledger's statements once they are durable; `receive` hears the Authority's answers. */
+/** Sends a ledger's statements once they are durable, and tells its grants what comes of them. */
 function statementsTo(
   authority: PostgresAuthority,
   journal: NodeBooks["journal"],
-  receive: (grant: Grant) => void,
+  grants: () => Grants,
   log: Log,
 ): (statement: Statement) => void {
   let lastTold: unknown = null;
@@ -215,7 +215,17 @@ function statementsTo(
     if (error !== lastTold) log("grants", { error: String(error) });
     lastTold = error;
   };
-  return onceDurable(journal, (statement) => void authority.settle(statement).then(receive, failed));
+  return onceDurable(
+    journal,
+    (statement) =>
+      void authority.settle(statement).then(
+        (grant) => grants().receive(grant),
+        (error) => {
+          failed(error);
+          grants().failed(statement.counter);
+        },
+      ),
+  );
 }
 
 function forget(keyring: Keyring, changes: readonly Change[]): void {

@@ -99,8 +99,8 @@ export function journalOptions(
     onRecovered: (orphans) => {
       if (orphans > 0) log("recovered", { open_holds: orphans });
     },
-    onDamaged: ({ file, byte, linesBehind }) =>
-      log("journal damaged", { file, byte, lines_behind: linesBehind }),
+    onDamaged: ({ file, keptAs, byte, linesBehind }) =>
+      log("journal damaged", { file, kept_as: keptAs, byte, lines_behind: linesBehind }),
     onFault: (error) => log("books", { error: String(error) }),
   };
 }

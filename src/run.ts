@@ -1,4 +1,5 @@
-import { resolve } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { banner } from "./config/banner.ts";
 import { ConfigError } from "./config/problem.ts";
 import { StoreUnreachable, StoreUnusable } from "./errors/bookkeeping.ts";
@@ -7,6 +8,7 @@ import { hostOf, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
 import { ownCommand } from "./runtime.ts";
 import { DataFolderError, dataFolderPath, remedyFor } from "./store/data-folder.ts";
+import { isDamagedFile } from "./store/journal/journal.ts";
 import { diskRefused, isDamaged } from "./store/sqlite/database.ts";
 import { isoTime, systemClock } from "./units/clock.ts";
 import { lineToSupervisor } from "./workers/line.ts";
@@ -97,7 +99,14 @@ function explained(error: unknown): string | null {
   const folder = `the data folder ${dataFolderPath(env.GATEWAY_DATA, process.cwd())}`;
   const { message } = error as Error;
   if (isDamaged(error)) return `the database in ${folder} is damaged: ${message}. Start on a backup.`;
-  return diskRefused(error) ? `${folder} cannot be written: ${message}. ${remedyFor(error)}` : null;
+  return diskRefused(error) || isOfDisk(error)
+    ? `${folder} cannot be written: ${message}. ${remedyFor(error)}`
+    : null;
+}
+
+/** What the operating system says of a file. */
+function isOfDisk(error: unknown): boolean {
+  return /^(ENOSPC|EDQUOT|EROFS|EIO|EACCES|EPERM)$/.test((error as { code?: string } | null)?.code ?? "");
 }
 
 interface Serving {
@@ -129,8 +138,19 @@ async function serve(): Promise<Serving> {
     hostname: hostOf(env.HOST),
     adminTokenPath: gateway.folder.adminTokenPath,
     dataPath: resolve(gateway.folder.path),
+    damagedFiles: damagedFiles(gateway.folder.path),
   }).join("\n");
   return { announcement, reload: () => void gateway.reload(), stop: () => gateway.stop() };
+}
+
+/** Of journals, in the folder and in that of a node. */
+function damagedFiles(path: string): string[] {
+  const folders = [path, join(path, "node")].filter((folder) => existsSync(folder));
+  return folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter(isDamagedFile)
+      .map((name) => resolve(folder, name)),
+  );
 }
 
 async function supervise(workers: number): Promise<Serving> {

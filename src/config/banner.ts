@@ -4,7 +4,7 @@ import { priceDoubts } from "./price-doubts.ts";
 
 /** What the start prints: where it listens, what it serves, and the two commands of a first request. */
 export function banner(facts: BannerFacts): string[] {
-  const { config, found, listening, adminTokenPath, dataPath } = facts;
+  const { config, found, listening, adminTokenPath, dataPath, damagedFiles } = facts;
   const links = linksOf(config, listening);
   return [
     `listening on ${listening}`,
@@ -25,6 +25,10 @@ export function banner(facts: BannerFacts): string[] {
     ...unlisted(config, found),
     ...unused(config),
     ...priceDoubts(config.catalog).map((doubt) => `  ${doubt}`),
+    ...damagedFiles.map(
+      (path) =>
+        `  ${path} is a journal whose lines behind a damage were not booked. Keep it until you know why.`,
+    ),
     "",
     "Create a key:",
     `  ${createKeyCommand(links)}`,
@@ -44,6 +48,8 @@ export interface BannerFacts {
   /** Null when the environment names the token. */
   readonly adminTokenPath: string | null;
   readonly dataPath: string;
+  /** Journals that a start found damaged, and kept. */
+  readonly damagedFiles: readonly string[];
 }
 
 /** `localhost` is the operator's way in: others come by addresses that the gateway cannot know. */

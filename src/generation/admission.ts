@@ -224,9 +224,10 @@ async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | S
     const answer = ledger.replenish(loading, want);
     if (answer === null) return outcome;
     const heard = await answer;
-    if (heard === "unanswered") return BOOKS_AWAY;
+    // Of money that open requests hold, there will be more in seconds; of rates and allowances, nobody could say.
+    if (heard === "unanswered" || (heard === "held" && !isMoney(outcome))) return BOOKS_AWAY;
     // Once more, to report what is short as it stands now.
-    isFinal = heard === "short";
+    isFinal = heard !== "room";
   }
   // There was room each time, and others took it. There may be room again.
   return BOOKS_AWAY;

@@ -45,7 +45,7 @@ export class Grants {
     try {
       for (let round = 1; round <= MAX_ROUNDS; round++) {
         this.need(desk, amount);
-        if (!(await this.answered(desk, this.clock.elapsedMs() + ANSWER_MS))) return "unanswered";
+        if (!(await this.heard(desk))) return "unanswered";
         if (room(counter, limit) >= amount) return "room";
         // Whatever was free went to others, or to other requests of ours.
         const { short, granted, free, spare, open, inquiry, answered } = desk.answer!;
@@ -62,7 +62,7 @@ export class Grants {
         if (this.clock.elapsedMs() >= untilMs) break;
       }
       // Who was asked to give back and has not answered may have enough.
-      return "unanswered";
+      return "held";
     } finally {
       desk.asked -= amount;
       if (desk.asked === 0) desk.awaited = 0;
@@ -104,10 +104,9 @@ export class Grants {
       this.state(desk, used, used);
       return { desk, number: desk.lastStated };
     });
-    const untilMs = this.clock.elapsedMs() + ANSWER_MS;
     for (const { desk, number } of stated) {
       // Requests may state more all the while; an answer to that says that this has arrived, too.
-      while (desk.lastHeard < number) if (!(await this.answered(desk, untilMs))) return false;
+      while (desk.lastHeard < number) if (!(await this.heard(desk))) return false;
     }
     return true;
   }
@@ -127,12 +126,19 @@ export class Grants {
       this.state(desk, used, Math.max(desk.wanted, used));
   }
 
+  /** The Authority could not be reached with a statement about this counter. */
+  failed(id: CounterId): void {
+    const desk = this.desks.get(id);
+    if (desk !== undefined) desk.failing = true;
+  }
+
   /** An answer of the Authority. */
   receive(grant: Grant): void {
     const { counter, number, granted, elsewhere, short, open } = grant;
     const desk = this.desks.get(counter);
     // If less was asked for since, what this answer grants may have been given back already.
     if (desk === undefined || number <= desk.lastHeard || number < desk.lastLowered) return;
+    desk.failing = false;
     desk.lastHeard = number;
     desk.answer = grant;
     desk.counter.granted = granted;
@@ -246,6 +252,18 @@ export class Grants {
     });
   }
 
+  /**
+   * Whether the Authority answers. A loaded one takes its time, and whoever asks waits for it; one that fails, or
+   * does not say anything for as long as a lease lasts, does not answer.
+   */
+  private async heard(desk: Desk): Promise<boolean> {
+    const untilMs = this.clock.elapsedMs() + LOADED_MS;
+    do {
+      if (await this.answered(desk, this.clock.elapsedMs() + ANSWER_MS)) return true;
+    } while (!desk.failing && this.usable() && this.clock.elapsedMs() < untilMs);
+    return false;
+  }
+
   private answered(desk: Desk, untilMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const go = (answered: boolean) => {
@@ -295,7 +313,11 @@ export const onceDurable =
       if (durable) send(statement);
     });
 
-export type Answer = "room" | "short" | "unanswered";
+/**
+ * `held`: short as far as anybody knows; others may have left some of what their open requests hold, and have not
+ * said so yet.
+ */
+export type Answer = "room" | "short" | "held" | "unanswered";
 
 /** What ledgers can share by grants: `Counter` and `RateShare`. */
 export interface Shared {
@@ -332,6 +354,8 @@ class Desk {
   lastLowered = 0;
   /** The latest that was believed. */
   answer: Grant | null = null;
+  /** Since that, the Authority could not be reached. */
+  failing = false;
   needed = 0;
   wanted = 0;
   /** What the latest statement gave as used. */
@@ -364,8 +388,10 @@ class Desk {
  */
 const AHEAD_REQUESTS = 8;
 const LOW_REQUESTS = 4;
-/** An Authority that is silent for longer is out of reach. */
+/** An Authority that is silent for longer is out of reach, or loaded. */
 const ANSWER_MS = 1_000;
+/** The length of a lease: who hears nothing for longer may not go on anyway. */
+const LOADED_MS = 10_000;
 /** How long a request waits for others to give back what they were asked for: on a busy machine they may be slow. */
 const RECALL_MS = 3_000;
 const MAX_ROUNDS = 40;

@@ -139,7 +139,8 @@ export class Ledger {
     );
     return Promise.all(asked).then((answers) => {
       if (answers.includes("unanswered")) return "unanswered";
-      return answers.includes("short") ? "short" : "room";
+      if (answers.includes("short")) return "short";
+      return answers.includes("held") ? "held" : "room";
     });
   }
 

@@ -154,7 +154,7 @@ describe("Ollama is asked what it serves", () => {
 });
 
 describe("the start's message", () => {
-  const lines = async (env: Env, hostname = "127.0.0.1") => {
+  const lines = async (env: Env, hostname = "127.0.0.1", damagedFiles: string[] = []) => {
     const facts = await found(env);
     return banner({
       ...facts,
@@ -162,8 +162,16 @@ describe("the start's message", () => {
       hostname,
       adminTokenPath: "data/admin-token",
       dataPath: "data",
+      damagedFiles,
     }).join("\n");
   };
+
+  test("names journals that were damaged, for as long as they are kept", async () => {
+    expect(await lines({}, "127.0.0.1", ["/data/journal-00000007.damaged"])).toContain(
+      "/data/journal-00000007.damaged is a journal",
+    );
+    expect(await lines({})).not.toContain("damage");
+  });
 
   test("says where it listens in the first line, and how to make and use a key in the last ones", async () => {
     const text = await lines({ OPENAI_API_KEY: "sk-secret" });

@@ -44,13 +44,35 @@ test("who is told that others were asked to give back, and then hears no more, d
     if (told <= 3) setImmediate(() => to.receive(nothing(statement)));
   });
   const answer = grants.ask(counter, AMOUNT, LIMIT);
-  await pass(1_300);
+  await pass(11_300);
   expect(await answer).toBe("unanswered");
   expect(told).toBeGreaterThan(3);
 });
 
 test("who hears nothing at all does not know", async () => {
   const { grants, counter, pass } = house(() => {});
+  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  await pass(11_100);
+  expect(await answer).toBe("unanswered");
+});
+
+test("an Authority that takes nine seconds is waited for", async () => {
+  let answerFirst = () => {};
+  const { grants, counter, pass } = house((statement, to) => {
+    const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
+    if (statement.number === 1) answerFirst = () => to.receive(grant);
+  });
+  const answer = grants.ask(counter, AMOUNT, LIMIT);
+  await pass(9_000);
+  expect(await Promise.race([answer, "waits"])).toBe("waits");
+  answerFirst();
+  expect(await answer).toBe("room");
+});
+
+test("one that cannot be reached is not waited for beyond a second", async () => {
+  const { grants, counter, pass } = house((statement, to) =>
+    setImmediate(() => to.failed(statement.counter)),
+  );
   const answer = grants.ask(counter, AMOUNT, LIMIT);
   await pass(1_100);
   expect(await answer).toBe("unanswered");
@@ -176,7 +198,7 @@ test("what another one has left over that does not answer may be there still: th
   const world = new World(["one", "other"]);
   expect(await world.ask("other", 1_000)).toBe("room");
   world.silence("other");
-  expect(await world.ask("one", 100)).toBe("unanswered");
+  expect(await world.ask("one", 100)).toBe("held");
 });
 
 /** Ledgers that share one limit. */

@@ -402,6 +402,20 @@ describe("a disk that refuses", () => {
       expect(checkDisk(data)).toMatchObject({ state: "fail", next: expect.stringContaining("Free space") });
     }));
 
+  test("because it has become full since the last start: what is to be done is said, and nothing else", () =>
+    onSmallDisk(async (folder, data) => {
+      const first = await GatewayProcess.start(folder);
+      expect(await first.stop()).toBe(0);
+      fill(data);
+      const message = await GatewayProcess.start(folder).then(
+        () => "started",
+        (error: Error) => error.message,
+      );
+      expect(message).toContain(`The gateway did not start: the data folder ${data} cannot be written`);
+      expect(message).toContain("Free space");
+      expect(message).not.toContain("    at ");
+    }));
+
   test("because it is read-only: the start refuses, and names the folder", () =>
     onSmallDisk(async (folder, data) => {
       Bun.spawnSync(["mount", "-o", "remount,ro", data]);

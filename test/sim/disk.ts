@@ -36,6 +36,12 @@ export class SimulatedDisk implements Disk {
     this.files.delete(name);
   }
 
+  keep(name: string, as: string): void {
+    const kept = new SimulatedFile(this);
+    kept.write(this.read(name), 0);
+    this.files.set(as, kept);
+  }
+
   remove(name: string): void {
     this.files.delete(name);
   }

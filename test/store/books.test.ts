@@ -1,10 +1,11 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ledger } from "../../src/ledger/ledger.ts";
-import { journalFiles, type Unapplied } from "../../src/store/journal/journal.ts";
+import { folderDisk } from "../../src/store/journal/disk.ts";
+import { type Damage, journalFiles, type Unapplied } from "../../src/store/journal/journal.ts";
 import { Books, type BooksOptions, type EndStore, onTheLoop } from "../../src/store/sqlite/books.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
@@ -236,4 +237,40 @@ test("a start keeps the journal's files while somebody reads the database, becau
   reader.close();
   db.close();
   rmSync(folder, { recursive: true });
+});
+
+test("a journal whose disk has changed a line is kept under another name, with the whole lines behind it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "damaged-"));
+  try {
+    const clock = new ManualClock();
+    const disk = folderDisk(folder);
+    const before = await booksOn(clock, { disk });
+    for (const name of ["a", "b", "c"]) before.journal.append(end(name));
+    await before.journal.flushed();
+    await before.close();
+    const path = join(folder, "journal-00000001.log");
+    const text = readFileSync(path, "latin1").replace("rcpt_b", "rcpt_X");
+    writeFileSync(path, text, "latin1");
+
+    const booked: string[] = [];
+    const damages: Damage[] = [];
+    const apply = async (batch: readonly Unapplied[]) =>
+      void booked.push(...batch.map(({ record }) => record.receipt));
+    const store = { ...NO_STORE, apply };
+    const books = await booksOn(clock, { disk, store, onDamaged: (damage) => damages.push(damage) });
+    books.follow(NOTHING_OPEN);
+    expect(booked).toEqual(["rcpt_a"]);
+    expect(damages).toMatchObject([
+      { file: "journal-00000001.log", keptAs: "journal-00000001.damaged", linesBehind: 1 },
+    ]);
+    while (existsSync(path)) await passed(clock, 1);
+    expect(readFileSync(join(folder, "journal-00000001.damaged"), "latin1")).toBe(text);
+    await books.close();
+    // It is no journal any more, and nothing is made of it again.
+    const next = await booksOn(clock, { disk, store, onDamaged: (damage) => damages.push(damage) });
+    expect(damages).toHaveLength(1);
+    await next.close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

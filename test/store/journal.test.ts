@@ -285,7 +285,9 @@ test("a line that was altered on the disk is not believed, and neither is what f
   // Told, because a whole line is behind it; where it begins is where the first one ends.
   expect([...readJournal(disk, (damage) => damages.push(damage))]).toHaveLength(1);
   const byte = text.indexOf("\n") + 1;
-  expect(damages).toEqual([{ file: "journal-00000001.log", byte, linesBehind: 1 }]);
+  expect(damages).toEqual([
+    { file: "journal-00000001.log", keptAs: "journal-00000001.damaged", byte, linesBehind: 1 },
+  ]);
   // What a former use of a file left behind is no damage.
   disk.open("journal-00000002.log", "journal-00000001.log");
   expect([...readJournal(disk, (damage) => damages.push(damage))]).toEqual([]);
@@ -326,6 +328,7 @@ describe("relaxed", () => {
     const disk: Disk = {
       list: () => [],
       read: () => new Uint8Array(),
+      keep: () => {},
       rename: () => {},
       remove: () => {},
       open: () => file,

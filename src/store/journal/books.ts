@@ -106,8 +106,11 @@ export abstract class JournalBooks<Options extends JournalBooksOptions> {
    * Books what the previous run had not booked, and ends every hold that it left open at its last checkpoint.
    */
   protected async recover({ replay, unapplied, damages }: ReadBack): Promise<void> {
-    const { writeOffTokens, recoveredBody, onRecovered, onDamaged } = this.options;
-    for (const damage of damages) onDamaged?.(damage);
+    const { disk, writeOffTokens, recoveredBody, onRecovered, onDamaged } = this.options;
+    for (const damage of damages) {
+      disk.keep(damage.file, damage.keptAs);
+      onDamaged?.(damage);
+    }
     for (let from = 0; from < unapplied.length; from += RECOVERY_BATCH) {
       await this.bring(unapplied.slice(from, from + RECOVERY_BATCH));
     }

@@ -1,11 +1,14 @@
 import {
   closeSync,
+  copyFileSync,
+  existsSync,
   fdatasync,
   fdatasyncSync,
   fstatSync,
   fsync,
   fsyncSync,
   ftruncateSync,
+  linkSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -24,6 +27,8 @@ export interface Disk {
   read(name: string): Uint8Array;
   /** Creates the file if it does not exist, or renames `from` to it; the name is durable on return. */
   open(name: string, from?: string): DiskFile;
+  /** The same bytes under another name, which stays when the first one goes; durable on return. */
+  keep(name: string, as: string): void;
   /** The rename is durable on return, or when the promise resolves. */
   rename(name: string, to: string): void | Promise<void>;
   /**
@@ -61,6 +66,17 @@ export function folderDisk(folder: string, slowMs = 0): Disk {
       const file = openFile(join(folder, name), place);
       syncPath(folder);
       return file;
+    },
+    keep(name, as) {
+      if (existsSync(join(folder, as))) return;
+      try {
+        linkSync(join(folder, name), join(folder, as));
+      } catch {
+        // Not every file system has links.
+        copyFileSync(join(folder, name), join(folder, as));
+        syncPath(join(folder, as));
+      }
+      syncPath(folder);
     },
     async rename(name, to) {
       await rename(join(folder, name), join(folder, to));

@@ -392,7 +392,8 @@ export function* readJournal(
       yield { record: parseRecord(text), file, bytes: end };
     }
     const lines = linesBehind(bytes, read, file);
-    if (lines > 0) onDamage({ file: fileName(file), byte: read, linesBehind: lines });
+    if (lines === 0) continue;
+    onDamage({ file: fileName(file), keptAs: damagedName(file), byte: read, linesBehind: lines });
   }
 }
 
@@ -402,6 +403,8 @@ export function* readJournal(
  */
 export interface Damage {
   readonly file: string;
+  /** Its name for good: the file itself goes once everything before the torn line is in the database. */
+  readonly keptAs: string;
   /** Where the torn line begins. */
   readonly byte: number;
   readonly linesBehind: number;
@@ -423,4 +426,7 @@ const numbersOf = (disk: Pick<Disk, "list">, name: RegExp): number[] =>
     .sort((a, b) => a - b);
 
 const fileName = (number: number): string => `journal-${String(number).padStart(8, "0")}.log`;
+const damagedName = (number: number): string => `journal-${String(number).padStart(8, "0")}.damaged`;
+/** Files that were found damaged, among the names in a folder. */
+export const isDamagedFile = (name: string): boolean => /^journal-\d{8}\.damaged$/.test(name);
 const spareName = (number: number): string => `journal-${String(number).padStart(8, "0")}.spare`;
