@@ -44,6 +44,9 @@ gets neither reasoning nor its seals in a translated answer; the tokens are stil
 \`chat.completions\` is sent both fields as they came, and decides for itself. OpenAI's, which refuses them, gets the effort alone.
 OpenRouter's clients ask for usage by \`usage: {include: true}\`: hosts are not sent it, and the answer has usage, streamed or not.
 
+Hosts of \`responses\` have no stop sequences: the gateway looks for them, and tells the answer to where the first begins. The
+host writes on to its end, and what it wrote is charged.
+
 Hosts of \`messages\` want a message to answer. A request of nothing but instructions is sent to them as the user's turn.
 
 Nothing is stored: \`previous_response_id\`, \`conversation\`, \`background\`, \`store: true\`, \`thread\` and items by

@@ -4,8 +4,8 @@ import { paidStops, type Roads, type Wish } from "./stop.ts";
 
 /**
  * Models that a request could be sent to instead: allowed, priced, and on a host that does not rest. Those
- * whose last request was served come first, and those whose last one failed are only named for want of
- * others.
+ * whose last request was served come first; those whose last one failed are not named, because they would be
+ * said to work.
  */
 export function workingAlternatives(
   except: string,
@@ -15,16 +15,16 @@ export function workingAlternatives(
 ): string[] {
   const proven: string[] = [];
   const untried: string[] = [];
-  const failing: string[] = [];
   for (const model of catalog.models.values()) {
     if (proven.length === MAX_ALTERNATIVES) break;
     if (model.id === except || !allows(wish, model.id)) continue;
     const stops = paidStops(model, wish, roads).filter(({ route }) => roads.restMs(route) === 0);
     if (stops.length === 0) continue;
     const ends = stops.map(({ route }) => roads.lastAttempt(route));
-    (ends.includes("served") ? proven : ends.includes(null) ? untried : failing).push(model.id);
+    if (ends.includes("served")) proven.push(model.id);
+    else if (ends.includes(null)) untried.push(model.id);
   }
-  return [...proven, ...untried, ...failing].slice(0, MAX_ALTERNATIVES);
+  return [...proven, ...untried].slice(0, MAX_ALTERNATIVES);
 }
 
 /** How many alternatives a message names. */

@@ -15,10 +15,11 @@ const namedWith = (attempts: Readonly<Record<string, "served" | "failed">>) => {
 test.each<[string, Readonly<Record<string, "served" | "failed">>, string[]]>([
   ["in the catalog's order while nothing is known", {}, ["a/two", "a/three", "a/four"]],
   ["those that served last come first", { "a/five": "served" }, ["a/five", "a/two", "a/three"]],
+  ["those that failed last are not named", { "a/two": "failed", "a/three": "failed" }, ["a/four", "a/five"]],
   [
-    "those that failed last come last",
-    { "a/two": "failed", "a/three": "failed" },
-    ["a/four", "a/five", "a/two"],
+    "not even for want of others",
+    { "a/two": "failed", "a/three": "failed", "a/four": "failed", "a/five": "failed" },
+    [],
   ],
 ])("%s", (_what, attempts, expected) => expect(namedWith(attempts)).toEqual(expected));
 

@@ -42,7 +42,7 @@ describe("a field that the host's language lacks", () => {
   const refusals: [SurfaceName, SurfaceName, object, string][] = [
     ["chat.completions", "messages", { n: 2 }, "n"],
     ["chat.completions", "messages", { logprobs: true }, "logprobs"],
-    ["chat.completions", "responses", { stop: ["END"] }, "stop"],
+    ["chat.completions", "responses", { stop: Array(65).fill("END") }, "stop"],
     ["chat.completions", "responses", { presence_penalty: 0.5 }, "presence_penalty"],
     ["chat.completions", "messages", { logit_bias: { 50256: -100 } }, "logit_bias"],
     ["chat.completions", "messages", { temperature: 1.5 }, "temperature"],
@@ -58,7 +58,7 @@ describe("a field that the host's language lacks", () => {
     ["responses", "chat.completions", { prompt: { id: "pmpt_1" } }, "prompt"],
     ["messages", "responses", { top_k: 5 }, "top_k"],
     ["responses", "messages", { frequency_penalty: 1 }, "frequency_penalty"],
-    ["messages", "responses", { stop_sequences: ["END"] }, "stop_sequences"],
+    ["messages", "responses", { stop_sequences: ["E".repeat(1_025)] }, "stop_sequences"],
     ["messages", "responses", { tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
     [
       "messages",

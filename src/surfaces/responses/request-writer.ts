@@ -19,6 +19,7 @@ import { samplingFor } from "../translation/sampling.ts";
 import type { Saying } from "../translation/saying.ts";
 import { familyOf } from "../translation/seal.ts";
 import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
+import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../translation/stop-cutter.ts";
 import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -31,6 +32,7 @@ export function writeResponsesRequest(
 ): Record<string, unknown> {
   const { tools, toolChoice, logprobs, reasoning } = conversation;
   const { temperature, topP } = samplingFor(conversation, target.quirks, saying);
+  checkStop(conversation.stop, saying);
   const thinks = reasoning !== null && !reasoning.off && target.quirks.noReasoningEffort !== true;
   const include = [...(thinks ? [ENCRYPTED] : []), ...(logprobs === null ? [] : [LOGPROBS])];
   return present({
@@ -54,6 +56,16 @@ export function writeResponsesRequest(
     safety_identifier: conversation.user ?? undefined,
     prompt_cache_key: conversation.cacheKey ?? undefined,
   });
+}
+
+/** They are looked for here (stop-cutter), in every word. */
+function checkStop(stop: readonly string[], saying: Saying): void {
+  if (stop.length <= MAX_SEQUENCES && stop.every(({ length }) => length <= MAX_SEQUENCE_LENGTH)) return;
+  const field = saying.client === "messages" ? "stop_sequences" : "stop";
+  saying.cannot(
+    field,
+    `at most ${MAX_SEQUENCES} sequences of ${MAX_SEQUENCE_LENGTH} characters are looked for`,
+  );
 }
 
 function writeInput(turns: readonly Turn[], target: HostTarget, saying: Saying): Json[] {

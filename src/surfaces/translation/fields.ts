@@ -39,7 +39,6 @@ const ALWAYS: Readonly<Record<string, Verdict>> = Object.fromEntries(
   ]),
 );
 
-const NO_STOP = refuse("it has no stop sequences", (value) => Array.isArray(value) && isEmpty(value));
 const NO_LOGPROBS = refuse("it does not report token probabilities", isOneOf(false, 0));
 const NO_TIER = refuse("it has no such service tier", isOneOf("auto", "default"));
 const LABELS = omit("labels for the host's own records, which the client does not see");
@@ -68,7 +67,7 @@ const chat: Readonly<Record<string, Row>> = {
   tool_choice: { responses: SAID, messages: SAID },
   parallel_tool_calls: { responses: SAID, messages: SAID },
   response_format: { responses: SAID, messages: SAID },
-  stop: { responses: NO_STOP, messages: SAID },
+  stop: { responses: SAID, messages: SAID },
   reasoning_effort: { responses: SAID, messages: SAID },
   reasoning: { responses: SAID, messages: SAID },
   include_reasoning: { responses: SAID, messages: SAID },
@@ -170,7 +169,7 @@ const messages: Readonly<Record<string, Row>> = {
     user_profile_id: refuse("profiles are kept in an account at Anthropic"),
     workspace_id: refuse("workspaces are kept in an account at Anthropic"),
   }),
-  stop_sequences: { "chat.completions": SAID, responses: NO_STOP },
+  stop_sequences: { "chat.completions": SAID, responses: SAID },
   cache_control: { "chat.completions": SAID, responses: NO_MARKS },
   top_k: { "chat.completions": SAID, responses: refuse("it has no `top_k`") },
   seed: { "chat.completions": SAID, responses: NO_SEED },

@@ -43,6 +43,7 @@ import type { Conversation, Seal } from "./conversation.ts";
 import { asShown } from "./hidden-thoughts.ts";
 import { Saying } from "./saying.ts";
 import { familyOf } from "./seal.ts";
+import { asCut } from "./stop-cutter.ts";
 
 /**
  * A client of one language on a host of another: one language's reader meets the other's writer over the
@@ -146,11 +147,8 @@ function readReply(
   const json = parseExactObject(textOf(bytes, 0, bytes.length));
   if (json === null) return { kind: "fault", error: NO_OBJECT };
   const answer = new Answer();
-  const shown = asSummary(
-    asShown(answer, request, () => {}),
-    request,
-    () => {},
-  );
+  const nothing = () => {};
+  const shown = asCut(asSummary(asShown(answer, request, nothing), request, nothing), request, host, nothing);
   const counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
   const family = familyOf(host, asked.publicModel);
   const problem = LANGUAGES[host].readAnswer(json, counter, family);
@@ -189,7 +187,8 @@ class TranslatingJudge implements StreamJudge {
     hostFamily: string,
   ) {
     const onSilence = () => writer.ping();
-    const shown = asSummary(asShown(writer, request, onSilence), request, onSilence);
+    const told = asSummary(asShown(writer, request, onSilence), request, onSilence);
+    const shown = asCut(told, request, host, onSilence);
     this.counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
     this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
   }
