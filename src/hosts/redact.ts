@@ -14,7 +14,7 @@ export function redact(text: string, host: Host): string {
 const HIDDEN = "[hidden]";
 
 /** What a host shows of a key it does not take: `sk-proj-****abcd`. */
-const MASKED = /[\w.-]{3,}\*{2,}[\w*.-]*/g;
+const MASKED = /[\w.-]{3,}\*{3,}[\w*.-]*/g;
 
 /** Addresses that mean something only where the gateway stands, with their ports. */
 const PRIVATE =
@@ -28,10 +28,20 @@ function secretsOf({ apiKey, headers, baseUrl }: Host): string[] {
     ...Object.entries(headers).flatMap(([name, value]) =>
       PUBLIC.has(name) ? [] : [value, value.replace(SCHEME, "")],
     ),
-    ...(url === null ? [] : [url.username, url.password, ...url.searchParams.values()]),
+    ...(url === null
+      ? []
+      : [url.username, url.password, plainly(url.password), ...url.searchParams.values()]),
   ];
   const found = new Set(values.filter(isSecret).flatMap((value) => [value, encodeURIComponent(value)]));
   return [...found].sort((a, b) => b.length - a.length);
+}
+
+function plainly(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
 }
 
 /** Headers that say nothing of the operator. */

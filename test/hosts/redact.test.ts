@@ -10,6 +10,7 @@ const host = hostRow(
 );
 const container = hostRow({ url: "http://vllm:8000" }, { apiKey: "EMPTY" });
 const keyed = hostRow({ url: "http://127.0.0.1:9" }, { baseUrl: "https://a.example/v1?code=hunter-22" });
+const odd = hostRow({ url: "https://user:p%40ss-word%2F1@llm.corp.example" });
 const six = hostRow({ url: "http://[2001:db8::7]:8000" });
 
 const ROWS: [what: string, host: Host, said: string, told: string][] = [
@@ -20,6 +21,8 @@ const ROWS: [what: string, host: Host, said: string, told: string][] = [
   ["a header's value", host, "team 'team-secret-7' is over", "team '[hidden]' is over"],
   ["a header's credentials", host, "bad dXNlcjpwYXNzd29yZA==", "bad [hidden]"],
   ["a password of the address", host, "401 for user pa55-word", "401 for user [hidden]"],
+  ["a password with a sign in it", odd, "401 for user p@ss-word/1", "401 for user [hidden]"],
+  ["words with stars", host, "use **bold** or the**model**", "use **bold** or the**model**"],
   ["the address", host, "POST https://llm.corp.example:8443/v1/chat failed", "POST [host]/chat failed"],
   ["the address with its user", host, "to https://u:p@llm.corp.example:8443/v1", "to [host]"],
   ["the host alone, in capitals", host, "upstream LLM.corp.example:8443 down", "upstream [host] down"],
