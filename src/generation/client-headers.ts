@@ -17,8 +17,8 @@ const PASSED = new Set([
   "originator",
 ]);
 const PASSED_PREFIXES = ["anthropic-", "openai-", "x-stainless-"];
-/** They name an account at the host, which is the operator's there, not the client's. */
-const HELD_BACK = new Set(["openai-organization", "openai-project"]);
+/** They name an account at the host, or a part of one, which is the operator's there, not the client's. */
+const OF_AN_ACCOUNT = /^(openai|anthropic)-(organization|project|workspace|user-profile|account)(-|$)/;
 
 export function clientHeaders(headers: Headers): Record<string, string> {
   const passed: Record<string, string> = {};
@@ -42,6 +42,6 @@ const DELETE = "\x7f";
 
 function passes(name: string): boolean {
   if (PASSED.has(name)) return true;
-  for (const prefix of PASSED_PREFIXES) if (name.startsWith(prefix)) return !HELD_BACK.has(name);
+  for (const prefix of PASSED_PREFIXES) if (name.startsWith(prefix)) return !OF_AN_ACCOUNT.test(name);
   return false;
 }
