@@ -5,7 +5,7 @@ import type { Key } from "./keys/key.ts";
 import { FairLine } from "./limits/fair-line.ts";
 import { SURFACES } from "./surfaces/surfaces.ts";
 import type { Family } from "./tokens/families.ts";
-import type { Clock } from "./units/clock.ts";
+import type { Clock, Timer } from "./units/clock.ts";
 
 /**
  * Exact counts, in a thread of its own: tokenizing a long text takes longer than any stream should wait. The
@@ -16,6 +16,7 @@ export class Counting {
   private thread: Worker | null = null;
   private busy = false;
   private stopped = false;
+  private loading: Timer | null = null;
   /** Ends what the thread does now. */
   private finish: ((count: Count | null) => void) | null = null;
   private readonly line: FairLine<true>;
@@ -52,9 +53,18 @@ export class Counting {
     return this.take({ what, body, family: "o200k" }, turn);
   }
 
+  /**
+   * Loads what prompts are counted with, once the start is over: it takes a third of a second, for which the first
+   * who is refused would wait.
+   */
+  loadAhead(): void {
+    this.loading = this.clock.after(LOAD_AFTER_MS, () => void this.count([""], "o200k"));
+  }
+
   /** What waits is answered null. */
   stop(): void {
     this.stopped = true;
+    this.loading?.cancel();
     this.replace();
   }
 
@@ -140,6 +150,7 @@ export type CountWork =
   | { readonly what: "answer"; readonly texts: readonly string[]; readonly family: Family }
   | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: Family };
 
+const LOAD_AFTER_MS = 5_000;
 /** Twice what the largest body takes, the loading of the vocabulary included. */
 const MAX_MS = 10_000;
 /** A host that fails may end many hundred streams at once, and each of them is counted. */

@@ -198,6 +198,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   inForce.listensAt(url);
   await Promise.race([rooms.freeRoutes.verify(), pause(clock, FIRST_PROBES_MS)]);
   started = true;
+  rooms.counting.loadAhead();
   return {
     url,
     folder,

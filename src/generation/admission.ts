@@ -62,14 +62,14 @@ async function admitSlowly(
     : refusal(third, modest, least, desk);
 }
 
-function admitted(reservation: Reservation, ask: Ask, sized: Sized, { ledger }: Desk): Admitted {
+function admitted(reservation: Reservation, ask: Ask, sized: Sized, { ledger, expected }: Desk): Admitted {
   const { plan, prompt, request } = ask;
   const { outputCeiling, heldOutput, longest } = sized;
   prompt.paid();
   const isNamed = request.maxOutputTokens !== null;
-  const hold = new Hold(ledger, reservation, sized.prompt, heldOutput, longest, isNamed);
+  const hold = new Hold(ledger, reservation, sized.prompt, heldOutput, longest, isNamed, expected.growth);
   // Before it stands in anybody's way: its body is let go once the answer has begun.
-  if (hold.isPromptLarge) prompt.countLater(hold);
+  prompt.countLater(hold);
   return { hold, outputCeiling, plan };
 }
 

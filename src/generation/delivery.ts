@@ -9,6 +9,7 @@ import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
 import { type Bill, billedBy, type End, type Ended } from "./bill.ts";
 import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
+import { aheadOf } from "./expected-output.ts";
 import { type Hold, RunningStream } from "./hold.ts";
 import type { House, Settings } from "./house.ts";
 import type { Recount } from "./recount.ts";
@@ -83,6 +84,8 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       firstTokenMs,
     });
     const pace = house.expected.paceOf([stop], house.roads);
+    const ahead = aheadOf(pace, house.expected.growth);
+    const running = new RunningStream(request, judge, stop.price, pace, bill.startedMs, ahead);
     const line = {
       source: opened.source,
       judge,
@@ -97,7 +100,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       keepalive: house.surfaces[request.surface].keepalive,
       clock: house.clock,
       deadlines: house.deadlines,
-      meter: hold.begin(new RunningStream(request, judge, stop.price, pace, bill.startedMs)),
+      meter: hold.begin(running),
       host: opened,
       open: house.openStreams,
     };

@@ -14,12 +14,13 @@ import type { KeyId } from "../units/id.ts";
 export class ExpectedOutput {
   private readonly answers = new LRUCache<string, Lately>({ max: MAX_PAIRS });
 
-  constructor(private readonly pace: LeastPace = LEAST_PACE) {}
+  constructor(readonly growth: Growth = GROWTH) {}
 
   /** Output tokens to hold at once of `ceiling`; with no limits, the answer could come to `longest`. */
   atOnce(ceiling: number, longest: number, { lineage, stops, firstTokenMs, roads }: Expecting): number {
     const pace = this.paceOf(stops, roads);
-    const least = Math.max(tokensIn(firstTokenMs, pace) + aheadOf(pace), Math.ceil(longest / MOST_TO_ONE));
+    const thought = tokensIn(firstTokenMs, pace) + aheadOf(pace, this.growth);
+    const least = Math.max(thought, Math.ceil(longest / MOST_TO_ONE));
     if (least >= ceiling) return ceiling;
     const lately = this.answers.get(pairOf(lineage, stops[0]!.model.id));
     return Math.min(ceiling, Math.max(least, lately?.expected ?? 0));
@@ -35,7 +36,7 @@ export class ExpectedOutput {
 
   /** Tokens a second that none of these hosts exceeds: twice what the fastest was measured at. */
   paceOf(stops: readonly Pick<Stop, "route">[], roads: Pick<Roads, "speed">): number {
-    let pace = this.pace.tokensPerSecond;
+    let pace = this.growth.tokensPerSecond;
     for (const { route } of stops) pace = Math.max(pace, 2 * (roads.speed(route)?.tokensPerSecond ?? 0));
     return pace;
   }
@@ -49,19 +50,25 @@ export interface Expecting {
   readonly roads: Pick<Roads, "speed">;
 }
 
-export interface LeastPace {
-  /** Of a host that was not measured yet, or is slow. */
+/** How holds grow. */
+export interface Growth {
+  /** The pace of a host that was not measured yet, or is slow. */
   readonly tokensPerSecond: number;
+  /** Tokens that are held before they are needed, at least. */
+  readonly aheadTokens: number;
+  /** A hold grows by so many tokens at a time; where there is no room for that, by smaller steps, which use it up. */
+  readonly stepTokens: number;
+  readonly leastStepTokens: number;
 }
 
-const LEAST_PACE: LeastPace = { tokensPerSecond: 250 };
+const GROWTH: Growth = { tokensPerSecond: 250, aheadTokens: 512, stepTokens: 4_096, leastStepTokens: 64 };
 
 export const tokensIn = (ms: number, pace: number): number => Math.ceil((ms * pace) / 1_000);
 
-/** Tokens that are held before they are needed: those on the way, and what a host writes between two looks. */
-export const aheadOf = (pace: number): number => Math.max(AHEAD_TOKENS, tokensIn(LOOK_EVERY_MS, pace));
+/** Tokens to hold before they are needed: those on the way, and what a host writes between two looks. */
+export const aheadOf = (pace: number, { aheadTokens }: Growth): number =>
+  Math.max(aheadTokens, tokensIn(LOOK_EVERY_MS, pace));
 
-const AHEAD_TOKENS = 512;
 /** While nothing comes, a hold is looked at this often. */
 export const LOOK_EVERY_MS = 2_000;
 

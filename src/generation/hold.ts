@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
 import type { NanoUsd } from "../units/usd.ts";
-import { aheadOf, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
+import { type Growth, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
 import { completed } from "./metering.ts";
 
 /**
@@ -19,7 +19,7 @@ import { completed } from "./metering.ts";
 export class Hold {
   private price: Price;
   private promptCost: NanoUsd;
-  private step = STEP_TOKENS;
+  private step: number;
   /** Ends growing. */
   private readonly most: number;
   private readonly grows: boolean;
@@ -34,7 +34,9 @@ export class Hold {
     /** Tokens that it can have: the ceiling that the client named, or else the model's longest answer. */
     private readonly longest: number,
     isCeilingNamed: boolean,
+    private readonly growth: Growth,
   ) {
+    this.step = growth.stepTokens;
     this.price = reservation.want.price;
     this.promptCost = worstCase(prompt, 0, this.price);
     this.most = isCeilingNamed ? longest : Number.POSITIVE_INFINITY;
@@ -92,12 +94,13 @@ export class Hold {
   }
 
   private growTo(written: number, ahead: number): boolean {
+    const { stepTokens, leastStepTokens } = this.growth;
     while (written + ahead > this.output && this.output < this.most) {
       const step = Math.min(this.step, this.most - this.output);
       if (this.ledger.extend(this.reservation, worstCase(NO_PROMPT, step, this.price))) {
         this.output += step;
-        this.step = Math.min(STEP_TOKENS, this.step * 2);
-      } else if (this.step > LEAST_STEP_TOKENS) this.step /= 2;
+        this.step = Math.min(stepTokens, this.step * 2);
+      } else if (this.step > leastStepTokens) this.step /= 2;
       // An answer should not stop while there is credit for more of it.
       else return written < this.output;
     }
@@ -132,7 +135,6 @@ export class Hold {
 export class RunningStream {
   /** What the host last said that it used. */
   usage: Usage | null = null;
-  readonly ahead: number;
   /** Tokens that came, and that the host may have thought beside them until the last one came. */
   private seen = 0;
   private unseen = 0;
@@ -147,8 +149,9 @@ export class RunningStream {
     private readonly pace: number,
     /** When the host may have begun, and later when the last token came. */
     private seenMs: number,
+    /** Tokens that are held before they are needed. */
+    readonly ahead: number,
   ) {
-    this.ahead = aheadOf(pace);
     this.lookedMs = seenMs;
   }
 
@@ -182,12 +185,6 @@ export class RunningStream {
     return ms > QUIET_MS ? tokensIn(ms, this.pace) : 0;
   }
 }
-
-/**
- * A hold grows by `STEP_TOKENS` at a time. If there is no room for a step, smaller steps use up what there is.
- */
-const STEP_TOKENS = 4_096;
-const LEAST_STEP_TOKENS = 64;
 
 /** Between the tokens of a host that writes pass less. */
 const QUIET_MS = 250;

@@ -52,19 +52,22 @@ export class PromptCount {
   }
 
   /**
-   * The same while the request is under way, for `hold` to shrink to. The prompt is not kept for it: its body is
-   * with the counting thread until then.
+   * The same while the request is under way, for `hold` to shrink to, if its prompt stands in others' way. Nothing
+   * is kept of the prompt for it but what waits for the counting thread.
    */
-  countLater(hold: Pick<Hold, "promptHas">): void {
+  countLater(hold: Pick<Hold, "isPromptLarge" | "promptHas">): void {
     const { request, desk, textTokens } = this;
-    if (textTokens !== null || request.promptUnseen || !desk.later.take(request.body.length)) return;
+    const { length } = request.body;
+    if (textTokens !== null || request.promptUnseen || !desk.later.mayTake(length)) return;
+    if (!hold.isPromptLarge) return;
+    desk.later.take(length);
     const turn = this.turn("paid");
     const counting = [
       desk.count("text", request, turn),
       request.promptHasFiles ? desk.count("files", request, turn) : { tokens: 0 },
     ];
     void Promise.all(counting).then(([text, files]) => {
-      desk.later.giveBack(request.body.length);
+      desk.later.giveBack(length);
       const [textHas, filesHave] = [text?.tokens ?? null, files?.tokens ?? null];
       if (textHas !== null && filesHave !== null) hold.promptHas(this.mostOf(textHas, filesHave));
     });
@@ -140,10 +143,14 @@ const COUNT_MARGIN = 1.5;
 export class LaterCounts {
   private bytes = 0;
 
-  take(bytes: number): boolean {
-    if (bytes < LEAST_LATER_BYTES || this.bytes + bytes > MOST_LATER_BYTES) return false;
+  constructor(private readonly leastBytes = LEAST_LATER_BYTES) {}
+
+  mayTake(bytes: number): boolean {
+    return bytes >= this.leastBytes && this.bytes + bytes <= MOST_LATER_BYTES;
+  }
+
+  take(bytes: number): void {
     this.bytes += bytes;
-    return true;
   }
 
   giveBack(bytes: number): void {

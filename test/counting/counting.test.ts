@@ -29,6 +29,21 @@ test("text is counted in its family's vocabulary, and a prompt in o200k with its
   expect(await prompt(JSON.stringify({ messages: [{ content: text }] }))).toBe(15 + 3 + 3);
 });
 
+test("the vocabulary is loaded once a start is over, unless that ends first", async () => {
+  const { clock, prompt } = open();
+  counting.loadAhead();
+  clock.advance(4_999);
+  expect(clock.pending).toBe(1);
+  clock.advance(1);
+  // The count under way, and the replacement of a thread that hangs.
+  expect(clock.pending).toBe(2);
+  expect(await prompt(JSON.stringify({ messages: [] }))).toBe(3);
+  expect(clock.pending).toBe(0);
+  counting.loadAhead();
+  counting.stop();
+  expect(clock.pending).toBe(0);
+});
+
 test.each(["hang", "silence"])(
   "a thread in which there is %s is replaced, and who waited is counted",
   async (text) => {

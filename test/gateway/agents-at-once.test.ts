@@ -145,13 +145,17 @@ describe(`${AGENTS} agents begin at once`, () => {
     const stopped = ended.filter(({ text }) => text.includes("insufficient_credit"));
     const whole = ended.filter(({ text }) => text.includes("message_stop"));
     expect(stopped.length + whole.length).toBe(AGENTS);
-    expect(stopped.length).toBeGreaterThan(0);
+    for (const { text } of stopped) expect(text).toContain("The tokens delivered cost $");
     const { held_usd, key } = await me();
     expect(held_usd).toBe(0);
     expect(key.used_day_usd).toBeLessThanOrEqual(3);
     // Nobody was stopped while there was room for much more.
     expect(key.used_day_usd).toBeGreaterThan(2.5);
-    const costs = (await receipts()).map(({ cost_usd }: { cost_usd: number }) => cost_usd);
-    expect(costs.reduce((sum: number, cost: number) => sum + cost, 0)).toBeCloseTo(key.used_day_usd, 9);
+    const bills: { cost_usd: number; tokens: { output: number } }[] = await receipts();
+    expect(bills.reduce((sum, { cost_usd }) => sum + cost_usd, 0)).toBeCloseTo(key.used_day_usd, 9);
+    // An answer that comes in one piece, faster than any host writes, is not stopped, but charged as far as it was
+    // held.
+    const short = bills.filter(({ tokens }) => tokens.output < LONG_TOKENS);
+    expect(short.length).toBeGreaterThanOrEqual(Math.max(1, stopped.length));
   });
 });

@@ -246,8 +246,9 @@ describe("money", () => {
     expect(text).not.toContain("[DONE]");
     const receipt = house.receipt(answer);
     expect(receipt.cost_usd).toBeLessThanOrEqual(receipt.held_usd);
-    // All but the smallest step of the credit was used: it is not to stop while there is more.
-    expect(receipt.cost_usd).toBeGreaterThan(0.011);
+    // All but the smallest step of the credit was used, and what the host may have thought while this machine was
+    // busy: it is not to stop while there is more.
+    expect(receipt.cost_usd).toBeGreaterThan(0.008);
     expect(text).toContain("The tokens delivered cost $");
     await (await host.arrived(0)).gone;
   });

@@ -161,10 +161,11 @@ describe("a hold that follows its stream", () => {
       const reservation = ledger.admit(await ledger.lane(key, [], [], want.at), want) as Reservation;
       stream.reservation = reservation;
       const prompt = { bound: 1_000, cachedFor1h: false, hasAudio: false };
-      stream.hold = new Hold(ledger, reservation, prompt, 2_000, LONGEST, isNamed);
+      const growth = { tokensPerSecond: 250, aheadTokens: 512, stepTokens: 4_096, leastStepTokens: 64 };
+      stream.hold = new Hold(ledger, reservation, prompt, 2_000, LONGEST, isNamed, growth);
       const request = { promptEstimate: 400, promptUnseen: false, promptBesideAudio: null };
       stream.hold.begin(
-        new RunningStream(request as GenerationRequest, stream.judge, price, 250, clock.elapsedMs()),
+        new RunningStream(request as GenerationRequest, stream.judge, price, 250, clock.elapsedMs(), 512),
       );
       return stream;
     }

@@ -2,7 +2,7 @@ import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { Served } from "./hosts.ts";
-import type { Counted, Death } from "./limits.ts";
+import { type Counted, DEFAULT_CEILING, type Death } from "./limits.ts";
 
 /**
  * Keeps books of its own, from what clients saw and hosts did, and from nothing that the gateway says of
@@ -10,6 +10,8 @@ import type { Counted, Death } from "./limits.ts";
  */
 export class Auditor {
   readonly credits = new Map<BalanceId, number>();
+  /** Some may have been taken back since. */
+  private readonly mostCredits = new Map<BalanceId, number>();
   readonly asks: Asked[] = [];
   /** By idempotency key, what may have been taken back, and nobody was told. */
   readonly inDoubt = new Map<string, Debit>();
@@ -24,7 +26,9 @@ export class Auditor {
   }
 
   credit(balance: BalanceId, nano: number): void {
-    this.credits.set(balance, (this.credits.get(balance) ?? 0) + nano);
+    const credit = (this.credits.get(balance) ?? 0) + nano;
+    this.credits.set(balance, credit);
+    this.mostCredits.set(balance, Math.max(credit, this.mostCredits.get(balance) ?? 0));
   }
 
   /** What a balance may have been credited with, less what was taken back. */
@@ -62,6 +66,7 @@ export class Auditor {
       check(!receipt?.charged && !receipt?.held, `a free request was held or charged for: ${about}`);
     // Of two that were asked at the same time, the slower is left before its end.
     const server = hosts.findLast(({ endedMs }) => endedMs !== null);
+    if (hosts.length > 0 && ask.draws === null) this.judgeWorst(ask, about);
     if (ask.mayBeLost && receipt === undefined) return;
     switch (ask.outcome) {
       case "complete": {
@@ -76,11 +81,11 @@ export class Auditor {
         check(receipt.state === "settled", `an acknowledged answer is not settled: ${about}`);
         check(receipt.host === server?.host, `another host is named than the one that served: ${about}`);
         const { kind, prompt } = server.script.usage;
-        const { words } = server.script;
+        const { words, thoughts } = server.script;
         check(receipt.charged <= receipt.held, `more was charged than was held: ${about}`);
         if (kind === "honest") {
           check(
-            receipt.charged === cost(ask.prices, receipt.host, prompt, words),
+            receipt.charged === cost(ask.prices, receipt.host, prompt, words + thoughts),
             `a wrong charge: ${about}`,
           );
         } else if (kind !== "beyond") {
@@ -120,6 +125,39 @@ export class Auditor {
     }
   }
 
+  /** However little is held of it: no limit is smaller than all that the request could come to. */
+  private judgeWorst({ key, budgets, prices, size }: Asked, about: string): void {
+    const cheapest = Math.min(...[...prices.values()].map(({ output }) => output));
+    const worst = (size.maxTokens ?? DEFAULT_CEILING) * cheapest;
+    const limits = [
+      this.mostCredits.get(key.balanceId) ?? 0,
+      key.dailyLimit,
+      key.monthlyLimit,
+      ...budgets.map(({ cap }) => cap),
+    ];
+    for (const limit of limits)
+      check(
+        limit === null || limit >= worst,
+        `a limit of ${limit} covers no worst case of ${worst}: ${about}`,
+      );
+  }
+
+  /**
+   * What hosts may have billed beyond what was held, in a life of the gateway: nothing, but where they report more
+   * than was asked for, and the last word of a stream that was stopped because nothing more could be held.
+   */
+  judgeLost(life: number, lost: number, hostsOf: (name: string) => readonly Served[]): void {
+    let most = 0;
+    for (const ask of this.asks) {
+      if (ask.life !== life) continue;
+      const hosts = hostsOf(ask.name);
+      if (hosts.some(({ script }) => script.usage.kind === "beyond")) return;
+      const dearest = Math.max(0, ...[...ask.prices.values()].map(({ output }) => output));
+      if (ask.error === "insufficient_credit" && ask.words > 0) most += LAST_WORD_TOKENS * dearest;
+    }
+    check(lost <= most, `${lost} was lost in life ${life}, of at most ${most}`);
+  }
+
   /** The gateway counted by itself: near the truth, for words that are one token each. */
   private judgeCounted(ask: Asked, receipt: BookedReceipt, words: number, about: string): void {
     const least = cost(ask.prices, receipt.host, 0, Math.floor(words / COUNT_FACTOR));
@@ -135,8 +173,11 @@ export class Auditor {
     if (hosts.some(({ endedMs, script }) => endedMs !== null && script.usage.kind === "beyond")) return held;
     // Nothing can be charged before the books say who sent it.
     if (host === null) return 0;
-    const words = Math.max(0, ...hosts.map(({ wordsSent }) => wordsSent));
-    return cost(ask.prices, host, PROMPT_BYTES, words * COUNT_FACTOR);
+    const tokens = Math.max(
+      0,
+      ...hosts.map(({ wordsSent, script }) => wordsSent * COUNT_FACTOR + script.thoughts),
+    );
+    return cost(ask.prices, host, PROMPT_BYTES, tokens);
   }
 
   /** No cap is crossed in any window, with what was charged counted on the day of admission. */
@@ -224,6 +265,8 @@ export interface BookedReceipt {
 const COUNT_FACTOR = 3;
 /** With that factor, a count of fewer than 50 is certain below this. */
 const SURELY_WRITTEN_OFF = 16;
+/** A word as the gateway counts it while it streams. */
+const LAST_WORD_TOKENS = 3;
 /** No prompt of the simulation is longer. */
 export const PROMPT_BYTES = 400;
 

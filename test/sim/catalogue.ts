@@ -1,7 +1,9 @@
 import { type Catalog, catalogOf, type Host, type Model, type Price } from "../../src/catalog/catalog.ts";
+import { ExpectedOutput, type Growth } from "../../src/generation/expected-output.ts";
 import type { Settings } from "../../src/generation/house.ts";
 import { pseudonyms } from "../../src/open-tier.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
+import { THOUGHTS_PER_SECOND } from "./hosts.ts";
 import { DEFAULT_CEILING, MODELS_CEILING, type Tier } from "./limits.ts";
 import type { Random } from "./random.ts";
 
@@ -30,6 +32,7 @@ const priceOf = (input: number, output: number): Price => {
 };
 const perToken = ({ input, output }: Price) => ({ input: input / 1_000_000, output: output / 1_000_000 });
 
+/** Of `b` nobody can be stopped, so what is asked of it is held whole. */
 const HOSTS = [hostOf("a", "cancel"), hostOf("b", "drain"), hostOf("c", "cancel"), hostOf("d", "cancel")];
 const [FREE_1, FREE_2] = [hostOf("free_1", "cancel"), hostOf("free_2", "drain")];
 export const FREE_HOSTS = [FREE_1.id, FREE_2.id];
@@ -40,18 +43,46 @@ const MODELS: readonly Model[] = [
     prices: [priceOf(10, 20), priceOf(15, 30), priceOf(5, 40), priceOf(9, 9)],
     free: [freeRoute(FREE_1), freeRoute(FREE_2)],
   },
-  { id: "sim/dear", prices: [priceOf(100, 300), priceOf(200, 200)], free: [freeRoute(FREE_2)] },
-].map(({ id, prices, free }) => ({
+  {
+    id: "sim/dear",
+    prices: [priceOf(40, 200), priceOf(80, 160)],
+    free: [freeRoute(FREE_2)],
+    hosts: [HOSTS[0]!, HOSTS[2]!],
+  },
+].map(({ id, prices, free, hosts = HOSTS }) => ({
   id,
   name: id,
   contextLength: 8_000,
   maxOutputTokens: MODELS_CEILING,
   price: prices[0]!,
   routes: [
-    ...prices.map((price, index) => ({ host: HOSTS[index]!, model: "host-model", price, free: false })),
+    ...prices.map((price, index) => ({ host: hosts[index]!, model: "host-model", price, free: false })),
     ...free,
   ],
 }));
+
+/** How holds grow here: hosts think slowly, and their answers are short. */
+const GROWTH: Growth = {
+  tokensPerSecond: THOUGHTS_PER_SECOND,
+  aheadTokens: 40,
+  stepTokens: 96,
+  leastStepTokens: 6,
+};
+export class SlowlyThinking extends ExpectedOutput {
+  constructor() {
+    super(GROWTH);
+  }
+
+  override paceOf(): number {
+    return GROWTH.tokensPerSecond;
+  }
+}
+
+/** What is held at once of an answer that may be long, at least, if all who may be asked can be stopped. */
+export const atOnceOf = (model: string, isStream: boolean): number | null =>
+  isStream && model === "sim/dear" ? FIRST_TOKEN_S * GROWTH.tokensPerSecond + GROWTH.aheadTokens : null;
+
+const FIRST_TOKEN_S = 5;
 
 /** What clients ask for, and what the hosts that may be asked then cost. */
 export const PAID_MODELS = MODELS.map(({ id, routes }) => ({
@@ -91,7 +122,13 @@ export const SETTINGS: Settings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
   contact: null,
-  attempts: { firstTokenMs: 5_000, maxHosts: 3, hedgeMs: 400, chunkGapMs: 120_000, totalMs: 1_200_000 },
+  attempts: {
+    firstTokenMs: FIRST_TOKEN_S * 1_000,
+    maxHosts: 3,
+    hedgeMs: 400,
+    chunkGapMs: 120_000,
+    totalMs: 1_200_000,
+  },
   order: "price",
   chunkGapMs: 10_000,
   keepaliveMs: 2_000,

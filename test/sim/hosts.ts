@@ -60,6 +60,8 @@ export interface Script {
     | "error_first"
     | number;
   readonly words: number;
+  /** Tokens that the host thinks in the middle of its words, unseen, and bills. */
+  readonly thoughts: number;
   readonly usage: Usage;
   /** After `words`, instead of ending properly. */
   readonly death: "none" | "truncated" | "error_event" | "stalls" | "no_end_mark";
@@ -93,14 +95,27 @@ function writeScript(random: Random, trouble: number, most: number): Script {
   const death = random.chance(trouble)
     ? random.pick(["truncated", "error_event", "stalls", "no_end_mark"] as const)
     : "none";
-  return { start, words, usage: { kind, prompt: 1 + random.below(30) }, death };
+  const prompt = 1 + random.below(30);
+  const thinks = kind === "honest" && prompt % 2 === 0;
+  const thoughts = thinks ? Math.min(6 * prompt, most - words) : 0;
+  return { start, words, thoughts, usage: { kind, prompt }, death };
 }
 
+/** Some say with every word what they have used so far. */
+const tellsAlways = ({ usage }: Script): boolean => usage.kind === "honest" && usage.prompt % 5 === 0;
+
+const honestUsage = (prompt: number, output: number, thoughts: number): Record<string, unknown> => ({
+  prompt_tokens: prompt,
+  completion_tokens: output,
+  total_tokens: prompt + output,
+  completion_tokens_details: { reasoning_tokens: thoughts },
+});
+
 /** What the wire says of the usage. */
-function reportedUsage({ usage, words }: Script): Record<string, unknown> | null {
+function reportedUsage({ usage, words, thoughts }: Script): Record<string, unknown> | null {
   switch (usage.kind) {
     case "honest":
-      return { prompt_tokens: usage.prompt, completion_tokens: words, total_tokens: usage.prompt + words };
+      return honestUsage(usage.prompt, words + thoughts, thoughts);
     case "absent":
       return null;
     case "negative":
@@ -121,8 +136,11 @@ function reportedUsage({ usage, words }: Script): Record<string, unknown> | null
   }
 }
 
+/** The gateway is told that no host thinks faster. */
+export const THOUGHTS_PER_SECOND = 20;
+
 /** One delta's text: one token for every vocabulary. */
-export const WORD = " word";
+export const WORD = " the";
 
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(`data: ${JSON.stringify(value)}\n\n`);
 const chunk = (delta: object, finish: string | null = null) => ({
@@ -217,6 +235,8 @@ abstract class SimulatedExchange implements Exchange, HostReply {
 }
 
 class StreamedExchange extends SimulatedExchange {
+  private thought = 0;
+
   constructor(clock: Clock, random: Random, served: Served) {
     super(clock, random, served, "text/event-stream");
   }
@@ -228,9 +248,19 @@ class StreamedExchange extends SimulatedExchange {
 
   private words(): void {
     const { script } = this.served;
+    if (this.thought < script.thoughts && this.served.wordsSent >= script.words / 2) {
+      this.thought = script.thoughts;
+      return this.later((script.thoughts * 1_000) / THOUGHTS_PER_SECOND, () => this.words());
+    }
     const burst = Math.min(1 + this.random.below(20), script.words - this.served.wordsSent);
-    for (let index = 0; index < burst; index++) this.push(encode(chunk({ content: WORD })));
-    this.served.wordsSent += burst;
+    for (let index = 0; index < burst; index++) {
+      this.served.wordsSent += 1;
+      const output = this.served.wordsSent + this.thought;
+      const told = tellsAlways(script)
+        ? { usage: honestUsage(script.usage.prompt, output, this.thought) }
+        : {};
+      this.push(encode({ ...chunk({ content: WORD }), ...told }));
+    }
     if (this.served.wordsSent < script.words) return this.later(this.random.below(400), () => this.words());
     this.later(this.random.below(50), () => this.finish());
   }

@@ -30,7 +30,13 @@ export interface Counted {
   readonly draws: readonly Draw[] | null;
   /** Requests a minute and key, of the Open Tier only. */
   readonly freeRpm: number | null;
-  readonly size: { readonly body: number; readonly prompt: number; readonly maxTokens: number | null };
+  readonly size: {
+    readonly body: number;
+    readonly prompt: number;
+    readonly maxTokens: number | null;
+    /** Output tokens that are surely held, and counted, when it is admitted; null for all of the ceiling. */
+    readonly atOnce: number | null;
+  };
   /** The wall clock, and the monotonic one. */
   readonly at: number;
   readonly atMs: number;
@@ -133,7 +139,7 @@ function factsOf(ask: Asked, hosts: readonly Served[], deaths: readonly Death[])
   const ceiling = size.maxTokens ?? DEFAULT_CEILING;
   const longest = size.body + (size.maxTokens ?? MODELS_CEILING);
   const isHonest = outcome === "complete" && server?.script.usage.kind === "honest";
-  const used = isHonest ? server.script.usage.prompt + server.script.words : 0;
+  const used = isHonest ? server.script.usage.prompt + server.script.words + server.script.thoughts : 0;
   const wasRefused = outcome === "refused" && error !== "internal_error";
   const wasAnswered = outcome === "complete" || ask.firstWordMs !== null;
   const isEnd = outcome === "complete" || (outcome === "broken" && error !== "internal_error");
@@ -142,7 +148,10 @@ function factsOf(ask: Asked, hosts: readonly Served[], deaths: readonly Death[])
     wasSent,
     taken: wasSent ? ONE : wasRefused && LIMITS.has(error!) ? NOTHING : AT_MOST_ONE,
     // A token is about four letters; the request's own JSON may count, too.
-    estimate: { least: size.prompt / 4 + ceiling, most: size.body / 4 + 1 + ceiling },
+    estimate: {
+      least: size.prompt / 4 + Math.min(ceiling, size.atOnce ?? ceiling),
+      most: size.body / 4 + 1 + ceiling,
+    },
     actual: isHonest ? { least: used, most: used } : { least: 0, most: wasRefused ? 0 : longest },
     servedMs: outcome === "complete" ? (server?.endedMs ?? 0) : 0,
     wasAnswered,

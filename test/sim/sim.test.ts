@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { simulateHolds } from "./holds.ts";
 import { simulateLeases } from "./leases.ts";
 import { simulateNodes } from "./nodes.ts";
 import { simulate } from "./world.ts";
@@ -7,6 +8,8 @@ const SEEDS = 400;
 const STEPS = 20;
 const NODE_SEEDS = 60;
 const NODE_STEPS = 1_500;
+const HOLD_SEEDS = 40;
+const HOLD_STEPS = 4_000;
 const LEASE_SEEDS = 100;
 const LEASE_STEPS = 400;
 
@@ -21,6 +24,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
     overRpm: 0,
     overFreeRpm: 0,
     overTpm: 0,
+    stopped: 0,
   };
   for (let seed = 1; seed <= SEEDS; seed++) {
     const summary = await simulate(seed, STEPS).catch((error: Error) => {
@@ -33,6 +37,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
   expect(totals.broken).toBeGreaterThan(SEEDS / 4);
   expect(totals.crashes).toBeGreaterThanOrEqual(SEEDS);
   expect(totals.free).toBeGreaterThan(SEEDS / 2);
+  expect(totals.stopped).toBeGreaterThan(SEEDS / 40);
   expect(totals.overAllowance).toBeGreaterThan(SEEDS / 10);
   expect(totals.overRpm).toBeGreaterThan(SEEDS / 10);
   expect(totals.overFreeRpm).toBeGreaterThan(SEEDS / 20);
@@ -67,6 +72,23 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
   expect(totals.free).toBeGreaterThan(NODE_SEEDS * 10);
   expect(totals.freeRefused).toBeGreaterThan(NODE_SEEDS * 10);
   expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);
+});
+
+test("holds follow their streams: they cover what hosts have done, no cap is crossed, only a stream that is stopped may cost more", async () => {
+  const totals = { admitted: 0, refused: 0, complete: 0, stopped: 0, grown: 0, shrunk: 0 };
+  for (let seed = 1; seed <= HOLD_SEEDS; seed++) {
+    const counts = await simulateHolds(seed, HOLD_STEPS).catch((error: Error) => {
+      throw new Error(
+        `replay it with: bun run sim:holds --seed ${seed} --seeds 1 --steps ${HOLD_STEPS}\n${error.stack}`,
+      );
+    });
+    for (const name of Object.keys(totals) as (keyof typeof totals)[]) totals[name] += counts[name];
+  }
+  expect(totals.complete).toBeGreaterThan(HOLD_SEEDS * 20);
+  expect(totals.refused).toBeGreaterThan(HOLD_SEEDS);
+  expect(totals.stopped).toBeGreaterThan(HOLD_SEEDS / 4);
+  expect(totals.grown).toBeGreaterThan(HOLD_SEEDS * 10);
+  expect(totals.shrunk).toBeGreaterThan(HOLD_SEEDS * 10);
 });
 
 test("nodes remember keys under leases: what is revoked is accepted nowhere once that was answered", async () => {

@@ -1,12 +1,13 @@
-import { ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { House } from "../../src/generation/house.ts";
 import { LaterCounts } from "../../src/generation/prompt-count.ts";
 import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Key } from "../../src/keys/key.ts";
+import type { CounterId } from "../../src/ledger/counter.ts";
 import { type DebitStore, Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { allowancesOf } from "../../src/open-tier.ts";
@@ -24,6 +25,7 @@ import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
 import { rethrow } from "../fakes/rethrow.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
 import {
+  atOnceOf,
   CATALOG,
   FREE_HOSTS,
   FREE_MODELS,
@@ -32,6 +34,7 @@ import {
   PAID_MODELS,
   PSEUDONYM,
   SETTINGS,
+  SlowlyThinking,
 } from "./catalogue.ts";
 import { Client, type Generate } from "./client.ts";
 import { VirtualClock } from "./clock.ts";
@@ -70,6 +73,8 @@ export interface Summary extends LimitCounts {
   readonly refused: number;
   readonly broken: number;
   readonly left: number;
+  /** Of those that broke, streams for which nothing more could be held. */
+  readonly stopped: number;
   /** Open when the process died. */
   readonly unknown: number;
   readonly crashes: number;
@@ -164,6 +169,7 @@ class World {
     if (this.rushing !== null) await this.rush(this.rushing);
     await this.quiet();
     this.watch();
+    this.compareHolds();
     if (this.taking.chance(0.005)) await this.stall();
     if (this.booking.chance(0.1)) this.compareMemory();
     if (this.deleting.chance(0.3)) this.deleteReceipts();
@@ -211,6 +217,8 @@ class World {
       refused: count("refused"),
       broken: count("broken"),
       left: count("left"),
+      stopped: this.auditor.asks.filter(({ error, words }) => error === "insufficient_credit" && words > 0)
+        .length,
       unknown: count("unknown"),
       crashes: this.crashes,
       simulatedHours: this.time.elapsedMs() / 3_600_000,
@@ -269,12 +277,17 @@ class World {
     });
   }
 
+  private judgeLost(): void {
+    this.auditor.judgeLost(this.crashes, this.life!.ledger.lost, (name) => this.served.get(name) ?? []);
+  }
+
   /** Kills the process, or the machine under it, sometimes in the middle of a sync. */
   private async crash(kind: "process" | "power"): Promise<void> {
     if (this.random.chance(0.5)) {
       this.disk.syncing = false;
       await this.pass(this.random.below(50));
     }
+    this.judgeLost();
     this.life!.end();
     const lossMs = this.relaxed && kind === "power" ? RELAXED_LOSS_MS : 0;
     if (lossMs > 0) this.auditor.powerCut(this.unsureSinceMs - lossMs);
@@ -357,7 +370,7 @@ class World {
       prices: new Map([...model.prices].filter(([host]) => !unverified.has(host))),
       draws: isFree ? drawsOf(key.balanceId, accountOf(key.balanceId), blocks, tier) : null,
       freeRpm: tier.rpm,
-      size: { body: body.length, prompt: prompt.length, maxTokens },
+      size: { body: body.length, prompt: prompt.length, maxTokens, atOnce: atOnceOf(model.id, stream) },
       at: this.time.now(),
       atMs: this.time.elapsedMs(),
       life: this.crashes,
@@ -420,6 +433,18 @@ class World {
       const credited = ledger.creditedInMemory(balance)!;
       this.auditor.judgeCredited(balance, credited);
       check(counter.spent + counter.held <= credited, `${balance} is overspent`);
+    }
+  }
+
+  /** What counters hold is what open requests hold of them, however those grew and shrank. */
+  private compareHolds(): void {
+    const { ledger } = this.life!;
+    const held = heldBy(ledger.openRecords());
+    for (const counter of ledger.booked()) {
+      const open = held.get(counter.id) ?? 0;
+      // Only balances hold something else: what is being taken back.
+      const isRight = counter.id.startsWith("balance:") ? counter.held >= open : counter.held === open;
+      check(isRight, `${counter.id} holds ${counter.held}, of requests that hold ${open}`);
     }
   }
 
@@ -532,7 +557,7 @@ function openHouse(parts: {
     pairing,
     health,
     affinity,
-    expected: new ExpectedOutput(),
+    expected: new SlowlyThinking(),
     roads: {
       restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),
@@ -555,18 +580,34 @@ function openHouse(parts: {
     openTrace: () => null,
     finished() {},
     counting: {
-      count: async (what, { promptBound }) => ({ tokens: what === "text" ? promptBound : null, ms: 1 }),
+      // More than any host reports.
+      count: async (what, { promptBound }) => ({ tokens: what === "text" ? promptBound / 2 : null, ms: 1 }),
       credit: async (balance) => (await ledger.balance(balance)).available,
       countAnswer: async (texts) => Math.ceil(texts.join("").length / 4),
       countPrompt: async (body) => Math.ceil(body.length / 4),
       allowance: countAllowance,
-      later: new LaterCounts(),
+      later: new LaterCounts(0),
     },
     keepRefused() {},
     onFault: rethrow,
   };
   const debits = new Debits(ledger, books.journal, parts.debits);
   return { clock, ledger, books, debits, generate: generator(house), end: parts.end };
+}
+
+/** What open requests hold of each counter; of an allowance, each holds one. */
+function heldBy(records: readonly LedgerRecord[]): ReadonlyMap<CounterId, number> {
+  const held = new Map<CounterId, number>();
+  for (const record of records) {
+    if (record.kind !== "hold") continue;
+    for (const id of record.counters) held.set(id, (held.get(id) ?? 0) + record.amount);
+    for (const [id, from, to] of record.parts ?? []) {
+      const part = Math.max(0, Math.min(record.amount, to ?? record.amount) - from);
+      held.set(id, (held.get(id) ?? 0) + part);
+    }
+    for (const id of record.allowances) held.set(id, (held.get(id) ?? 0) + 1);
+  }
+  return held;
 }
 
 const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
