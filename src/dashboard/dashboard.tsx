@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { MeAnswer, SetUpAnswer } from "./answers.ts";
+import { moment } from "./format.ts";
 import { type Owner, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";
 import { Budgets } from "./pages/budgets.tsx";
@@ -228,6 +229,14 @@ function Notices({ of: { suspended, account, contact }, place }: { of: MeAnswer;
         <Note tone="plain">
           <p>
             A balance was claimed for you. <a href="#/account">Review it</a>
+          </p>
+        </Note>
+      )}
+      {place === "credit" && account?.balances !== undefined && account.undo_until !== undefined && (
+        <Note tone="warn">
+          <p>
+            This balance was claimed. Until {moment(account.undo_until)}, its recovery secret from before
+            takes it back, with all credit: add some only if you set it up yourself.
           </p>
         </Note>
       )}

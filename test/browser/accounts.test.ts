@@ -56,6 +56,8 @@ describe.skipIf(browserMissing)("with an account", () => {
     expect(reader.page.url()).not.toContain("signin");
     // What was claimed is what is shown, beside the account's own.
     expect(await reader.field("Balance").inputValue()).toBe(made.balance_id);
+    await reader.link("Credit").click();
+    await reader.page.getByText(/its recovery secret from before takes it back, with all credit/).waitFor();
     await reader.link("Keys").click();
     await reader.link("first").waitFor();
     await reader.link("second").waitFor();
