@@ -10,6 +10,7 @@ import { option } from "./option.ts";
 const PORT = Number(option("port", "0"));
 const KEYS = option("keys", "").split(",");
 const MOST = Number(option("most", "10000"));
+const SECONDS = Number(option("seconds", "20"));
 const answers: Record<string, number> = {};
 const told = (status: number | string): void => {
   answers[status] = (answers[status] ?? 0) + 1;
@@ -38,30 +39,34 @@ const ATTACKS: Readonly<Record<string, () => Promise<void>>> = {
   },
 
   /** Keys without an account, from ever other /64 of one /48. */
-  async setups() {
-    let next = 0;
-    const make = async () => {
-      while (next < MOST) {
-        const from = `2001:db8:5:${(next++ % 65_536).toString(16)}::1`;
-        told(await post("/v1/keys", { "x-forwarded-for": from }, "{}"));
-      }
-    };
-    await Promise.all(Array.from({ length: 32 }, make));
-  },
+  setups: () =>
+    spread(32, async (n) => {
+      const from = `2001:db8:5:${(n % 65_536).toString(16)}::1`;
+      told(await post("/v1/keys", { "x-forwarded-for": from }, "{}"));
+    }),
 
   /** Recovery secrets that do not exist. */
-  async secrets() {
-    let next = 0;
-    const guess = async () => {
-      while (next < MOST) {
-        const wrong = `or-rec-${String(next++).padStart(44, "z").replaceAll("0", "y")}`;
-        const { status } = await fetch(url("/v1/keys"), { headers: { authorization: `Bearer ${wrong}` } });
-        told(status);
-      }
-    };
-    await Promise.all(Array.from({ length: 16 }, guess));
-  },
+  secrets: () =>
+    spread(16, async (n) => {
+      const wrong = `or-rec-${String(n).padStart(44, "z").replaceAll("0", "y")}`;
+      const { status } = await fetch(url("/v1/keys"), { headers: { authorization: `Bearer ${wrong}` } });
+      told(status);
+    }),
 };
+
+/** `MOST` of them over the seconds of the attack, at most so many at a time. */
+async function spread(atOnce: number, once: (n: number) => Promise<void>): Promise<void> {
+  const startedMs = performance.now();
+  let next = 0;
+  const again = async () => {
+    while (next < MOST) {
+      const n = next++;
+      await Bun.sleep(Math.max(0, startedMs + (n / MOST) * SECONDS * 1_000 - performance.now()));
+      await once(n);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, again));
+}
 
 const CHAT = "/v1/chat/completions";
 const COUNT = "/v1/messages/count_tokens";

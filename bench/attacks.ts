@@ -23,13 +23,14 @@ export async function benchAttacks(options: AttackOptions): Promise<Row[]> {
     // What has not run yet is slow once, for everybody.
     await measure("warming up", { ...scene, seconds: Math.min(3, options.seconds) }, null);
     const free = await freeKeys(gateway, options.keys);
+    const during = ["--seconds", String(options.seconds)];
     const attacks: [beside: string, args: string[]][] = [
       ["10 MB of random letters, 6 keys without credit", ["letters", "--keys", free.slice(0, 6).join(",")]],
       [`4 slow uploads each, ${free.length} keys without credit`, ["uploads", "--keys", free.join(",")]],
-      [`${options.setUps} set-ups from one /48`, ["setups", "--most", String(options.setUps)]],
+      [`${options.setUps} set-ups from one /48`, ["setups", "--most", String(options.setUps), ...during]],
       [
         `${options.secrets} wrong secrets from the owner's address`,
-        ["secrets", "--most", String(options.secrets)],
+        ["secrets", "--most", String(options.secrets), ...during],
       ],
     ];
     const rows = [await measure("nobody", scene, null)];

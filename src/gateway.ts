@@ -38,7 +38,8 @@ import { ledgerDesk } from "./ledger-desk.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
-import { UnpaidBytes } from "./limits/unpaid-allowance.ts";
+import { UnpaidBytes, UnpaidRequests } from "./limits/unpaid-allowance.ts";
+import { wideNetwork } from "./limits/wide-network.ts";
 import { hostOf, opened, portOf } from "./listening.ts";
 import type { Log } from "./log.ts";
 import { LowCreditWatch } from "./low-credit.ts";
@@ -321,6 +322,7 @@ async function openRooms(parts: Parts) {
 /** What a generation request passes through. */
 function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
   const hostCosts = new HostCosts(clock);
+  const unpaidRequests = new UnpaidRequests(clock);
   const { books, health, freeRoutes, reporting, counting, receipts } = rooms;
   return {
     clock,
@@ -362,6 +364,10 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
       }
       const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
+    },
+    unpaidWaitS(balance, call) {
+      if (rooms.means.known(balance) !== 0) return null;
+      return unpaidRequests.take({ balance, network: wideNetwork(call.blocks()) });
     },
     counting: {
       count: (what, { body }, turn) => counting.prompt(what, body, turn),

@@ -29,7 +29,7 @@ import type { House, Settings } from "./house.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { type RequestTrace, refusedReceipt } from "./receipt.ts";
 import { KeptPrompts, Recount, unkept } from "./recount.ts";
-import { crowded, noAnswer, noOverride, notAKey } from "./refusals.ts";
+import { crowded, noAnswer, noOverride, notAKey, tooMuchUnpaid } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
 
 /**
@@ -87,6 +87,8 @@ class Run {
       // much.
       const tooOften = house.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
+      const unpaidWaitS = house.unpaidWaitS(holder.balance.id, call);
+      if (unpaidWaitS !== null) return this.refusal(tooMuchUnpaid(unpaidWaitS));
 
       const read = surface.readRequest(call.body);
       if (refused(read)) return this.refusal(read, subjectOf(call.body));

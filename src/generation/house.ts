@@ -50,6 +50,8 @@ export interface House {
   suggest(id: string): string;
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
   allowances(holder: Holder, call: Call): readonly Allowance[];
+  /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
+  unpaidWaitS(balance: BalanceId, call: Call): number | null;
   /** The host said what an answer cost there, USD; `cost` is what it cost here. */
   hostCharged(stop: Stop, saidUsd: number, cost: NanoUsd): void;
   readonly counting: CountingDesk & RecountDesk;

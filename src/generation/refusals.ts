@@ -167,3 +167,10 @@ export const noOverride = (param: string): Refusal =>
     `\`${param}\` is a routing override, which the Open Tier refuses. Remove it, or name a paid model.`,
     { param },
   );
+
+export const tooMuchUnpaid = (retryAfterS: number): Refusal =>
+  refuse(
+    "rate_limited",
+    `Requests without credit from your balance, your network or all networks have reached what is looked at for nothing within a minute. Add credit, or retry in ${retryAfterS} s.`,
+    { retryAfterS },
+  );

@@ -319,15 +319,13 @@ export class Ledger {
     return { total, held: book.counter.held, available: (total - book.counter.held) as NanoUsd };
   }
 
-  /**
-   * Of the credit that a balance has, what is neither spent nor held; null where it is not in memory, or other
-   * ledgers may know of more.
-   */
+  /** Credit that is not spent; null where it is not in memory, or other ledgers may know of more. */
   creditInMemory(id: BalanceId): NanoUsd | null {
     const book = this.balances.get(id);
     if (book === undefined) return null;
-    const room = book.counter.room(book.credited);
-    return room > 0 || this.grants === null ? room : null;
+    const { counter, credited } = book;
+    const left = (counter.room(credited) + counter.held) as NanoUsd;
+    return left > 0 || this.grants === null ? left : null;
   }
 
   /** Requests of the balance may be under way here. */

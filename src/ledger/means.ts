@@ -4,7 +4,7 @@ import type { BalanceId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { BalanceView } from "./ledger.ts";
 
-/** What balances could pay, asked before work is done for a request that may turn out to be unpaid. */
+/** What balances could pay once nothing is held, asked before work is done for a request that may turn out to be unpaid. */
 export class Means {
   /** Balances without credit, and when that was heard: each request of theirs would ask the store again. */
   private readonly poor = new LRUCache<BalanceId, number>({ max: MAX_POOR });
@@ -18,19 +18,32 @@ export class Means {
     private readonly clock: Pick<Clock, "elapsedMs">,
   ) {}
 
-  /** Credit that is neither spent nor held; of a balance without, up to five seconds old. */
+  /** Credit that is not spent; of a balance without, up to five seconds old. */
   of(id: BalanceId): NanoUsd | Promise<NanoUsd> {
     return this.ledger.creditInMemory(id) ?? this.load(id);
+  }
+
+  /** What is known of it without waiting; null where nothing is, and then it is asked for. */
+  known(id: BalanceId): NanoUsd | null {
+    const credit = this.ledger.creditInMemory(id);
+    if (credit !== null) return credit;
+    const heardMs = this.poor.get(id);
+    if (heardMs === undefined || this.clock.elapsedMs() - heardMs >= BELIEVED_MS) {
+      // A store that is away says so to whoever needs it.
+      this.load(id).catch(() => {});
+      return null;
+    }
+    return ZERO_USD;
   }
 
   private async load(id: BalanceId): Promise<NanoUsd> {
     const nowMs = this.clock.elapsedMs();
     const heardMs = this.poor.get(id);
     if (heardMs !== undefined && nowMs - heardMs < BELIEVED_MS) return ZERO_USD;
-    const { available } = await this.balance(id);
-    if (available > 0) this.poor.delete(id);
+    const { total } = await this.balance(id);
+    if (total > 0) this.poor.delete(id);
     else this.poor.set(id, nowMs);
-    return available;
+    return total;
   }
 }
 

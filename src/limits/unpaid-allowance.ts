@@ -52,6 +52,26 @@ export class UnpaidBytes {
   }
 }
 
+/** Requests of balances without credit: reading, planning and refusing one takes some 0.2 ms. */
+export class UnpaidRequests {
+  private readonly allowance: UnpaidAllowance;
+
+  constructor(private readonly clock: Pick<Clock, "elapsedMs">) {
+    this.allowance = new UnpaidAllowance(UNPAID_REQUESTS, clock);
+  }
+
+  /** Null when it may be looked at; otherwise the seconds until another may be. */
+  take(sender: Unpaid): number | null {
+    const room = this.allowance.room(sender, 1);
+    if (typeof room === "number") return room;
+    for (const window of room) window.take(1, this.clock.elapsedMs());
+    return null;
+  }
+}
+
+/** A key may send 60 a minute, and a network can come to have thousands of keys. */
+const UNPAID_REQUESTS = { aBalance: 600, aNetwork: 3_000, inAll: 60_000 };
+
 const MIB = 1024 * 1024;
 /** One of the largest bodies a minute from a balance, two from a network, and nine in all. */
 export const UNPAID_BYTES = { aBalance: 12 * MIB, aNetwork: 24 * MIB, inAll: 96 * MIB };

@@ -117,6 +117,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     settings: () => ({ ...SETTINGS, ...options.settings }),
     suggest: (id) => `The closest is not ${id}.`,
     identify: (secret) => (secret === SECRET ? holder : null),
+    unpaidWaitS: () => null,
     allowances: () => [{ owner: BALANCE, limit: 3 }],
     hostCharged() {},
     openTrace: () => null,

@@ -575,6 +575,7 @@ function openHouse(parts: {
     settings: () => settings,
     suggest: () => "",
     identify: (secret) => holders.identify(secret),
+    unpaidWaitS: () => null,
     allowances: ({ balance }, call) => allowancesOf(balance, call.blocks(), openTier, PSEUDONYM),
     hostCharged() {},
     openTrace: () => null,
