@@ -44,6 +44,10 @@ gets neither reasoning nor its seals in a translated answer; the tokens are stil
 \`chat.completions\` is sent both fields as they came, and decides for itself. OpenAI's, which refuses them, gets the effort alone.
 OpenRouter's clients ask for usage by \`usage: {include: true}\`: hosts are not sent it, and the answer has usage, streamed or not.
 
+Pages that a host cites (\`url_citation\`) are told to clients of OpenAI's two languages; \`messages\` has another kind of
+citations, and its clients get the text alone. Lists of texts and thoughts, as Mistral's chat answers, reach chat clients as
+one text with \`reasoning_content\`.
+
 Hosts of \`responses\` have no stop sequences: the gateway looks for them, and tells the answer to where the first begins. The
 host writes on to its end, and what it wrote is charged.
 

@@ -4,6 +4,7 @@ import type { HostError, Usage } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
 import { BlockQueue } from "../translation/block-queue.ts";
+import { readCitation } from "../translation/citations.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { errorIn } from "./chunk-error.ts";
@@ -85,6 +86,7 @@ export class ChatReader implements AnswerReader {
     } else if (Array.isArray(delta.content)) {
       forEachPart(delta.content, (kind, text) => this.told(kind, text));
     }
+    if (Array.isArray(delta.annotations)) this.noteCitations(delta.annotations);
     this.told("refusal", delta.refusal);
     if (!Array.isArray(delta.tool_calls)) return;
     for (const call of delta.tool_calls) {
@@ -106,6 +108,15 @@ export class ChatReader implements AnswerReader {
       if (seal === null) continue;
       if (this.current !== "reasoning") this.turnTo("reasoning");
       this.seal = seal;
+    }
+  }
+
+  /** They may come after the text, and before anything else. */
+  private noteCitations(annotations: readonly unknown[]): void {
+    if (this.current !== "text") return;
+    for (const annotation of annotations) {
+      const citation = readCitation(annotation);
+      if (citation !== null) this.queue.cite("text", citation);
     }
   }
 

@@ -1,8 +1,9 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
 import type { Asked, Billed, Usage } from "../surface.ts";
-import type { Answer, OpenBlock, StopReason } from "../translation/answer-events.ts";
+import type { Answer, Citation, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { AnswerWriter, answerId } from "../translation/answer-writer.ts";
+import { citationOf } from "../translation/citations.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { present } from "../translation/members.ts";
 import { sealText } from "../translation/seal.ts";
@@ -74,6 +75,10 @@ export class ChatWriter extends AnswerWriter {
     }
   }
 
+  override cite(citation: Citation): void {
+    this.chunk(JSON.stringify({ annotations: [annotationOf(citation, 0)] }));
+  }
+
   close(seal: Seal | null): void {
     if (this.kind !== "reasoning") return;
     if (seal !== null)
@@ -127,6 +132,11 @@ const FINISH: Readonly<Record<StopReason, string>> = {
   filter: "content_filter",
 };
 
+const annotationOf = (citation: Citation, offset: number): Json => ({
+  type: "url_citation",
+  url_citation: citationOf(citation, offset),
+});
+
 /** OpenRouter's form, which clients that keep thoughts send back. */
 const detailOf = (text: string, seal: Seal, index: number): Json =>
   text === ""
@@ -163,11 +173,18 @@ function writeMessage({ blocks }: Answer): Json {
     block.kind === "reasoning" ? [{ text, seal }] : [],
   );
   const sealed = details.flatMap(({ text, seal }, at) => (seal === null ? [] : [detailOf(text, seal, at)]));
+  const annotations: Json[] = [];
+  let before = 0;
+  for (const { block, text, citations } of blocks) {
+    for (const citation of citations) annotations.push(annotationOf(citation, before));
+    if (block.kind === "text") before += text.length;
+  }
   const calls = blocks.flatMap(({ block, text }) => (block.kind === "tool_call" ? [{ ...block, text }] : []));
   return present({
     role: "assistant",
     content: told("text"),
     refusal: told("refusal"),
+    annotations: annotations.length > 0 ? annotations : undefined,
     reasoning_content: told("reasoning") ?? undefined,
     reasoning_details: sealed.length > 0 ? sealed : undefined,
     tool_calls:

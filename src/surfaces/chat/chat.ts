@@ -27,6 +27,7 @@ import { ChatCollector } from "./collector.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";
 import { ChatJudge } from "./judge.ts";
 import { putOpenRouterWords, wantsUsage } from "./openrouter-words.ts";
+import { makeContentPlain } from "./plain-content.ts";
 import { retellChat } from "./retold.ts";
 import { writeChatUsage } from "./usage.ts";
 import { forEachWritten } from "./written.ts";
@@ -158,9 +159,13 @@ function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel 
   const error = faultIn(reply);
   if (error !== null) return { kind: "fault", error };
   const texts: string[] = [];
-  for (const choice of reply.choices as readonly unknown[])
-    forEachWritten(asObject(asObject(choice)!.message), (text) => addText(texts, text));
-  const mended = withMessages(reply);
+  let isPlain = true;
+  for (const choice of reply.choices as readonly unknown[]) {
+    const message = asObject(asObject(choice)!.message);
+    if (makeContentPlain(message)) isPlain = false;
+    forEachWritten(message, (text) => addText(texts, text));
+  }
+  const mended = withMessages(reply) ?? (isPlain ? null : reply);
   const plain = mended === null ? body : Buffer.from(JSON.stringify(mended));
   return {
     kind: "reply",

@@ -9,6 +9,7 @@ import { readOpenAiUsage } from "../usage.ts";
 import { brokeDown } from "./answer-reader.ts";
 import { CallIndexes } from "./call-indexes.ts";
 import { errorIn } from "./chunk-error.ts";
+import { makeContentPlain } from "./plain-content.ts";
 import { writeChatUsage } from "./usage.ts";
 import { CHANNEL, callChannel, forEachWritten } from "./written.ts";
 
@@ -178,6 +179,9 @@ export class ChatJudge extends PassingJudge {
 
   protected override mend(chunk: Record<string, unknown>): void {
     this.mended = this.callIndexes.mend(chunk);
+    if (Array.isArray(chunk.choices))
+      for (const choice of chunk.choices)
+        if (makeContentPlain(asObject(asObject(choice)?.delta))) this.mended = true;
     if (this.mended) this.forgetLikeness();
   }
 

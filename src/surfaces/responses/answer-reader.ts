@@ -4,6 +4,7 @@ import type { HostError } from "../surface.ts";
 import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
 import { BlockQueue } from "../translation/block-queue.ts";
+import { readCitation } from "../translation/citations.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { readReasoningItem } from "./request-reader.ts";
@@ -48,6 +49,9 @@ export class ResponsesReader implements AnswerReader {
         this.told(data, "text", data.delta, told);
         break;
       }
+      case "response.output_text.annotation.added":
+        this.cite(data.output_index, data.annotation);
+        break;
       case "response.refusal.delta":
         this.told(data, "refusal", data.delta);
         break;
@@ -84,7 +88,7 @@ export class ResponsesReader implements AnswerReader {
   }
 
   private open(index: unknown, item: Json): void {
-    const state: ItemState = { isTold: false, part: null, parts: 0 };
+    const state: ItemState = { isTold: false, isCited: false, part: null, parts: 0 };
     this.items.set(index, state);
     if (item.type !== "function_call" && item.type !== "custom_tool_call") return;
     this.called = true;
@@ -116,6 +120,14 @@ export class ResponsesReader implements AnswerReader {
     this.queue.delta(key, text, logprobs);
   }
 
+  private cite(index: unknown, annotation: unknown): void {
+    const state = this.items.get(index);
+    const citation = readCitation(annotation);
+    if (state === undefined || state.part === null || citation === null) return;
+    state.isCited = true;
+    this.queue.cite(state.part, citation);
+  }
+
   /** Thoughts come in paragraphs. */
   private nextThought(index: unknown): void {
     const state = this.items.get(index);
@@ -132,6 +144,7 @@ export class ResponsesReader implements AnswerReader {
     switch (item.type) {
       case "message":
         if (!state.isTold) this.tellContent(index, item.content);
+        else if (!state.isCited) this.citeContent(index, item.content);
         break;
       case "function_call":
         if (!state.isTold) this.told(rest, "tool_call", item.arguments);
@@ -159,7 +172,17 @@ export class ResponsesReader implements AnswerReader {
       const place = { output_index: index, content_index: at };
       if (part.type === "refusal") this.told(place, "refusal", part.refusal);
       else this.told(place, "text", part.text);
+      this.citePart(index, part);
     }
+  }
+
+  /** Of several parts, all but the last are closed by now. */
+  private citeContent(index: unknown, content: unknown): void {
+    if (Array.isArray(content) && content.length === 1) this.citePart(index, asObject(content[0]) ?? {});
+  }
+
+  private citePart(index: unknown, { annotations }: Json): void {
+    if (Array.isArray(annotations)) for (const annotation of annotations) this.cite(index, annotation);
   }
 
   private finish(response: Json): "end" {
@@ -177,6 +200,7 @@ const MAX_ITEMS = 4_096;
 interface ItemState {
   /** Something of it was. */
   isTold: boolean;
+  isCited: boolean;
   /** Key of the block that is open. */
   part: string | null;
   /** Paragraphs of thoughts. */

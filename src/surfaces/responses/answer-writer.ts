@@ -2,8 +2,9 @@ import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
 import { asObject } from "../json.ts";
 import type { Asked, Billed, Usage } from "../surface.ts";
-import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../translation/answer-events.ts";
+import type { Answer, AnswerBlock, Citation, OpenBlock, StopReason } from "../translation/answer-events.ts";
 import { AnswerWriter, answerId } from "../translation/answer-writer.ts";
+import { citationOf } from "../translation/citations.ts";
 import type { Seal } from "../translation/conversation.ts";
 import { NO_PARAMETERS } from "../translation/members.ts";
 import { sealText } from "../translation/seal.ts";
@@ -23,6 +24,7 @@ export class ResponsesWriter extends AnswerWriter {
   private item: Record<string, unknown> = {};
   private text = "";
   private logprobs: unknown[] = [];
+  private citations: Citation[] = [];
   private summarised = false;
   private reason: StopReason = "end";
 
@@ -45,13 +47,14 @@ export class ResponsesWriter extends AnswerWriter {
     this.block = block;
     this.text = "";
     this.logprobs = [];
+    this.citations = [];
     this.summarised = false;
     this.item = itemOf(block, this.id, this.output.length, "in_progress", this.form);
     this.tell("response.output_item.added", { ...this.place(), item: this.item });
     if (this.form.isSummary) return;
     const { kind } = block;
     if (kind === "text" || kind === "refusal")
-      this.tell("response.content_part.added", { ...this.part(), part: partOf(kind, "", []) });
+      this.tell("response.content_part.added", { ...this.part(), part: partOf(kind, "", [], []) });
   }
 
   delta(text: string, logprobs: readonly unknown[] = NO_LOGPROBS): void {
@@ -78,16 +81,25 @@ export class ResponsesWriter extends AnswerWriter {
     }
   }
 
+  override cite(citation: Citation): void {
+    const annotation_index = this.citations.push(citation) - 1;
+    const annotation = annotationOf(citation);
+    this.tell("response.output_text.annotation.added", { ...this.part(), annotation_index, annotation });
+  }
+
   close(seal: Seal | null): void {
-    const { text, logprobs } = this;
+    const { text, logprobs, citations } = this;
     switch (this.form.isSummary ? null : this.block.kind) {
       case "text":
         this.tell("response.output_text.done", { ...this.part(), text, logprobs });
-        this.tell("response.content_part.done", { ...this.part(), part: partOf("text", text, logprobs) });
+        this.tell("response.content_part.done", {
+          ...this.part(),
+          part: partOf("text", text, logprobs, citations),
+        });
         break;
       case "refusal":
         this.tell("response.refusal.done", { ...this.part(), refusal: text });
-        this.tell("response.content_part.done", { ...this.part(), part: partOf("refusal", text, []) });
+        this.tell("response.content_part.done", { ...this.part(), part: partOf("refusal", text, [], []) });
         break;
       case "reasoning":
         if (!this.summarised) break;
@@ -104,7 +116,7 @@ export class ResponsesWriter extends AnswerWriter {
         });
       }
     }
-    const block: AnswerBlock = { block: this.block, text, logprobs, seal };
+    const block: AnswerBlock = { block: this.block, text, logprobs, citations, seal };
     const item = finishedItem(block, this.id, this.output.length, this.form, wantsEncrypted(this.request));
     this.tell("response.output_item.done", { ...this.place(), item });
     this.output.push(item);
@@ -308,7 +320,7 @@ function itemOf(
 }
 
 function finishedItem(
-  { block, text, logprobs, seal }: AnswerBlock,
+  { block, text, logprobs, citations, seal }: AnswerBlock,
   response: string,
   at: number,
   form: ItemForm,
@@ -319,7 +331,7 @@ function finishedItem(
   switch (block.kind) {
     case "text":
     case "refusal":
-      return { ...item, content: [partOf(block.kind, text, logprobs)] };
+      return { ...item, content: [partOf(block.kind, text, logprobs, citations)] };
     case "reasoning":
       return {
         ...item,
@@ -331,9 +343,16 @@ function finishedItem(
   }
 }
 
-const partOf = (kind: "text" | "refusal", text: string, logprobs: readonly unknown[]): Json =>
+const partOf = (
+  kind: "text" | "refusal",
+  text: string,
+  logprobs: readonly unknown[],
+  citations: readonly Citation[],
+): Json =>
   kind === "text"
-    ? { type: "output_text", text, annotations: [], logprobs }
+    ? { type: "output_text", text, annotations: citations.map(annotationOf), logprobs }
     : { type: "refusal", refusal: text };
+
+const annotationOf = (citation: Citation): Json => ({ type: "url_citation", ...citationOf(citation) });
 
 const summaryOf = (text: string): Json => ({ type: "summary_text", text });

@@ -100,6 +100,8 @@ class Summarizer extends PassingEvents {
     if (++this.unheard % DELTAS_PER_SIGN === 0) this.onSilence();
   }
 
+  override cite(): void {}
+
   override close(): void {
     this.telling = false;
   }

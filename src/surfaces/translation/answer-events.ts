@@ -13,6 +13,8 @@ export interface AnswerEvents {
   open(block: OpenBlock): void;
   /** More of the open block. */
   delta(text: string, logprobs?: readonly unknown[]): void;
+  /** Of the open block, which is text. */
+  cite(citation: Citation): void;
   /** A block of thoughts may have been sealed. */
   close(seal: Seal | null): void;
   usage(usage: Usage): void;
@@ -29,10 +31,19 @@ export type OpenBlock =
  */
 export type StopReason = "end" | "tools" | "length" | "sequence" | "filter";
 
+/** A page that a text rests on, and where in the text. */
+export interface Citation {
+  readonly url: string;
+  readonly title: string;
+  readonly start: number;
+  readonly end: number;
+}
+
 export interface AnswerBlock {
   readonly block: OpenBlock;
   text: string;
   logprobs: unknown[];
+  readonly citations: Citation[];
   seal: Seal | null;
 }
 
@@ -50,13 +61,17 @@ export class Answer implements AnswerEvents {
   }
 
   open(block: OpenBlock): void {
-    this.blocks.push({ block, text: "", logprobs: [], seal: null });
+    this.blocks.push({ block, text: "", logprobs: [], citations: [], seal: null });
   }
 
   delta(text: string, logprobs: readonly unknown[] = []): void {
     const last = this.blocks.at(-1)!;
     last.text += text;
     for (const one of logprobs) last.logprobs.push(one);
+  }
+
+  cite(citation: Citation): void {
+    this.blocks.at(-1)!.citations.push(citation);
   }
 
   close(seal: Seal | null): void {
@@ -87,6 +102,10 @@ export class PassingEvents implements AnswerEvents {
 
   delta(text: string, logprobs?: readonly unknown[]): void {
     this.next.delta(text, logprobs);
+  }
+
+  cite(citation: Citation): void {
+    this.next.cite(citation);
   }
 
   close(seal: Seal | null): void {

@@ -1,6 +1,6 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import type { Billed, Usage } from "../surface.ts";
-import type { Answer, AnswerEvents, OpenBlock, StopReason } from "./answer-events.ts";
+import type { Answer, AnswerEvents, Citation, OpenBlock, StopReason } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
 /** Writes the frames of a streamed answer in a client's language. */
@@ -29,6 +29,8 @@ export abstract class AnswerWriter implements AnswerEvents {
   abstract start(id: string | null, usage: Usage | null): void;
   abstract open(block: OpenBlock): void;
   abstract delta(text: string, logprobs?: readonly unknown[]): void;
+  /** Languages that have no such citations leave them out. */
+  cite(_citation: Citation): void {}
   abstract close(seal: Seal | null): void;
   /** Clients are told the bill's, at the end. */
   usage(_usage: Usage): void {}
@@ -64,6 +66,10 @@ export class WholeWriter extends AnswerWriter {
 
   delta(text: string, logprobs?: readonly unknown[]): void {
     this.answer.delta(text, logprobs);
+  }
+
+  override cite(citation: Citation): void {
+    this.answer.cite(citation);
   }
 
   close(seal: Seal | null): void {

@@ -1,4 +1,4 @@
-import type { AnswerEvents, OpenBlock } from "./answer-events.ts";
+import type { AnswerEvents, Citation, OpenBlock } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
 /**
@@ -18,7 +18,7 @@ export class BlockQueue {
   }
 
   open(key: string, block: OpenBlock): void {
-    this.waiting.push({ key, block, texts: [], seal: null, closed: false });
+    this.waiting.push({ key, block, texts: [], citations: [], seal: null, closed: false });
     if (this.waiting.length === 1) this.events.open(block);
   }
 
@@ -34,6 +34,16 @@ export class BlockQueue {
     } else {
       block.texts.push(text);
       this.held += text.length;
+    }
+  }
+
+  cite(key: string, citation: Citation): void {
+    const block = this.find(key);
+    if (block === undefined) return;
+    if (block === this.waiting[0]) this.events.cite(citation);
+    else {
+      block.citations.push(citation);
+      this.held += citation.url.length + citation.title.length;
     }
   }
 
@@ -66,6 +76,11 @@ export class BlockQueue {
         this.events.delta(text);
       }
       next.texts.length = 0;
+      for (const citation of next.citations) {
+        this.held -= citation.url.length + citation.title.length;
+        this.events.cite(citation);
+      }
+      next.citations.length = 0;
     }
   }
 }
@@ -74,6 +89,7 @@ interface Waiting {
   readonly key: string;
   readonly block: OpenBlock;
   readonly texts: string[];
+  readonly citations: Citation[];
   seal: Seal | null;
   closed: boolean;
 }

@@ -1,6 +1,6 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationRequest } from "../surface.ts";
-import { type AnswerEvents, type OpenBlock, PassingEvents } from "./answer-events.ts";
+import { type AnswerEvents, type Citation, type OpenBlock, PassingEvents } from "./answer-events.ts";
 import type { Seal } from "./conversation.ts";
 
 /**
@@ -66,6 +66,10 @@ class StopCutter extends PassingEvents {
     if (end === 0) return;
     this.next.delta(said.slice(0, end), this.heldLogprobs);
     this.heldLogprobs = undefined;
+  }
+
+  override cite(citation: Citation): void {
+    if (this.found === null) this.next.cite(citation);
   }
 
   override close(seal: Seal | null): void {

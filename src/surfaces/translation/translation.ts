@@ -35,7 +35,13 @@ import type {
   Usage,
   WholeJudge,
 } from "../surface.ts";
-import { Answer, type AnswerEvents, type OpenBlock, type StopReason } from "./answer-events.ts";
+import {
+  Answer,
+  type AnswerEvents,
+  type Citation,
+  type OpenBlock,
+  type StopReason,
+} from "./answer-events.ts";
 import { type AnswerReader, isFault } from "./answer-reader.ts";
 import { type AnswerWriter, WholeWriter } from "./answer-writer.ts";
 import { asOffered } from "./called-tools.ts";
@@ -333,6 +339,10 @@ class Counter implements AnswerEvents {
     this.bare = false;
     this.text.add(text, this.blocks);
     this.next.delta(text, logprobs);
+  }
+
+  cite(citation: Citation): void {
+    this.next.cite(citation);
   }
 
   close(seal: Seal | null): void {
