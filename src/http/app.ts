@@ -38,29 +38,7 @@ import { unknownPath } from "./unknown-path.ts";
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   const patience = new Patience(silenceSeconds, deps.desk.clock);
-  const own = [
-    ...generationEndpoints(deps),
-    ...keyEndpoints(),
-    ...meEndpoints(),
-    ...accountEndpoints(),
-    ...claimEndpoints(),
-    ...sessionEndpoints(),
-    ...ownershipEndpoints(),
-    ...budgetEndpoints(),
-    ...receiptEndpoints(),
-    ...creditEndpoints(),
-    ...usageEndpoints(),
-    ...catalogEndpoints(),
-    ...adminEndpoints(),
-    ...adminAccountEndpoints(),
-    ...adminBalanceEndpoints(),
-    ...adminBudgetEndpoints(),
-    ...adminReceiptEndpoints(),
-    ...adminUsageEndpoints(),
-    ...adminHostEndpoints(),
-    ...adminNodeEndpoints(),
-    ...pageEndpoints(deps),
-  ];
+  const own = [...generationEndpoints(deps), ...controlEndpoints(), ...pageEndpoints(deps)];
   const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
   const served: Served = (endpoint, request, params) => {
     // Not with Elysia's own `server`, which it would define anew for every request.
@@ -100,6 +78,29 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   }
   return app;
 }
+
+/** All endpoints but those that generate, and pages. */
+export const controlEndpoints = (): Endpoint[] => [
+  ...keyEndpoints(),
+  ...meEndpoints(),
+  ...accountEndpoints(),
+  ...claimEndpoints(),
+  ...sessionEndpoints(),
+  ...ownershipEndpoints(),
+  ...budgetEndpoints(),
+  ...receiptEndpoints(),
+  ...creditEndpoints(),
+  ...usageEndpoints(),
+  ...catalogEndpoints(),
+  ...adminEndpoints(),
+  ...adminAccountEndpoints(),
+  ...adminBalanceEndpoints(),
+  ...adminBudgetEndpoints(),
+  ...adminReceiptEndpoints(),
+  ...adminUsageEndpoints(),
+  ...adminHostEndpoints(),
+  ...adminNodeEndpoints(),
+];
 
 type Served = (endpoint: Endpoint, request: Request, params: Params) => Promise<Response>;
 type Params = Readonly<Record<string, string>>;

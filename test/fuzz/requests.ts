@@ -1,4 +1,9 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import type { TSchema } from "@sinclair/typebox";
+import type { Credential } from "../../src/http/about.ts";
+import { controlEndpoints } from "../../src/http/app.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
@@ -27,7 +32,7 @@ export function requestCases(seed: number, count: number): RequestCase[] {
 
 function drawn(random: Random): RequestCase {
   const wellFormed = request(random);
-  const bytes = random.chance(0.7) ? mutated(wellFormed, random) : wellFormed;
+  const bytes = random.chance(0.5) ? mutated(wellFormed, random) : wellFormed;
   return {
     bytes: bytes.toString("base64"),
     cuts: Array.from({ length: random.below(4) }, () => random.below(bytes.length + 1)).sort((a, b) => a - b),
@@ -107,8 +112,8 @@ const MESSAGES = {
   tools: [{ name: "f", input_schema: { type: "object" } }],
 };
 
-/** `payer` has credit; `other` and its owner may lose theirs on the way. */
-const SEEDS: readonly [method: string, path: string, bearer: string, body?: object][] = [
+/** What generates, and pages. */
+const SEEDS: readonly [method: string, path: string, bearer: string, body?: object | undefined][] = [
   ["POST", "/v1/chat/completions", "<payer>", CHAT],
   [
     "POST",
@@ -122,48 +127,6 @@ const SEEDS: readonly [method: string, path: string, bearer: string, body?: obje
   ["POST", "/v1/messages", "<payer>", { ...MESSAGES, stream: true }],
   ["POST", "/v1/messages/count_tokens", "<payer>", MESSAGES],
   ["POST", "/v1/chat/completions", "<poor>", CHAT],
-  ["GET", "/v1/models", "<payer>"],
-  ["GET", "/v1/models/test/model", "<payer>"],
-  ["GET", "/v1/catalog?limit=3", "<payer>"],
-  ["GET", "/v1/me", "<payer>"],
-  ["GET", "/v1/receipts?limit=5&before=rcpt_1", "<payer>"],
-  ["GET", "/v1/usage?since=2026-01-01T00:00:00Z&group=day", "<owner>"],
-  ["GET", "/v1/credits", "<owner>"],
-  [
-    "POST",
-    "/v1/keys",
-    "<owner>",
-    { name: "k", rpm_limit: 5, daily_limit_usd: 1.5, allowed_models: ["test/model"], expires_in_days: 3 },
-  ],
-  ["GET", "/v1/keys?limit=3", "<owner>"],
-  ["PATCH", "/v1/keys/<other_id>", "<owner>", { name: "n", tpm_limit: null, budgets: ["b"] }],
-  ["POST", "/v1/keys/<other_id>/rotate", "<owner>"],
-  ["DELETE", "/v1/keys/<other_id>", "<owner>"],
-  ["POST", "/v1/budgets", "<owner>", { name: "b", limit_usd: 1, window: "day" }],
-  ["GET", "/v1/budgets", "<owner>"],
-  ["POST", "/v1/me/claim", "<other>", { email: "kim@example.com" }],
-  ["POST", "/v1/auth/email", "", { email: "kim@example.com" }],
-  ["POST", "/v1/auth/email/verify", "", { token: "or-link-x" }],
-  ["POST", "/v1/auth/wallet", "", { address: "0x52908400098527886E0F7030069857D2E4169EE7", chain_id: 1 }],
-  ["POST", "/v1/auth/wallet/verify", "", { message: "m", signature: "0x00" }],
-  ["POST", "/v1/auth/logout", "or-sess-x"],
-  ["GET", "/admin/balances?limit=2&below=3", "<admin>"],
-  [
-    "POST",
-    "/admin/credits",
-    "<admin>",
-    { balance_id: "<other_balance>", amount_usd: 0.5, idempotency_key: "i" },
-  ],
-  [
-    "POST",
-    "/admin/debits",
-    "<admin>",
-    { balance_id: "<other_balance>", amount_usd: "all", idempotency_key: "j" },
-  ],
-  ["POST", "/admin/accounts/<other_balance>/suspend", "<admin>", { reason: "abuse", by: "kim" }],
-  ["POST", "/admin/accounts/<other_balance>/unsuspend", "<admin>", {}],
-  ["GET", "/admin/usage?days=7&by=model", "<admin>"],
-  ["GET", "/admin/hosts", "<admin>"],
   ["GET", "/metrics", ""],
   ["GET", "/openapi.json", ""],
   ["GET", "/status", ""],
@@ -173,8 +136,73 @@ const SEEDS: readonly [method: string, path: string, bearer: string, body?: obje
   ["GET", "/readyz", ""],
 ];
 
+/** `payer` has credit; `other` and its owner may lose theirs on the way. */
+const CREDENTIALS: Readonly<Record<Credential, readonly string[]>> = {
+  none: ["", "<payer>"],
+  key: ["<payer>", "<other>"],
+  owner: ["<owner>", "<session>"],
+  session: ["<session>"],
+  admin: ["<admin>"],
+};
+
+/** An endpoint of the gateway's own table, with what its document says that it takes. */
+function control(random: Random): (typeof SEEDS)[number] {
+  const { method, path, about } = random.pick(random.chance(0.05) ? CONTROL : HARMLESS);
+  const credential = about.who.length === 0 ? "none" : random.pick(about.who);
+  const query = Object.keys(about.query ?? {})
+    .filter(() => random.chance(0.5))
+    .map((name) => `${name}=${random.pick(TEXTS)}`);
+  const named = path.replaceAll(/:\w+/g, () => random.pick(IDS));
+  const bearer = random.chance(0.9) ? random.pick(CREDENTIALS[credential]) : "<payer>";
+  const asked = about.body === undefined ? undefined : (sample(about.body, random) as object);
+  return [method, query.length === 0 ? named : `${named}?${query.join("&")}`, bearer, asked];
+}
+
+const CONTROL = controlEndpoints();
+/** Others end keys, sessions and accounts that the rest of the cases use. */
+const HARMLESS = CONTROL.filter(
+  ({ method, path }) => method !== "DELETE" && !/recovery|rotate|revoke|suspend|logout|detach/.test(path),
+);
+const IDS = ["<other_id>", "<other_balance>", "<account>", "rcpt_1", "b", "test/model", "x"];
+const TEXTS = [
+  "<other_balance>",
+  "<other_id>",
+  "kim@example.com",
+  "x",
+  "1",
+  "0.5",
+  "day",
+  "abuse",
+  "2026-01-01T00:00:00Z",
+  "all",
+];
+
+/** A value of the schema, about as a client would write it. */
+function sample(schema: TSchema, random: Random): unknown {
+  if (schema.const !== undefined) return schema.const;
+  if (Array.isArray(schema.anyOf)) return sample(random.pick(schema.anyOf as TSchema[]), random);
+  switch (schema.type) {
+    case "object":
+      return Object.fromEntries(
+        Object.entries((schema.properties ?? {}) as Record<string, TSchema>)
+          .filter(([name]) => schema.required?.includes(name) || random.chance(0.5))
+          .map(([name, member]) => [name, sample(member, random)]),
+      );
+    case "array":
+      return [sample((schema.items ?? {}) as TSchema, random)];
+    case "string":
+      return random.pick(TEXTS);
+    case "boolean":
+      return random.chance(0.5);
+    case "null":
+      return null;
+    default:
+      return random.pick([1, 5, 0.5, 0]);
+  }
+}
+
 function request(random: Random): Buffer {
-  const [method, path, bearer, asked] = random.pick(SEEDS);
+  const [method, path, bearer, asked] = random.chance(0.5) ? random.pick(SEEDS) : control(random);
   const body =
     asked === undefined
       ? null
@@ -282,6 +310,7 @@ class World {
       await gateway.key(5),
       await gateway.key(0),
     ];
+    const { session, account_id } = await signedIn(gateway);
     return new World(gateway, host, [
       ["<payer>", payer.key],
       ["<poor>", poor.key],
@@ -289,6 +318,8 @@ class World {
       ["<owner>", other.recovery_secret],
       ["<other_id>", other.id],
       ["<other_balance>", other.balance_id],
+      ["<session>", session],
+      ["<account>", account_id],
       ["<admin>", ADMIN],
     ]);
   }
@@ -337,6 +368,15 @@ class World {
     for (const [word, stands] of this.words) text = text.replaceAll(word, stands);
     return Buffer.from(text, "latin1");
   }
+}
+
+/** An account of its own, by the mail in the outbox. */
+async function signedIn(gateway: OpenGateway): Promise<{ session: string; account_id: string }> {
+  await gateway.send("POST", "/v1/auth/email", { json: { email: "kim@example.com" } });
+  const outbox = join(gateway.gateway.folder.path, "outbox");
+  const mail = readFileSync(join(outbox, readdirSync(outbox)[0]!), "utf8");
+  const token = /#signin=(\S+)/.exec(mail)![1]!;
+  return (await gateway.send("POST", "/v1/auth/email/verify", { json: { token } })).json;
 }
 
 /** All of the answer to what is whole; otherwise what comes until the server would wait for the rest. */
