@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
+import { Glob } from "bun";
 import { parse } from "yaml";
 import { PRESETS } from "../../src/config/presets.ts";
 import { quirkRow } from "../../src/config/quirks.ts";
@@ -60,3 +63,16 @@ function networksOf(row: string): Networks {
   expect(networks.add(row)).toBe(true);
   return networks;
 }
+
+test("no document leads to a file that is not there", async () => {
+  const root = new URL("../../", import.meta.url).pathname;
+  const broken: string[] = [];
+  for (const file of [...new Glob("*.md").scanSync(root), ...new Glob("docs/**/*.md").scanSync(root)]) {
+    for (const [, link] of (await read(file)).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^[a-z]+:/.test(link!) || existsSync(join(root, dirname(file), link!))) continue;
+      broken.push(`${file}: ${link}`);
+    }
+  }
+  expect(broken).toEqual([]);
+  expect(await read("SECURITY.md")).toContain("(docs/security.md)");
+});
