@@ -104,7 +104,7 @@ export const ERRORS = {
     type: "rate_limit_error",
     retryable: true,
     when: "The request could exceed a spend cap: that of a named budget, or the key's daily_limit_usd or monthly_limit_usd. The message names the cap and the amount used; amounts held by open requests count too.",
-    fix: "Wait for the window to end (Retry-After), let open requests finish, or raise the cap.",
+    fix: "Send it again after Retry-After seconds: a few where open requests hold what is left, until the window's end where it is spent. Or lower max_tokens to what the message names, or raise the cap.",
   },
   context_too_long: {
     status: 400,

@@ -31,8 +31,9 @@ export function shortfallRefusal(
     case "open_tier.rpm":
       return freeRateRefusal(short);
     case "rpm_limit":
-    case "tpm_limit":
       return rateRefusal(short, ask.settings.dashboardUrl);
+    case "tpm_limit":
+      return rateRefusal(short, ask.settings.dashboardUrl, shorterFor(short, ask));
     case "allowance": {
       const retryAfterS = secondsUntil(short.resetsAt, now);
       return refuse(
@@ -78,10 +79,24 @@ function untilRoom(short: CapShortfall, now: EpochMs): RefusalDetails {
 /** Requests end within seconds, and clients that are told to wait spread out by themselves. */
 const HELD_RETRY_S = 5;
 
+/** What makes a request fit that needs more tokens by itself than a minute has; null where nothing does. */
+function shorterFor({ limit }: RateShortfall, { request }: Ask): string | null {
+  const fits = Math.floor((limit - request.promptEstimate) / request.choices);
+  return fits >= 1 ? lowered(fits, request) : null;
+}
+
 /** The key's own requests or tokens a minute. */
-export function rateRefusal(short: RateShortfall, dashboardUrl: string): Refusal {
+export function rateRefusal(
+  short: RateShortfall,
+  dashboardUrl: string,
+  shorter: string | null = null,
+): Refusal {
   const counted = short.what === "rpm_limit" ? "requests" : "estimated input plus output tokens";
-  const raise = `Raise the limit in the dashboard: ${dashboardUrl}.`;
+  const where = `the limit in the dashboard: ${dashboardUrl}.`;
+  const raise =
+    shorter === null || short.retryAfterS !== null
+      ? `Raise ${where}`
+      : `${capital(shorter)}, or raise ${where}`;
   if (short.retryAfterS === null) {
     return refuse(
       "rate_limited",

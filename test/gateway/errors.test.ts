@@ -213,7 +213,7 @@ const ROWS: readonly Row[] = [
     code: "rate_limited",
     because: "tpm, alone above it",
     cause: async () => gateway.chat((await gateway.key(1, { tpm_limit: 50 })).key),
-    says: ["tpm_limit", "waiting will not help"],
+    says: ["tpm_limit", "waiting will not help", "Set max_tokens to at most 28"],
     notSoon: true,
   },
   {

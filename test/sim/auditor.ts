@@ -1,7 +1,7 @@
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
-import type { Served } from "./hosts.ts";
+import { type Served, tellsAlways } from "./hosts.ts";
 import { type Counted, DEFAULT_CEILING, type Death } from "./limits.ts";
 
 /**
@@ -98,7 +98,12 @@ export class Auditor {
         return;
       case "broken": {
         check(receipt !== undefined, `a broken stream has no receipt: ${about}`);
-        if (ask.words < SURELY_WRITTEN_OFF && ask.error === "upstream_error") {
+        // Thoughts count where their host has told of them.
+        const thoughts = Math.max(
+          0,
+          ...hosts.map(({ script }) => (tellsAlways(script) ? script.thoughts : 0)),
+        );
+        if (ask.words + thoughts < SURELY_WRITTEN_OFF && ask.error === "upstream_error") {
           check(receipt.charged === 0, `fewer than 50 tokens were charged: ${about}`);
         }
         check(

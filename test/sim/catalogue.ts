@@ -78,9 +78,12 @@ export class SlowlyThinking extends ExpectedOutput {
   }
 }
 
-/** What is held at once of an answer that may be long, at least, if all who may be asked can be stopped. */
+/**
+ * What is held at once of an answer that may be long, at least, if all who may be asked can be stopped; of free
+ * hosts, that may be.
+ */
 export const atOnceOf = (model: string, isStream: boolean): number | null =>
-  isStream && model === "sim/dear" ? FIRST_TOKEN_S * GROWTH.tokensPerSecond + GROWTH.aheadTokens : null;
+  isStream && model !== "sim/cheap" ? FIRST_TOKEN_S * GROWTH.tokensPerSecond + GROWTH.aheadTokens : null;
 
 const FIRST_TOKEN_S = 5;
 

@@ -102,7 +102,7 @@ function writeScript(random: Random, trouble: number, most: number): Script {
 }
 
 /** Some say with every word what they have used so far. */
-const tellsAlways = ({ usage }: Script): boolean => usage.kind === "honest" && usage.prompt % 5 === 0;
+export const tellsAlways = ({ usage }: Script): boolean => usage.kind === "honest" && usage.prompt % 5 === 0;
 
 const honestUsage = (prompt: number, output: number, thoughts: number): Record<string, unknown> => ({
   prompt_tokens: prompt,

@@ -63,6 +63,8 @@ export interface NodesSummary {
   /** Free requests that were admitted, and those that found the day's allowance spent. */
   readonly free: number;
   readonly freeRefused: number;
+  /** Times that a hold grew. */
+  readonly grown: number;
 }
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -109,6 +111,8 @@ class Fleet {
   private readonly taking: Random;
   /** The same of free requests. */
   private readonly giving: Random;
+  /** The same of what is held more or less of a request while it is open. */
+  private readonly following: Random;
   private readonly free = new FreeRequests(ALLOWANCE.limit);
   private readonly start: EpochMs;
   private readonly time: VirtualClock;
@@ -133,12 +137,21 @@ class Fleet {
   /** Debits that were answered, and with what. */
   private readonly answered = new Map<string, NanoUsd>();
   private drained = 0;
-  private counts = { admitted: 0, refused: 0, unanswered: 0, crashes: 0, closed: 0, freeRefused: 0 };
+  private counts = {
+    admitted: 0,
+    refused: 0,
+    unanswered: 0,
+    crashes: 0,
+    closed: 0,
+    freeRefused: 0,
+    grown: 0,
+  };
 
   constructor(seed: number) {
     this.random = new Random(seed);
     this.taking = new Random(seed + 1_000_000_007);
     this.giving = new Random(seed + 2_000_000_011);
+    this.following = new Random(seed + 9_000_000_011);
     this.start = this.giving.chance(0.5) ? NOON : MIDNIGHT;
     this.time = new VirtualClock(this.start);
     this.authority.credited.set(CREDITED, CREDIT);
@@ -177,6 +190,7 @@ class Fleet {
     else if (dice < 0.81) node.grants.returnIdle();
     else if (dice < 0.82) this.postgres.resolve();
     if (this.giving.chance(0.05)) void this.request(this.giving.pick(this.nodes), FREE_KEY, ZERO_USD);
+    if (this.following.chance(0.15)) this.follow(node);
     if (this.taking.chance(0.005)) this.takeBack(this.taking.chance(0.02) ? "all" : this.someCredit());
     for (let messages = random.below(8); messages > 0; messages--) this.deliver();
     const untilMs = this.time.elapsedMs() + random.below(100);
@@ -398,6 +412,17 @@ class Fleet {
     else if (!about.stream && (allowanceUsed || allowances.length === 0)) {
       if (node.ledger.takeBack(reservation, settled, "{}")) this.free.ended(receipt, "unused");
     }
+  }
+
+  /** A hold shrinks, to no less than was delivered, or grows, where there is room. */
+  private follow({ ledger, open }: Node): void {
+    const { following } = this;
+    const reservation = following.pick(open);
+    if (reservation === undefined || reservation.want.amount === 0) return;
+    const { held, delivered } = reservation;
+    if (following.chance(0.5))
+      ledger.shrink(reservation, (delivered + following.below(held - delivered + 1)) as NanoUsd);
+    else if (ledger.extend(reservation, (1 + following.below(WORST_CASE)) as NanoUsd)) this.counts.grown += 1;
   }
 
   /** Some of a stream reaches its client. */

@@ -55,6 +55,7 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
     drained: 0,
     free: 0,
     freeRefused: 0,
+    grown: 0,
   };
   for (let seed = 1; seed <= NODE_SEEDS; seed++) {
     const summary = await simulateNodes(seed, NODE_STEPS).catch((error: Error) => {
@@ -71,6 +72,7 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
   expect(totals.refused).toBeGreaterThan(NODE_SEEDS);
   expect(totals.free).toBeGreaterThan(NODE_SEEDS * 10);
   expect(totals.freeRefused).toBeGreaterThan(NODE_SEEDS * 10);
+  expect(totals.grown).toBeGreaterThan(NODE_SEEDS);
   expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);
 });
 
