@@ -61,6 +61,8 @@ export interface Row {
   readonly errors: number;
   readonly revoked: number;
   readonly revokeErrors: number;
+  /** Of one processor, by the gateway. */
+  readonly cpuPercent: number;
   /** What the attacker was answered, how often. */
   readonly answers: Readonly<Record<string, number>>;
 }
@@ -81,12 +83,14 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
     const target = (path: string): Target => ({ port: gateway.port, path, headers });
     const each = (path: string, body: string, connections: number, perSecond: number) =>
       load(target(path), { body, connections, perSecond, seconds, patienceMs: 30_000 });
+    const beforeUs = gateway.cpuUs();
     const [small, large, counts, owned] = await Promise.all([
       each(CHAT, SMALL_BODY, 4, 50),
       each(CHAT, LARGE_BODY, 2, 1),
       each(COUNT, SMALL_BODY, 2, 1),
       revokeKeys(scene),
     ]);
+    const cpuPercent = (gateway.cpuUs() - beforeUs) / seconds / 10_000;
     const told = ({ totalMs }: { readonly totalMs: readonly number[] }) => ({
       p50: percentile(totalMs, 0.5),
       p99: percentile(totalMs, 0.99),
@@ -100,6 +104,7 @@ async function measure(beside: string, scene: Scene, attack: string[] | null): P
       requests: parts.reduce((sum, { count, failures }) => sum + count + failures, 0),
       errors: parts.reduce((sum, { failures }) => sum + failures, 0),
       ...owned,
+      cpuPercent,
       answers: attacker?.answers() ?? {},
     };
   } finally {
@@ -212,13 +217,33 @@ if (import.meta.main) {
     secrets: Number(option("secrets", "1000")),
   });
   console.log(
-    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | requests | errors | revoked | failed | the attacker was answered |",
+    "| beside | small p50 ms | p99 | 450 kB p50 | p99 | count_tokens p50 | p99 | requests | errors | revoked | failed | CPU | the attacker was answered |",
   );
-  console.log(`|${" --- |".repeat(12)}`);
-  for (const { beside, small, large, counts, requests, errors, revoked, revokeErrors, answers } of rows) {
+  console.log(`|${" --- |".repeat(13)}`);
+  for (const {
+    beside,
+    small,
+    large,
+    counts,
+    requests,
+    errors,
+    revoked,
+    revokeErrors,
+    cpuPercent,
+    answers,
+  } of rows) {
     const times = [small, large, counts].flatMap(({ p50, p99 }) => [p50.toFixed(1), p99.toFixed(1)]);
     const told = Object.entries(answers).map(([status, times]) => `${times} × ${status}`);
-    const cells = [beside, ...times, requests, errors, revoked, revokeErrors, told.join(", ") || "–"];
+    const cells = [
+      beside,
+      ...times,
+      requests,
+      errors,
+      revoked,
+      revokeErrors,
+      `${cpuPercent.toFixed(0)}%`,
+      told.join(", ") || "–",
+    ];
     console.log(`| ${cells.join(" | ")} |`);
   }
 }

@@ -4,10 +4,15 @@ import type { BalanceId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { BalanceView } from "./ledger.ts";
 
-/** What balances could pay once nothing is held, asked before work is done for a request that may turn out to be unpaid. */
+/**
+ * What balances could pay once nothing is held, asked before work is done for a request that may turn out to be
+ * unpaid.
+ */
 export class Means {
   /** Balances without credit, and when that was heard: each request of theirs would ask the store again. */
   private readonly poor = new LRUCache<BalanceId, number>({ max: MAX_POOR });
+  /** One a balance, so there are no more than requests in flight. */
+  private readonly loading = new Map<BalanceId, Promise<NanoUsd>>();
 
   constructor(
     private readonly ledger: {
@@ -36,7 +41,16 @@ export class Means {
     return ZERO_USD;
   }
 
-  private async load(id: BalanceId): Promise<NanoUsd> {
+  private load(id: BalanceId): Promise<NanoUsd> {
+    let loading = this.loading.get(id);
+    if (loading === undefined) {
+      loading = this.ask(id).finally(() => this.loading.delete(id));
+      this.loading.set(id, loading);
+    }
+    return loading;
+  }
+
+  private async ask(id: BalanceId): Promise<NanoUsd> {
     const nowMs = this.clock.elapsedMs();
     const heardMs = this.poor.get(id);
     if (heardMs !== undefined && nowMs - heardMs < BELIEVED_MS) return ZERO_USD;
