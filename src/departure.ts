@@ -1,4 +1,4 @@
-import { type Clock, pause } from "./units/clock.ts";
+import { atMost, type Clock } from "./units/clock.ts";
 
 /**
  * A gateway on its way out. At first it serves as ever, while `/readyz` tells load balancers to send
@@ -24,7 +24,7 @@ export class Departure {
   private async run(): Promise<void> {
     const { clock, delayMs, leave } = this.steps;
     const ms = delayMs();
-    if (ms > 0) await Promise.race([pause(clock, ms), this.hurry.promise]);
+    if (ms > 0) await atMost(clock, ms, this.hurry.promise);
     await leave();
   }
 }

@@ -1,6 +1,6 @@
 import type { Ledger } from "./ledger/ledger.ts";
 import type { OpenStreams } from "./stream/open-streams.ts";
-import { type Clock, pause } from "./units/clock.ts";
+import { atMost, type Clock, pause } from "./units/clock.ts";
 
 /** Accepts no more requests, lets those that are open finish within `drainMs`, then cuts them. */
 export async function drain(
@@ -20,7 +20,7 @@ export async function drain(
   // What is left are whole answers that have not come, and clients that do not read.
   void server.stop(true);
   await waitWhile(holding, inMs(CUT_MS), clock);
-  await Promise.race([stopped, pause(clock, CUT_MS)]);
+  await atMost(clock, CUT_MS, stopped);
 }
 
 interface Draining {

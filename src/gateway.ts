@@ -58,7 +58,7 @@ import { OpenStreams } from "./stream/open-streams.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
-import { type Clock, pause, systemClock } from "./units/clock.ts";
+import { atMost, type Clock, systemClock } from "./units/clock.ts";
 import { Deadlines } from "./units/deadlines.ts";
 import type { ReceiptId } from "./units/id.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
@@ -197,7 +197,7 @@ async function assemble(parts: Parts): Promise<Gateway> {
   const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
   const url = listeningUrl(hostname, server.port!);
   inForce.listensAt(url);
-  await Promise.race([rooms.freeRoutes.verify(), pause(clock, FIRST_PROBES_MS)]);
+  await atMost(clock, FIRST_PROBES_MS, rooms.freeRoutes.verify());
   started = true;
   rooms.counting.loadAhead();
   return {
@@ -503,16 +503,13 @@ async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<st
 async function closed(rooms: Rooms, { clock, folder, stopSimulated }: Parts): Promise<void> {
   const { reporting, retention, unused, lowCredit, books, counting, transport, mailer } = rooms;
   // Nobody may be reading the log any more.
-  await Promise.race([reporting.flushLog(), pause(clock, CLOSE_MS)]);
+  await atMost(clock, CLOSE_MS, reporting.flushLog());
   await reporting.stopTracing(CLOSE_MS);
-  await Promise.race([
-    Promise.all([retention.stop(), unused.stop(), lowCredit.stop()]),
-    pause(clock, CLOSE_MS),
-  ]);
+  await atMost(clock, CLOSE_MS, Promise.all([retention.stop(), unused.stop(), lowCredit.stop()]));
   await books.close();
   counting.stop();
   transport.close();
-  await Promise.race([mailer.close(), pause(clock, CLOSE_MS)]);
+  await atMost(clock, CLOSE_MS, mailer.close());
   await stopSimulated();
   folder.release();
 }

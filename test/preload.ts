@@ -1,6 +1,10 @@
 import { afterAll } from "bun:test";
+import { endAll } from "./at-end.ts";
 import { RUN_MARK } from "./environment.ts";
 import { endLeftovers } from "./runner/leftovers.ts";
+
+// Hooks of a preloaded file run once, behind the last test of all files.
+afterAll(endAll, 60_000);
 
 /** What the tests of a plain `bun test` leave running ends with it, as the runner ends it. */
 if (process.env[RUN_MARK] === undefined) {

@@ -36,5 +36,16 @@ class SystemTimer implements Timer {
 export const pause = (clock: Pick<Clock, "after">, ms: number): Promise<void> =>
   new Promise((resolve) => void clock.after(ms, resolve));
 
+/** Resolves with the work, or after `ms` without it. No timer is left, which would keep all that waits alive. */
+export async function atMost(clock: Pick<Clock, "after">, ms: number, work: Promise<unknown>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = clock.after(ms, late.resolve);
+  try {
+    await Promise.race([work, late.promise]);
+  } finally {
+    timer.cancel();
+  }
+}
+
 /** ISO 8601 in UTC, as receipts and listings show times. */
 export const isoTime = (at: EpochMs): string => new Date(at).toISOString();

@@ -6,7 +6,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { gate } from "../fakes/gate.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
-import { browserMissing, launch, Visitor } from "./browser.ts";
+import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("with an account", () => {
   let gateway: OpenGateway;
@@ -21,7 +21,7 @@ describe.skipIf(browserMissing)("with an account", () => {
     await gateway.send("POST", "/v1/keys", { bearer: made.recovery_secret, json: { name: "second" } });
   });
   afterAll(async () => {
-    await browser?.close();
+    await endVisits(browser);
     await gateway?.close();
   });
 

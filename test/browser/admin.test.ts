@@ -6,7 +6,7 @@ import { status } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
-import { browserMissing, launch, Visitor } from "./browser.ts";
+import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("the operator", () => {
   let gateway: OpenGateway;
@@ -31,7 +31,7 @@ models:
     operator = await Visitor.arrive(browser, gateway.url);
   });
   afterAll(async () => {
-    await browser?.close();
+    await endVisits(browser);
     await gateway?.close();
     await busy?.close();
   });

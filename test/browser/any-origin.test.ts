@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
-import { browserMissing, launch } from "./browser.ts";
+import { browserMissing, endVisits, launch } from "./browser.ts";
 
 describe.skipIf(browserMissing)("a page of another origin", () => {
   let gateway: OpenGateway;
@@ -24,7 +24,7 @@ describe.skipIf(browserMissing)("a page of another origin", () => {
     await page.goto(elsewhere.url.href);
   });
   afterAll(async () => {
-    await browser?.close();
+    await endVisits(browser);
     await elsewhere?.stop(true);
     await gateway?.close();
   });

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { atEnd } from "../at-end.ts";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
@@ -17,7 +18,23 @@ if (browserMissing) {
   );
 }
 
+/** The browser, which the files of a process share. */
 export function launch(): Promise<Browser> {
+  if (launching === null) {
+    launching = launched();
+    atEnd(async () => (await launching)!.close());
+  }
+  return launching;
+}
+
+let launching: Promise<Browser> | null = null;
+
+/** Closes whatever a file's visitors have open. */
+export async function endVisits(browser: Browser | undefined): Promise<void> {
+  for (const context of browser?.contexts() ?? []) await context.close();
+}
+
+async function launched(): Promise<Browser> {
   if (executable === null) {
     throw new Error(
       "The browser tests need Chromium: apt-get install chromium, or set CHROMIUM to its path.",

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { type OpenGateway, open } from "../gateway/open.ts";
-import { browserMissing, launch, Visitor } from "./browser.ts";
+import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
 
 /** One person's way through the dashboard, on a real gateway with its simulated host, in a real browser. */
 describe.skipIf(browserMissing)("without an account", () => {
@@ -18,7 +18,7 @@ describe.skipIf(browserMissing)("without an account", () => {
     visitor = await Visitor.arrive(browser, gateway.url);
   });
   afterAll(async () => {
-    await browser?.close();
+    await endVisits(browser);
     await gateway?.close();
   });
 

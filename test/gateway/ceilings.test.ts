@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
 import { json, status } from "../fakes/behaviours.ts";
 import { startFakeHost } from "../fakes/host.ts";
@@ -24,8 +24,8 @@ const PATHS = {
 const MODEL_CEILING = 900;
 
 const closing: (() => Promise<void>)[] = [];
-afterAll(async () => {
-  for (const close of closing) await close();
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
 });
 
 async function sentBy(client: SurfaceName, spoken: SurfaceName, quirks: string, named: object) {

@@ -4,9 +4,9 @@ import { type FakeHost, startFakeHost } from "../fakes/host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { simpleConfig } from "../process/gateway.ts";
-import { describeOnPostgres } from "./fixture.ts";
+import { describeOnOwnPostgres } from "./fixture.ts";
 
-describeOnPostgres("PostgreSQL fails over to its synchronous replica under load", (cluster) => {
+describeOnOwnPostgres("PostgreSQL fails over to its synchronous replica under load", (cluster) => {
   let host: FakeHost;
   let gateways: OpenGateway[];
   beforeAll(async () => {

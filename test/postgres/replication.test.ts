@@ -5,14 +5,14 @@ import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts"
 import { systemClock } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
-import { describeOnPostgres } from "./fixture.ts";
+import { describeOnOwnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /**
  * What one of two servers knows alone may be lost with it. A commit that waited for the replica is visible
  * after a restart, although the replica does not have it: nothing may be answered because of it.
  */
-describeOnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
+describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
   beforeAll(async () => {
     await cluster.replicate();
   });

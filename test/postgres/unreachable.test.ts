@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Made, type OpenGateway, open, type SendOptions } from "../gateway/open.ts";
 import { ADMIN, simpleConfig } from "../process/gateway.ts";
-import { describeOnPostgres } from "./fixture.ts";
+import { describeOnOwnPostgres } from "./fixture.ts";
 
 /**
  * Whoever asks something that only PostgreSQL knows, while that is away, is told to ask again, and nobody is
  * alarmed.
  */
-describeOnPostgres("while PostgreSQL is away", (cluster) => {
+describeOnOwnPostgres("while PostgreSQL is away", (cluster) => {
   let gateway: OpenGateway;
   let key: Made;
   /** Nobody has used it yet, so the gateway does not remember it. */

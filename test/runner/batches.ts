@@ -12,33 +12,38 @@ export function testFiles(long: boolean, paths: readonly string[]): string[] {
 }
 
 /**
- * Which files share a process, the longest first. Most files are done in less time than a process takes to
- * start and to read what they test, so those of a folder run together; those that start processes of their
- * own, or take long, run alone.
+ * Which files share a process, the longest first: those of a folder, so that they start it, read what they test
+ * and make what they share once, but not so many that memory fills or that the last process runs alone.
  */
 export function batchesOf(files: readonly string[], each: boolean): string[][] {
-  const batches = new Map<string, string[]>();
-  for (const file of files) {
-    const place = ALONE.find((one) => file.startsWith(one));
-    const name = each || place !== undefined ? file : dirname(file);
-    batches.set(name, [...(batches.get(name) ?? []), file]);
-  }
-  return [...batches.values()].sort(([a], [b]) => rank(a!) - rank(b!));
+  const folders = new Map<string, string[]>();
+  for (const file of files) folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), file]);
+  return [...folders]
+    .sort(([a], [b]) => rank(a) - rank(b))
+    .flatMap(([folder, all]) => inParts(all, each ? 1 : (MOST[folder] ?? MOST_ELSEWHERE)));
 }
 
-const rank = (file: string): number => {
-  const at = ALONE.findIndex((one) => file.startsWith(one));
-  return at === -1 ? ALONE.length : at;
+/** Files of a process, where they start processes of their own or take long; the slowest folders first. */
+const MOST: Readonly<Record<string, number>> = {
+  "test/browser": 5,
+  "test/sim": 1,
+  "test/bench": 1,
+  "test/network": 1,
+  "test/process": 1,
+  "test/postgres": 5,
+  "test/packaging": 1,
+  "test/cli": 1,
+  "test/gateway": 8,
 };
+const MOST_ELSEWHERE = 12;
 
-const ALONE = [
-  "test/sim/",
-  "test/postgres/",
-  "test/network/",
-  "test/process/",
-  "test/browser/",
-  "test/bench/",
-  "test/packaging/",
-  "test/cli/",
-  "test/gateway/",
-];
+function rank(folder: string): number {
+  const at = Object.keys(MOST).indexOf(folder);
+  return at === -1 ? Object.keys(MOST).length : at;
+}
+
+/** As few parts as possible, with as many files in each. */
+function inParts(files: readonly string[], most: number): string[][] {
+  const parts = Math.ceil(files.length / most);
+  return Array.from({ length: parts }, (_, part) => files.filter((_, at) => at % parts === part));
+}

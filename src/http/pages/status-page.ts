@@ -180,7 +180,7 @@ h3 { font-size: 1rem; }
 .hours .fine { background: var(--series-1); }
 .hours .some { background: var(--series-2); }
 .hours .most { background: var(--bad); }
-dl { display: flex; gap: 1.6rem; margin: 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
+dl { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
 dl.wide { grid-column: span 2; }
 dt { color: var(--soft); font-size: .8rem; }
 dd { margin: 0; white-space: nowrap; }

@@ -6,7 +6,7 @@ import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
 import { Random } from "../sim/random.ts";
-import { describeOnPostgres } from "./fixture.ts";
+import { describeOnOwnPostgres } from "./fixture.ts";
 import { PostgresWire } from "./wire.ts";
 
 /**
@@ -14,7 +14,7 @@ import { PostgresWire } from "./wire.ts";
  * under load. What clients saw is judged afterwards: against the receipts, the caps and the books. A request
  * holds $0.001 and costs $0.0006.
  */
-describeOnPostgres("three gateways and a PostgreSQL that fail under load", (cluster) => {
+describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (cluster) => {
   let host: FakeHost;
   let folders: Folder[];
   let gateways: GatewayProcess[];

@@ -8,13 +8,13 @@ import { oneHost } from "../fakes/one-host.ts";
 import { chatText } from "../fakes/transcripts.ts";
 import { until } from "../fakes/until.ts";
 import { ADMIN, Folder, GatewayProcess } from "../process/gateway.ts";
-import { describeOnPostgres } from "./fixture.ts";
+import { describeOnOwnPostgres } from "./fixture.ts";
 
 /**
  * Gateways with `journal: postgres` on one PostgreSQL, killed, paused and left without it under load. A
  * request holds $0.001 and costs $0.0006. Half of the requests are streams of 60 words.
  */
-describeOnPostgres("gateways that keep nothing on disk", (cluster) => {
+describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
   let host: FakeHost;
   let folders: Folder[];
   let gateways: GatewayProcess[];
