@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { PRESETS, routeQuirks } from "../../src/config/presets.ts";
 import { type QuirkRow, quirkRow } from "../../src/config/quirks.ts";
 import { json } from "../fakes/behaviours.ts";
@@ -17,8 +17,8 @@ import { type OpenGateway, open } from "./open.ts";
 type Loose = Record<string, any>;
 
 const closing: (() => Promise<void>)[] = [];
-afterAll(async () => {
-  for (const close of closing) await close();
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
 });
 
 /** The models of which what their fakes know is true. */
