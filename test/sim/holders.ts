@@ -1,11 +1,13 @@
 import type { KeyDesk } from "../../src/keys/desk.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
-import type { Holder } from "../../src/keys/keyring.ts";
+import { type Holder, isLive } from "../../src/keys/keyring.ts";
 import { revise, rotate } from "../../src/keys/rotation.ts";
+import type { CounterId } from "../../src/ledger/counter.ts";
 import type { Clock, EpochMs } from "../../src/units/clock.ts";
 import type { AccountId, BalanceId, BudgetId, KeyId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
+import { WINDOW_KINDS } from "../../src/units/window.ts";
 import { keyOf } from "../fakes/key.ts";
 import { check } from "./auditor.ts";
 import type { Random } from "./random.ts";
@@ -17,6 +19,13 @@ export class Holders {
   private readonly known = new Map<string, { key: Key; readonly chain: string }>();
   /** Rotated out, and in their grace; the last few. */
   private readonly inGrace: Key[] = [];
+  private budgets: readonly Budget[] = BUDGETS;
+  private readonly suspended = new Set<BalanceId>();
+  /** As they were last read: a change of anything makes new ones. */
+  private readonly read = new Map<string, Holder>();
+  /** Until then, whoever asks for what has just changed hears that it is being read. */
+  private readingUntilMs = 0;
+  private revoked = 0;
 
   constructor(keys: readonly Key[]) {
     this.keys = keys;
@@ -28,18 +37,117 @@ export class Holders {
   }
 
   /** A key's secret is its id. */
-  identify(secret: string): Holder {
+  identify(secret: string, at: EpochMs): Holder | null {
+    return isLive(this.known.get(secret)!.key, at) ? this.holderOf(secret) : null;
+  }
+
+  /** As the ledger asks for it. */
+  current({ id }: Pick<Key, "id">, clock: Pick<Clock, "now" | "elapsedMs">): Holder | null | undefined {
+    if (this.isReading(clock.elapsedMs())) return undefined;
+    return this.maySpend(id, clock.now()) ? this.holderOf(id) : null;
+  }
+
+  maySpend(id: string, at: EpochMs): boolean {
+    const { key } = this.known.get(id)!;
+    return isLive(key, at) && !this.suspended.has(key.balanceId);
+  }
+
+  isReading(elapsedMs: number): boolean {
+    return elapsedMs < this.readingUntilMs;
+  }
+
+  /** What limits a counter now, by its id; nothing may grow beyond it. */
+  limitOn(id: CounterId, at: EpochMs): number {
+    const [kind, subject, window] = id.split(":") as [string, string, string];
+    if (kind === "day" || kind === "month") {
+      let most = 0;
+      for (const { key, chain } of this.known.values()) {
+        if (chain !== subject || !isLive(key, at)) continue;
+        most = Math.max(most, (kind === "day" ? key.dailyLimit : key.monthlyLimit) ?? Infinity);
+      }
+      return most;
+    }
+    const budget = kind === "budget" ? this.budgets.find((one) => one.id === subject) : undefined;
+    return budget !== undefined && budget.window === window ? budget.cap : Infinity;
+  }
+
+  /** Does to a key, a budget or a balance what an owner or the operator may do, and says what. */
+  change(random: Random, clock: Pick<Clock, "now" | "elapsedMs">): void {
+    const at = random.below(this.keys.length);
+    const key = this.keys[at]!;
+    const put = (changed: Partial<Key>) => {
+      const one = this.known.get(key.id)!;
+      one.key = { ...key, ...changed };
+      (this.keys as Key[])[at] = one.key;
+    };
+    const cap = (most: number) => (random.chance(0.15) ? null : (random.below(most) as NanoUsd));
+    const dice = random.next();
+    if (dice < 0.25) put({ dailyLimit: cap(220_000) });
+    else if (dice < 0.4) put({ monthlyLimit: cap(340_000) });
+    else if (dice < 0.6) {
+      if (key.budgets.length > 0) put({ budgets: [random.pick(BUDGETS).name] });
+    } else if (dice < 0.85) {
+      const changed = random.pick(this.budgets);
+      const next = random.chance(0.5)
+        ? { ...changed, cap: random.below(240_000) as NanoUsd }
+        : { ...changed, window: random.pick(WINDOW_KINDS) };
+      this.budgets = this.budgets.map((one) => (one === changed ? next : one));
+    } else if (dice < 0.92) {
+      if (!this.suspended.delete(key.balanceId)) this.suspended.add(key.balanceId);
+    } else if (dice < 0.95) put({ expiresAt: (clock.now() + random.below(2_000)) as EpochMs });
+    else put({ state: "revoked" });
+    this.read.clear();
+    this.readingUntilMs = clock.elapsedMs() + (random.chance(0.5) ? 0 : random.below(20));
+  }
+
+  /** In place of keys that have ended, their owners make others. */
+  replaceEnded(at: EpochMs): void {
+    for (const [index, key] of this.keys.entries()) {
+      if (isLive(key, at)) continue;
+      const id = `key_new${this.revoked++}` as KeyId;
+      const next = { ...key, id, lineage: id, state: "active" as const, expiresAt: null };
+      this.known.set(id, { key: next, chain: id });
+      (this.keys as Key[])[index] = next;
+    }
+  }
+
+  /** The key as it is now. */
+  latest({ id }: Pick<Key, "id">): Key {
+    return this.known.get(id)!.key;
+  }
+
+  budgetsOf(key: Key): readonly Budget[] {
+    return this.budgets.filter(({ name }) => key.budgets.includes(name));
+  }
+
+  budgetId(name: string): BudgetId {
+    return this.budgets.find((one) => one.name === name)!.id;
+  }
+
+  get budgetIds(): readonly BudgetId[] {
+    return this.budgets.map(({ id }) => id);
+  }
+
+  private holderOf(id: string): Holder {
+    const known = this.read.get(id);
+    if (known !== undefined) return known;
+    const holder = this.makeHolder(id);
+    this.read.set(id, holder);
+    return holder;
+  }
+
+  private makeHolder(secret: string): Holder {
     const { key } = this.known.get(secret)!;
     const { balanceId: id } = key;
     const balance = {
       id,
       accountId: accountOf(id),
-      suspended: null,
+      suspended: this.suspended.has(id) ? ("acceptable_use" as const) : null,
       createdAt: 0 as EpochMs,
       setUpKey: null,
       closed: false,
     };
-    return { key, balance, budgets: budgetsOf(key) };
+    return { key, balance, budgets: this.budgetsOf(key) };
   }
 
   /** The first key of its chain. */
@@ -74,23 +182,24 @@ export class Holders {
       settings: () => ({ graceMs: 86_400_000 }),
       keyring: { forgetKey() {} },
       credit: () => 0,
-      store: { changeKey: this.change.bind(this) } as Pick<KeyStore, "changeKey">,
+      store: { changeKey: this.changeStored.bind(this) } as Pick<KeyStore, "changeKey">,
     };
     return desk as unknown as KeyDesk;
   }
 
-  private async change(
+  private async changeStored(
     id: KeyId,
     decide: Parameters<KeyStore["changeKey"]>[1],
   ): ReturnType<KeyStore["changeKey"]> {
     const one = this.known.get(id)!;
-    const { balance, budgets } = this.identify(id);
+    const { balance, budgets } = this.holderOf(id);
     const change = decide(one.key, { balance, budgets }, 1, 0);
     if (!("key" in change)) return change;
     one.key = change.key;
     const { successor = change.key } = change;
     if (successor !== change.key) this.known.set(successor.id, { key: successor, chain: one.chain });
     (this.keys as Key[])[this.keys.findIndex((key) => key.id === id)] = successor;
+    this.read.clear();
     return { ...change, ended: [] };
   }
 }
@@ -109,9 +218,6 @@ const BUDGETS: readonly Budget[] = (["day", "week", "month", "total"] as const).
   cap: (60_000 * (index + 1)) as NanoUsd,
   window,
 }));
-
-export const budgetsOf = (key: Key): readonly Budget[] =>
-  BUDGETS.filter(({ name }) => key.budgets.includes(name));
 
 /** Six keys of two balances; with rates that are out of reach. */
 export function makeKeys(random: Random, budgeting: Random): Key[] {
@@ -137,6 +243,10 @@ export function makeBusyKeys(random: Random, budgeting: Random): Key[] {
   );
   return [...makeKeys(random, budgeting), ...others].map((key) => ({ ...key, ...ratesFrom(random) }));
 }
+
+/** Where limits change: each of those that draw from budgets draws from one, so that what is spent adds up. */
+export const fromOneBudget = (keys: readonly Key[], random: Random): Key[] =>
+  keys.map((key) => ({ ...key, budgets: key.balanceId === "bal_0" ? [random.pick(BUDGETS).name] : [] }));
 
 const ratesFrom = (random: Random): Pick<Key, "rpmLimit" | "tpmLimit"> => ({
   rpmLimit: random.pick([null, 2, 4, 20]),

@@ -202,7 +202,9 @@ class LimitBooks {
   answered(facts: Facts): void {
     const { ask } = facts;
     if (ask.outcome === "refused") this.judgeRefused(facts);
-    if (ask.draws !== null) this.judgeRemaining(ask, ask.draws, ask.answer!);
+    // Whose key has ended is told of nothing else.
+    const isKnown = ask.error !== "invalid_api_key" && ask.error !== "account_suspended";
+    if (ask.draws !== null && isKnown) this.judgeRemaining(ask, ask.draws, ask.answer!);
   }
 
   private judgeAdmitted({ ask, estimate }: Facts): void {
@@ -246,6 +248,9 @@ class LimitBooks {
         return check(draws === null, `although it is free: ${about}`);
       case "no_free_route":
         return check(draws !== null, `although it is paid: ${about}`);
+      case "account_suspended":
+      case "invalid_api_key":
+        return check(!wasSent, `after it was sent to a host: ${about}`);
       case "request_timeout":
       case "invalid_request":
       case "internal_error":

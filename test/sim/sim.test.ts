@@ -19,6 +19,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
     complete: 0,
     broken: 0,
     crashes: 0,
+    changes: 0,
     free: 0,
     overAllowance: 0,
     overRpm: 0,
@@ -36,6 +37,7 @@ test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or all
   expect(totals.complete).toBeGreaterThan(SEEDS);
   expect(totals.broken).toBeGreaterThan(SEEDS / 4);
   expect(totals.crashes).toBeGreaterThanOrEqual(SEEDS);
+  expect(totals.changes).toBeGreaterThan(SEEDS);
   expect(totals.free).toBeGreaterThan(SEEDS / 2);
   expect(totals.stopped).toBeGreaterThan(SEEDS / 40);
   expect(totals.overAllowance).toBeGreaterThan(SEEDS / 10);

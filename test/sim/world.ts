@@ -40,11 +40,12 @@ import { Client, type Generate } from "./client.ts";
 import { VirtualClock } from "./clock.ts";
 import { SimulatedDatabase } from "./database.ts";
 import { SimulatedDisk } from "./disk.ts";
-import { accountOf, budgetsOf, Holders, makeBusyKeys, makeKeys } from "./holders.ts";
+import { accountOf, fromOneBudget, Holders, makeBusyKeys, makeKeys } from "./holders.ts";
 import { type Served, SimulatedHosts } from "./hosts.ts";
 import { drawsOf, judgeLimits, type LimitCounts, type Tier } from "./limits.ts";
 import { Operator } from "./operator.ts";
 import { Random } from "./random.ts";
+import { Takes } from "./takes.ts";
 
 /**
  * The production conductor, ledger, router, failover, relay, journal and store, on simulated hosts, clients,
@@ -78,6 +79,8 @@ export interface Summary extends LimitCounts {
   /** Open when the process died. */
   readonly unknown: number;
   readonly crashes: number;
+  /** Of limits, keys and balances. */
+  readonly changes: number;
   readonly simulatedHours: number;
 }
 
@@ -104,6 +107,12 @@ class World {
    * this decides what. Null in the others.
    */
   private readonly rushing: Random | null;
+  /**
+   * In most of the others, limits are lowered and raised, keys moved to other budgets and revoked, and balances
+   * suspended, while streams run: then this decides what.
+   */
+  private readonly changing: Random | null;
+  private readonly takes: Takes;
   private readonly tier: Tier;
   /** Free hosts that no probe has shown to be free. */
   private readonly unverified = new Set<string>();
@@ -124,6 +133,7 @@ class World {
   private readonly crashing: number;
   private life: Life | null = null;
   private crashes = 0;
+  private changes = 0;
   private credits = 0;
   private refusingSinceMs: number | null = null;
   private isEnding = false;
@@ -145,8 +155,12 @@ class World {
     const rushing = new Random(seed + 7_000_000_003);
     this.rushing = rushing.chance(0.5) ? rushing : null;
     this.tier = makeTier(rushing);
+    const changing = new Random(seed + 8_000_000_009);
+    this.changing = this.rushing === null && changing.chance(0.75) ? changing : null;
     const make = this.rushing === null ? makeKeys : makeBusyKeys;
-    this.holders = new Holders(make(this.random, new Random(seed + 4_000_000_007)));
+    const keys = make(this.random, new Random(seed + 4_000_000_007));
+    this.holders = new Holders(this.changing === null ? keys : fromOneBudget(keys, this.changing));
+    this.takes = new Takes(this.holders);
   }
 
   async begin(): Promise<void> {
@@ -170,6 +184,7 @@ class World {
     await this.quiet();
     this.watch();
     this.compareHolds();
+    if (this.changing?.chance(0.2)) this.changeLimits(this.changing);
     if (this.taking.chance(0.005)) await this.stall();
     if (this.booking.chance(0.1)) this.compareMemory();
     if (this.deleting.chance(0.3)) this.deleteReceipts();
@@ -202,7 +217,9 @@ class World {
     }
     const receipts = [...this.deleted.values()];
     const hostsOf = (name: string) => this.served.get(name) ?? [];
-    this.auditor.judge(receipts, hostsOf);
+    this.auditor.judge(receipts, hostsOf, this.changing === null);
+    if (this.changing !== null)
+      this.takes.judge(this.auditor.asks, receipts, (id) => this.database.store.spent(id));
     this.limitCounts = judgeLimits(this.auditor.asks, hostsOf, this.auditor.deaths);
     const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);
     check(audit.charges === BigInt(charged), `${audit.charges} is booked, of receipts over ${charged}`);
@@ -221,6 +238,7 @@ class World {
         .length,
       unknown: count("unknown"),
       crashes: this.crashes,
+      changes: this.changes,
       simulatedHours: this.time.elapsedMs() / 3_600_000,
       ...this.limitCounts!,
     };
@@ -295,6 +313,7 @@ class World {
     for (const ask of this.asking) if (ask.outcome === "open") ask.outcome = "unknown";
     this.asking.clear();
     this.operator.crash();
+    this.takes.reset();
     this.disk.crash(this.random, kind);
     this.disk.syncing = true;
     this.disk.mood = "fine";
@@ -366,7 +385,7 @@ class World {
       name,
       key,
       chain: this.holders.chainOf(key),
-      budgets: budgetsOf(key),
+      budgets: this.holders.budgetsOf(key),
       prices: new Map([...model.prices].filter(([host]) => !unverified.has(host))),
       draws: isFree ? drawsOf(key.balanceId, accountOf(key.balanceId), blocks, tier) : null,
       freeRpm: tier.rpm,
@@ -395,6 +414,13 @@ class World {
     if (this.rushing !== null) void refused.then(() => this.comeBack(ask, clock));
   }
 
+  private changeLimits(random: Random): void {
+    this.holders.change(random, this.time);
+    this.changes += 1;
+    this.watch();
+    if (random.chance(0.2)) this.holders.replaceEnded(this.time.now());
+  }
+
   /** Now and then somebody wants several things in the same moment, or a key is rotated or changed, or time passes. */
   private async rush(random: Random): Promise<void> {
     await this.quiet();
@@ -417,7 +443,7 @@ class World {
     const tooSoonMs = random.chance(0.5) ? random.below(1_000) : 0;
     clock.after(retryAfterS * 1_000 - tooSoonMs, () => {
       // With the limits that it has by then.
-      if (!this.isEnding) this.ask(this.holders.identify(key.id).key, random, draws !== null);
+      if (!this.isEnding) this.ask(this.holders.latest(key), random, draws !== null);
     });
   }
 
@@ -434,6 +460,7 @@ class World {
       this.auditor.judgeCredited(balance, credited);
       check(counter.spent + counter.held <= credited, `${balance} is overspent`);
     }
+    if (this.changing !== null) this.takes.look(ledger, this.asking, this.time.now(), this.time.elapsedMs());
   }
 
   /** What counters hold is what open requests hold of them, however those grew and shrank. */
@@ -540,7 +567,7 @@ function openHouse(parts: {
   countAllowance: CountAllowance;
 }): Life {
   const { clock, books, store, random, holders, tier, unverified, affinity, countAllowance } = parts;
-  const ledger = new Ledger(clock, books.journal, store, { current: ({ id }) => holders.identify(id) });
+  const ledger = new Ledger(clock, books.journal, store, { current: (key) => holders.current(key, clock) });
   books.follow(ledger);
   const health = new Health(clock);
   const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;
@@ -574,7 +601,7 @@ function openHouse(parts: {
     catalog: () => CATALOG,
     settings: () => settings,
     suggest: () => "",
-    identify: (secret) => holders.identify(secret),
+    identify: (secret, at) => holders.identify(secret, at),
     unpaidWaitS: () => null,
     allowances: ({ balance }, call) => allowancesOf(balance, call.blocks(), openTier, PSEUDONYM),
     hostCharged() {},
