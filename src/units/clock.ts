@@ -21,7 +21,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now() as EpochMs,
   elapsedMs: () => performance.now(),
-  after: (ms, fire) => new SystemTimer(setTimeout(fire, ms)),
+  // What is left of a time may be over by now, and a negative time prints a warning.
+  after: (ms, fire) => new SystemTimer(setTimeout(fire, Math.max(0, ms))),
 };
 
 class SystemTimer implements Timer {
