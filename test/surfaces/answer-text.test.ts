@@ -111,6 +111,39 @@ test("thoughts, text, and each call are texts of their own; names stand alone", 
   ]);
 });
 
+test.each([...SURFACE_NAMES])(
+  "calls that a %s client is told one after the other are in the host's last report all the same",
+  (client) => {
+    const call = (index: number, words: string, name?: string) => ({
+      tool_calls: [
+        {
+          index,
+          ...(name === undefined ? {} : { id: `c${index}`, type: "function" }),
+          function: { ...(name === undefined ? {} : { name }), arguments: words },
+        },
+      ],
+    });
+    const events: SseEvent[] = [
+      ...[
+        said(0, call(0, "", "get_weather")),
+        said(0, call(1, "", "get_time")),
+        said(0, call(1, '{"at":1}')),
+        said(0, call(0, '{"city":"Oslo"}')),
+        { index: 0, delta: {}, finish_reason: "tool_calls" },
+      ].map((choice) => chunk(choice)),
+      { data: JSON.stringify({ id: "c", choices: [], usage: { prompt_tokens: 7, completion_tokens: 30 } }) },
+      { data: "[DONE]" },
+    ];
+    const judge = pairing(client, "chat.completions").openStream(openRequest(client, true), ASKED);
+    givenSoFar(judge, [encode(sseText(events))]);
+    expect(judge.isComplete).toBe(true);
+    expect(judge.text.all().texts.toSorted()).toEqual(
+      ['{"at":1}', '{"city":"Oslo"}', "get_time", "get_weather"].toSorted(),
+    );
+    expect(judge.text.estimateSinceReport).toBe(0);
+  },
+);
+
 test("blocks of messages are texts of their own", () => {
   const texts = textsOf("messages", "messages", messagesThinking(["Let me", " see."], ["4", "2"]).events);
   expect(texts).toEqual(["Let me see.", "42"]);
