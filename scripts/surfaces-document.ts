@@ -28,7 +28,7 @@ requests are checked against.
 | tool calls | \`tool_calls\` | \`completed\` | \`tool_use\` |
 | the ceiling, or the end of the context | \`length\` | \`incomplete\`: \`max_output_tokens\` | \`max_tokens\` |
 | a filter | \`content_filter\` | \`incomplete\`: \`content_filter\` | \`refusal\` |
-| reasoning | \`reasoning_content\`, sealed in \`reasoning_details\` | \`reasoning\` item, sealed in \`encrypted_content\` | \`thinking\`, sealed in \`signature\` |
+| reasoning | \`reasoning_content\`, \`reasoning\` and, with its seal, \`reasoning_details\` | \`reasoning\` item, sealed in \`encrypted_content\` | \`thinking\`, sealed in \`signature\` |
 | tokens read from a cache | \`prompt_tokens_details.cached_tokens\` | \`input_tokens_details.cached_tokens\` | \`cache_read_input_tokens\` |
 | tokens written to a cache | \`prompt_tokens_details.cache_write_tokens\` | \`input_tokens_details.cache_write_tokens\` | \`cache_creation_input_tokens\` |
 | what it cost, in USD, as in the receipt | \`cost\` of the last \`usage\` | \`usage.cost\` of the response that ends it | \`usage.cost\` of the last \`message_delta\`, or of the message |

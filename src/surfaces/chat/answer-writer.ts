@@ -21,7 +21,7 @@ export class ChatWriter extends AnswerWriter {
   private custom = false;
   private calls = 0;
   private thoughts = 0;
-  private thought = "";
+  private thinks = false;
 
   constructor(
     private readonly asked: Asked,
@@ -64,8 +64,11 @@ export class ChatWriter extends AnswerWriter {
         this.chunk(`{"refusal":${words}}`);
         return;
       case "reasoning":
-        this.thought += text;
-        this.chunk(`{"reasoning_content":${words}}`);
+        this.thinks = true;
+        // DeepSeek's name and OpenRouter's two: each is the only one that some clients read.
+        this.chunk(
+          `{"reasoning_content":${words},"reasoning":${words},"reasoning_details":[{"type":"reasoning.text","text":${words},"index":${this.thoughts}}]}`,
+        );
         return;
       case "tool_call": {
         const index = this.calls - 1;
@@ -81,9 +84,13 @@ export class ChatWriter extends AnswerWriter {
 
   close(seal: Seal | null): void {
     if (this.kind !== "reasoning") return;
-    if (seal !== null)
-      this.chunk(JSON.stringify({ reasoning_details: [detailOf(this.thought, seal, this.thoughts)] }));
-    this.thought = "";
+    if (seal !== null) {
+      const detail = this.thinks
+        ? { type: "reasoning.text", signature: sealText(seal), index: this.thoughts }
+        : detailOf("", seal, this.thoughts);
+      this.chunk(JSON.stringify({ reasoning_details: [detail] }));
+    }
+    this.thinks = false;
     this.thoughts += 1;
   }
 
@@ -138,10 +145,12 @@ const annotationOf = (citation: Citation, offset: number): Json => ({
 });
 
 /** OpenRouter's form, which clients that keep thoughts send back. */
-const detailOf = (text: string, seal: Seal, index: number): Json =>
-  text === ""
+function detailOf(text: string, seal: Seal | null, index: number): Json {
+  if (seal === null) return { type: "reasoning.text", text, index };
+  return text === ""
     ? { type: "reasoning.encrypted", data: sealText(seal), index }
     : { type: "reasoning.text", text, signature: sealText(seal), index };
+}
 
 /** A whole answer for a chat client. */
 export function writeChatAnswer(answer: Answer, usage: Usage, asked: Asked): Json {
@@ -172,7 +181,8 @@ function writeMessage({ blocks }: Answer): Json {
   const details = blocks.flatMap(({ block, text, seal }) =>
     block.kind === "reasoning" ? [{ text, seal }] : [],
   );
-  const sealed = details.flatMap(({ text, seal }, at) => (seal === null ? [] : [detailOf(text, seal, at)]));
+  const thoughts = details.map(({ text, seal }, at) => detailOf(text, seal, at));
+  const reasoning = told("reasoning") ?? undefined;
   const annotations: Json[] = [];
   let before = 0;
   for (const { block, text, citations } of blocks) {
@@ -185,8 +195,9 @@ function writeMessage({ blocks }: Answer): Json {
     content: told("text"),
     refusal: told("refusal"),
     annotations: annotations.length > 0 ? annotations : undefined,
-    reasoning_content: told("reasoning") ?? undefined,
-    reasoning_details: sealed.length > 0 ? sealed : undefined,
+    reasoning_content: reasoning,
+    reasoning,
+    reasoning_details: thoughts.length > 0 ? thoughts : undefined,
     tool_calls:
       calls.length === 0
         ? undefined

@@ -1,4 +1,4 @@
-import { asObject } from "../json.ts";
+import { asObject, asText } from "../json.ts";
 import {
   type AnswerFormat,
   type AssistantPart,
@@ -146,11 +146,19 @@ function readToolCall(call: Json, path: string, saying: Saying): ToolCallPart {
 function readThoughts(message: Json): ReasoningPart[] {
   const details = Array.isArray(message.reasoning_details) ? message.reasoning_details : [];
   const parts: ReasoningPart[] = [];
+  let before = "";
   for (const value of details) {
     const detail = asObject(value) ?? {};
     const words = [detail.text, detail.summary].find((one) => typeof one === "string") as string | undefined;
     const seal = readSeal(detail.signature) ?? readSeal(detail.data);
-    if (words !== undefined || seal !== null) parts.push({ kind: "reasoning", text: words ?? "", seal });
+    if (words === undefined && seal === null) continue;
+    const place = `${asText(detail.type)} ${asText(detail.index)}`;
+    const last = parts.at(-1);
+    // Streams tell a thought in pieces and its seal last; not every client puts them together.
+    if (last?.seal === null && place === before)
+      parts[parts.length - 1] = { kind: "reasoning", text: last.text + (words ?? ""), seal };
+    else parts.push({ kind: "reasoning", text: words ?? "", seal });
+    before = place;
   }
   if (parts.length > 0) return parts;
   const plain = [message.reasoning_content, message.reasoning].find(
