@@ -260,4 +260,4 @@ export async function migratePostgres(postgres: Postgres): Promise<void> {
 }
 
 /** Some read all receipts, and others that start meanwhile wait for that. */
-const MIGRATION_MS = 600_000;
+export const MIGRATION_MS = 600_000;
