@@ -1,7 +1,8 @@
+import { LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { Debit } from "../../src/ledger/credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
-import { type Served, tellsAlways } from "./hosts.ts";
+import { type Served, THOUGHTS_PER_SECOND, tellsAlways } from "./hosts.ts";
 import { type Counted, DEFAULT_CEILING, type Death } from "./limits.ts";
 
 /**
@@ -153,7 +154,8 @@ export class Auditor {
 
   /**
    * What hosts may have billed beyond what was held, in a life of the gateway: nothing, but where they report more
-   * than was asked for, and the last word of a stream that was stopped because nothing more could be held.
+   * than was asked for, and what came after the last look at a stream that was stopped because nothing more could be
+   * held.
    */
   judgeLost(life: number, lost: number, hostsOf: (name: string) => readonly Served[]): void {
     let most = 0;
@@ -162,7 +164,7 @@ export class Auditor {
       const hosts = hostsOf(ask.name);
       if (hosts.some(({ script }) => script.usage.kind === "beyond")) return;
       const dearest = Math.max(0, ...[...ask.prices.values()].map(({ output }) => output));
-      if (ask.error === "insufficient_credit" && ask.words > 0) most += LAST_WORD_TOKENS * dearest;
+      if (ask.error === "insufficient_credit" && ask.words > 0) most += LAST_LOOK_TOKENS * dearest;
     }
     check(lost <= most, `${lost} was lost in life ${life}, of at most ${most}`);
   }
@@ -274,8 +276,8 @@ export interface BookedReceipt {
 const COUNT_FACTOR = 3;
 /** With that factor, a count of fewer than 50 is certain below this. */
 const SURELY_WRITTEN_OFF = 16;
-/** A word as the gateway counts it while it streams. */
-const LAST_WORD_TOKENS = 3;
+/** What a host does between two looks at its hold, and a word as the gateway counts it while it streams. */
+const LAST_LOOK_TOKENS = (THOUGHTS_PER_SECOND * (LOOK_EVERY_MS + 250)) / 1_000 + 3;
 /** No prompt of the simulation is longer. */
 export const PROMPT_BYTES = 400;
 
