@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { simulateHolds } from "./holds.ts";
 import { simulateLeases } from "./leases.ts";
 import { simulateNodes } from "./nodes.ts";
+import { simulateTaking } from "./taking.ts";
 import { simulate } from "./world.ts";
 
 const SEEDS = 400;
@@ -12,6 +13,7 @@ const HOLD_SEEDS = 40;
 const HOLD_STEPS = 4_000;
 const LEASE_SEEDS = 100;
 const LEASE_STEPS = 400;
+const TAKING_STEPS = 400;
 
 test(`${SEEDS} simulated runs with crashes, faults and lies: no cap, rate or allowance crossed, nothing acknowledged lost, drift 0`, async () => {
   const totals = {
@@ -108,3 +110,22 @@ test("nodes remember keys under leases: what is revoked is accepted nowhere once
   expect(totals.unavailable).toBeGreaterThan(LEASE_SEEDS);
   expect(totals.crashes).toBeGreaterThan(LEASE_SEEDS / 2);
 });
+
+test.each([
+  [1, 60],
+  [5, 30],
+])(
+  "holds at %p nodes grow while limits, budgets and keys change: none beyond a limit of that moment",
+  async (nodes, seeds) => {
+    const totals = { admitted: 0, grown: 0, refused: 0, settled: 0, changes: 0 };
+    for (let seed = 1; seed <= seeds; seed++) {
+      const summary = await simulateTaking(seed, TAKING_STEPS, nodes).catch((error: Error) => {
+        throw new Error(`replay it with: simulateTaking(${seed}, ${TAKING_STEPS}, ${nodes})\n${error.stack}`);
+      });
+      for (const name of Object.keys(totals) as (keyof typeof totals)[]) totals[name] += summary[name];
+    }
+    expect(totals.grown).toBeGreaterThan(seeds * 10);
+    expect(totals.refused).toBeGreaterThan(seeds * 5);
+    expect(totals.changes).toBeGreaterThan(seeds * 20);
+  },
+);

@@ -1,0 +1,29 @@
+import { totalsOf } from "./shards.ts";
+import { simulateTaking } from "./taking.ts";
+
+/** `bun run sim:taking --nodes N --seed N --seeds K --steps M`: limits that change under streams. */
+const [nodes, seed, seeds, steps] = [
+  option("nodes", 1),
+  option("seed", 1),
+  option("seeds", 100),
+  option("steps", 1_000),
+];
+const started = performance.now();
+const totals = await totalsOf({ seed, seeds }, async (current) => {
+  try {
+    return await simulateTaking(current, steps, nodes);
+  } catch (error) {
+    console.error(`\nreplay it with --nodes ${nodes} --seed ${current} --seeds 1 --steps ${steps}\n`);
+    throw error;
+  }
+});
+const seconds = Math.round((performance.now() - started) / 1_000);
+const counts = Object.entries(totals).map(([name, count]) => `${count} ${name}`);
+console.log(
+  `${nodes} nodes, ${seeds * steps} steps in ${seconds} s: ${counts.join(", ")}; no limit crossed.`,
+);
+
+function option(name: string, fallback: number): number {
+  const at = process.argv.indexOf(`--${name}`);
+  return at === -1 ? fallback : Number(process.argv[at + 1]);
+}

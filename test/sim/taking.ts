@@ -1,0 +1,406 @@
+import type { Budget, Key } from "../../src/keys/key.ts";
+import type { Statement } from "../../src/ledger/authority.ts";
+import { balanceCounter, budgetCounter, type CounterId, keyCounter } from "../../src/ledger/counter.ts";
+import { Grants } from "../../src/ledger/grants.ts";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import type { LedgerRecord } from "../../src/ledger/record.ts";
+import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
+import { Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { addSpending } from "../../src/store/fold.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
+import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
+import { WINDOW_KINDS } from "../../src/units/window.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { KnownHolders } from "../fakes/holders.ts";
+import { keyOf } from "../fakes/key.ts";
+import { check } from "./auditor.ts";
+import { MemoryAuthority } from "./memory-authority.ts";
+import { Random } from "./random.ts";
+
+/**
+ * Holds grow, shrink and end at one ledger, or at several that share an Authority, while owners lower and raise
+ * limits, move keys to other budgets, change their windows, revoke keys, and the operator suspends. A change is
+ * answered once every node has noticed it, but for those whose lease has run out, which notice it before they go
+ * on. The auditor keeps a book of its own of what each budget was taken for, piece by piece, and after every step
+ * nothing has grown beyond a limit of that moment.
+ */
+export async function simulateTaking(seed: number, steps: number, nodes: number): Promise<TakingSummary> {
+  const fleet = new Fleet(seed, nodes);
+  for (let step = 0; step < steps; step++) await fleet.step();
+  fleet.judgeReplay();
+  return fleet.counts;
+}
+
+export type TakingSummary = Record<
+  "admitted" | "grown" | "refused" | "shrunk" | "settled" | "changes",
+  number
+>;
+
+const NOON = Date.UTC(2026, 10, 18, 12);
+const BALANCE = "bal_shared" as BalanceId;
+const CREDIT = 5_000_000 as NanoUsd;
+const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as Want["price"];
+const usd = (nano: number) => nano as NanoUsd;
+
+const DAY_MS = 86_400_000;
+
+/** In every window that a moment lies in. */
+function count(sums: Map<CounterId, number>, budget: BudgetId, at: EpochMs, amount: number): void {
+  for (const kind of WINDOW_KINDS) {
+    const id = budgetCounter(budget, kind, at);
+    sums.set(id, (sums.get(id) ?? 0) + amount);
+  }
+}
+
+/** A hold and, piece by piece in the order in which it grew, the budgets that each piece counts on. */
+interface Open {
+  readonly node: Node;
+  readonly reservation: Reservation;
+  pieces: { amount: number; readonly budgets: readonly BudgetId[] }[];
+}
+
+interface Node {
+  readonly ledger: Ledger;
+  readonly grants: Grants | null;
+  readonly holders: KnownHolders;
+  readonly records: LedgerRecord[];
+  usable: boolean;
+}
+
+class Fleet {
+  readonly counts: TakingSummary = { admitted: 0, grown: 0, refused: 0, shrunk: 0, settled: 0, changes: 0 };
+  private readonly random: Random;
+  private readonly clock = new ManualClock(NOON);
+  private readonly messages: (() => void)[] = [];
+  private readonly authority = new MemoryAuthority((counter, asker, inquiry) => {
+    for (const [n, { grants }] of this.nodes.entries())
+      if (`n${n}` !== asker) this.messages.push(() => grants?.recall(counter, inquiry));
+  });
+  private readonly nodes: Node[];
+  private keys: Key[];
+  private budgets: Budget[];
+  private suspended = false;
+  private open: Open[] = [];
+  private readonly spent = new Map<CounterId, number>();
+  private used = new Map<CounterId, number>();
+  private receipts = 0;
+
+  constructor(seed: number, nodes: number) {
+    this.random = new Random(seed);
+    const cap = () => usd(20_000 + this.random.below(200_000));
+    this.budgets = ["a", "b", "c"].map((name) => ({
+      id: `bud_${name}` as BudgetId,
+      balanceId: BALANCE,
+      name,
+      cap: cap(),
+      window: this.random.pick(WINDOW_KINDS),
+    }));
+    this.keys = [0, 1, 2].map((n) =>
+      keyOf({
+        id: `key_${n}` as KeyId,
+        balanceId: BALANCE,
+        dailyLimit: cap(),
+        monthlyLimit: cap(),
+        budgets: n === 2 ? [] : [this.random.pick(this.budgets).name],
+      }),
+    );
+    this.authority.credited.set(balanceCounter(BALANCE), CREDIT);
+    this.nodes = Array.from({ length: nodes }, (_, n) => this.birth(`n${n}`, nodes > 1));
+    for (const node of this.nodes) this.tell(node);
+  }
+
+  async step(): Promise<void> {
+    const { random } = this;
+    const dice = random.next();
+    const one = random.pick(this.open);
+    if (dice < 0.2) await this.admit(random.pick(this.nodes), random.pick(this.keys));
+    else if (dice < 0.6) one !== undefined && (await this.grow(one));
+    else if (dice < 0.68) one !== undefined && this.shrink(one);
+    else if (dice < 0.8) one !== undefined && this.settle(one);
+    else if (dice < 0.92) await this.change();
+    else if (dice < 0.94 && this.nodes.length > 1) random.pick(this.nodes).usable = false;
+    else if (dice < 0.97) for (const node of this.nodes) if (!node.usable) this.comeBack(node);
+    if (random.chance(0.8)) await this.deliver(random.below(12));
+    this.clock.advance(random.chance(0.004) ? DAY_MS : random.below(40));
+    for (const { grants } of this.nodes) if (random.chance(0.2)) grants?.tend();
+    this.audit();
+  }
+
+  /** What each journal says of the holds that are open comes to the auditor's pieces. */
+  judgeReplay(): void {
+    for (const node of this.nodes) {
+      const replay = new Replay();
+      for (const record of node.records) replay.add(record);
+      for (const { node: owner, reservation, pieces } of this.open) {
+        if (owner !== node) continue;
+        const orphan = replay.orphans.get(reservation.want.receipt)!;
+        check(orphan.held === reservation.held, "the journal says another hold");
+        orphan.delivered = this.random.below(reservation.held + 1);
+        const end = recoveredEnd(orphan, 0, () => "{}");
+        this.judgeEnd(end.charged, end.at, pieces, (spent) => addSpending(spent, end));
+      }
+    }
+  }
+
+  private birth(name: string, isShared: boolean): Node {
+    const holders = new KnownHolders();
+    const records: LedgerRecord[] = [];
+    const node: { usable: boolean } = { usable: true };
+    const send = (statement: Statement) =>
+      void this.messages.push(() => {
+        const answer = this.authority.settle(statement);
+        this.messages.push(() => grants?.receive(answer));
+      });
+    const grants: Grants | null = isShared ? new Grants(name, 1, this.clock, send, () => node.usable) : null;
+    const journal = { append: (record: LedgerRecord) => records.push(record), withdraw: () => false };
+    const sums = { spent: () => ZERO_USD, credited: () => (isShared ? MAX_NANO_USD : CREDIT) };
+    const ledger = new Ledger(this.clock, journal, sums, holders, grants);
+    return Object.assign(node, { ledger, grants, holders, records });
+  }
+
+  /** It has read everything anew. */
+  private tell({ holders }: Node): void {
+    for (const key of this.keys)
+      holders.put(key, this.budgetsOf(key), this.suspended ? "acceptable_use" : null);
+  }
+
+  private comeBack(node: Node): void {
+    this.tell(node);
+    node.usable = true;
+  }
+
+  private budgetsOf = (key: Key): Budget[] => this.budgets.filter(({ name }) => key.budgets.includes(name));
+
+  private async admit(node: Node, key: Key): Promise<void> {
+    if (!node.usable || key.state === "revoked" || this.suspended) return;
+    const at = this.clock.now();
+    const amount = usd(1 + this.random.below(6_000));
+    const budgets = this.budgetsOf(key);
+    const receipt = `rcpt_${this.receipts++}` as ReceiptId;
+    const limits = { allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
+    const most = { amount: usd(amount * 4), tokens: 0 };
+    const about = { surface: "messages", model: "a/b", stream: true } as const;
+    const rest = { rateTokens: 0, most, promptTokens: 0, price: PRICE, about };
+    const want: Want = { receipt, at, key, budgets, ...limits, amount, worst: amount, ...rest };
+    const lane = await node.ledger.lane(key, budgets, [], at);
+    let outcome = node.ledger.admit(lane, want);
+    if (!(outcome instanceof Reservation) && node.grants !== null) {
+      const answer = node.ledger.replenish(lane, want)!;
+      await this.until(answer);
+      outcome = node.ledger.admit(lane, want);
+    }
+    if (!(outcome instanceof Reservation)) return;
+    this.counts.admitted += 1;
+    this.open.push({
+      node,
+      reservation: outcome,
+      pieces: [{ amount, budgets: budgets.map(({ id }) => id) }],
+    });
+  }
+
+  private async grow(one: Open): Promise<void> {
+    const { node, reservation, pieces } = one;
+    const key = this.keys.find(({ id }) => id === reservation.want.key.id)!;
+    const amount = usd(1 + this.random.below(4_000));
+    let has = node.ledger.extend(reservation, amount);
+    if (!has && this.hasRoom(one, key, amount)) {
+      // Its new budget had to be read.
+      await new Promise((resolve) => setImmediate(resolve));
+      has = node.ledger.extend(reservation, amount);
+      check(has, `${reservation.want.receipt} cannot grow by ${amount}, although there is room`);
+    }
+    this.counts[has ? "grown" : "refused"] += 1;
+    if (!has) return;
+    check(node.usable, "a node without a lease has taken something");
+    check(key.state !== "revoked" && !this.suspended, `${key.id} may not spend, and has taken ${amount}`);
+    pieces.push({ amount, budgets: this.budgetsOf(key).map(({ id }) => id) });
+  }
+
+  /** Only judged where nobody else has anything. */
+  private hasRoom({ node, reservation }: Open, key: Key, amount: number): boolean {
+    if (this.nodes.length > 1 || key.state === "revoked" || this.suspended) return false;
+    const { at } = reservation.want;
+    const ids = [keyCounter("day", key.id, at), keyCounter("month", key.id, at)];
+    for (const { id, window } of this.budgetsOf(key)) ids.push(budgetCounter(id, window, at));
+    const used = this.usedOf([node]);
+    const left = CREDIT - (used.get(balanceCounter(BALANCE)) ?? 0);
+    return left >= amount && ids.every((id) => (used.get(id) ?? 0) + amount <= this.limitOn(id));
+  }
+
+  private shrink({ node, reservation, pieces }: Open): void {
+    const held = usd(this.random.below(reservation.held + 1));
+    let back = reservation.held - held;
+    node.ledger.shrink(reservation, held);
+    // What came last goes first.
+    for (const piece of pieces.toReversed()) {
+      const less = Math.min(piece.amount, back);
+      piece.amount -= less;
+      back -= less;
+    }
+    this.counts.shrunk += 1;
+  }
+
+  private settle(one: Open): void {
+    const { node, reservation, pieces } = one;
+    this.open = this.open.filter((other) => other !== one);
+    const cost = usd(this.random.below(reservation.held * 2 + 1));
+    const before = reservation.held;
+    const ending = { state: "settled", writeOff: false, rateTokens: 0, allowanceUsed: false } as const;
+    const { charged, held } = node.ledger.settle(reservation, { ...ending, cost }, () => "{}");
+    const key = this.keys.find(({ id }) => id === reservation.want.key.id)!;
+    if (held > before) {
+      check(node.usable && key.state !== "revoked" && !this.suspended, `${key.id} has grown at its end`);
+      pieces.push({ amount: held - before, budgets: this.budgetsOf(key).map(({ id }) => id) });
+    }
+    check(charged <= held, "more was charged than was held");
+    const end = node.records.at(-1)!;
+    const { at } = reservation.want;
+    const expected = this.judgeEnd(charged, at, pieces, (spent) => {
+      if (end.kind === "terminal") addSpending(spent, end);
+    });
+    for (const [id, amount] of expected) count(this.spent, id, at, amount);
+    this.counts.settled += 1;
+  }
+
+  /** A charge is of the first pieces first. */
+  private judgeEnd(
+    charged: number,
+    at: EpochMs,
+    pieces: Open["pieces"],
+    book: (spent: Map<CounterId, number>) => void,
+  ): Map<BudgetId, number> {
+    const expected = new Map<BudgetId, number>();
+    let left = charged;
+    for (const { amount, budgets } of pieces) {
+      const part = Math.min(amount, left);
+      left -= part;
+      for (const id of budgets) expected.set(id, (expected.get(id) ?? 0) + part);
+    }
+    const booked = new Map<CounterId, number>();
+    book(booked);
+    for (const { id } of this.budgets) {
+      for (const kind of WINDOW_KINDS) {
+        const counted = booked.get(budgetCounter(id, kind, at)) ?? 0;
+        const due = expected.get(id) ?? 0;
+        check(
+          counted === due,
+          `${id} is booked ${counted} in the ${kind}, of a charge of which it owes ${due}`,
+        );
+      }
+    }
+    return expected;
+  }
+
+  private async change(): Promise<void> {
+    const { random } = this;
+    const n = random.below(this.keys.length);
+    const key = this.keys[n]!;
+    const put = (changed: Partial<Key>) => {
+      this.keys = this.keys.map((one) => (one === key ? { ...key, ...changed } : one));
+    };
+    const cap = () => (random.chance(0.1) ? null : usd(random.below(220_000)));
+    const prefixes = ["day", "month"].map((kind) => `${kind}:${key.id}`);
+    const dice = random.next();
+    if (dice < 0.2) put({ dailyLimit: cap() });
+    else if (dice < 0.35) put({ monthlyLimit: cap() });
+    else if (dice < 0.55) put({ budgets: random.chance(0.15) ? [] : [random.pick(this.budgets).name] });
+    else if (dice < 0.85) {
+      const old = random.pick(this.budgets);
+      const changed = random.chance(0.5)
+        ? { ...old, cap: usd(random.below(220_000)) }
+        : { ...old, window: random.pick(WINDOW_KINDS) };
+      this.budgets = this.budgets.map((one) => (one === old ? changed : one));
+      prefixes.push(`budget:${old.id}:`);
+    } else if (dice < 0.93)
+      put({ state: key.state === "active" && random.chance(0.4) ? "revoked" : "active" });
+    else this.suspended = !this.suspended && random.chance(0.4);
+    this.counts.changes += 1;
+    const there = this.nodes.filter(({ usable }) => usable);
+    for (const node of there) {
+      this.tell(node);
+      // Whoever asks now hears that it is being read.
+      if (random.chance(0.3))
+        for (const { id } of this.keys) if (random.chance(0.5)) node.holders.forget({ id });
+    }
+    this.answering(there, prefixes);
+    await this.until(Promise.all(there.map(({ grants }) => grants?.release(prefixes))));
+    for (const node of there) this.tell(node);
+  }
+
+  /** Nothing is judged by a limit before its change is answered; here, nothing happens until then either. */
+  private answering(_nodes: readonly Node[], _prefixes: readonly string[]): void {
+    for (const one of this.open) {
+      const { node, reservation } = one;
+      // A stream that tries while it is being read gets nothing that the auditor would not know of.
+      if (!this.random.chance(0.2)) continue;
+      const before = reservation.held;
+      const key = this.keys.find(({ id }) => id === reservation.want.key.id)!;
+      if (!node.ledger.extend(reservation, usd(10))) continue;
+      check(
+        node.usable && key.state !== "revoked" && !this.suspended,
+        `${key.id} may not spend, and has taken 10`,
+      );
+      one.pieces.push({
+        amount: reservation.held - before,
+        budgets: this.budgetsOf(key).map(({ id }) => id),
+      });
+    }
+  }
+
+  private limitOn(id: CounterId): number {
+    const [kind, subject, window] = id.split(":") as [string, string, string];
+    const key = this.keys.find((one) => one.id === subject);
+    if (kind === "day") return key!.dailyLimit ?? Infinity;
+    if (kind === "month") return key!.monthlyLimit ?? Infinity;
+    if (kind === "balance") return CREDIT;
+    const budget = this.budgets.find((one) => one.id === subject)!;
+    return budget.window === window ? budget.cap : Infinity;
+  }
+
+  private usedOf(nodes: readonly Node[]): Map<CounterId, number> {
+    const used = new Map<CounterId, number>();
+    for (const { ledger } of nodes)
+      for (const { id, spent, held } of ledger.booked()) used.set(id, (used.get(id) ?? 0) + spent + held);
+    return used;
+  }
+
+  private audit(): void {
+    const used = this.usedOf(this.nodes);
+    for (const [id, now] of used) {
+      const before = this.used.get(id) ?? 0;
+      const limit = this.limitOn(id);
+      check(now <= before || now <= limit, `${id} has grown from ${before} to ${now}, above ${limit}`);
+    }
+    this.used = used;
+    const due = new Map(this.spent);
+    for (const { pieces, reservation } of this.open) {
+      for (const { amount, budgets } of pieces)
+        for (const id of budgets) count(due, id, reservation.want.at, amount);
+    }
+    for (const [id, amount] of due) {
+      const counted = used.get(id) ?? 0;
+      check(counted === amount, `${id} counts ${counted}, of ${amount}`);
+    }
+  }
+
+  private async deliver(most: number): Promise<void> {
+    for (const message of this.messages.splice(0, most)) message();
+    if (this.nodes.length > 1) await Promise.resolve();
+  }
+
+  /** Lets messages arrive and time pass until something has come about. */
+  private async until(something: Promise<unknown>): Promise<void> {
+    let done = false;
+    void something.finally(() => {
+      done = true;
+    });
+    for (let rounds = 0; !done && rounds < 5_000; rounds++) {
+      for (const message of this.messages.splice(0)) message();
+      await new Promise((resolve) => setImmediate(resolve));
+      if (!done) this.clock.advance(10);
+      for (const { grants } of this.nodes) grants?.tend();
+    }
+    check(done, "nothing came of it");
+  }
+}
