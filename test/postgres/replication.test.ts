@@ -28,6 +28,7 @@ describeOnOwnPostgres("a PostgreSQL with a synchronous replica", (cluster) => {
       note: null,
       at: systemClock.now(),
     };
+    await postgres.query((sql) => sql`INSERT INTO balances (id, created_at) VALUES (${credit.balanceId}, 0)`);
     await cluster.endReplica();
     await expect(store.credit(credit)).rejects.toBeInstanceOf(StoreUnreachable);
     await cluster.end("fast");
