@@ -79,11 +79,11 @@ export class SlowlyThinking extends ExpectedOutput {
 }
 
 /**
- * What is held at once of an answer that may be long, at least, if all who may be asked can be stopped; of free
- * hosts, that may be.
+ * What is held at once of an answer that may be long, at least: all who may be asked can be stopped, or those who
+ * cannot were left out of the plan as dearer or unverified.
  */
-export const atOnceOf = (model: string, isStream: boolean): number | null =>
-  isStream && model !== "sim/cheap" ? FIRST_TOKEN_S * GROWTH.tokensPerSecond + GROWTH.aheadTokens : null;
+export const atOnceOf = (isStream: boolean): number | null =>
+  isStream ? FIRST_TOKEN_S * GROWTH.tokensPerSecond + GROWTH.aheadTokens : null;
 
 const FIRST_TOKEN_S = 5;
 

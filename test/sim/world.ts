@@ -389,7 +389,7 @@ class World {
       prices: new Map([...model.prices].filter(([host]) => !unverified.has(host))),
       draws: isFree ? drawsOf(key.balanceId, accountOf(key.balanceId), blocks, tier) : null,
       freeRpm: tier.rpm,
-      size: { body: body.length, prompt: prompt.length, maxTokens, atOnce: atOnceOf(model.id, stream) },
+      size: { body: body.length, prompt: prompt.length, maxTokens, atOnce: atOnceOf(stream) },
       at: this.time.now(),
       atMs: this.time.elapsedMs(),
       life: this.crashes,
