@@ -326,6 +326,8 @@ class Fleet {
     this.answering(there, prefixes);
     await this.until(Promise.all(there.map(({ grants }) => grants?.release(prefixes))));
     for (const node of there) this.tell(node);
+    // What one node took while others had not heard of it yet, it took before the change was answered.
+    if (this.nodes.length > 1) this.used = this.usedOf(this.nodes);
   }
 
   /** Nothing is judged by a limit before its change is answered; here, nothing happens until then either. */
