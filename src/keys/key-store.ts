@@ -45,7 +45,7 @@ export interface KeyStore {
   /**
    * Deletes what nobody ever used, among some of the balances that were made before then: balances without an
    * account, a claim, credit or a request, with all they have; and keys that have ended without a request. Goes
-   * on behind `from`. Balances that are `inUse` at this moment stay.
+   * on behind `from`. Balances that are `inUse` at this moment stay, with all their keys.
    */
   removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed>;
   /** `drawnFrom` counts the live keys that name each budget. */

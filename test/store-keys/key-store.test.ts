@@ -11,6 +11,7 @@ import { Keyring } from "../../src/keys/keyring.ts";
 import { type Actor, revoke, rotate } from "../../src/keys/rotation.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { hashSecret } from "../../src/units/secret-hash.ts";
@@ -196,5 +197,23 @@ describe("suspension", () => {
     await desk.store.suspend(second);
     expect(await desk.store.suspensions(subject, 10)).toEqual([second, first]);
     expect(await desk.store.suspensions(subject, 1)).toEqual([second]);
+  });
+});
+
+describe("what nobody used is removed", () => {
+  test("but nothing of a balance that is in use, whose requests' ends may not be there yet", async () => {
+    const desk = openDesk();
+    const { key } = await done(setUp(desk, {}));
+    const balance = (await desk.store.estate(key.balanceId))!.balance;
+    const { key: ended } = await done(createKey(desk, balance, {}, "recovery"));
+    await done(revoke(desk, ended.id));
+    clock.advance(DAY_MS);
+    const remove = async (isInUse: boolean) => {
+      const start = { createdAt: 0 as EpochMs, id: "" };
+      await desk.store.removeUnused(clock.now(), start, () => isInUse);
+      return (await desk.store.keysOf([balance.id], 10, null)).map(({ id }) => id).toSorted();
+    };
+    expect(await remove(true)).toEqual([key.id, ended.id].toSorted());
+    expect(await remove(false)).toEqual([]);
   });
 });

@@ -206,9 +206,9 @@ export class PostgresKeyStore implements KeyStore {
             AND closed_at IS NULL AS lone,
           (SELECT count(*) FROM (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1}) AS few) AS ends
         FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${ids}::text::json)) ORDER BY id FOR UPDATE`;
-      const lone = JSON.stringify(
-        locked.filter((row) => row.lone && row.ends === "0" && !inUse(row.id)).map(({ id }) => id),
-      );
+      // The end of a request may not be here yet.
+      const idle = locked.filter(({ id }) => !inUse(id));
+      const lone = JSON.stringify(idle.filter((row) => row.lone && row.ends === "0").map(({ id }) => id));
       const unused = await sql<{ id: BalanceId }[]>`
         SELECT id FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${lone}::text::json))
           AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
@@ -220,7 +220,7 @@ export class PostgresKeyStore implements KeyStore {
       const balances = unused.map(({ id }) => id);
       const gone = JSON.stringify(balances);
       const looked = JSON.stringify(
-        locked
+        idle
           .filter(({ id, ends }) => Number(ends) <= MOST_ENDS_LOOKED_AT && !balances.includes(id))
           .map(({ id }) => id),
       );

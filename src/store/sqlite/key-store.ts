@@ -158,7 +158,9 @@ export class SqliteKeyStore implements KeyStore {
     const keys: Pick<Key, "hash">[] = [];
     const remove = () => {
       for (const { id, lone, ends } of rows) {
-        if (lone === 1 && ends === 0 && !inUse(id)) {
+        // The end of a request may not be here yet.
+        if (inUse(id)) continue;
+        if (lone === 1 && ends === 0) {
           keys.push(...removeKeysOf.all(id));
           removeBudgetsOf.run(id);
           removeBalance.run(id);
