@@ -7,6 +7,7 @@ import type { SuspensionReason } from "../../src/errors/suspension.ts";
 import { createBudget } from "../../src/keys/budgets.ts";
 import { createKey, setUp } from "../../src/keys/creation.ts";
 import type { KeyDesk } from "../../src/keys/desk.ts";
+import { MOST_ENDS_LOOKED_AT, type Place, type Removed } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { type Actor, revoke, rotate } from "../../src/keys/rotation.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -215,5 +216,34 @@ describe("what nobody used is removed", () => {
     };
     expect(await remove(true)).toEqual([key.id, ended.id].toSorted());
     expect(await remove(false)).toEqual([]);
+  });
+
+  test("a few at a time, however many requests their balances had", async () => {
+    const desk = openDesk();
+    const db = openDatabase(join(folder, "gateway.sqlite"));
+    const end =
+      db.query(`INSERT INTO ends (receipt, at, balance_id, key_id, state, charged, written_off, lost,
+      counters, allowances, body) VALUES (?, 1, ?, ?, 'settled', 0, 0, 0, '', '', '{}')`);
+    const unused: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      const { key } = await done(setUp(desk, {}));
+      const balance = (await desk.store.estate(key.balanceId))!.balance;
+      const { key: ended } = await done(createKey(desk, balance, {}, "recovery"));
+      for (const one of [key, ended]) await done(revoke(desk, one.id));
+      db.transaction(() => {
+        for (let m = 0; m < MOST_ENDS_LOOKED_AT; m++) end.run(`rcpt_${n}_${m}`, balance.id, key.id);
+      })();
+      unused.push(ended.hash);
+      clock.advance(1);
+    }
+    db.close();
+    const removed: string[][] = [];
+    let from: Place | null = { createdAt: 0 as EpochMs, id: "" };
+    while (from !== null) {
+      const some: Removed = await desk.store.removeUnused(clock.now(), from, () => false);
+      removed.push(some.keys.map(({ hash }) => hash));
+      from = some.next;
+    }
+    expect(removed).toEqual([...unused.map((hash) => [hash]), []]);
   });
 });

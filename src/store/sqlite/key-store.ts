@@ -148,33 +148,43 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   async removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed> {
-    const { swept, endedKeys, usedKeys, removeKey, removeKeysOf, removeBudgetsOf, removeBalance } =
-      this.statements;
+    const { swept, removeKeysOf, removeBudgetsOf, removeBalance } = this.statements;
     const rows = swept.all(before, before, from.createdAt, from.id);
-    const last = rows.at(-1);
-    const next =
-      rows.length < SWEPT_AT_ONCE || last === undefined ? null : { createdAt: last.created_at, id: last.id };
     const balances: BalanceId[] = [];
     const keys: Pick<Key, "hash">[] = [];
+    let next = rows.length < SWEPT_AT_ONCE ? null : placeOf(rows.at(-1)!);
+    let looked = 0;
     const remove = () => {
-      for (const { id, lone, ends } of rows) {
+      for (const row of rows) {
+        const { id, lone } = row;
         // The end of a request may not be here yet.
         if (inUse(id)) continue;
-        if (lone === 1 && ends === 0) {
+        if (lone === 1) {
           keys.push(...removeKeysOf.all(id));
           removeBudgetsOf.run(id);
           removeBalance.run(id);
           balances.push(id);
-        } else if (ends <= MOST_ENDS_LOOKED_AT) {
-          const ended = endedKeys.all(id, before, before, SWEPT_AT_ONCE);
-          if (ended.length === 0) continue;
-          const used = new Set(usedKeys.all(id).map(({ key_id }) => key_id));
-          for (const key of ended) if (!used.has(key.id)) keys.push(...removeKey.all(key.id));
-        }
+        } else looked += this.removeEndedKeys(id, before, keys);
+        // Everybody waits meanwhile.
+        if (looked + keys.length < MOST_ENDS_LOOKED_AT) continue;
+        next = placeOf(row);
+        return;
       }
     };
     if (rows.length > 0) this.change(remove);
     return { balances, keys, next };
+  }
+
+  /** Of a balance, those without a request. Returns how many ends it had to look at for that. */
+  private removeEndedKeys(balance: BalanceId, before: EpochMs, removed: Pick<Key, "hash">[]): number {
+    const { endedKeys, endsOf, usedKeys, removeKey } = this.statements;
+    const ended = endedKeys.all(balance, before, before, SWEPT_AT_ONCE);
+    if (ended.length === 0) return 0;
+    const { ends } = endsOf.get(balance)!;
+    if (ends > MOST_ENDS_LOOKED_AT) return 0;
+    const used = new Set(usedKeys.all(balance).map(({ key_id }) => key_id));
+    for (const key of ended) if (!used.has(key.id)) removed.push(...removeKey.all(key.id));
+    return ends;
   }
 
   /** Without suspending, for whoever must not go on with a balance that was just removed. */
@@ -273,8 +283,9 @@ interface Swept {
   readonly created_at: EpochMs;
   /** Has nothing but keys and budgets: 1 or 0. */
   readonly lone: number;
-  readonly ends: number;
 }
+
+const placeOf = ({ created_at, id }: Swept): Place => ({ createdAt: created_at, id });
 
 const keyOf = (row: KeyRow<number> | null): Key | null => (row === null ? null : keyFromRow(row));
 
@@ -315,14 +326,17 @@ function prepare(db: Database) {
            AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
            AND NOT EXISTS (SELECT 1 FROM claims WHERE balance_id = b.id)
            AND NOT EXISTS (SELECT 1 FROM low_credit WHERE balance_id = b.id)
-           AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id) AS lone,
-         (SELECT count(*) FROM (SELECT 1 FROM ends WHERE balance_id = b.id LIMIT ${MOST_ENDS_LOOKED_AT + 1})) AS ends
+           AND NOT EXISTS (SELECT 1 FROM suspensions WHERE subject = b.id)
+           AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id) AS lone
        FROM balances b WHERE created_at < ? AND (created_at, id) > (?, ?)
        ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`,
     ),
     endedKeys: db.query<{ id: string }, [string, number, number, number]>(
       `SELECT id FROM keys WHERE balance_id = ? AND created_at < ?
          AND (state = 'revoked' OR expires_at < ?) LIMIT ?`,
+    ),
+    endsOf: db.query<{ ends: number }, [string]>(
+      `SELECT count(*) AS ends FROM (SELECT 1 FROM ends WHERE balance_id = ? LIMIT ${MOST_ENDS_LOOKED_AT + 1})`,
     ),
     usedKeys: db.query<{ key_id: string }, [string]>("SELECT DISTINCT key_id FROM ends WHERE balance_id = ?"),
     removeKey: db.query<Pick<Key, "hash">, [string]>("DELETE FROM keys WHERE id = ? RETURNING hash"),
