@@ -26,6 +26,13 @@ export async function tryModels(ids: readonly string[], options: TrialOptions, p
   const found = await readConfiguration(undefined, place);
   if (Array.isArray(found)) throw new Failure(EXIT.found, formatProblems(found));
   const trials = trialsOf(found.config.catalog, ids, options.host);
+  if (trials.length === 0 && ids.length === 0 && options.host === undefined) {
+    throw new Failure(
+      EXIT.usage,
+      "there is nothing to try: no model has a route to a host other than the simulated one",
+      "Set a provider's key in the environment, such as OPENAI_API_KEY, or list hosts in gateway.yaml.",
+    );
+  }
   if (trials.length === 0) {
     throw new Failure(
       EXIT.usage,

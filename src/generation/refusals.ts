@@ -160,6 +160,13 @@ export const invalidKey = (dashboardUrl: string): Refusal =>
     `Incorrect API key provided: it is unknown, revoked or expired. Keys begin with \`or-live-\` and are created in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
   );
 
+/** Unknown, replaced and deleted with its balance: one answer. */
+export const invalidRecovery = (dashboardUrl: string): Refusal =>
+  refuse(
+    "invalid_api_key",
+    `Incorrect recovery secret provided: it is unknown or has been replaced. Send the newest one, or sign in (${dashboardUrl}) if an account has the balance.`,
+  );
+
 /** A routing override where there is no choice: the Open Tier uses whatever free routes there are. */
 export const noOverride = (param: string): Refusal =>
   refuse(

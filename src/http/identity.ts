@@ -1,7 +1,7 @@
 import type { Holdings } from "../accounts/account.ts";
 import { isSession } from "../accounts/secret.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { invalidKey } from "../generation/refusals.ts";
+import { invalidKey, invalidRecovery } from "../generation/refusals.ts";
 import type { Balance, Key } from "../keys/key.ts";
 import { isRecoverySecret } from "../keys/secret.ts";
 import { assert } from "../units/assert.ts";
@@ -112,7 +112,7 @@ async function byRecovery(
   return againstGuessing(exchange, deps, async () => {
     const hash = hashSecret(secret);
     const balance = await deps.desk.store.balanceByRecovery(hash);
-    if (balance === null) return invalidKey(deps.settings().dashboardUrl);
+    if (balance === null) return invalidRecovery(deps.settings().dashboardUrl);
     exchange.letInAgain = async () => {
       const now = await byRecovery(secret, exchange, deps);
       return refused(now) ? now : null;

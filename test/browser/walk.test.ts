@@ -173,3 +173,54 @@ describe.skipIf(browserMissing)("without an account", () => {
     expect(visitor.complaints).toEqual([]);
   });
 });
+
+describe.skipIf(browserMissing)("the playground's first model", () => {
+  let gateway: OpenGateway;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    gateway = await open(PAID_FIRST);
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await endVisits(browser);
+    await gateway?.close();
+  });
+
+  async function begin(usd: number): Promise<Visitor> {
+    const { recovery_secret } = await gateway.key(usd);
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.recover(recovery_secret);
+    await visitor.link("Playground").click();
+    await visitor.button("Create a playground key").click();
+    await visitor.field("Message").waitFor();
+    return visitor;
+  }
+
+  test("without credit it is a free one, which answers", async () => {
+    const visitor = await begin(0);
+    expect(await visitor.field("Model").inputValue()).toBe("test/free:free");
+    await visitor.field("Message").fill("the tide goes out");
+    await visitor.page.keyboard.press("Enter");
+    await visitor.link("Receipt of this answer").waitFor();
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  test("with credit it is the catalogue's first", async () => {
+    const visitor = await begin(10);
+    expect(await visitor.field("Model").inputValue()).toBe("test/paid");
+  });
+});
+
+const PAID_FIRST = `
+models:
+  - id: test/paid
+    context_length: 100000
+    max_output_tokens: 2000
+    price: { input: 1, output: 2 }
+    routes: [{ host: sim, model: echo }]
+  - id: test/free
+    context_length: 100000
+    max_output_tokens: 2000
+    routes: [{ host: sim, model: echo, free: true }]
+`;

@@ -448,6 +448,11 @@ models:${names
     configure(serving(["good"]));
     const { err, code } = await gateway(["models", "try", "test/other"], {}, folder);
     expect([code, err.includes("no such model has a route")]).toEqual([2, true]);
+    configure("");
+    const bare = await gateway(["models", "try"], {}, folder);
+    expect(bare.code).toBe(2);
+    expect(bare.err).toContain("there is nothing to try");
+    expect(bare.err).toContain("OPENAI_API_KEY");
   });
 });
 

@@ -54,7 +54,9 @@ describe("replacing the recovery secret", () => {
       recovery_url: `http://gateway.test/dashboard#recover=${json.recovery_secret}`,
     });
     expect((await me(json.recovery_secret)).balance_id).toBe(balance_id);
-    expect(said(await ask(old))).toBe("401 invalid_api_key null");
+    const refusal = await ask(old);
+    expect(said(refusal)).toBe("401 invalid_api_key null");
+    expect(refusal.json.error.message).toStartWith("Incorrect recovery secret provided");
     expect(said(await replace(old))).toBe("401 invalid_api_key null");
   });
 

@@ -35,14 +35,24 @@ function usePlaygroundKey(): [string | null, (secret: string) => void] {
   return [key, setKey];
 }
 
+interface ModelChoice {
+  readonly id: string;
+  readonly name: string;
+  readonly free: boolean;
+}
+
 /** A model's free route has a name of its own, which costs nothing. */
-const choices = (models: readonly ModelAnswer[]): readonly (readonly [string, string])[] =>
+const choices = (models: readonly ModelAnswer[]): readonly ModelChoice[] =>
   models
     .filter(({ available, surfaces }) => available && surfaces.includes("chat.completions"))
     .flatMap(({ id, name, free, price }) => [
-      ...(free ? [[`${id}:free`, `${name} (free)`] as const] : []),
-      ...(price === null ? [] : [[id, name] as const]),
+      ...(free ? [{ id: `${id}:free`, name: `${name} (free)`, free }] : []),
+      ...(price === null ? [] : [{ id, name, free: price.input === 0 && price.output === 0 }]),
     ]);
+
+/** Without credit, only a free model can answer. */
+const firstChoice = (models: readonly ModelChoice[], availableUsd: number): string =>
+  ((availableUsd > 0 ? undefined : models.find(({ free }) => free)) ?? models[0])?.id ?? "";
 
 function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
   const { api, me, secrets } = useOwner();
@@ -98,15 +108,9 @@ function NeedsKey({ onKey }: { onKey: (secret: string) => void }) {
 const PLAYGROUND_USD = 1;
 const MAX_TOKENS = 1_024;
 
-function Conversation({
-  secret,
-  models,
-}: {
-  secret: string;
-  models: readonly (readonly [string, string])[];
-}) {
-  const { refresh } = useOwner();
-  const [model, setModel] = useState(models[0]?.[0] ?? "");
+function Conversation({ secret, models }: { secret: string; models: readonly ModelChoice[] }) {
+  const { me, refresh } = useOwner();
+  const [model, setModel] = useState(() => firstChoice(models, me.available_usd));
   const [said, setSaid] = useState<readonly ChatMessage[]>([]);
   const [draft, setDraft] = useState("");
   const [answer, setAnswer] = useState<string | null>(null);
@@ -150,7 +154,12 @@ function Conversation({
   if (models.length === 0) return <p class="soft">No model can be called right now.</p>;
   return (
     <section class="card chat">
-      <Choice label="Model" value={model} onValue={setModel} options={models} />
+      <Choice
+        label="Model"
+        value={model}
+        onValue={setModel}
+        options={models.map(({ id, name }) => [id, name] as const)}
+      />
       <div class="talk" role="log" aria-label="Conversation" aria-busy={answer !== null}>
         {said.length === 0 && <p class="soft">Send a message to begin.</p>}
         {said.map((message, index) => (

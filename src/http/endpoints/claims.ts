@@ -3,7 +3,7 @@ import { claimEnds, isPending } from "../../accounts/belonging.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../accounts/claim.ts";
 import { takeBack } from "../../accounts/undo.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import { invalidKey } from "../../generation/refusals.ts";
+import { invalidRecovery } from "../../generation/refusals.ts";
 import { isRecoverySecret } from "../../keys/secret.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
@@ -78,7 +78,7 @@ async function undo(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   if (secret !== null && isRecoverySecret(secret)) {
     const taken = await takeBack(deps.accounts, hashSecret(secret));
     if (taken === null) {
-      return againstGuessing(exchange, deps, async () => invalidKey(deps.settings().dashboardUrl));
+      return againstGuessing(exchange, deps, async () => invalidRecovery(deps.settings().dashboardUrl));
     }
     return refused(taken) ? taken : ok({ balance_id: taken, withdrawn: true });
   }

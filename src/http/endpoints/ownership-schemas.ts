@@ -2,10 +2,15 @@ import { Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../../accounts/belonging.ts";
 import type { About } from "../about.ts";
 import { answerOf, texts } from "../answers.ts";
-import { text } from "../fields.ts";
 
 export const DeletionFields = Type.Object(
-  { confirm: text(64, "the id of the account, or of the balance") },
+  {
+    confirm: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: "the account's id for a session, or the balance's id for its recovery secret",
+    }),
+  },
   { additionalProperties: false },
 );
 

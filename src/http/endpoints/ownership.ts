@@ -1,7 +1,7 @@
 import { closeBalance, deleteAccount } from "../../accounts/deletion.ts";
 import { replaceRecovery } from "../../accounts/recovery.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
-import { invalidKey } from "../../generation/refusals.ts";
+import { invalidRecovery } from "../../generation/refusals.ts";
 import { newRecoverySecret } from "../../keys/secret.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -30,7 +30,7 @@ async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
   if (refused(balance)) return balance;
   // Between letting in and replacing, somebody else was faster.
   if (balance === null)
-    return who.by === "recovery" ? invalidKey(deps.settings().dashboardUrl) : notOfAccount();
+    return who.by === "recovery" ? invalidRecovery(deps.settings().dashboardUrl) : notOfAccount();
   return ok({
     balance_id: balance,
     recovery_secret: secret,
