@@ -211,6 +211,8 @@ export class PostgresKeyStore implements KeyStore {
       const lone = JSON.stringify(idle.filter((row) => row.lone && row.ends === "0").map(({ id }) => id));
       const unused = await sql<{ id: BalanceId }[]>`
         SELECT id FROM balances b WHERE id IN (SELECT value FROM json_array_elements_text(${lone}::text::json))
+          AND NOT EXISTS (SELECT 1 FROM keys k WHERE balance_id = b.id AND ${servedNow(sql)})
+          AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = b.id)
           AND NOT EXISTS (SELECT 1 FROM keys WHERE balance_id = b.id AND created_at >= ${before})
           AND NOT EXISTS (SELECT 1 FROM credits WHERE balance_id = b.id)
           AND NOT EXISTS (SELECT 1 FROM folded WHERE balance_id = b.id)
@@ -228,6 +230,7 @@ export class PostgresKeyStore implements KeyStore {
         DELETE FROM keys k WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))
           OR (balance_id IN (SELECT value FROM json_array_elements_text(${looked}::text::json))
             AND created_at < ${before} AND (state = 'revoked' OR expires_at < ${before})
+            AND NOT ${servedNow(sql)}
             AND NOT EXISTS (SELECT 1 FROM ends WHERE balance_id = k.balance_id AND key_id = k.id))
         RETURNING *`;
       await sql`DELETE FROM budgets WHERE balance_id IN (SELECT value FROM json_array_elements_text(${gone}::text::json))`;
@@ -276,6 +279,11 @@ const keyChange = ({ balanceId, hash, lineage }: Key): Noted => ({
   key: hash,
   counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${lineage}`),
 });
+
+/** Whether some node has a part of the rates of key `k`: it may serve requests whose ends are not here yet. */
+const servedNow = (sql: TransactionSQL) => sql`EXISTS (
+  SELECT 1 FROM grants WHERE granted > shipped
+    AND counter IN ('rpm:' || k.lineage, 'tpm:' || k.lineage, 'free_rpm:' || k.lineage))`;
 
 async function lockEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate> {
   await sql`SELECT id FROM balances WHERE id = ${id} FOR UPDATE`;
