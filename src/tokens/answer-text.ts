@@ -20,8 +20,10 @@ export class AnswerText {
   private channel = Number.NaN;
   /** How much of it the host's last report of usage has. */
   private reported = 0;
-  /** Tokens beyond what is kept. */
+  /** Tokens beyond what is kept; of these, what the host's last report has, and what the client was given. */
   private unkept = 0;
+  private reportedUnkept = 0;
+  private deliveredUnkept = 0;
   /** What the client has been given. */
   private delivered = 0;
   private deliveredEstimate = 0;
@@ -47,6 +49,7 @@ export class AnswerText {
   /** The host has told its usage, of all that came so far. */
   report(): void {
     this.reported = this.length;
+    this.reportedUnkept = this.unkept;
     this.estimateSinceReport = 0;
   }
 
@@ -54,6 +57,7 @@ export class AnswerText {
   deliver(): void {
     this.delivered = this.length;
     this.deliveredEstimate = this.estimate;
+    this.deliveredUnkept = this.unkept;
   }
 
   /** The client has left: only what it was given counts. */
@@ -63,16 +67,18 @@ export class AnswerText {
     this.estimateSinceReport = Math.max(0, this.estimateSinceReport - lost);
     this.estimate = this.deliveredEstimate;
     this.length = this.delivered;
+    this.unkept = this.deliveredUnkept;
     this.reported = Math.min(this.reported, this.length);
+    this.reportedUnkept = Math.min(this.reportedUnkept, this.unkept);
   }
 
   /** The texts, each whole, and how many tokens beside them were not kept. */
   all(): Written {
-    return this.between(0);
+    return this.between(0, 0);
   }
 
   sinceReport(): Written {
-    return this.between(this.reported);
+    return this.between(this.reported, this.reportedUnkept);
   }
 
   private goesOn(bytes: number, channel: number, tokens: number): boolean {
@@ -105,7 +111,7 @@ export class AnswerText {
     return Buffer.prototype.write.call(this.kept, text, at);
   }
 
-  private between(start: number): Written {
+  private between(start: number, unkeptBefore: number): Written {
     const spelt = Buffer.prototype.toString.call(this.kept, "utf8", start, this.length);
     const texts = new Map<string, string>();
     const alone: string[] = [];
@@ -118,7 +124,7 @@ export class AnswerText {
       if (label === "") alone.push(text);
       else texts.set(label, (texts.get(label) ?? "") + text);
     }
-    return { texts: [...texts.values(), ...alone].map(plain), unkept: Math.ceil(this.unkept) };
+    return { texts: [...texts.values(), ...alone].map(plain), unkept: Math.ceil(this.unkept - unkeptBefore) };
   }
 }
 

@@ -191,6 +191,25 @@ describe("kept text", () => {
     expect(text.estimate).toBe(750_000);
   });
 
+  test("beyond what is kept, what the host has reported, or nobody was given, is not counted again", () => {
+    const text = new AnswerText();
+    const piece = "word".repeat(250_000);
+    for (let n = 0; n < 3; n++) text.add(piece, 0);
+    const before = text.all().unkept;
+    expect(before).toBeGreaterThan(0);
+    text.report();
+    expect(text.sinceReport()).toEqual({ texts: [], unkept: 0 });
+    text.add(piece, 0);
+    const { unkept } = text.sinceReport();
+    expect(unkept).toBeGreaterThan(0);
+    expect(text.all().unkept).toBe(before + unkept);
+    text.deliver();
+    text.add(piece, 0);
+    text.end();
+    expect(text.all().unkept).toBe(before + unkept);
+    expect(text.sinceReport().unkept).toBe(unkept);
+  });
+
   test("texts that stand alone do not join, and empty ones are none", () => {
     const text = new AnswerText();
     for (const word of ["a", "", "b"]) text.add(word, ALONE);
