@@ -8,10 +8,10 @@ import { hashSecret } from "../src/units/secret-hash.ts";
 
 import { LRUCache } from "lru-cache";
 import { bench, do_not_optimize, group, run } from "mitata";
-import type { Finished } from "../src/generation/receipt.ts";
 import type { Key } from "../src/keys/key.ts";
 import { Keyring } from "../src/keys/keyring.ts";
 import { Ledger } from "../src/ledger/ledger.ts";
+import type { Finished } from "../src/ledger/receipt.ts";
 import { formatRecord, type LedgerRecord } from "../src/ledger/record.ts";
 import { Reservation, type Want } from "../src/ledger/reservation.ts";
 import { ByteBudget } from "../src/limits/byte-budget.ts";

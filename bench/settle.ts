@@ -8,8 +8,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { recoveredReceipt } from "../src/generation/receipt.ts";
 import { Ledger } from "../src/ledger/ledger.ts";
+import { recoveredReceipt } from "../src/ledger/receipt.ts";
 import { Reservation, type Want } from "../src/ledger/reservation.ts";
 import { folderDisk, probeSync } from "../src/store/journal/disk.ts";
 import { Books, onTheLoop } from "../src/store/sqlite/books.ts";

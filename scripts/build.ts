@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
 const DIST = resolve(options.outdir);
 const ENTRIES = [
   "src/cli/main.ts",
-  "src/counting-thread.ts",
+  "src/counting/counting-thread.ts",
   "src/store/sqlite/upkeep-thread.ts",
   "src/store/usage-thread.ts",
 ];

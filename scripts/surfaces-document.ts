@@ -1,5 +1,5 @@
 import { SURFACE_NAMES, type SurfaceName } from "../src/catalog/catalog.ts";
-import { FIELDS, NESTED, type Verdict } from "../src/surfaces/translation/fields.ts";
+import { FIELDS, NESTED, type Verdict } from "../src/surfaces/vocabulary/fields.ts";
 
 /** docs/surfaces.md from the tables that requests are judged by: `bun run document:surfaces > docs/surfaces.md`. */
 export function surfacesDocument(): string {
@@ -18,7 +18,7 @@ most four fifths of it. When they differ it is translated, and each field is tre
 - **refused**: the answer would mean something else. The request is an \`invalid_request\` with the field in \`param\`, unless
   another host of the plan can take it. A value that asks for nothing (\`n: 1\`, a penalty of 0) is left out instead.
 
-A field that is not in a table is left out. This page is generated from \`src/surfaces/translation/fields.ts\`, the tables that
+A field that is not in a table is left out. This page is generated from \`src/surfaces/vocabulary/fields.ts\`, the tables that
 requests are checked against.
 
 | in an answer | chat.completions | responses | messages |

@@ -1,4 +1,4 @@
-import { ownCommand, withRuntime } from "./runtime.ts";
+import { ownCommand, withRuntime } from "./server/runtime.ts";
 
 /**
  * `bun run start`: contract, section 1. However it was started, the process first begins again, as itself, in
@@ -13,4 +13,4 @@ if (wanted !== null) {
     // A sandbox may forbid it, and Windows has no such thing: then compiled code does not last.
   }
 }
-await import("./run.ts");
+await import("./server/run.ts");

@@ -1,4 +1,4 @@
-import { RUNTIME } from "../../src/runtime.ts";
+import { RUNTIME } from "../../src/server/runtime.ts";
 import { start } from "../processes.ts";
 import { PATH, type Peer } from "./peer.ts";
 

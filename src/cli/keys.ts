@@ -1,5 +1,5 @@
 import type { Static } from "@sinclair/typebox";
-import type { UsedKeyAnswer } from "../http/endpoints/key-schemas.ts";
+import type { UsedKeyAnswer } from "../api/keys.ts";
 import { Client } from "./client.ts";
 import {
   adminToken,

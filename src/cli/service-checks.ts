@@ -1,6 +1,6 @@
-import type { SmtpConfig, StoreConfig } from "../config/config.ts";
-import { transportTo } from "../mailer.ts";
+import { type SmtpConfig, transportTo } from "../mail/mailer.ts";
 import { Postgres } from "../store/postgres/postgres.ts";
+import type { StoreConfig } from "../store/store-config.ts";
 import { systemClock } from "../units/clock.ts";
 import { messageOf } from "./console.ts";
 import { type Finding, ok } from "./finding.ts";

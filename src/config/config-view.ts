@@ -1,14 +1,9 @@
 import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
 import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
+import type { SmtpConfig } from "../mail/mailer.ts";
+import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
-import {
-  type Config,
-  type DefaultLimits,
-  isDiskless,
-  type Links,
-  type SmtpConfig,
-  type StoreConfig,
-} from "./config.ts";
+import { type Config, type DefaultLimits, isDiskless, type Links } from "./config.ts";
 
 /**
  * The configuration in force as its operator may read it: the members of the file, every default applied, and

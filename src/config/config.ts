@@ -1,6 +1,9 @@
 import type { Catalog } from "../catalog/catalog.ts";
-import type { Networks } from "../http/networks.ts";
+import type { SmtpConfig } from "../mail/mailer.ts";
+import type { OpenTierConfig } from "../open-tier/open-tier.ts";
 import type { HostOrder } from "../routing/stop.ts";
+import type { Durability, StoreConfig } from "../store/store-config.ts";
+import type { Networks } from "../units/networks.ts";
 import type { NanoUsd } from "../units/usd.ts";
 
 /**
@@ -60,13 +63,6 @@ export interface DefaultLimits {
   readonly monthlyLimit: NanoUsd | null;
 }
 
-export interface OpenTierConfig {
-  readonly requestsPerDay: number;
-  readonly accountlessRequestsPerDay: number;
-  /** Per key; null: only the key's own limit applies. */
-  readonly rpm: number | null;
-}
-
 export interface GenerationConfig {
   /** Time to the first token, across all hosts. */
   readonly firstTokenMs: number;
@@ -84,30 +80,9 @@ export interface RoutingConfig {
   readonly hedgeMs: number | null;
 }
 
-export type StoreConfig =
-  | { readonly kind: "sqlite" }
-  | { readonly kind: "postgres"; readonly url: string; readonly journal: JournalPlace };
-
-/** Where a node on PostgreSQL makes holds and settlements durable. */
-export type JournalPlace = "disk" | "postgres";
-
 /** Nothing is kept in the data folder, and none is needed. */
 export const isDiskless = ({ store }: Pick<Config, "store">): boolean =>
   store.kind === "postgres" && store.journal === "postgres";
-
-/**
- * `strict`: acknowledged once on the disk. `relaxed`: acknowledged before that, and a power cut or a crash
- * can lose the last second.
- */
-export type Durability = "strict" | "relaxed";
-
-export interface SmtpConfig {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string | null;
-  readonly password: string | null;
-  readonly from: string;
-}
 
 /** The addresses that messages and pages name. */
 export interface Links {

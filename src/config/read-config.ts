@@ -1,7 +1,8 @@
-import { Networks } from "../http/networks.ts";
+import type { StoreConfig } from "../store/store-config.ts";
+import { Networks } from "../units/networks.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readAddress, readContact } from "./address.ts";
-import type { Config, DefaultLimits, StoreConfig } from "./config.ts";
+import type { Config, DefaultLimits } from "./config.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 import type { Path, Report } from "./problem.ts";

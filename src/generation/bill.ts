@@ -1,12 +1,17 @@
 import type { Refusal } from "../errors/refusal.ts";
-import type { Try } from "../hosts/attempt.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../ledger/charge.ts";
+import {
+  type Finished,
+  formatReceipt,
+  type Receipt,
+  type RequestTrace,
+  type Try,
+} from "../ledger/receipt.ts";
 import type { Ending, Reservation, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Stop } from "../routing/stop.ts";
 import type { Billed } from "../surfaces/surface.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 import type { House } from "./house.ts";
-import { type Finished, formatReceipt, type Receipt, type RequestTrace } from "./receipt.ts";
 
 /**
  * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then

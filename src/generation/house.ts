@@ -1,9 +1,10 @@
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
-import type { AttemptLimits, HealthDesk, Try } from "../hosts/attempt.ts";
+import type { AttemptLimits, HealthDesk } from "../hosts/attempt.ts";
 import type { Destinations } from "../hosts/destination.ts";
 import type { Transport } from "../hosts/transport.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { Finished, Receipt, Try } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { Affinity } from "../routing/affinity.ts";
@@ -21,7 +22,6 @@ import type { NanoUsd } from "../units/usd.ts";
 import type { Call } from "./answer.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
 import type { CountingDesk } from "./prompt-count.ts";
-import type { Finished, Receipt } from "./receipt.ts";
 import type { RecountDesk } from "./recount.ts";
 
 /** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */

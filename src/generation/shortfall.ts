@@ -12,7 +12,7 @@ import {
 } from "../ledger/shortfall.ts";
 import { asObject } from "../surfaces/json.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
-import { budgetUnder } from "../surfaces/translation/reasoning.ts";
+import { budgetUnder } from "../surfaces/vocabulary/reasoning.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { operatorAt } from "../units/contact.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";

@@ -1,5 +1,6 @@
 import type { Model } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
+import type { Try } from "../ledger/receipt.ts";
 import type { HostSlots, Slot } from "../limits/host-slots.ts";
 import type { Health, Lesson } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
@@ -11,7 +12,6 @@ import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
 import { type Said, sayTo } from "./said.ts";
 import { TimeLimit } from "./time-limit.ts";
-import type { HostFaultKind } from "./transport.ts";
 import {
   type Answered,
   type Opened,
@@ -65,29 +65,6 @@ export interface AttemptLimits extends TryLimits {
    * never.
    */
   readonly hedgeMs: number | null;
-}
-
-/** One host tried, as the receipt lists it. */
-export interface Try {
-  readonly host: string;
-  readonly model: string;
-  /**
-   * `opened` and `answered` served; `rejected` is the host's verdict on the request itself; `refused` (an
-   * error status or event), `unreachable` and `silent` are the host's failures; `abandoned` means that the
-   * client left, `outrun` that another host, which was asked as well, was faster.
-   */
-  readonly outcome: TryOutcome["kind"];
-  readonly ms: number;
-  /** What the host said or did, for people; null when it served. */
-  readonly detail: string | null;
-  /**
-   * The error status that the host answered with, and what broke below HTTP. Neither quotes the host, so logs
-   * may contain them.
-   */
-  readonly status?: number | undefined;
-  readonly fault?: HostFaultKind | undefined;
-  /** Its span, if the request is traced; the time is monotonic. */
-  readonly span?: { readonly id: string; readonly startedMs: number };
 }
 
 export type Outcome = { readonly tries: readonly Try[] } & (

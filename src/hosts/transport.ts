@@ -1,4 +1,5 @@
 import type { Host } from "../catalog/catalog.ts";
+import type { HostFaultKind } from "../ledger/receipt.ts";
 
 /**
  * The way to a host's socket. One interface, so that production, the simulator and the benches choose their
@@ -108,21 +109,6 @@ export const bytesOf = (body: Pick<HostReply, "read">): HostBytes => ({
 
 /** Bytes, their proper end, or what broke. */
 export type Read = Uint8Array | null | HostFault;
-
-export type HostFaultKind =
-  | "dns"
-  | "refused"
-  | "tls"
-  | "connect_timeout"
-  /** The connection broke before a whole response head had arrived. */
-  | "reset"
-  /** The body ended before its declared end. */
-  | "truncated"
-  /** Not HTTP/1.1 as the standard has it, or larger than a bound. */
-  | "malformed"
-  /** A fault of the gateway's own, at this answer. */
-  | "internal"
-  | "cancelled";
 
 export class HostFault {
   constructor(

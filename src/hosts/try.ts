@@ -1,4 +1,5 @@
 import type { Host, SurfaceName } from "../catalog/catalog.ts";
+import type { HostFaultKind } from "../ledger/receipt.ts";
 import type { Slot } from "../limits/host-slots.ts";
 import type { Stop } from "../routing/stop.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
@@ -22,7 +23,6 @@ import {
   type Exchange,
   type HostBytes,
   HostFault,
-  type HostFaultKind,
   type HostReply,
   type Read,
   type Transport,

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import { type Refusal, refuse, retryAfter } from "../errors/refusal.ts";
 import type { Clock } from "../units/clock.ts";
-import type { Networks } from "./networks.ts";
+import type { Networks } from "../units/networks.ts";
 
 /**
  * The network blocks that a request comes from, the narrowest first: an IPv4 address; or the /64 of an IPv6

@@ -3,25 +3,23 @@ import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { Answer, Call } from "../generation/answer.ts";
+import type { CountAsker } from "../generation/count-tokens.ts";
 import type { KeyDesk } from "../keys/desk.ts";
-import type { Balance, Budget, Key } from "../keys/key.ts";
-import type { Credit, Debit, TooMuch } from "../ledger/credit.ts";
-import type { BalanceView } from "../ledger/ledger.ts";
+import type { Key } from "../keys/key.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
-import type { HostLoad } from "../limits/host-slots.ts";
 import type { UnpaidBytes } from "../limits/unpaid-allowance.ts";
 import type { HostReport } from "../routing/health.ts";
-import type { RouteReport } from "../routing/route-report.ts";
+import type { HostsNow } from "../routing/route-report.ts";
 import type { Roads } from "../routing/stop.ts";
-import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../store/receipts.ts";
+import type { LedgerDesk } from "../store/books/ledger-desk.ts";
+import type { NodeDesk } from "../store/nodes.ts";
+import type { ReceiptReader } from "../store/receipts.ts";
 import type { Spending, SpendingScope } from "../store/spending.ts";
 import type { UsageScope } from "../store/usage.ts";
 import type { UsageSums } from "../store/usage-sums.ts";
-import type { EpochMs } from "../units/clock.ts";
-import type { BalanceId, ReceiptId } from "../units/id.ts";
-import type { NanoUsd } from "../units/usd.ts";
+import type { ReceiptId } from "../units/id.ts";
+import type { Networks } from "../units/networks.ts";
 import type { Throttles } from "./address.ts";
-import type { Networks } from "./networks.ts";
 import type { StatusRoads } from "./pages/status-page.ts";
 
 /** Everything that the HTTP floor needs. Functions reflect the latest reload. */
@@ -80,19 +78,6 @@ export interface HttpDeps {
   onFault(error: unknown, receipt: ReceiptId): void;
 }
 
-/** Who wants to know how many tokens a prompt has, and from which network blocks, the narrowest first. */
-export interface CountAsker {
-  readonly key: Key;
-  readonly blocks: readonly string[];
-  readonly signal: AbortSignal;
-}
-
-/** What routing knows about routes, and how busy hosts are. */
-export interface HostsNow {
-  readonly routes: readonly RouteReport[];
-  readonly lines: readonly HostLoad[];
-}
-
 export interface HttpSettings {
   readonly baseUrl: string;
   readonly dashboardUrl: string;
@@ -114,76 +99,4 @@ export interface Apps {
   entry(app: "dashboard" | "admin"): Promise<{ readonly script: string; readonly style: string }>;
   /** Null when there is none of this name. A name is never used for another content. */
   file(name: string): Promise<{ readonly type: string; readonly bytes: Uint8Array<ArrayBuffer> } | null>;
-}
-
-/** What people may see of the ledger, and credit. */
-export interface LedgerDesk {
-  balance(id: BalanceId): Promise<BalanceView>;
-  keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
-  budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
-  /** Free requests of the present UTC day, by the allowance that has the fewest left. */
-  openTier(
-    balance: Balance,
-    blocks: readonly string[],
-    at: EpochMs,
-  ): Promise<{ readonly limit: number; readonly used: number }>;
-  /**
-   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now
-   * or before; null when the balance would have been credited with more in all than is counted exactly.
-   */
-  credit(credit: Credit): Promise<Credit | null>;
-  /**
-   * Takes credit back, durably, once for each idempotency key. Returns what was done under the key, now or
-   * before; or what is available, where that is less, and then nothing was taken.
-   */
-  debit(debit: Debit): Promise<Credit | TooMuch>;
-  /** Newest first; what was taken back has an amount below zero. */
-  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
-  audit(): Promise<LedgerAudit>;
-}
-
-/** Spent in the present day and month, and held by open requests. */
-export interface KeyUse {
-  readonly day: NanoUsd;
-  readonly month: NanoUsd;
-  readonly held: NanoUsd;
-}
-
-/** The invariant, recomputed from the entries: credits − charges − open holds = available. */
-export interface LedgerAudit {
-  readonly creditsNano: bigint;
-  readonly chargesNano: bigint;
-  readonly heldNano: bigint;
-  readonly availableNano: bigint;
-  readonly writeOffsNano: bigint;
-  readonly lossesNano: bigint;
-  /** Every running sum, in the store or in memory, that is not what the entries say. */
-  readonly drifts: readonly { readonly account: string; readonly driftNano: bigint }[];
-}
-
-/** Gateways that share a store; none, where one process has its own. */
-export interface NodeDesk {
-  list(): Promise<readonly NodeReport[]>;
-  /** Frees what a node was granted that has no lease any more. */
-  close(name: string): Promise<"closed" | "alive" | "unknown">;
-}
-
-export interface NodeReport {
-  readonly name: string;
-  readonly state: "alive" | "silent" | "left";
-  readonly leaseUntil: EpochMs;
-  readonly epoch: number;
-  /** Of balances: granted, and not shipped as spent. */
-  readonly reserved: NanoUsd;
-}
-
-export interface ReceiptReader {
-  receipt(id: ReceiptId): Promise<StoredReceipt | null>;
-  /** Newest first, from below `before`. */
-  receipts(
-    balance: BalanceId,
-    filter: ReceiptFilter,
-    limit: number,
-    before: ReceiptId | null,
-  ): Promise<ReceiptPage>;
 }

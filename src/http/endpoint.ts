@@ -1,8 +1,8 @@
+import type { About } from "../api/about.ts";
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { internalError, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { Release } from "../limits/byte-budget.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
-import type { About } from "./about.ts";
 import type { HttpDeps } from "./deps.ts";
 import { foreignPage } from "./foreign-page.ts";
 import type { Connection, Patience } from "./patience.ts";

@@ -1,5 +1,6 @@
-import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { Value, type ValueError } from "@sinclair/typebox/value";
+import { usd } from "../api/fields.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
@@ -46,24 +47,6 @@ function wrongField(error: ValueError, schema: TObject, body: unknown): Refusal 
   }
   return invalidField(field, `\`${field}\` must be ${expected.description}.`);
 }
-
-/** The schema with null allowed and its meaning said. */
-export const orNull = <T extends TSchema>(schema: T, meaning: string) =>
-  Type.Union([schema, Type.Null()], { description: `${schema.description}, or null for ${meaning}` });
-
-export const text = (maxLength: number, what: string) =>
-  Type.String({ minLength: 1, maxLength, description: `${what} of 1 to ${maxLength} characters` });
-
-export const wholeNumber = Type.Integer({
-  minimum: 0,
-  maximum: 1_000_000_000_000,
-  description: "a whole number of 0 or more",
-});
-
-export const usd = Type.Number({
-  minimum: 0,
-  description: "an amount in USD of 0 or more with at most 9 decimals",
-});
 
 /** An amount that has the form of `usd`, as money. */
 export function readUsd(param: string, amount: number): NanoUsd | Refusal {

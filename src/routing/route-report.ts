@@ -1,4 +1,5 @@
 import type { Catalog, Route } from "../catalog/catalog.ts";
+import type { HostLoad } from "../limits/host-slots.ts";
 import type { Health, LastFailure } from "./health.ts";
 
 /** What past attempts say about a route, as one process may tell another. */
@@ -86,4 +87,10 @@ const latest = (failures: readonly (LastFailure | null)[]): LastFailure | null =
 function mean(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+}
+
+/** What routing knows about routes, and how busy hosts are. */
+export interface HostsNow {
+  readonly routes: readonly RouteReport[];
+  readonly lines: readonly HostLoad[];
 }

@@ -33,3 +33,14 @@ export interface ReceiptPage {
   /** The id to pass as `before` for the next page; null at the end. */
   readonly nextBefore: ReceiptId | null;
 }
+
+export interface ReceiptReader {
+  receipt(id: ReceiptId): Promise<StoredReceipt | null>;
+  /** Newest first, from below `before`. */
+  receipts(
+    balance: BalanceId,
+    filter: ReceiptFilter,
+    limit: number,
+    before: ReceiptId | null,
+  ): Promise<ReceiptPage>;
+}

@@ -1,7 +1,7 @@
 import type { BodyChanges } from "./body-changes.ts";
 import { asObject } from "./json.ts";
 import type { GenerationRequest } from "./surface.ts";
-import { budgetUnder } from "./translation/reasoning.ts";
+import { budgetUnder } from "./vocabulary/reasoning.ts";
 
 /**
  * Lowers the tokens to think with, `name` of the member `member`, along with the ceiling, which they are a

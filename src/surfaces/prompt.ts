@@ -2,7 +2,7 @@ import { estimatePrompt } from "../tokens/estimate.ts";
 import { walkPrompt } from "../tokens/media.ts";
 import { containsOne } from "./bytes.ts";
 import { asObject } from "./json.ts";
-import { toolLists } from "./translation/tool-names.ts";
+import { toolLists } from "./vocabulary/tool-names.ts";
 
 /**
  * Sizes a prompt without tokenizing it. Every vocabulary in use is built on bytes, so no text has more tokens

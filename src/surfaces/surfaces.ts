@@ -1,9 +1,9 @@
 import type { SurfaceName } from "../catalog/catalog.ts";
 import { chat, chatToChat } from "./chat/chat.ts";
 import { messages, messagesToMessages } from "./messages/messages.ts";
+import { translation } from "./pairing/pairing.ts";
 import { responses, responsesToResponses } from "./responses/responses.ts";
 import type { Pairing, Surface } from "./surface.ts";
-import { translation } from "./translation/translation.ts";
 
 /** The three languages, by name. */
 export const SURFACES: Readonly<Record<SurfaceName, Surface>> = {

@@ -1,7 +1,7 @@
 import type { BodyChanges } from "./body-changes.ts";
 import { asObject } from "./json.ts";
 import type { GenerationRequest, HostTarget } from "./surface.ts";
-import { FIELDS } from "./translation/fields.ts";
+import { FIELDS } from "./vocabulary/fields.ts";
 
 /**
  * Leaves out, and names, what some servers obey although no language has it: where they send the request and

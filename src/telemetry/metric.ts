@@ -1,3 +1,4 @@
+import type { Together } from "../units/figure.ts";
 /**
  * A metric as it stood at one moment: what Prometheus reads, and what one process tells another of itself.
  */
@@ -8,9 +9,6 @@ export interface Metric {
   readonly together: Together;
   readonly samples: readonly Sample[];
 }
-
-/** How the same series of several processes are combined; `apart` shows each, labelled with its process. */
-export type Together = "sum" | "mean" | "least" | "apart";
 
 /** The suffix is a histogram's: `_bucket`, `_sum` or `_count`. */
 export type Sample = readonly [suffix: string, labels: string, value: number];

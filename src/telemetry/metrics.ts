@@ -1,9 +1,10 @@
-import type { Finished } from "../generation/receipt.ts";
+import type { Finished } from "../ledger/receipt.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { HostReport } from "../routing/health.ts";
+import type { Figure } from "../units/figure.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
-import type { Metric, Together } from "./metric.ts";
+import type { Metric } from "./metric.ts";
 import { Count, counters, Distribution, distributions, labels, looked, MAX_SERIES } from "./series.ts";
 
 /**
@@ -108,15 +109,6 @@ export class Metrics {
     if (this.ways.size < MAX_SERIES) this.ways.set(key, way);
     return way;
   }
-}
-
-/** A metric with one value; by default a gauge that is summed over processes. */
-export interface Figure {
-  readonly name: string;
-  readonly help: string;
-  readonly value: number;
-  readonly type?: "counter";
-  readonly together?: Together;
 }
 
 /** Where the gauges are read when they are asked for. */

@@ -1,5 +1,5 @@
 import { ERRORS } from "../errors/codes.ts";
-import type { Finished } from "../generation/receipt.ts";
+import type { Finished } from "../ledger/receipt.ts";
 import { type Clock, isoTime, type Timer } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 

@@ -1,4 +1,5 @@
-import type { Metric, Sample, Together } from "./metric.ts";
+import type { Together } from "../units/figure.ts";
+import type { Metric, Sample } from "./metric.ts";
 
 /**
  * Counters and histograms. A series is looked up by its labels once and then kept by whoever counts with it,

@@ -1,6 +1,5 @@
 import { ERRORS } from "../errors/codes.ts";
-import type { Finished, RequestTrace } from "../generation/receipt.ts";
-import type { Try } from "../hosts/attempt.ts";
+import type { Finished, RequestTrace, Try } from "../ledger/receipt.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { statusOf } from "./request-log.ts";
 

@@ -1,4 +1,4 @@
-import type { Finished, RequestTrace } from "../generation/receipt.ts";
+import type { Finished, RequestTrace } from "../ledger/receipt.ts";
 import { type Clock, pause, type Timer } from "../units/clock.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { openTrace, readTraceparent, type Trace } from "../units/trace-context.ts";

@@ -1,7 +1,7 @@
 import { type Throttles, throttlesOf } from "../http/address.ts";
-import type { HostsNow } from "../http/deps.ts";
 import type { HostSlots, Sharing } from "../limits/host-slots.ts";
 import type { Health, HostRest } from "../routing/health.ts";
+import type { HostsNow } from "../routing/route-report.ts";
 import type { StoredReceipt } from "../store/receipts.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { Clock } from "../units/clock.ts";

@@ -1,6 +1,6 @@
 import type { Throttled } from "../http/address.ts";
-import type { HostsNow } from "../http/deps.ts";
 import type { HostRest } from "../routing/health.ts";
+import type { HostsNow } from "../routing/route-report.ts";
 import type { StoredReceipt } from "../store/receipts.ts";
 import type { Metric } from "../telemetry/metric.ts";
 import type { ReceiptId } from "../units/id.ts";

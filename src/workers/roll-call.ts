@@ -1,6 +1,5 @@
-import type { HostsNow } from "../http/deps.ts";
 import type { HostLoad } from "../limits/host-slots.ts";
-import { routesTogether } from "../routing/route-report.ts";
+import { type HostsNow, routesTogether } from "../routing/route-report.ts";
 import { lasting, type Metric, togetherOf } from "../telemetry/metric.ts";
 import { labels, looked } from "../telemetry/series.ts";
 import type { Clock } from "../units/clock.ts";

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { AddressThrottle, type Throttled, throttlesOf } from "../http/address.ts";
-import { cannotListen } from "../listening.ts";
-import type { Log } from "../log.ts";
-import { RUNTIME } from "../runtime.ts";
+import { cannotListen } from "../server/listening.ts";
+import { RUNTIME } from "../server/runtime.ts";
 import type { Clock } from "../units/clock.ts";
+import type { Log } from "../units/log.ts";
 import type { Answers, FromWorker, Question, ToWorker } from "./messages.ts";
 import { Places } from "./places.ts";
 import { RollCall } from "./roll-call.ts";

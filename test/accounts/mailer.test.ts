@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Mail } from "../../src/accounts/mail.ts";
-import { Mailer } from "../../src/mailer.ts";
+import { Mailer } from "../../src/mail/mailer.ts";
 import { systemClock } from "../../src/units/clock.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { MailServer } from "../fakes/mail-server.ts";
@@ -63,7 +63,7 @@ test("without a server, a mail is sent once its file is written", async () => {
 
 test("processes that share an outbox and tidy it at the same time all write their mails", async () => {
   const writer = `
-    const { Mailer } = await import(${JSON.stringify(join(import.meta.dir, "../../src/mailer.ts"))});
+    const { Mailer } = await import(${JSON.stringify(join(import.meta.dir, "../../src/mail/mailer.ts"))});
     const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../../src/units/clock.ts"))});
     const { systemRandom } = await import(${JSON.stringify(join(import.meta.dir, "../../src/units/random.ts"))});
     const mailer = new Mailer({

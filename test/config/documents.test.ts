@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { PRESETS } from "../../src/config/presets.ts";
 import { quirkRow } from "../../src/config/quirks.ts";
 import { FileSchema } from "../../src/config/schema.ts";
-import { Networks } from "../../src/http/networks.ts";
+import { Networks } from "../../src/units/networks.ts";
 import { goodConfig } from "./fixture.ts";
 
 const read = (path: string) => Bun.file(new URL(`../../${path}`, import.meta.url).pathname).text();

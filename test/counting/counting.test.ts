@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { Counting, type CountTurn } from "../../src/counting.ts";
+import { Counting, type CountTurn } from "../../src/counting/counting.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { until } from "../fakes/until.ts";
 

@@ -1,4 +1,4 @@
-import type { Count, CountWork } from "../../src/counting.ts";
+import type { Count, CountWork } from "../../src/counting/counting.ts";
 
 /** A counting thread that does as its text says. */
 declare const self: Worker;

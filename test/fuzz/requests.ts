@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { TSchema } from "@sinclair/typebox";
-import type { Credential } from "../../src/http/about.ts";
+import type { Credential } from "../../src/api/about.ts";
 import { controlEndpoints } from "../../src/http/app.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { type FakeHost, startFakeHost } from "../fakes/host.ts";

@@ -1,5 +1,4 @@
 import { Database } from "bun:sqlite";
-import { withMemory } from "../../src/bookkeeping.ts";
 import {
   type Catalog,
   type Host,
@@ -13,17 +12,18 @@ import { ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { generator } from "../../src/generation/generate.ts";
 import type { House, Settings } from "../../src/generation/house.ts";
 import { LaterCounts, type PromptTurn } from "../../src/generation/prompt-count.ts";
-import { type Receipt, recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Key } from "../../src/keys/key.ts";
 import type { Holder } from "../../src/keys/keyring.ts";
 import { Ledger, type Sums } from "../../src/ledger/ledger.ts";
+import { type Receipt, recoveredReceipt } from "../../src/ledger/receipt.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { Drift } from "../../src/store/audit.ts";
+import { withMemory } from "../../src/store/books/bookkeeping.ts";
 import { Books, onTheLoop } from "../../src/store/sqlite/books.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";

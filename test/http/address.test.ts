@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { blocksOf } from "../../src/http/address.ts";
-import { Networks } from "../../src/http/networks.ts";
+import { Networks } from "../../src/units/networks.ts";
 import { networks } from "./house.ts";
 
 /** nginx on this machine, behind a balancer in 10/8 and in fd00::/8. */

@@ -6,7 +6,7 @@ import { UntrustedProxies } from "../../src/http/client-blocks.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import type { Exchange } from "../../src/http/endpoint.ts";
 import { againstForging } from "../../src/http/identity.ts";
-import { Networks } from "../../src/http/networks.ts";
+import { Networks } from "../../src/units/networks.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { ADMIN_TOKEN, networks, TestHouse } from "./house.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation } from "../../src/ledger/reservation.ts";
-import { allowancesOf, pseudonyms } from "../../src/open-tier.ts";
+import { allowancesOf, pseudonyms } from "../../src/open-tier/open-tier.ts";
 import type { AccountId, BalanceId } from "../../src/units/id.ts";
 import { ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";

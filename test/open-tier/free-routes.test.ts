@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Catalog, catalogOf as openCatalog, type Route } from "../../src/catalog/catalog.ts";
-import { FreeRoutes } from "../../src/open-tier.ts";
+import { FreeRoutes } from "../../src/open-tier/open-tier.ts";
 import { ManualClock } from "../fakes/clock.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { type Catalog, catalogOf, type Host, type Model, type Price } from "../../src/catalog/catalog.ts";
 import { ExpectedOutput, type Growth } from "../../src/generation/expected-output.ts";
 import type { Settings } from "../../src/generation/house.ts";
-import { pseudonyms } from "../../src/open-tier.ts";
+import { pseudonyms } from "../../src/open-tier/open-tier.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
 import { THOUGHTS_PER_SECOND } from "./hosts.ts";
 import { DEFAULT_CEILING, MODELS_CEILING, type Tier } from "./limits.ts";

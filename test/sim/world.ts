@@ -1,16 +1,16 @@
 import { generator } from "../../src/generation/generate.ts";
 import type { House } from "../../src/generation/house.ts";
 import { LaterCounts } from "../../src/generation/prompt-count.ts";
-import { recoveredReceipt } from "../../src/generation/receipt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Key } from "../../src/keys/key.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
 import { type DebitStore, Debits } from "../../src/ledger/debits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { recoveredReceipt } from "../../src/ledger/receipt.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
-import { allowancesOf } from "../../src/open-tier.ts";
+import { allowancesOf } from "../../src/open-tier/open-tier.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { ReceiptPage, StoredReceipt } from "../../src/store/receipts.ts";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { LowCreditStore } from "../../src/accounts/low-credit.ts";
 import type { Mail } from "../../src/accounts/mail.ts";
-import { LowCreditWatch } from "../../src/low-credit.ts";
-import type { Delivery } from "../../src/mailer.ts";
+import { LowCreditWatch } from "../../src/mail/low-credit.ts";
+import type { Delivery } from "../../src/mail/mailer.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 

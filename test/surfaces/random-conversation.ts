@@ -9,8 +9,8 @@ import type {
   ToolChoice,
   Turn,
   UserPart,
-} from "../../src/surfaces/translation/conversation.ts";
-import { EFFORTS } from "../../src/surfaces/translation/conversation.ts";
+} from "../../src/surfaces/vocabulary/conversation.ts";
+import { EFFORTS } from "../../src/surfaces/vocabulary/conversation.ts";
 import type { Random } from "../sim/random.ts";
 
 /** A conversation that both languages can say: what one of them lacks is not drawn. */

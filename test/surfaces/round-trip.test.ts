@@ -9,9 +9,9 @@ import { itemForm, ResponsesWriter } from "../../src/surfaces/responses/answer-w
 import { writeResponsesRequest } from "../../src/surfaces/responses/request-writer.ts";
 import type { HostTarget } from "../../src/surfaces/surface.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
-import type { AnswerWriter } from "../../src/surfaces/translation/answer-writer.ts";
-import type { Conversation } from "../../src/surfaces/translation/conversation.ts";
-import { Saying } from "../../src/surfaces/translation/saying.ts";
+import type { AnswerWriter } from "../../src/surfaces/vocabulary/answer-writer.ts";
+import type { Conversation } from "../../src/surfaces/vocabulary/conversation.ts";
+import { Saying } from "../../src/surfaces/vocabulary/saying.ts";
 import { Random } from "../sim/random.ts";
 import { brokenRules, wrongEvents } from "./event-order.ts";
 import { ASKED, COST_USD, decode, encode, given, openRequest, readRequest } from "./harness.ts";

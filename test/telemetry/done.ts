@@ -1,4 +1,4 @@
-import type { Finished } from "../../src/generation/receipt.ts";
+import type { Finished } from "../../src/ledger/receipt.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import { ZERO_USD } from "../../src/units/usd.ts";

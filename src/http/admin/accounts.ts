@@ -3,6 +3,7 @@ import { isPending } from "../../accounts/belonging.ts";
 import { readEmail } from "../../accounts/email.ts";
 import { detach } from "../../accounts/undo.ts";
 import type { WalletName } from "../../accounts/wallet.ts";
+import { ADMIN, DetachFields } from "../../api/admin.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
@@ -10,7 +11,6 @@ import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readFields, repeated } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
-import { ADMIN, DetachFields } from "./schemas.ts";
 import { guarded } from "./token.ts";
 
 /** Who an operator is written to by: accounts by the address or wallet that they are known by. */

@@ -1,3 +1,4 @@
+import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "../../api/admin.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance, Key } from "../../keys/key.ts";
 import { revise, revoke } from "../../keys/rotation.ts";
@@ -12,7 +13,6 @@ import { usedKeyView } from "../endpoints/key-view.ts";
 import { createBalance } from "../endpoints/keys.ts";
 import { invalidField, readCount, repeated } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
-import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./schemas.ts";
 import { guarded } from "./token.ts";
 
 /** Who uses the gateway, for its operator: balances and their keys, never a secret or a hash. */

@@ -1,6 +1,6 @@
+import { BUDGETS } from "../../api/budgets.ts";
 import { refused } from "../../errors/refusal.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { BUDGETS } from "../endpoints/budget-schemas.ts";
 import { changeBudgetOf, type HandleOf, listBudgetsOf } from "../endpoints/budgets.ts";
 import { balanceNamed } from "./balances.ts";
 import { guarded } from "./token.ts";

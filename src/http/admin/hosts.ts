@@ -1,10 +1,10 @@
+import { ADMIN } from "../../api/admin.ts";
 import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
-import { type RouteReport, routeKey } from "../../routing/route-report.ts";
+import { type HostsNow, type RouteReport, routeKey } from "../../routing/route-report.ts";
 import { isoTime } from "../../units/clock.ts";
-import type { HostsNow, HttpDeps } from "../deps.ts";
+import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { ok, type Reply } from "../reply.ts";
-import { ADMIN } from "./schemas.ts";
 import { guarded } from "./token.ts";
 
 /**

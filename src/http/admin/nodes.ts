@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
+import type { About } from "../../api/about.ts";
+import { amountUsd, answerOf, count, listOf, oneOf, time } from "../../api/answers.ts";
 import type { Refusal } from "../../errors/refusal.ts";
+import type { NodeReport } from "../../store/nodes.ts";
 import { isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
-import type { About } from "../about.ts";
-import { amountUsd, answerOf, count, listOf, oneOf, time } from "../answers.ts";
-import type { HttpDeps, NodeReport } from "../deps.ts";
+import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { invalidField, repeated } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";

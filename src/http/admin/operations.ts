@@ -1,15 +1,4 @@
 import type { Static } from "@sinclair/typebox";
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import type { SuspensionReason } from "../../errors/suspension.ts";
-import type { Credit } from "../../ledger/credit.ts";
-import { isoTime } from "../../units/clock.ts";
-import type { BalanceId, KeyId } from "../../units/id.ts";
-import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
-import { isLoopback, plain } from "../address.ts";
-import type { HttpDeps, LedgerAudit } from "../deps.ts";
-import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField, readCount, readFields, readUsd } from "../fields.ts";
-import { ok, type Reply } from "../reply.ts";
 import {
   ADMIN,
   CreditFields,
@@ -18,7 +7,19 @@ import {
   MAX_ROWS,
   SuspendFields,
   UnsuspendFields,
-} from "./schemas.ts";
+} from "../../api/admin.ts";
+import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import type { SuspensionReason } from "../../errors/suspension.ts";
+import type { Credit } from "../../ledger/credit.ts";
+import type { LedgerAudit } from "../../store/books/ledger-desk.ts";
+import { isoTime } from "../../units/clock.ts";
+import type { BalanceId, KeyId } from "../../units/id.ts";
+import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
+import { isLoopback, plain } from "../address.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import { invalidField, readCount, readFields, readUsd } from "../fields.ts";
+import { ok, type Reply } from "../reply.ts";
 import { guarded, notAdmin } from "./token.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */

@@ -1,3 +1,4 @@
+import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "../../api/admin.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { StoredReceipt } from "../../store/receipts.ts";
 import type { ReceiptId } from "../../units/id.ts";
@@ -7,7 +8,6 @@ import { noReceipt, noSuchBefore, readFilter } from "../endpoints/receipts.ts";
 import { readCount } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import { balanceNamed } from "./balances.ts";
-import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "./schemas.ts";
 import { guarded } from "./token.ts";
 
 /** Receipts for the operator: the one that a user reports, and all of a balance, to write a bill from. */

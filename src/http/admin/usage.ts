@@ -1,4 +1,6 @@
 import { type TProperties, Type } from "@sinclair/typebox";
+import type { About } from "../../api/about.ts";
+import { answerOf, orNone } from "../../api/answers.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import {
   type Compared,
@@ -9,8 +11,6 @@ import {
 } from "../../store/spending.ts";
 import { isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
-import type { About } from "../about.ts";
-import { answerOf, orNone } from "../answers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { stretchAnswer, stretchView, sumMembers, sumView, tooManyAtOnce } from "../endpoints/usage.ts";

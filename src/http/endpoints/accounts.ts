@@ -9,6 +9,7 @@ import {
   signInByWallet,
 } from "../../accounts/sign-in.ts";
 import { walletMessage } from "../../accounts/wallet.ts";
+import { ACCOUNTS, EmailFields, LinkFields, SignatureFields, WalletFields } from "../../api/accounts.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import { type Throttled, takeOfAll, tooOften } from "../address.ts";
@@ -19,7 +20,6 @@ import type { Endpoint, Exchange } from "../endpoint.ts";
 import { invalidField, readFields } from "../fields.ts";
 import { againstForging, againstGuessing } from "../identity.ts";
 import { ok, Reply } from "../reply.ts";
-import { ACCOUNTS, EmailFields, LinkFields, SignatureFields, WalletFields } from "./account-schemas.ts";
 
 /**
  * Accounts without passwords: contract §4. Signing in is open to everybody, so it is throttled by network

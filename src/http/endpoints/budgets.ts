@@ -1,3 +1,5 @@
+import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "../../api/budgets.ts";
+import { MAX_BUDGET_NAME } from "../../api/keys.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../keys/budgets.ts";
 import type { Balance, Budget } from "../../keys/key.ts";
@@ -9,8 +11,6 @@ import type { Endpoint, Exchange } from "../endpoint.ts";
 import { readFields, readUsd } from "../fields.ts";
 import { identify, ownersOnly } from "../identity.ts";
 import { created, ok, type Reply } from "../reply.ts";
-import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "./budget-schemas.ts";
-import { MAX_BUDGET_NAME } from "./key-fields.ts";
 
 /** Named spending caps: contract §4. */
 export const budgetEndpoints = (): Endpoint[] => [

@@ -1,3 +1,4 @@
+import { CATALOG, MAX_MODELS } from "../../api/catalog.ts";
 import type { Model } from "../../catalog/catalog.ts";
 import { suggestion } from "../../catalog/closest-id.ts";
 import { catalogEntries } from "../../catalog/entry.ts";
@@ -8,7 +9,6 @@ import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount } from "../fields.ts";
 import { bearerOf, bearerOrApiKeyOf, identify, isAnonymous } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
-import { CATALOG, MAX_MODELS } from "./catalog-schemas.ts";
 import { modelView, namedModel, together } from "./model-view.ts";
 
 /**

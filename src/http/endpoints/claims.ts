@@ -2,6 +2,7 @@ import type { Account, Claim } from "../../accounts/account.ts";
 import { claimEnds, isPending } from "../../accounts/belonging.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../accounts/claim.ts";
 import { takeBack } from "../../accounts/undo.ts";
+import { CLAIMS, ClaimFields } from "../../api/claims.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
 import { isRecoverySecret } from "../../keys/secret.ts";
@@ -23,7 +24,6 @@ import {
 } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
 import { emailOf, identityView, MOST_MAILS, tooMany } from "./accounts.ts";
-import { CLAIMS, ClaimFields } from "./claim-schemas.ts";
 
 /** How balances come into accounts, and out of them again: decision 8. */
 export const claimEndpoints = (): Endpoint[] => [

@@ -1,3 +1,4 @@
+import { COMPACTION } from "../../api/generation.ts";
 import { errorObject, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { Answer } from "../../generation/answer.ts";
 import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
@@ -6,7 +7,6 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { bearerOf, missingKey } from "../identity.ts";
 import { readWanted } from "../wanted-body.ts";
-import { COMPACTION } from "./generation-schemas.ts";
 
 /**
  * OpenAI's older way to have a conversation shortened: a request of its own. It is served as the newer one, an

@@ -1,15 +1,15 @@
+import type { About } from "../../api/about.ts";
+import { pageOf, pageQuery } from "../../api/answers.ts";
+import { CreditAnswer } from "../../api/credits.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import { isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
-import type { About } from "../about.ts";
-import { pageOf, pageQuery } from "../answers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { readCount } from "../fields.ts";
 import { identify, ownersOnly } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
-import { CreditAnswer } from "./credit-schemas.ts";
 
 /** `GET /v1/credits`: what was credited to the balance and taken back, newest first. For its owner. */
 export const creditEndpoints = (): Endpoint[] => [

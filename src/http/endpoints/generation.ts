@@ -1,3 +1,4 @@
+import { COUNT_TOKENS, GENERATION } from "../../api/generation.ts";
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension.ts";
@@ -11,7 +12,6 @@ import { answerResponse } from "../streaming.ts";
 import { Turn } from "../turn.ts";
 import { readWanted } from "../wanted-body.ts";
 import { compactionEndpoint } from "./compaction.ts";
-import { COUNT_TOKENS, GENERATION } from "./generation-schemas.ts";
 
 /**
  * The three surfaces. Everything that is decided about a generation request is decided in

@@ -1,4 +1,5 @@
-import { type Static, Type } from "@sinclair/typebox";
+import type { Static } from "@sinclair/typebox";
+import { KeyFields } from "../../api/keys.ts";
 import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { KeyWish } from "../../keys/wish.ts";
@@ -6,41 +7,7 @@ import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Exchange } from "../endpoint.ts";
-import { invalidField, orNull, readFields, readTime, readUsd, text, usd, wholeNumber } from "../fields.ts";
-
-const MAX_NAME = 100;
-const MAX_MODELS = 500;
-const MAX_MODEL_ID = 200;
-const MAX_KEY_BUDGETS = 16;
-export const MAX_BUDGET_NAME = 64;
-
-const modelIds = Type.Array(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }), {
-  minItems: 1,
-  maxItems: MAX_MODELS,
-  description: `a list of 1 to ${MAX_MODELS} model ids`,
-});
-
-const budgetName = Type.String({ minLength: 1, maxLength: MAX_BUDGET_NAME });
-
-export const KeyFields = Type.Object(
-  {
-    name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
-    rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
-    tpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
-    daily_limit_usd: Type.Optional(orNull(usd, "no limit")),
-    monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
-    allowed_models: Type.Optional(orNull(modelIds, "all")),
-    budget: Type.Optional(
-      Type.Union([budgetName, Type.Array(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
-        description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
-      }),
-    ),
-    expires_at: Type.Optional(
-      orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
-    ),
-  },
-  { additionalProperties: false },
-);
+import { invalidField, readFields, readTime, readUsd } from "../fields.ts";
 
 /** The body of `POST /v1/keys` and `PATCH /v1/keys/{id}`. */
 export async function readKeyWish(exchange: Exchange, deps: HttpDeps): Promise<KeyWish | Refusal> {

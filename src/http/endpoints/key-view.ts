@@ -1,9 +1,9 @@
+import type { KeyView } from "../../api/keys.ts";
 import type { Minted } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
+import type { LedgerDesk } from "../../store/books/ledger-desk.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
-import type { LedgerDesk } from "../deps.ts";
-import type { KeyView } from "./key-schemas.ts";
 
 /** A key as its owner sees it: never the secret, never its hash. */
 function keyView(key: Key, now: EpochMs): KeyView {

@@ -1,3 +1,4 @@
+import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "../../api/keys.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension.ts";
 import { createKey, setUp } from "../../keys/creation.ts";
@@ -13,7 +14,6 @@ import { invalidField, readCount, repeated } from "../fields.ts";
 import { type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { created, ok, type Reply } from "../reply.ts";
 import { readKeyWish } from "./key-fields.ts";
-import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "./key-schemas.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
 import { recoveryUrl } from "./ownership.ts";
 

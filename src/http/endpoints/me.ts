@@ -1,5 +1,6 @@
 import type { Account } from "../../accounts/account.ts";
 import { belonging, isPending } from "../../accounts/belonging.ts";
+import { ME } from "../../api/me.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance } from "../../keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
@@ -12,7 +13,6 @@ import { type Identity, identify } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
 import { identityView } from "./accounts.ts";
 import { usedKeyView } from "./key-view.ts";
-import { ME } from "./me-schemas.ts";
 
 export const meEndpoints = (): Endpoint[] => [
   { method: "GET", path: "/v1/me", anyOrigin: true, about: ME, handle: me },

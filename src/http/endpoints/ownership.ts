@@ -1,5 +1,6 @@
 import { closeBalance, deleteAccount } from "../../accounts/deletion.ts";
 import { replaceRecovery } from "../../accounts/recovery.ts";
+import { DeletionFields, OWNERSHIP } from "../../api/ownership.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
 import { newRecoverySecret } from "../../keys/secret.ts";
@@ -9,7 +10,6 @@ import type { Endpoint, Exchange } from "../endpoint.ts";
 import { invalidField, readFields } from "../fields.ts";
 import { identify, notOfAccount, type OwnerIdentity, ownersOnly } from "../identity.ts";
 import { ok, Reply } from "../reply.ts";
-import { DeletionFields, OWNERSHIP } from "./ownership-schemas.ts";
 import { withoutCookie } from "./sessions.ts";
 
 /** What owners do about their own credentials: replace what leaked, and end everything. */

@@ -1,3 +1,4 @@
+import { DEFAULT_RECEIPTS, LISTED_STATES, MAX_RECEIPTS, RECEIPTS } from "../../api/receipts.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { ReceiptFilter, StoredReceipt } from "../../store/receipts.ts";
 import type { KeyId, ReceiptId } from "../../units/id.ts";
@@ -6,7 +7,6 @@ import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount, repeated } from "../fields.ts";
 import { type Identity, identify, ownBalances } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
-import { DEFAULT_RECEIPTS, LISTED_STATES, MAX_RECEIPTS, RECEIPTS } from "./receipt-schemas.ts";
 
 /** Receipts: a key reads its own, an owner all of the balance. Contract §4, §5. */
 export const receiptEndpoints = (): Endpoint[] => [
@@ -63,7 +63,7 @@ export function readFilter(query: URLSearchParams): ReceiptFilter | Refusal {
 export const noReceipt = (id: string, whose: string, deps: HttpDeps): Refusal =>
   invalidField("id", `There is no receipt \`${repeated(id)}\`${whose}.${kept(deps)}${FORGOTTEN}`);
 
-/** See `src/receipts.ts`: a flood of refusals must not fill the disk. */
+/** See `src/generation/refused-receipts.ts`: a flood of refusals must not fill the disk. */
 const FORGOTTEN = " Those of refused requests are forgotten when the gateway restarts.";
 
 export const noSuchBefore = (whose: string, deps: HttpDeps): Refusal =>

@@ -1,4 +1,5 @@
 import { endSession, sessionId, signedInAt, signOut } from "../../accounts/session.ts";
+import { SESSIONS } from "../../api/sessions.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import { cookieSession, noSessionCookie } from "../cookie.ts";
@@ -6,7 +7,6 @@ import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { identify, type SessionIdentity, sessionsOnly } from "../identity.ts";
 import { ok, Reply } from "../reply.ts";
-import { SESSIONS } from "./session-schemas.ts";
 
 /** An account's sessions, for their owner to see and to end. */
 export const sessionEndpoints = (): Endpoint[] => [

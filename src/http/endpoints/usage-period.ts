@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import { count, oneOf, time } from "../../api/answers.ts";
 import type { Refusal } from "../../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import { count, oneOf, time } from "../answers.ts";
 import { invalidField } from "../fields.ts";
 
 /** The time that a report on usage covers, up to now, in stretches of the UTC clock. */

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
+import type { About } from "../../api/about.ts";
+import { amountUsd, answerOf, count, orNone, time } from "../../api/answers.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { Sum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
-import type { About } from "../about.ts";
-import { amountUsd, answerOf, count, orNone, time } from "../answers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { identify } from "../identity.ts";

@@ -1,4 +1,4 @@
-import type { About } from "../about.ts";
+import type { About } from "../../api/about.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { apiPage } from "./api-page.ts";

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { About, Content, Credential } from "../about.ts";
-import { ErrorAnswer } from "../answers.ts";
+import type { About, Content, Credential } from "../../api/about.ts";
+import { ErrorAnswer } from "../../api/answers.ts";
 import type { Endpoint } from "../endpoint.ts";
 
 /**

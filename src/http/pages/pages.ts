@@ -1,5 +1,5 @@
+import type { About } from "../../api/about.ts";
 import { type Refusal, refuse } from "../../errors/refusal.ts";
-import type { About } from "../about.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { DailyFigures } from "./daily-figures.ts";

@@ -1,12 +1,12 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
 import type { Asked, Billed, Usage } from "../surface.ts";
-import type { Answer, Citation, OpenBlock, StopReason } from "../translation/answer-events.ts";
-import { AnswerWriter, answerId } from "../translation/answer-writer.ts";
 import { citationOf } from "../translation/citations.ts";
-import type { Seal } from "../translation/conversation.ts";
-import { present } from "../translation/members.ts";
-import { sealText } from "../translation/seal.ts";
+import type { Answer, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import { AnswerWriter, answerId } from "../vocabulary/answer-writer.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
+import { present } from "../vocabulary/members.ts";
+import { sealText } from "../vocabulary/seal.ts";
 import { writeChatUsage } from "./usage.ts";
 
 type Json = Readonly<Record<string, unknown>>;

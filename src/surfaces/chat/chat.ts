@@ -19,9 +19,9 @@ import {
 import { retelling } from "../retelling.ts";
 import { COMMENT } from "../sse.ts";
 import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
-import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { faultIn, withMessages } from "./answer-reader.ts";
 import { ChatCollector } from "./collector.ts";
 import { fitMessages, isStrict } from "./host-messages.ts";

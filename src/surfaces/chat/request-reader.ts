@@ -14,7 +14,7 @@ import {
   type ToolChoice,
   type Turn,
   type UserPart,
-} from "../translation/conversation.ts";
+} from "../vocabulary/conversation.ts";
 import {
   NO_PARAMETERS,
   needText,
@@ -30,11 +30,11 @@ import {
   readText,
   readTexts,
   textPart,
-} from "../translation/members.ts";
-import type { Saying } from "../translation/saying.ts";
-import { readSeal } from "../translation/seal.ts";
-import { fileSource, sourceOf } from "../translation/sources.ts";
-import { readThinkingWords } from "../translation/vendor-words.ts";
+} from "../vocabulary/members.ts";
+import type { Saying } from "../vocabulary/saying.ts";
+import { readSeal } from "../vocabulary/seal.ts";
+import { fileSource, sourceOf } from "../vocabulary/sources.ts";
+import { readThinkingWords } from "../vocabulary/vendor-words.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -13,14 +13,14 @@ import type {
   ToolTurn,
   Turn,
   UserPart,
-} from "../translation/conversation.ts";
-import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../translation/custom-tool.ts";
-import { present, textPart, writeSchema } from "../translation/members.ts";
-import { effortFor } from "../translation/reasoning.ts";
-import { samplingFor } from "../translation/sampling.ts";
-import type { Saying } from "../translation/saying.ts";
-import { familyOf } from "../translation/seal.ts";
-import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
+} from "../vocabulary/conversation.ts";
+import { INPUT_SCHEMA, wrappedDescription, wrappedInput } from "../vocabulary/custom-tool.ts";
+import { present, textPart, writeSchema } from "../vocabulary/members.ts";
+import { effortFor } from "../vocabulary/reasoning.ts";
+import { samplingFor } from "../vocabulary/sampling.ts";
+import type { Saying } from "../vocabulary/saying.ts";
+import { familyOf } from "../vocabulary/seal.ts";
+import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
 import { fitMessages } from "./host-messages.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import type { WriteUsage } from "../billed.ts";
-import { present } from "../translation/members.ts";
+import { present } from "../vocabulary/members.ts";
 
 export const writeChatUsage: WriteUsage = ({ input, cacheRead, cacheWrite, output, reasoning }) => {
   const prompt = input + cacheRead + cacheWrite;

@@ -2,10 +2,10 @@ import { parseExactObject } from "../exact-json.ts";
 import { errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText } from "../json.ts";
 import type { HostError, Usage } from "../surface.ts";
-import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
-import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
-import type { Seal } from "../translation/conversation.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
+import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import { type AnswerReader, ENDED_EARLY } from "../vocabulary/answer-reader.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

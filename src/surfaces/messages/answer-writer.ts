@@ -1,10 +1,10 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
 import type { Asked, Billed, Usage } from "../surface.ts";
-import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../translation/answer-events.ts";
-import { AnswerWriter, answerId, NO_USAGE } from "../translation/answer-writer.ts";
-import type { Seal } from "../translation/conversation.ts";
-import { sealText } from "../translation/seal.ts";
+import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import { AnswerWriter, answerId, NO_USAGE } from "../vocabulary/answer-writer.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
+import { sealText } from "../vocabulary/seal.ts";
 import { inputObject, toolId } from "./request-writer.ts";
 import { writeMessagesUsage, writeMessageUsage } from "./usage.ts";
 

@@ -1,5 +1,5 @@
-import type { EmbeddedSource, FilePart, ImagePart } from "../translation/conversation.ts";
-import type { Saying } from "../translation/saying.ts";
+import type { EmbeddedSource, FilePart, ImagePart } from "../vocabulary/conversation.ts";
+import type { Saying } from "../vocabulary/saying.ts";
 
 /**
  * Files as Anthropic takes them ("PDF support", "Files"): PDFs and four kinds of pictures as base64, and texts as

@@ -14,7 +14,7 @@ import {
   type ToolTurn,
   type Turn,
   type UserPart,
-} from "../translation/conversation.ts";
+} from "../vocabulary/conversation.ts";
 import {
   NO_PARAMETERS,
   namesAny,
@@ -27,11 +27,11 @@ import {
   readText,
   readTexts,
   textPart,
-} from "../translation/members.ts";
-import type { Saying } from "../translation/saying.ts";
-import { readSeal } from "../translation/seal.ts";
-import { shortName } from "../translation/tool-names.ts";
-import { chatWords, readThinkingWords } from "../translation/vendor-words.ts";
+} from "../vocabulary/members.ts";
+import type { Saying } from "../vocabulary/saying.ts";
+import { readSeal } from "../vocabulary/seal.ts";
+import { shortName } from "../vocabulary/tool-names.ts";
+import { chatWords, readThinkingWords } from "../vocabulary/vendor-words.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -10,13 +10,13 @@ import type {
   ToolTurn,
   Turn,
   UserPart,
-} from "../translation/conversation.ts";
-import { INPUT_SCHEMA, wrappedDescription } from "../translation/custom-tool.ts";
-import { present } from "../translation/members.ts";
-import { anthropicEffort, budgetOf } from "../translation/reasoning.ts";
-import { type Sampling, samplingFor } from "../translation/sampling.ts";
-import type { Saying } from "../translation/saying.ts";
-import { familyOf } from "../translation/seal.ts";
+} from "../vocabulary/conversation.ts";
+import { INPUT_SCHEMA, wrappedDescription } from "../vocabulary/custom-tool.ts";
+import { present } from "../vocabulary/members.ts";
+import { anthropicEffort, budgetOf } from "../vocabulary/reasoning.ts";
+import { type Sampling, samplingFor } from "../vocabulary/sampling.ts";
+import type { Saying } from "../vocabulary/saying.ts";
+import { familyOf } from "../vocabulary/seal.ts";
 import { writeFile, writeImage } from "./documents.ts";
 import { withinLimits } from "./schema-limits.ts";
 

@@ -1,12 +1,12 @@
 import { errorOf, fault, NO_EVENT, untypedError } from "../host-error.ts";
 import { asObject, asText, parseObject } from "../json.ts";
 import type { HostError } from "../surface.ts";
-import type { AnswerEvents, OpenBlock, StopReason } from "../translation/answer-events.ts";
-import { type AnswerReader, ENDED_EARLY } from "../translation/answer-reader.ts";
-import { BlockQueue } from "../translation/block-queue.ts";
 import { readCitation } from "../translation/citations.ts";
-import type { Seal } from "../translation/conversation.ts";
 import { readOpenAiUsage } from "../usage.ts";
+import type { AnswerEvents, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
+import { type AnswerReader, ENDED_EARLY } from "../vocabulary/answer-reader.ts";
+import { BlockQueue } from "../vocabulary/block-queue.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
 import { readReasoningItem } from "./request-reader.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import type { BodyChanges } from "../body-changes.ts";
 import { asObject } from "../json.ts";
-import { mayHoldSeals, withoutSeals } from "../translation/seal.ts";
+import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
 import { ENCRYPTED } from "./request-reader.ts";
 
 /**

@@ -5,8 +5,8 @@ import { asObject } from "../json.ts";
 import { parseReply } from "../reply.ts";
 import { readBody } from "../request.ts";
 import type { GenerationRequest } from "../surface.ts";
-import { type AnswerEvents, type OpenBlock, PassingEvents } from "../translation/answer-events.ts";
-import type { Seal } from "../translation/conversation.ts";
+import { type AnswerEvents, type OpenBlock, PassingEvents } from "../vocabulary/answer-events.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
 
 /**
  * Codex has a conversation that grows too long shortened by ending `input` with `compaction_trigger`; the

@@ -13,7 +13,7 @@ import {
   type ToolChoice,
   type Turn,
   type UserPart,
-} from "../translation/conversation.ts";
+} from "../vocabulary/conversation.ts";
 import {
   NO_PARAMETERS,
   namesAny,
@@ -30,12 +30,12 @@ import {
   readText,
   readTexts,
   textPart,
-} from "../translation/members.ts";
-import type { Saying } from "../translation/saying.ts";
-import { readSeal } from "../translation/seal.ts";
-import { fileSource, sourceOf } from "../translation/sources.ts";
-import { flatName, toolLists } from "../translation/tool-names.ts";
-import { chatWords, readThinkingWords } from "../translation/vendor-words.ts";
+} from "../vocabulary/members.ts";
+import type { Saying } from "../vocabulary/saying.ts";
+import { readSeal } from "../vocabulary/seal.ts";
+import { fileSource, sourceOf } from "../vocabulary/sources.ts";
+import { flatName, toolLists } from "../vocabulary/tool-names.ts";
+import { chatWords, readThinkingWords } from "../vocabulary/vendor-words.ts";
 import { asksForSummary, readSummary, SUMMARY_WISH, TRIGGER } from "./compaction.ts";
 
 type Json = Readonly<Record<string, unknown>>;

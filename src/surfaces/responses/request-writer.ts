@@ -1,4 +1,5 @@
 import type { HostTarget } from "../surface.ts";
+import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../translation/stop-cutter.ts";
 import type {
   AnswerFormat,
   AssistantPart,
@@ -12,14 +13,13 @@ import type {
   ToolTurn,
   Turn,
   UserPart,
-} from "../translation/conversation.ts";
-import { present, writeSchema } from "../translation/members.ts";
-import { effortFor } from "../translation/reasoning.ts";
-import { samplingFor } from "../translation/sampling.ts";
-import type { Saying } from "../translation/saying.ts";
-import { familyOf } from "../translation/seal.ts";
-import { DEFAULT_NAME, titledText, urlOf } from "../translation/sources.ts";
-import { MAX_SEQUENCE_LENGTH, MAX_SEQUENCES } from "../translation/stop-cutter.ts";
+} from "../vocabulary/conversation.ts";
+import { present, writeSchema } from "../vocabulary/members.ts";
+import { effortFor } from "../vocabulary/reasoning.ts";
+import { samplingFor } from "../vocabulary/sampling.ts";
+import type { Saying } from "../vocabulary/saying.ts";
+import { familyOf } from "../vocabulary/seal.ts";
+import { DEFAULT_NAME, titledText, urlOf } from "../vocabulary/sources.ts";
 import { ENCRYPTED, LOGPROBS } from "./request-reader.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,12 @@
 import type { SurfaceName } from "../../catalog/catalog.ts";
 import type { GenerationRequest } from "../surface.ts";
-import { type AnswerEvents, type Citation, type OpenBlock, PassingEvents } from "./answer-events.ts";
-import type { Seal } from "./conversation.ts";
+import {
+  type AnswerEvents,
+  type Citation,
+  type OpenBlock,
+  PassingEvents,
+} from "../vocabulary/answer-events.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
 
 /**
  * Responses has no stop sequences, so the gateway keeps them for its clients: the answer is told to where the first

@@ -1,0 +1,101 @@
+import { Type } from "@sinclair/typebox";
+import { MAX_EMAIL } from "../accounts/email.ts";
+import type { About } from "./about.ts";
+import { answerOf, orNone, time } from "./answers.ts";
+import { text } from "./fields.ts";
+
+export const email = text(MAX_EMAIL, "an email address");
+const signature = Type.Unsafe<`0x${string}`>(
+  Type.String({
+    pattern: "^0x[0-9a-fA-F]{2,32768}$",
+    description: "0x followed by the signature's hex digits",
+  }),
+);
+export const signedMembers = {
+  message: text(4_096, "the message from POST /v1/auth/wallet, a text"),
+  signature,
+};
+
+export const EmailFields = Type.Object({ email }, { additionalProperties: false });
+export const LinkFields = Type.Object(
+  { token: text(200, "the link's token") },
+  { additionalProperties: false },
+);
+export const WalletFields = Type.Object(
+  {
+    address: text(42, "the wallet's address"),
+    chain_id: Type.Integer({
+      minimum: 1,
+      maximum: 4_294_967_295,
+      description: "the chain's id, such as 1 for Ethereum mainnet",
+    }),
+  },
+  { additionalProperties: false },
+);
+export const SignatureFields = Type.Object(signedMembers, { additionalProperties: false });
+/** By what an account is known. */
+export const identityMembers = {
+  email: Type.Optional(Type.String()),
+  wallet: Type.Optional(
+    Type.String({ description: "an address, or eip155:<chain>:<address> for a contract" }),
+  ),
+};
+
+const SessionAnswer = answerOf(
+  {
+    session: Type.String({ description: "or-sess-…, an owner's credential, shown this once" }),
+    expires_at: time,
+    account_id: Type.String(),
+  },
+  "Session",
+);
+const COOKIE = "The gateway's own pages get the session as a cookie as well.";
+
+export const ACCOUNTS = {
+  mail: {
+    summary: "Mails a sign-in link",
+    details:
+      "The answer is the same whether or not the address has an account. While five links to a mailbox are still valid, no further one is sent.",
+    who: [],
+    body: EmailFields,
+    answers: {
+      202: answerOf({ expires_in: Type.Integer({ description: "how many seconds the link works" }) }),
+    },
+  },
+  preview: {
+    summary: "Shows whom a mailed link signs in, and uses nothing up",
+    details: "For pages that ask before they sign somebody in.",
+    who: [],
+    body: LinkFields,
+    answers: {
+      200: answerOf({
+        email: Type.String({ description: "masked: k***@example.com" }),
+        claimed_balance_id: orNone(
+          Type.String({ description: "the balance that using the link takes into the account" }),
+        ),
+        expires_at: time,
+      }),
+    },
+  },
+  verifyLink: {
+    summary: "Signs in with a mailed link, which works once",
+    details: `The token follows #signin= in the link. A first sign-in makes a balance of the account's own. A link that was mailed for a claim takes the claimed balance into the account besides; any other does nothing more. ${COOKIE}`,
+    who: [],
+    body: LinkFields,
+    answers: { 200: SessionAnswer },
+  },
+  message: {
+    summary: "Creates the message that a wallet signs to sign in or to claim a balance",
+    details: "The message follows EIP-4361. It works once, within ten minutes, and only unchanged.",
+    who: [],
+    body: WalletFields,
+    answers: { 200: answerOf({ message: Type.String() }) },
+  },
+  verifySignature: {
+    summary: "Signs in with a signed message",
+    details: COOKIE,
+    who: [],
+    body: SignatureFields,
+    answers: { 200: SessionAnswer },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,324 @@
+import { Type } from "@sinclair/typebox";
+import { SURFACE_NAMES } from "../catalog/catalog.ts";
+import { SUSPENSION_REASONS } from "../errors/suspension.ts";
+import type { About } from "./about.ts";
+import {
+  amountUsd,
+  answerOf,
+  count,
+  listOf,
+  nanoText,
+  oneOf,
+  orNone,
+  pageOf,
+  pageQuery,
+  texts,
+  time,
+} from "./answers.ts";
+import { OwnedCreditAnswer } from "./credits.ts";
+import { text, usd } from "./fields.ts";
+import { KeyFields, RevokedAnswer, SetUpAnswer, UsedKeyAnswer } from "./keys.ts";
+import { OwnedReceiptAnswer, receiptPage, receiptQuery } from "./receipts.ts";
+
+export const CreditFields = Type.Object(
+  {
+    balance_id: Type.Optional(text(64, "the id of a balance")),
+    key_id: Type.Optional(text(64, "the id of a key")),
+    amount_usd: usd,
+    idempotency_key: text(200, "a text"),
+    note: Type.Optional(text(500, "a text")),
+  },
+  { additionalProperties: false },
+);
+
+export const DebitFields = Type.Object(
+  {
+    ...CreditFields.properties,
+    amount_usd: Type.Union([usd, Type.Literal("all")], {
+      description: `${usd.description}, or "all" for all that is available`,
+    }),
+  },
+  { additionalProperties: false },
+);
+
+const why = {
+  by: Type.Optional(text(100, "who decided this, a text")),
+  note: Type.Optional(text(500, "a text")),
+};
+
+export const SuspendFields = Type.Object(
+  {
+    reason: Type.Union(
+      SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
+      { description: `one of ${SUSPENSION_REASONS.join(", ")}` },
+    ),
+    ...why,
+  },
+  { additionalProperties: false },
+);
+
+export const UnsuspendFields = Type.Object(why, { additionalProperties: false });
+
+export const DetachFields = Type.Object(
+  { balance_id: text(64, "a balance's id") },
+  { additionalProperties: false },
+);
+
+const suspended = orNone(oneOf(SUSPENSION_REASONS));
+const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
+
+const AccountAnswer = answerOf(
+  {
+    id: Type.String(),
+    object: Type.Literal("account"),
+    email: orNone(Type.String()),
+    wallet: orNone(Type.String()),
+    suspended,
+    created_at: time,
+    first_signed_in_at: orNone(time),
+    deleted_at: orNone(time),
+    balance_ids: texts,
+    claimed_balance_ids: texts,
+  },
+  "Account",
+);
+
+const balanceMembers = {
+  id: Type.String(),
+  object: Type.Literal("balance"),
+  account_id: orNone(Type.String()),
+  suspended,
+  closed: Type.Boolean({ description: "its owner has ended it: no key of it works" }),
+  created_at: time,
+  balance_usd: amountUsd,
+  available_usd: amountUsd,
+  held_usd: amountUsd,
+};
+
+const average = orNone(Type.Number({ description: "moving average; null before the first stream" }));
+
+const HostAnswer = answerOf(
+  {
+    id: Type.String(),
+    object: Type.Literal("host"),
+    base_url: Type.String(),
+    speaks: Type.Array(oneOf(SURFACE_NAMES)),
+    auth: oneOf(["bearer", "x-api-key"]),
+    has_api_key: Type.Boolean(),
+    // Unproven: it has rested after failures, and served nobody since.
+    state: oneOf(["available", "degraded", "unproven", "resting", "paused"]),
+    max_concurrent: orNone(Type.Integer({ description: "the operator's limit; null when none is set" })),
+    limit: orNone(
+      Type.Integer({
+        description: "how many requests it is given at once now; null before its first request",
+      }),
+    ),
+    cut_workers: Type.Integer({
+      description: "workers that lowered its limit because it was overloaded: 429, 503, or no answer in time",
+    }),
+    in_flight: Type.Integer({ description: "requests being served by it now" }),
+    waiting: Type.Integer({ description: "requests waiting for it" }),
+    routes: Type.Array(
+      answerOf({
+        model: Type.String(),
+        host_model: Type.String(),
+        priced: Type.Boolean(),
+        free: Type.Boolean(),
+        verified_free: Type.Boolean(),
+        usable: Type.Boolean({ description: "at least one worker does not let it rest after failures" }),
+        resting_workers: Type.Integer({ description: "workers that let it rest" }),
+        unproven_workers: Type.Integer({
+          description: "workers that let it rest and have not had an answer from it since",
+        }),
+        served: Type.Integer({ description: "attempts that it answered, since the start" }),
+        failed: Type.Integer({
+          description: "attempts in which it failed, since the start, including streams that broke off",
+        }),
+        last_failure: orNone(answerOf({ at: time, detail: Type.String() })),
+        first_token_ms: average,
+        tokens_per_second: average,
+      }),
+    ),
+  },
+  "Host",
+);
+
+/** Each row asks the ledger for three sums. */
+export const DEFAULT_ROWS = 50;
+export const MAX_ROWS = 200;
+
+const admin = { who: ["admin"] } as const;
+
+const entryMembers = {
+  balance_id: Type.String(),
+  amount_usd: amountUsd,
+  idempotency_key: Type.String(),
+  note: orNone(Type.String()),
+};
+
+export const ADMIN = {
+  credit: {
+    ...admin,
+    summary: "Credits a balance, once for each idempotency key",
+    details:
+      "Name the balance, or a key of it. Repeating a request returns the first one's response and credits nothing.",
+    body: CreditFields,
+    answers: {
+      200: answerOf({ ...entryMembers, credited_at: time }),
+    },
+  },
+  debit: {
+    ...admin,
+    summary: "Takes credit back from a balance, once for each idempotency key",
+    details:
+      'Name the balance, or a key of it. Only what is available can be taken: what is spent, or held by open requests, cannot. If that is less than `amount_usd`, nothing is taken, and the error names it; "all" takes just that much. Repeating a request returns the first one\'s response and takes nothing. With several nodes, what they were granted and do not use is called back first, which takes up to 10 s if one of them does not answer.',
+    body: DebitFields,
+    answers: {
+      200: answerOf({ ...entryMembers, debited_at: time }),
+    },
+  },
+  suspend: {
+    ...admin,
+    summary: "Suspends all balances of an account, or one balance",
+    details: "From the next request on, every generation is refused with account_suspended.",
+    body: SuspendFields,
+    answers: { 200: SuspensionAnswer },
+  },
+  unsuspend: {
+    ...admin,
+    summary: "Lifts a suspension",
+    details: "The suspension of an account and those of its balances are lifted separately.",
+    body: UnsuspendFields,
+    answers: { 200: SuspensionAnswer },
+  },
+  findAccount: {
+    ...admin,
+    summary: "Finds the account of an email address or a wallet",
+    query: {
+      email: Type.String({ description: "an email address; instead of `wallet`" }),
+      wallet: Type.String({ description: "as the account shows it; instead of `email`" }),
+    },
+    answers: { 200: listOf(AccountAnswer) },
+  },
+  account: { ...admin, summary: "Shows an account", answers: { 200: AccountAnswer } },
+  detach: {
+    ...admin,
+    summary: "Takes a claimed balance out of an account, at any time",
+    details:
+      "It belongs to nobody then, and the recovery secret that it was claimed with opens it again. Keys that the account's sessions made end; the others stay as they are.",
+    body: DetachFields,
+    answers: {
+      200: answerOf({ account_id: Type.String(), balance_id: Type.String(), detached: Type.Literal(true) }),
+    },
+  },
+  suspensions: {
+    ...admin,
+    summary: "Lists the suspensions of an account or balance and their lifting, newest first",
+    query: { limit: pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
+    answers: {
+      200: pageOf(
+        answerOf({
+          at: time,
+          reason: suspended,
+          by: Type.String({ description: "the name that the operator gave, or admin" }),
+          note: orNone(Type.String()),
+        }),
+      ),
+    },
+  },
+  audit: {
+    ...admin,
+    summary: "Recomputes every balance from its entries",
+    details: "credits_nano is what was credited, less what was taken back.",
+    answers: {
+      200: answerOf({
+        ok: Type.Boolean({ description: "true when no sum is off" }),
+        drift_nano: nanoText,
+        credits_nano: nanoText,
+        charges_nano: nanoText,
+        held_nano: nanoText,
+        available_nano: nanoText,
+        write_offs_nano: nanoText,
+        losses_nano: nanoText,
+        drifts: Type.Array(answerOf({ account: Type.String(), drift_nano: nanoText })),
+      }),
+    },
+  },
+  reload: {
+    ...admin,
+    summary: "Reads the configuration file again",
+    details:
+      "A file with a mistake is refused as a whole, and the old configuration stays in force. `needs_restart` names the fields that were changed and are read only at start.",
+    answers: {
+      200: answerOf({ reloaded: Type.Literal(true), needs_restart: Type.Array(Type.String()) }),
+    },
+  },
+  metrics: {
+    who: ["admin"],
+    summary: "Shows metrics in Prometheus' text format",
+    details: "Needs no token from the machine that the gateway runs on.",
+    answers: { 200: ["text/plain"] },
+  },
+  balances: {
+    ...admin,
+    summary: "Lists balances, newest first",
+    query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
+    answers: { 200: pageOf(answerOf({ ...balanceMembers, live_keys: count }, "ListedBalance")) },
+  },
+  balance: { ...admin, summary: "Shows a balance", answers: { 200: answerOf(balanceMembers, "Balance") } },
+  credits: {
+    ...admin,
+    summary: "Lists the credits of a balance, newest first",
+    details: "The same list that GET /v1/credits gives the owner: an amount below zero was taken back.",
+    query: { limit: pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
+    answers: { 200: pageOf(OwnedCreditAnswer) },
+  },
+  keys: {
+    ...admin,
+    summary: "Lists the keys of a balance, newest first",
+    query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
+    answers: { 200: pageOf(UsedKeyAnswer) },
+  },
+  createKey: {
+    ...admin,
+    summary: "Creates a balance without an account, and its first key",
+    details: "What POST /v1/keys does for anybody, where `setup` allows it.",
+    body: KeyFields,
+    answers: { 201: SetUpAnswer },
+  },
+  key: { ...admin, summary: "Shows a key with its use", answers: { 200: UsedKeyAnswer } },
+  changeKey: {
+    ...admin,
+    summary: "Changes a key's limits, name or expiry",
+    details: "A raised limit applies from the key's next request on.",
+    body: KeyFields,
+    answers: { 200: UsedKeyAnswer },
+  },
+  revoke: {
+    ...admin,
+    summary: "Revokes a key, which ends with its very next request",
+    answers: { 200: RevokedAnswer },
+  },
+  receipt: {
+    ...admin,
+    summary: "Shows the receipt of any request",
+    answers: { 200: OwnedReceiptAnswer },
+  },
+  receipts: {
+    ...admin,
+    summary: "Lists the receipts of a balance, newest first",
+    details: "The same list that GET /v1/receipts gives the owner.",
+    query: { ...pageQuery(DEFAULT_ROWS, MAX_ROWS), ...receiptQuery },
+    answers: { 200: receiptPage(OwnedReceiptAnswer) },
+  },
+  hosts: {
+    ...admin,
+    summary: "Lists hosts with their health and routes, across all workers of this machine",
+    answers: { 200: listOf(HostAnswer) },
+  },
+  config: {
+    ...admin,
+    summary: "Shows the configuration in force, with its secrets masked",
+    answers: { 200: Type.Object({}, { description: "the members of the configuration file" }) },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,66 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, listOf, oneOf, orNone, time } from "./answers.ts";
+import { usd } from "./fields.ts";
+import { MAX_BUDGET_NAME } from "./keys.ts";
+
+const name = Type.String({
+  pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_BUDGET_NAME - 1}}$`,
+  description: `a name of 1 to ${MAX_BUDGET_NAME} letters, digits, dots, dashes or underscores`,
+});
+const window = Type.Union(
+  [Type.Literal("day"), Type.Literal("week"), Type.Literal("month"), Type.Literal("total")],
+  { description: "one of day, week, month, total" },
+);
+export const NewBudget = Type.Object({ name, cap_usd: usd, window }, { additionalProperties: false });
+export const ChangedBudget = Type.Object(
+  { cap_usd: Type.Optional(usd), window: Type.Optional(window) },
+  { additionalProperties: false },
+);
+
+const BudgetAnswer = answerOf(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    cap_usd: amountUsd,
+    window: oneOf(["day", "week", "month", "total"]),
+    used_usd: amountUsd,
+    held_usd: amountUsd,
+    resets_at: orNone(time),
+  },
+  "Budget",
+);
+export type BudgetView = Static<typeof BudgetAnswer>;
+
+export const BUDGETS = {
+  list: { summary: "Lists the budgets of a balance", who: ["owner"], answers: { 200: listOf(BudgetAnswer) } },
+  create: {
+    summary: "Creates a named spending cap",
+    who: ["owner"],
+    body: NewBudget,
+    answers: { 201: BudgetAnswer },
+  },
+  show: { summary: "Shows a budget", who: ["owner"], answers: { 200: BudgetAnswer } },
+  change: {
+    summary: "Changes a budget's cap or window",
+    who: ["owner"],
+    body: ChangedBudget,
+    answers: { 200: BudgetAnswer },
+  },
+  listForOperator: {
+    summary: "Lists the budgets of any balance",
+    who: ["admin"],
+    answers: { 200: listOf(BudgetAnswer) },
+  },
+  changeForOperator: {
+    summary: "Changes the cap or window of any balance's budget",
+    who: ["admin"],
+    body: ChangedBudget,
+    answers: { 200: BudgetAnswer },
+  },
+  drop: {
+    summary: "Deletes a budget that no key draws from",
+    who: ["owner"],
+    answers: { 200: answerOf({ name: Type.String(), deleted: Type.Literal(true) }) },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,124 @@
+import { Type } from "@sinclair/typebox";
+import { MODALITIES, SURFACE_NAMES } from "../catalog/catalog.ts";
+import type { About } from "./about.ts";
+import { answerOf, count, listOf, oneOf, orNone, texts } from "./answers.ts";
+
+export const PriceAnswer = answerOf(
+  {
+    input: Type.Number(),
+    audio_input: Type.Optional(Type.Number({ description: "for audio in a prompt, if it differs" })),
+    output: Type.Number(),
+    audio_output: Type.Optional(Type.Number({ description: "for audio in an answer, if it differs" })),
+    cache_read: Type.Number(),
+    cache_write: Type.Number(),
+    cache_write_1h: Type.Optional(Type.Number({ description: "for what is cached for an hour" })),
+  },
+  "Price",
+);
+
+const EntryAnswer = answerOf(
+  {
+    id: Type.String({ description: "<author>/<name>" }),
+    name: Type.String(),
+    context_length: count,
+    max_output_tokens: count,
+    price: orNone(PriceAnswer),
+    input_modalities: Type.Array(oneOf(MODALITIES)),
+    supported_parameters: texts,
+    surfaces: Type.Array(oneOf(SURFACE_NAMES)),
+    free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
+    available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
+  },
+  "CatalogEntry",
+);
+
+const perToken = Type.String({ pattern: "^\\d+(\\.\\d+)?$", description: "USD per token" });
+
+const ModelAnswer = answerOf(
+  {
+    id: Type.String(),
+    object: Type.Literal("model"),
+    created: Type.Integer(),
+    owned_by: Type.String(),
+    type: Type.Literal("model"),
+    display_name: Type.String(),
+    created_at: Type.String({ format: "date-time" }),
+    context_length: count,
+    max_output_tokens: count,
+    max_input_tokens: count,
+    max_tokens: count,
+    capabilities: Type.Null(),
+    line: Type.Null(),
+    lifecycle: Type.Literal("active"),
+    deprecated_at: Type.Null(),
+    retires_at: Type.Null(),
+    name: Type.String(),
+    canonical_slug: Type.String(),
+    architecture: answerOf({
+      modality: Type.String(),
+      input_modalities: texts,
+      output_modalities: texts,
+    }),
+    pricing: answerOf({
+      prompt: perToken,
+      completion: perToken,
+      input_cache_read: perToken,
+      input_cache_write: perToken,
+      input_cache_write_1h: perToken,
+    }),
+    top_provider: answerOf({
+      context_length: count,
+      max_completion_tokens: count,
+      is_moderated: Type.Literal(false),
+    }),
+    per_request_limits: Type.Null(),
+    supported_parameters: texts,
+    supported_voices: Type.Null(),
+    default_parameters: Type.Null(),
+    links: answerOf({ details: Type.String() }),
+  },
+  "Model",
+);
+
+/** Per page. Anthropic's own limit ("List Models"). */
+export const MAX_MODELS = 1_000;
+
+export const CATALOG = {
+  catalog: {
+    summary: "Lists the models, with prices in USD per million tokens",
+    who: ["key", "owner"],
+    answers: { 200: listOf(EntryAnswer) },
+  },
+  models: {
+    summary: "Lists the models as OpenAI's, Anthropic's and OpenRouter's clients expect them",
+    details: "All of them, unless a `limit` is named.",
+    who: ["key", "owner"],
+    query: {
+      limit: Type.Integer({ minimum: 1, maximum: MAX_MODELS, description: "models per page" }),
+      after_id: Type.String({ description: "the `last_id` of the previous page" }),
+      offset: Type.Integer({ minimum: 0, description: "models to leave out at the beginning" }),
+      before_id: Type.String({ description: "the `first_id` of the next page, to go backwards" }),
+    },
+    answers: {
+      200: answerOf({
+        object: Type.Literal("list"),
+        data: Type.Array(ModelAnswer),
+        has_more: Type.Boolean(),
+        first_id: orNone(Type.String()),
+        last_id: orNone(Type.String()),
+        links: answerOf({ next: orNone(Type.String()) }),
+        total_count: count,
+      }),
+    },
+  },
+  model: {
+    summary: "Shows a model, or an automatic route",
+    who: ["key", "owner"],
+    answers: { 200: ModelAnswer },
+  },
+  modelByParts: {
+    summary: "Shows a model whose id is sent with its slash unescaped",
+    who: ["key", "owner"],
+    answers: { 200: ModelAnswer },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,24 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+
+/**
+ * Members of request bodies. Each `description` completes "`rpm_limit` must be …", which is what a caller who got
+ * it wrong is told.
+ */
+
+/** The schema with null allowed and its meaning said. */
+export const orNull = <T extends TSchema>(schema: T, meaning: string) =>
+  Type.Union([schema, Type.Null()], { description: `${schema.description}, or null for ${meaning}` });
+
+export const text = (maxLength: number, what: string) =>
+  Type.String({ minLength: 1, maxLength, description: `${what} of 1 to ${maxLength} characters` });
+
+export const wholeNumber = Type.Integer({
+  minimum: 0,
+  maximum: 1_000_000_000_000,
+  description: "a whole number of 0 or more",
+});
+
+export const usd = Type.Number({
+  minimum: 0,
+  description: "an amount in USD of 0 or more with at most 9 decimals",
+});

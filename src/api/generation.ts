@@ -1,0 +1,79 @@
+import { Type } from "@sinclair/typebox";
+import type { SurfaceName } from "../catalog/catalog.ts";
+import type { About } from "./about.ts";
+import { answerOf, count } from "./answers.ts";
+
+/**
+ * Requests in the clients' languages, which their authors document and `surfaces/` reads: only what every
+ * request must have, or what the gateway itself acts on, is named. Other members go to the host.
+ */
+const model = Type.String({
+  description: "`<author>/<name>`, `gateway/auto:<variant>` or `<author>/<name>:free`",
+});
+const stream = Type.Optional(Type.Boolean({ description: "stream the answer as server-sent events" }));
+const ceiling = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    description: "the most output tokens; their cost is held until the answer ends",
+  }),
+);
+const messages = Type.Array(Type.Object({}), { minItems: 1 });
+
+const ChatRequest = Type.Object(
+  { model, messages, stream, max_tokens: ceiling, max_completion_tokens: ceiling },
+  { $id: "ChatRequest" },
+);
+const ResponsesRequest = Type.Object(
+  {
+    model,
+    input: Type.Union([Type.String(), Type.Array(Type.Object({}))]),
+    stream,
+    max_output_tokens: ceiling,
+  },
+  { $id: "ResponsesRequest" },
+);
+const MessagesRequest = Type.Object(
+  { model, messages, stream, max_tokens: Type.Integer({ minimum: 1 }) },
+  { $id: "MessagesRequest" },
+);
+
+const answers = { 200: ["application/json", "text/event-stream"] } as const;
+
+export const GENERATION = {
+  "chat.completions": {
+    summary: "Generates text through OpenAI's Chat Completions API",
+    who: ["key"],
+    body: ChatRequest,
+    answers,
+  },
+  responses: {
+    summary: "Generates text through OpenAI's Responses API",
+    who: ["key"],
+    body: ResponsesRequest,
+    answers,
+  },
+  messages: {
+    summary: "Generates text through Anthropic's Messages API",
+    details: "The key may also be sent as x-api-key.",
+    who: ["key"],
+    body: MessagesRequest,
+    answers,
+  },
+} as const satisfies Record<SurfaceName, About>;
+
+export const COMPACTION = {
+  summary: "Shortens a conversation, as OpenAI's /v1/responses/compact does",
+  details:
+    "Its output goes back as the input of the next request, to hosts of any language. Costs what the summary costs.",
+  who: ["key"],
+  body: Type.Object({ model, input: Type.Union([Type.String(), Type.Array(Type.Object({}))]) }),
+  answers: { 200: ["application/json"] },
+} as const satisfies About;
+
+export const COUNT_TOKENS = {
+  summary: "Counts the input tokens of a request to /v1/messages, free of charge",
+  details: "The key may also be sent as x-api-key. Refused for a model that the key may not call.",
+  who: ["key"],
+  body: Type.Object({ model, messages }),
+  answers: { 200: answerOf({ input_tokens: count }) },
+} as const satisfies About;

@@ -1,0 +1,124 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, pageOf, pageQuery, texts, time } from "./answers.ts";
+import { orNull, text, usd, wholeNumber } from "./fields.ts";
+
+const MAX_NAME = 100;
+const MAX_MODELS = 500;
+const MAX_MODEL_ID = 200;
+const MAX_KEY_BUDGETS = 16;
+
+const modelIds = Type.Array(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }), {
+  minItems: 1,
+  maxItems: MAX_MODELS,
+  description: `a list of 1 to ${MAX_MODELS} model ids`,
+});
+
+export const MAX_BUDGET_NAME = 64;
+const budgetName = Type.String({ minLength: 1, maxLength: MAX_BUDGET_NAME });
+
+export const KeyFields = Type.Object(
+  {
+    name: Type.Optional(orNull(text(MAX_NAME, "a text"), "none")),
+    rpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
+    tpm_limit: Type.Optional(orNull(wholeNumber, "no limit")),
+    daily_limit_usd: Type.Optional(orNull(usd, "no limit")),
+    monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
+    allowed_models: Type.Optional(orNull(modelIds, "all")),
+    budget: Type.Optional(
+      Type.Union([budgetName, Type.Array(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
+        description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
+      }),
+    ),
+    expires_at: Type.Optional(
+      orNull(Type.String({ description: "a time in ISO 8601 with a time zone" }), "never"),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const keyMembers = {
+  id: Type.String(),
+  object: Type.Literal("key"),
+  prefix: Type.String({ description: "the first 12 characters of the key" }),
+  name: orNone(Type.String()),
+  balance_id: Type.String(),
+  state: oneOf(["active", "rotated", "expired", "revoked"]),
+  created_at: time,
+  expires_at: orNone(time),
+  rpm_limit: orNone(count),
+  tpm_limit: orNone(count),
+  daily_limit_usd: orNone(amountUsd),
+  monthly_limit_usd: orNone(amountUsd),
+  allowed_models: orNone(texts),
+  budget: Type.Union([Type.String(), texts, Type.Null()]),
+};
+
+const usedMembers = {
+  ...keyMembers,
+  used_day_usd: amountUsd,
+  used_month_usd: amountUsd,
+  held_usd: amountUsd,
+};
+const secret = { key: Type.String({ description: "the plaintext, shown only this once" }) };
+
+const KeyAnswer = answerOf(keyMembers);
+export const UsedKeyAnswer = answerOf(usedMembers, "Key");
+const MintedAnswer = answerOf({ ...keyMembers, ...secret }, "NewKey");
+export const SetUpAnswer = answerOf(
+  {
+    ...keyMembers,
+    ...secret,
+    recovery_secret: Type.String({ description: "the owner's credential, shown only this once" }),
+    recovery_url: Type.String(),
+  },
+  "NewBalance",
+);
+const RotatedAnswer = answerOf(
+  { ...keyMembers, ...secret, old_key: answerOf({ id: Type.String(), expires_at: time }) },
+  "RotatedKey",
+);
+export const RevokedAnswer = answerOf({ id: Type.String(), state: oneOf(["revoked"]) });
+
+export type KeyView = Static<typeof KeyAnswer>;
+
+export const DEFAULT_KEYS = 100;
+export const MAX_KEYS = 1_000;
+
+export const KEYS = {
+  create: {
+    summary: "Creates a key",
+    details:
+      "Without a credential, creates a balance without an account, its first key and its recovery secret; both secrets are shown once. With an owner's credential, creates another key on the owner's balance.",
+    who: ["none", "owner"],
+    body: KeyFields,
+    answers: { 201: Type.Union([SetUpAnswer, MintedAnswer]) },
+  },
+  list: {
+    summary: "Lists the keys of a balance, newest first",
+    details: "An API key sees only itself.",
+    who: ["owner", "key"],
+    query: pageQuery(DEFAULT_KEYS, MAX_KEYS),
+    answers: { 200: pageOf(UsedKeyAnswer) },
+  },
+  show: { summary: "Shows a key", who: ["owner", "key"], answers: { 200: UsedKeyAnswer } },
+  change: {
+    summary: "Changes a key's limits, name or expiry",
+    details: "An API key can only tighten itself.",
+    who: ["owner", "key"],
+    body: KeyFields,
+    answers: { 200: UsedKeyAnswer },
+  },
+  rotate: {
+    summary: "Replaces a key with a new one that has the same limits and counters",
+    details:
+      "The old key keeps working for the grace window (24 hours by default). With the recovery secret, it ends at once, together with every key that it replaced; if the named key was already rotated, its latest replacement is the one that is replaced.",
+    who: ["key", "owner"],
+    answers: { 200: RotatedAnswer },
+  },
+  revoke: {
+    summary: "Revokes a key, which ends with its very next request",
+    who: ["owner", "key"],
+    answers: { 200: RevokedAnswer },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,51 @@
+import { Type } from "@sinclair/typebox";
+import { SUSPENSION_REASONS } from "../errors/suspension.ts";
+import type { About } from "./about.ts";
+import { identityMembers } from "./accounts.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, texts, time } from "./answers.ts";
+import { UsedKeyAnswer } from "./keys.ts";
+
+const suspended = oneOf(SUSPENSION_REASONS);
+
+export const ME = {
+  summary: "Shows the balance, and the key that sends this with its use",
+  details: "Works while the account is suspended, too.",
+  who: ["key", "owner"],
+  answers: {
+    200: answerOf(
+      {
+        balance_id: Type.String(),
+        balance_usd: amountUsd,
+        available_usd: amountUsd,
+        held_usd: amountUsd,
+        suspended: orNone(suspended),
+        key: orNone(UsedKeyAnswer),
+        open_tier: answerOf({ limit: count, used: count, resets_at: time }),
+        contact: orNone(
+          Type.String({ description: "where the operator is reached, for credit and questions" }),
+        ),
+        account: orNone(
+          answerOf({
+            id: Type.String(),
+            ...identityMembers,
+            suspended: Type.Optional(suspended),
+            confirmed: Type.Optional(
+              Type.Boolean({
+                description:
+                  "left out for a session; false until the owner of the address confirms the claim",
+              }),
+            ),
+            undo_until: Type.Optional({
+              ...time,
+              description:
+                "until then, the recovery secret takes the balance back from the account: DELETE /v1/me/claim",
+            }),
+            balances: Type.Optional(texts),
+            claims: Type.Optional(Type.Array(answerOf({ balance_id: Type.String(), claimed_at: time }))),
+          }),
+        ),
+      },
+      "Me",
+    ),
+  },
+} as const satisfies About;

@@ -1,0 +1,104 @@
+import { type TObject, Type } from "@sinclair/typebox";
+import { ERROR_CODES } from "../errors/codes.ts";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, pageQuery, time } from "./answers.ts";
+import { PriceAnswer } from "./catalog.ts";
+
+const ms = Type.Number({ minimum: 0, description: "milliseconds" });
+
+/**
+ * Those that are written down; the receipt of a request that was refused is kept in memory, and listed
+ * nowhere.
+ */
+export const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
+
+/** Contract §5; `generation/receipt` writes it. */
+const receiptMembers = {
+  id: Type.String(),
+  created_at: time,
+  state: oneOf(["refused", ...LISTED_STATES]),
+  surface: Type.String(),
+  key_id: Type.String(),
+  model_requested: orNone(
+    Type.String({ description: "null where the request named none, or was refused before it was read" }),
+  ),
+  model: orNone(Type.String()),
+  host: orNone(Type.String()),
+  attempts: Type.Array(
+    answerOf({
+      host: Type.String(),
+      outcome: Type.String(),
+      ms,
+      detail: Type.Optional(orNone(Type.String())),
+    }),
+  ),
+  stream: Type.Boolean(),
+  tokens: answerOf({
+    input: count,
+    audio_input: Type.Optional(
+      Type.Integer({ minimum: 1, description: "the part of `input` that is audio" }),
+    ),
+    cache_read: count,
+    cache_write: count,
+    cache_write_1h: Type.Optional(
+      Type.Integer({ minimum: 1, description: "the part of `cache_write` that is cached for an hour" }),
+    ),
+    output: count,
+    audio_output: Type.Optional(
+      Type.Integer({ minimum: 1, description: "the part of `output` that is audio" }),
+    ),
+    reasoning: count,
+    source: oneOf(
+      ["host", "counted"],
+      "`host`: as the host reported; `counted`: it reported nothing, or nobody waited for it, and the gateway estimated what was delivered (four letters to a token)",
+    ),
+  }),
+  price: orNone(PriceAnswer),
+  cost_usd: amountUsd,
+  held_usd: amountUsd,
+  write_off: Type.Boolean(),
+  write_off_usd: amountUsd,
+  first_token_ms: orNone(ms),
+  total_ms: orNone(ms),
+  error_code: orNone(oneOf(ERROR_CODES)),
+};
+
+const ReceiptAnswer = answerOf(receiptMembers, "Receipt");
+/** For the operator, who looks over all balances. */
+export const OwnedReceiptAnswer = answerOf({ ...receiptMembers, balance_id: Type.String() }, "OwnedReceipt");
+
+export const receiptQuery = {
+  key_id: Type.String({ description: "only receipts of this key" }),
+  model: Type.String({ description: "only receipts of requests that this model served" }),
+  state: oneOf(LISTED_STATES, "only receipts in this state"),
+};
+
+export const receiptPage = <T extends TObject>(receipt: T) =>
+  answerOf({
+    object: Type.Literal("list"),
+    data: Type.Array(receipt),
+    has_more: Type.Boolean(),
+    next_before: orNone(Type.String({ description: "the `before` of the next page; null on the last one" })),
+  });
+
+export const DEFAULT_RECEIPTS = 20;
+export const MAX_RECEIPTS = 100;
+
+export const RECEIPTS = {
+  list: {
+    summary: "Lists receipts, newest first",
+    details:
+      "A key reads its own receipts, an owner those of the whole balance. Requests that were refused before anything was held are not listed; their receipts can be read by id until the gateway restarts, the newest 10,000 of them. If the operator has receipts deleted after some days, the error for a missing one says after how many.",
+    who: ["key", "owner"],
+    query: {
+      ...pageQuery(DEFAULT_RECEIPTS, MAX_RECEIPTS),
+      ...receiptQuery,
+    },
+    answers: { 200: receiptPage(ReceiptAnswer) },
+  },
+  show: {
+    summary: "Shows the receipt of one request",
+    who: ["key", "owner"],
+    answers: { 200: ReceiptAnswer },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,38 @@
+import { Type } from "@sinclair/typebox";
+import type { About } from "./about.ts";
+import { answerOf, count, listOf, time } from "./answers.ts";
+
+const SessionView = answerOf(
+  {
+    id: Type.String(),
+    signed_in_at: time,
+    expires_at: time,
+    current: Type.Boolean({ description: "the one that asks" }),
+  },
+  "SignedInSession",
+);
+
+export const SESSIONS = {
+  logout: {
+    summary: "Signs out: ends the session that sends this",
+    who: ["session"],
+    answers: { 204: null },
+  },
+  list: {
+    summary: "Lists the account's sessions, newest first",
+    details: "Never a secret or a hash. Those that have expired are not listed.",
+    who: ["session"],
+    answers: { 200: listOf(SessionView) },
+  },
+  end: {
+    summary: "Ends a session of the account",
+    details: "From the next request on, on every node.",
+    who: ["session"],
+    answers: { 200: answerOf({ id: Type.String(), ended: Type.Literal(true) }) },
+  },
+  endAll: {
+    summary: "Ends all sessions of the account, the one that sends this too",
+    who: ["session"],
+    answers: { 200: answerOf({ ended: count }) },
+  },
+} as const satisfies Record<string, About>;

@@ -1,0 +1,36 @@
+import { LRUCache } from "lru-cache";
+import { formatReceipt, type Receipt } from "../ledger/receipt.ts";
+import type { ReceiptReader, StoredReceipt } from "../store/receipts.ts";
+import type { BalanceId, ReceiptId } from "../units/id.ts";
+
+/**
+ * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are
+ * not written down. Of several workers, each remembers its own.
+ */
+export class Receipts implements ReceiptReader {
+  readonly receipts: ReceiptReader["receipts"];
+  private readonly refused = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED });
+
+  constructor(
+    private readonly books: ReceiptReader,
+    private readonly colleagues: Pick<ReceiptReader, "receipt"> | null,
+  ) {
+    this.receipts = books.receipts;
+  }
+
+  async receipt(id: ReceiptId): Promise<StoredReceipt | null> {
+    const here = this.refusedHere(id) ?? (await this.books.receipt(id));
+    return here ?? this.colleagues?.receipt(id) ?? null;
+  }
+
+  refusedHere(id: ReceiptId): StoredReceipt | null {
+    return this.refused.get(id) ?? null;
+  }
+
+  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void {
+    const { id, createdAt, keyId, balanceId } = receipt;
+    this.refused.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
+  }
+}
+
+const MAX_REFUSED = 10_000;

@@ -1,0 +1,210 @@
+import type { Price } from "../catalog/catalog.ts";
+import type { ErrorCode } from "../errors/codes.ts";
+import { type EpochMs, isoTime } from "../units/clock.ts";
+import type { KeyId, ReceiptId } from "../units/id.ts";
+import type { Trace } from "../units/trace-context.ts";
+import { type NanoPerMillion, type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
+import { NO_TOKENS, type Tokens } from "./charge.ts";
+import type { Recovered } from "./recovery.ts";
+
+/**
+ * What became of one request, as its owner may read it. Contract, section 5. Prompts and answers are never in
+ * it.
+ */
+export interface Receipt {
+  readonly id: ReceiptId;
+  readonly createdAt: EpochMs;
+  readonly state: "settled" | "written_off" | "refused" | "failed" | "cancelled" | "recovered";
+  readonly surface: string;
+  readonly keyId: KeyId;
+  /** Empty where it is not known: the request named none, or was refused unread. */
+  readonly modelRequested: string;
+  /** The model and host that served; null when none did. */
+  readonly model: string | null;
+  readonly host: string | null;
+  readonly attempts: readonly Try[];
+  readonly stream: boolean;
+  readonly tokens: Tokens;
+  /** Reported by the host, or counted by the gateway from the text. */
+  readonly tokensFrom: "host" | "counted";
+  readonly price: Price | null;
+  readonly cost: NanoUsd;
+  readonly held: NanoUsd;
+  readonly writeOff: NanoUsd;
+  readonly firstTokenMs: number | null;
+  readonly totalMs: number | null;
+  readonly errorCode: ErrorCode | null;
+}
+
+/** A generation request that has ended, as metrics, logs and traces see it. */
+export interface Finished extends Omit<Receipt, "keyId"> {
+  /** Null when the request carried no valid key. */
+  readonly keyId: KeyId | null;
+  readonly trace: RequestTrace | null;
+}
+
+export interface RequestTrace extends Trace {
+  /** The request's arrival, by the wall clock and monotonic, as the attempts' own times are. */
+  readonly startedAt: EpochMs;
+  readonly startedMs: number;
+}
+
+/** The receipt as JSON: amounts in USD, times in ISO 8601, prices in USD per million tokens. */
+export function formatReceipt(receipt: Receipt): string {
+  const { tokens, price } = receipt;
+  return JSON.stringify({
+    id: receipt.id,
+    created_at: isoTime(receipt.createdAt),
+    state: receipt.state,
+    surface: receipt.surface,
+    key_id: receipt.keyId,
+    model_requested: receipt.modelRequested || null,
+    model: receipt.model,
+    host: receipt.host,
+    attempts: receipt.attempts.map(publicTry),
+    stream: receipt.stream,
+    tokens: {
+      input: tokens.input,
+      // Left out where there is none.
+      audio_input: tokens.audioInput || undefined,
+      cache_read: tokens.cacheRead,
+      cache_write: tokens.cacheWrite,
+      cache_write_1h: tokens.cacheWrite1h || undefined,
+      output: tokens.output,
+      audio_output: tokens.audioOutput || undefined,
+      reasoning: tokens.reasoning,
+      source: receipt.tokensFrom,
+    },
+    price: price === null ? null : publicPrice(price, tokens),
+    cost_usd: usdFromNano(receipt.cost),
+    held_usd: usdFromNano(receipt.held),
+    write_off: receipt.writeOff > 0 || receipt.state === "written_off",
+    write_off_usd: usdFromNano(receipt.writeOff),
+    first_token_ms: rounded(receipt.firstTokenMs),
+    total_ms: rounded(receipt.totalMs),
+    error_code: receipt.errorCode,
+  });
+}
+
+/** The receipt of a request that opened no hold. It is kept in memory, so a long model name is cut. */
+export const refusedReceipt = (
+  asked: Pick<
+    Receipt,
+    "id" | "createdAt" | "surface" | "modelRequested" | "stream" | "totalMs" | "errorCode"
+  >,
+): Omit<Receipt, "keyId"> => ({
+  ...asked,
+  state: "refused",
+  modelRequested: asked.modelRequested.slice(0, MAX_KEPT_MODEL),
+  model: null,
+  host: null,
+  attempts: [],
+  tokens: NO_TOKENS,
+  tokensFrom: "counted",
+  price: null,
+  cost: ZERO_USD,
+  held: ZERO_USD,
+  writeOff: ZERO_USD,
+  firstTokenMs: null,
+});
+
+const MAX_KEPT_MODEL = 200;
+
+/**
+ * The receipt of a request whose process died while it was open. Who was asked and when the first token came
+ * is known of streams that a checkpoint has seen; when it ended is not known.
+ */
+export const recoveredReceipt = ({
+  hold,
+  held,
+  tokens,
+  price,
+  charged,
+  writeOff,
+  writtenOff,
+}: Recovered): string =>
+  formatReceipt({
+    id: hold.receipt,
+    createdAt: hold.at,
+    state: "recovered",
+    surface: hold.about.surface,
+    keyId: hold.key,
+    modelRequested: hold.about.model,
+    model: hold.served?.model ?? null,
+    host: hold.served?.host ?? null,
+    attempts: (hold.served?.attempts ?? []) as readonly Try[],
+    stream: hold.about.stream,
+    tokens,
+    tokensFrom: "counted",
+    price,
+    cost: charged,
+    held,
+    writeOff: writeOff ? writtenOff : ZERO_USD,
+    firstTokenMs: hold.served?.firstTokenMs ?? null,
+    totalMs: null,
+    errorCode: null,
+  });
+
+const publicTry = ({ host, outcome, ms, detail }: Try) => ({ host, outcome, ms: Math.round(ms), detail });
+
+const publicPrice = (
+  { input, output, cacheRead, cacheWrite, cacheWrite1h, audioInput, audioOutput }: Price,
+  tokens: Tokens,
+) => ({
+  input: perMillion(input),
+  audio_input: tokens.audioInput ? perMillion(audioInput ?? input) : undefined,
+  output: perMillion(output),
+  audio_output: tokens.audioOutput ? perMillion(audioOutput ?? output) : undefined,
+  cache_read: perMillion(cacheRead),
+  cache_write: perMillion(cacheWrite),
+  cache_write_1h: tokens.cacheWrite1h ? perMillion(cacheWrite1h ?? cacheWrite) : undefined,
+});
+
+const perMillion = (price: NanoPerMillion): number => price / 1_000_000_000;
+const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * 10) / 10);
+
+/** One host tried, as the receipt lists it. */
+export interface Try {
+  readonly host: string;
+  readonly model: string;
+  /**
+   * `opened` and `answered` served; `rejected` is the host's verdict on the request itself; `refused` (an
+   * error status or event), `unreachable` and `silent` are the host's failures; `abandoned` means that the
+   * client left, `outrun` that another host, which was asked as well, was faster.
+   */
+  readonly outcome:
+    | "opened"
+    | "answered"
+    | "rejected"
+    | "refused"
+    | "unreachable"
+    | "silent"
+    | "abandoned"
+    | "outrun";
+  readonly ms: number;
+  /** What the host said or did, for people; null when it served. */
+  readonly detail: string | null;
+  /**
+   * The error status that the host answered with, and what broke below HTTP. Neither quotes the host, so logs
+   * may contain them.
+   */
+  readonly status?: number | undefined;
+  readonly fault?: HostFaultKind | undefined;
+  /** Its span, if the request is traced; the time is monotonic. */
+  readonly span?: { readonly id: string; readonly startedMs: number };
+}
+
+export type HostFaultKind =
+  | "dns"
+  | "refused"
+  | "tls"
+  | "connect_timeout"
+  /** The connection broke before a whole response head had arrived. */
+  | "reset"
+  /** The body ended before its declared end. */
+  | "truncated"
+  /** Not HTTP/1.1 as the standard has it, or larger than a bound. */
+  | "malformed"
+  /** A fault of the gateway's own, at this answer. */
+  | "internal"
+  | "cancelled";

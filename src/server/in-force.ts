@@ -1,0 +1,87 @@
+import { type Config, type Links, linksOf } from "../config/config.ts";
+import type { FoundConfig } from "../config/find-config.ts";
+import type { FoundHosts } from "../config/found-hosts.ts";
+import { startOnlyChanges } from "../config/start-only.ts";
+import type { Settings } from "../generation/house.ts";
+import type { HttpSettings } from "../http/deps.ts";
+
+/** The configuration in force, and what the floors are told of it: worked out once, not for every request. */
+export class InForce {
+  private readonly started: Config;
+  private url = "";
+  private told: Told;
+
+  constructor(private read: FoundConfig) {
+    this.started = read.config;
+    this.told = toldOf(read.config, this.url);
+  }
+
+  get config(): Config {
+    return this.read.config;
+  }
+
+  get found(): FoundHosts {
+    return this.read.found;
+  }
+
+  get links(): Links {
+    return this.told.links;
+  }
+
+  get generation(): Settings {
+    return this.told.generation;
+  }
+
+  get http(): HttpSettings {
+    return this.told.http;
+  }
+
+  /** Fields that the latest reload changed, and that will be in force after a restart. */
+  get needsRestart(): string[] {
+    return startOnlyChanges(this.started, this.config);
+  }
+
+  /** Once the port is open. Links are only read by requests, and none arrives before. */
+  listensAt(url: string): void {
+    this.url = url;
+    this.replace(this.read);
+  }
+
+  replace(read: FoundConfig): void {
+    this.read = read;
+    this.told = toldOf(read.config, this.url);
+  }
+}
+
+interface Told {
+  readonly links: Links;
+  readonly generation: Settings;
+  readonly http: HttpSettings;
+}
+
+function toldOf(config: Config, url: string): Told {
+  const links = linksOf(config, url);
+  const { generation, routing, openTier } = config;
+  return {
+    links,
+    generation: {
+      ...links,
+      attempts: { ...generation, hedgeMs: routing.hedgeMs },
+      order: routing.order,
+      chunkGapMs: generation.chunkGapMs,
+      keepaliveMs: generation.keepaliveMs,
+      totalMs: generation.totalMs,
+      writeOffTokens: generation.writeOffTokens,
+      defaultMaxOutputTokens: generation.defaultMaxOutputTokens,
+      openTierRpm: openTier.rpm,
+    },
+    http: {
+      ...links,
+      bodyBytes: config.bodyBytes,
+      catalogIsPublic: config.catalogIsPublic,
+      accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
+      receiptDays: config.receipts.keepDays,
+      trustedProxies: config.trustedProxies,
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { ConfigError } from "../config/problem.ts";
+import { type Address, type httpApp, listen } from "../http/app.ts";
+
+export function opened(app: ReturnType<typeof httpApp>, address: Address): Bun.Server<unknown> {
+  try {
+    return listen(app, address);
+  } catch (error) {
+    throw cannotListen(address, error);
+  }
+}
+
+/** An address that is taken or not this machine's is the operator's to mend, like any other setting. */
+export const cannotListen = (
+  { hostname, port }: Pick<Address, "hostname" | "port">,
+  error: unknown,
+): ConfigError =>
+  new ConfigError(
+    `cannot listen on ${hostname}:${port} (${(error as NodeJS.ErrnoException).code ?? error}). Set HOST to an address of this machine and PORT to a free port; PORT=0 picks one.`,
+  );
+
+/** What the variable HOST says; this machine alone where it says nothing. */
+export const hostOf = (text: string | undefined): string => text || "127.0.0.1";
+
+/** What the variable PORT says; 8080 where it says nothing. */
+export function portOf(text: string | undefined): number {
+  if (text === undefined || text === "") return DEFAULT_PORT;
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new ConfigError(`PORT is "${text}": expected a number from 0 to 65535.`);
+  }
+  return port;
+}
+
+const DEFAULT_PORT = 8080;

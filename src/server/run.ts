@@ -1,0 +1,168 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { banner } from "../config/banner.ts";
+import { ConfigError } from "../config/problem.ts";
+import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
+import { openGateway, wantedWorkers } from "../gateway.ts";
+import { DataFolderError, dataFolderPath, remedyFor } from "../store/data-folder.ts";
+import { isDamagedFile } from "../store/journal/journal.ts";
+import { diskRefused, isDamaged } from "../store/sqlite/database.ts";
+import { isoTime, systemClock } from "../units/clock.ts";
+import type { Log } from "../units/log.ts";
+import { lineToSupervisor } from "../workers/line.ts";
+import { Supervisor, WorkersEnded } from "../workers/supervisor.ts";
+import { hostOf, portOf } from "./listening.ts";
+import { ownCommand } from "./runtime.ts";
+
+/** Serves, alone or with workers, until it is told to stop. */
+const { env } = process;
+const worker = env.GATEWAY_WORKER;
+const log: Log = (event, fields = {}) =>
+  console.error(
+    JSON.stringify({
+      at: isoTime(systemClock.now()),
+      ...(worker === undefined ? {} : { worker }),
+      event,
+      ...fields,
+    }),
+  );
+
+/** Resolves when the other end has taken it, so that a reader that is slow is waited for. */
+const writeLog = (text: string): Promise<void> =>
+  new Promise((resolve) => void process.stderr.write(text, () => resolve()));
+
+/** What ends a start and is for the operator to mend, so that its message says all. */
+const EXPECTED = [ConfigError, DataFolderError, StoreUnreachable, StoreUnusable, WorkersEnded];
+
+const PARENT_CHECK_MS = 50;
+
+// A signal that nobody listens to would end the start. What was read by then may be old: read it again.
+let reloadWanted = false;
+const wantReload = () => {
+  reloadWanted = true;
+};
+process.on("SIGHUP", wantReload);
+const serving = await start();
+
+process.off("SIGHUP", wantReload).on("SIGHUP", () => serving.reload());
+if (reloadWanted) serving.reload();
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void end());
+// Whoever waits for this line may send a signal at once.
+console.log(serving.announcement);
+
+// `npm start`, `bun run start` and the supervisor of workers stand between the operator and this process.
+// When that is killed, this one must not live on unseen, holding the port and the data folder; being
+// crash-safe, it may end as abruptly.
+const endAbruptly = () => process.kill(process.pid, "SIGKILL");
+if (worker !== undefined) {
+  process.on("disconnect", endAbruptly);
+  if (!process.connected) endAbruptly();
+} else if (env.npm_lifecycle_event !== undefined) {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) endAbruptly();
+  }, PARENT_CHECK_MS).unref();
+}
+
+// A terminal signals this process and the one that began it, which passes the signal on.
+const SAME_SIGNAL_MS = 250;
+
+let signalledMs: number | null = null;
+async function end(): Promise<void> {
+  const nowMs = systemClock.elapsedMs();
+  const again = signalledMs !== null;
+  if (signalledMs !== null && nowMs - signalledMs < SAME_SIGNAL_MS) return;
+  signalledMs = nowMs;
+  const stopped = serving.stop();
+  if (again) return;
+  log("stopping");
+  await stopped;
+  log("stopped");
+  process.exit(0);
+}
+
+async function start(): Promise<Serving> {
+  try {
+    const workers =
+      worker === undefined ? await wantedWorkers({ env, cwd: process.cwd(), now: systemClock.now() }) : 1;
+    return await (workers === 1 ? serve() : supervise(workers));
+  } catch (error) {
+    const why = explained(error);
+    console.error(why === null ? error : `The gateway did not start: ${why}`);
+    process.exit(1);
+  }
+}
+
+/** Null where nobody but us could do anything about it. */
+function explained(error: unknown): string | null {
+  if (EXPECTED.some((kind) => error instanceof kind)) return (error as Error).message;
+  const folder = `the data folder ${dataFolderPath(env.GATEWAY_DATA, process.cwd())}`;
+  const { message } = error as Error;
+  if (isDamaged(error)) return `the database in ${folder} is damaged: ${message}. Start on a backup.`;
+  return diskRefused(error) || isOfDisk(error)
+    ? `${folder} cannot be written: ${message}. ${remedyFor(error)}`
+    : null;
+}
+
+/** What the operating system says of a file. */
+function isOfDisk(error: unknown): boolean {
+  return /^(ENOSPC|EDQUOT|EROFS|EIO|EACCES|EPERM)$/.test((error as { code?: string } | null)?.code ?? "");
+}
+
+interface Serving {
+  readonly announcement: string;
+  reload(): void;
+  stop(): Promise<void>;
+}
+
+async function serve(): Promise<Serving> {
+  const gateway = await openGateway({
+    env,
+    cwd: process.cwd(),
+    log,
+    writeLog,
+    line: worker === undefined ? null : lineToSupervisor(),
+    onLost(error) {
+      log("lost", { error: error.message });
+      process.exit(1);
+    },
+    onReloaded() {
+      // Asked over HTTP, one worker was reached: the supervisor tells the others.
+      if (worker !== undefined) process.kill(process.ppid, "SIGHUP");
+    },
+  });
+  const announcement = banner({
+    config: gateway.config,
+    found: gateway.found,
+    listening: gateway.url,
+    hostname: hostOf(env.HOST),
+    adminTokenPath: gateway.folder.adminTokenPath,
+    dataPath: resolve(gateway.folder.path),
+    damagedFiles: damagedFiles(gateway.folder.path),
+  }).join("\n");
+  return { announcement, reload: () => void gateway.reload(), stop: () => gateway.stop() };
+}
+
+/** Of journals, in the folder and in that of a node. */
+function damagedFiles(path: string): string[] {
+  const folders = [path, join(path, "node")].filter((folder) => existsSync(folder));
+  return folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter(isDamagedFile)
+      .map((name) => resolve(folder, name)),
+  );
+}
+
+async function supervise(workers: number): Promise<Serving> {
+  const { supervisor, announcement } = await Supervisor.start({
+    workers,
+    command: ownCommand(),
+    env,
+    hostname: hostOf(env.HOST),
+    port: portOf(env.PORT),
+    dataFolder: dataFolderPath(env.GATEWAY_DATA, process.cwd()),
+    clock: systemClock,
+    log,
+  });
+  return { announcement, reload: () => supervisor.reload(), stop: () => supervisor.stop() };
+}

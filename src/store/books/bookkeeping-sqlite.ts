@@ -1,0 +1,103 @@
+import { Keyring } from "../../keys/keyring.ts";
+import { Debits } from "../../ledger/debits.ts";
+import { Ledger } from "../../ledger/ledger.ts";
+import { assert } from "../../units/assert.ts";
+import { storedReceipt } from "../receipts.ts";
+import { SqliteAccountStore } from "../sqlite/account-store.ts";
+import { Books, onTheLoop } from "../sqlite/books.ts";
+import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
+import { SqliteKeyStore } from "../sqlite/key-store.ts";
+import { LedgerStore } from "../sqlite/ledger-store.ts";
+import { SqliteLowCreditStore } from "../sqlite/low-credit-store.ts";
+import { Upkeep } from "../sqlite/upkeep.ts";
+import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
+import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } from "./bookkeeping.ts";
+
+/** One process that keeps everything in its data folder. */
+export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
+  const { folder, clock, log } = parts;
+  const onFault = (error: unknown) => log("books", { error: String(error) });
+  const db = openDatabase(folder.databasePath);
+  const store = new LedgerStore(db);
+  const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
+  const ends = new LedgerStore(booksDb);
+  const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
+  const checkpoint = async () => (upkeep ?? ends).checkpoint();
+  const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
+  const books = await Books.open(opening, store.reached());
+  const keys = new SqliteKeyStore(db, clock);
+  const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));
+  const ledger: Ledger = new Ledger(clock, books.journal, store, keyring);
+  books.follow(ledger);
+  const debits = new Debits(ledger, books.journal, store);
+  const usage = new UsageReader(folder.databasePath, MOST_CHARTS);
+  const spending = new UsageReader(folder.databasePath, MOST_SPENDINGS);
+  /**
+   * Receipts are read, and added up, once they are all there; on a database that refuses them, those that
+   * are.
+   */
+  const booked = async () => {
+    await books.journal.flushed();
+    await books.catchUp().catch(onFault);
+  };
+  return {
+    ledger,
+    journal: books.journal,
+    keys,
+    nodes: { list: async () => [], close: async () => "unknown" },
+    accounts: new SqliteAccountStore(db, clock),
+    lowCredit: new SqliteLowCreditStore(db),
+    keyring,
+    healthy: () => books.journal.healthy,
+    balance: (id) => ledger.balance(id),
+    use: (id) => ledger.use(id),
+    async credit(credit) {
+      // A balance that nobody ever used may have been removed since it was looked up.
+      assert(keys.has(credit.balanceId), `credit for ${credit.balanceId}, which does not exist`);
+      const done = store.credit(credit);
+      if (done === null || done.repeated !== null) return done?.repeated ?? null;
+      ledger.credited(credit.balanceId, credit.amount);
+      return credit;
+    },
+    debit: (debit) => debits.take(debit),
+    credits: async (balance, limit) => store.credits(balance, limit),
+    async receipt(id) {
+      await booked();
+      const unbooked = books.unbooked(id);
+      return unbooked === null ? store.receipt(id) : storedReceipt(unbooked);
+    },
+    async receipts(balance, filter, limit, before) {
+      await booked();
+      return store.receipts(balance, filter, limit, before);
+    },
+    async usage(of) {
+      await booked();
+      return usage.sums(of);
+    },
+    async spending(of) {
+      await booked();
+      return spending.spending(of);
+    },
+    fold: async (before) => (upkeep ?? ends).fold(before),
+    async audit() {
+      await booked();
+      return withMemory(store.audit(), ledger, books.appliedThrough, (id) => store.spent(id));
+    },
+    diskRefused,
+    figures: () => [],
+    async close() {
+      await books.close();
+      await upkeep?.close();
+      usage.stop();
+      spending.stop();
+      booksDb.close();
+      db.close();
+    },
+  };
+}
+
+/**
+ * Whoever else writes is waited for this long, because all streams wait too; then the ends stay in the
+ * journal a little longer.
+ */
+const BOOKS_WAIT_MS = 20;

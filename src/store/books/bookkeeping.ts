@@ -1,0 +1,131 @@
+import type { AccountStore } from "../../accounts/account-store.ts";
+import type { LowCreditStore } from "../../accounts/low-credit.ts";
+import type { KeyStore } from "../../keys/key-store.ts";
+import type { Keyring } from "../../keys/keyring.ts";
+import type { CounterId } from "../../ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { BalanceView, Ledger } from "../../ledger/ledger.ts";
+import { recoveredReceipt } from "../../ledger/receipt.ts";
+import type { Clock, EpochMs } from "../../units/clock.ts";
+import type { Figure } from "../../units/figure.ts";
+import type { BalanceId } from "../../units/id.ts";
+import type { Log } from "../../units/log.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { StoreAudit } from "../audit.ts";
+import type { DataFolder } from "../data-folder.ts";
+import { folderDisk, probeSync } from "../journal/disk.ts";
+import type { NodeDesk } from "../nodes.ts";
+import type { ReceiptReader } from "../receipts.ts";
+import type { Spending, SpendingScope } from "../spending.ts";
+import type { BooksOptions } from "../sqlite/books.ts";
+import type { Durability } from "../store-config.ts";
+import type { UsageScope } from "../usage.ts";
+import type { UsageSums } from "../usage-sums.ts";
+
+/** Everything that outlives a request: in SQLite for one process, in PostgreSQL for many. */
+export interface Bookkeeping extends ReceiptReader {
+  readonly ledger: Ledger;
+  readonly journal: RequestJournal;
+  readonly keys: KeyStore;
+  readonly accounts: AccountStore;
+  readonly lowCredit: LowCreditStore;
+  readonly nodes: NodeDesk;
+  readonly keyring: Keyring;
+  /** Requests can be admitted and recorded. */
+  healthy(): boolean;
+  balance(id: BalanceId): Promise<BalanceView>;
+  /** Spent by everybody, and held by this process. */
+  use(id: CounterId): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
+  /**
+   * Durable, once for each idempotency key; resolves with what was credited under it, now or before; null as
+   * `LedgerStore.credit`.
+   */
+  credit(credit: Credit): Promise<Credit | null>;
+  /**
+   * Durable, once for each idempotency key; resolves with what was done under it, now or before, or with what
+   * is available where that is less.
+   */
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
+  usage(of: UsageScope): Promise<UsageSums | null>;
+  spending(of: SpendingScope): Promise<Spending | null>;
+  /**
+   * Deletes a slice of the receipts from before then, and keeps their sums; returns how many went, none at
+   * the end.
+   */
+  fold(before: EpochMs): Promise<number>;
+  /** The sums recomputed; and what memory says otherwise. */
+  audit(): Promise<StoreAudit>;
+  /** The store's own disk refused: what was asked may well be done later. */
+  diskRefused(error: unknown): boolean;
+  figures(): readonly Figure[];
+  close(): Promise<void>;
+}
+
+/** Where holds and ends become durable: see store/journal and store/postgres/journal. */
+export interface RequestJournal {
+  durable(sequence: number): true | Promise<boolean>;
+  readonly healthy: boolean;
+  readonly syncs: number;
+  readonly undurable: number;
+  /** Durable ends that the store does not know yet. */
+  readonly unappliedCount: number;
+}
+
+/** What the books need of the configuration. */
+export interface BooksConfig {
+  readonly durability: Durability;
+  readonly generation: { readonly writeOffTokens: number };
+}
+
+export interface BookkeepingParts {
+  readonly config: BooksConfig;
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Another life of this node has begun, or the operator has declared it lost. */
+  onLost(error: Error): void;
+}
+
+/** What both kinds of books open their journal with. */
+export function journalOptions(
+  { config, folder, clock, log }: BookkeepingParts,
+  path: string,
+): Omit<BooksOptions, "store"> {
+  const relaxed = config.durability === "relaxed";
+  const { syncing, slowMs } = probeSync(folder.path);
+  log("disk", { sync_ms: Math.round(slowMs * 1_000) / 1_000, syncing, durability: config.durability });
+  return {
+    disk: folderDisk(path, slowMs),
+    clock,
+    relaxed,
+    journalFileBytes: JOURNAL_FILE_BYTES,
+    writeOffTokens: config.generation.writeOffTokens,
+    defer: setImmediate,
+    recoveredBody: recoveredReceipt,
+    onRecovered: (orphans) => {
+      if (orphans > 0) log("recovered", { open_holds: orphans });
+    },
+    onDamaged: ({ file, keptAs, byte, linesBehind }) =>
+      log("journal damaged", { file, kept_as: keptAs, byte, lines_behind: linesBehind }),
+    onFault: (error) => log("books", { error: String(error) }),
+  };
+}
+
+/** The store's recomputed books, held against what memory has spent, where that has not gone on since. */
+export function withMemory(
+  audit: StoreAudit,
+  ledger: Ledger,
+  appliedThrough: number,
+  known: (id: CounterId) => number,
+): StoreAudit {
+  const drifts = [...audit.drifts];
+  for (const { id, spent, changedBy } of ledger.booked()) {
+    if (changedBy > appliedThrough) continue;
+    const drift = BigInt(known(id)) - BigInt(spent);
+    if (drift !== 0n) drifts.push({ account: `memory ${id}`, driftNano: drift < 0n ? -drift : drift });
+  }
+  return { ...audit, drifts };
+}
+
+const JOURNAL_FILE_BYTES = 64 * 1024 * 1024;

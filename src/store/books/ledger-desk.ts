@@ -1,0 +1,97 @@
+import type { Balance, Budget, Key } from "../../keys/key.ts";
+import { allowanceCounter, budgetCounter, isBalanceCounter, keyCounter } from "../../ledger/counter.ts";
+import type { Credit, Debit, TooMuch } from "../../ledger/credit.ts";
+import type { BalanceView } from "../../ledger/ledger.ts";
+import type { Allowance } from "../../ledger/reservation.ts";
+import type { EpochMs } from "../../units/clock.ts";
+import type { BalanceId } from "../../units/id.ts";
+import type { NanoUsd } from "../../units/usd.ts";
+import type { Bookkeeping } from "./bookkeeping.ts";
+
+/** What people may see of the books, by the names that they know: a key, a budget, an allowance. */
+export function ledgerDesk(
+  books: Bookkeeping,
+  allowances: (balance: Balance, blocks: readonly string[]) => readonly Allowance[],
+): LedgerDesk {
+  return {
+    balance: books.balance,
+    async keyUse({ lineage }, at) {
+      const day = await books.use(keyCounter("day", lineage, at));
+      const month = await books.use(keyCounter("month", lineage, at));
+      return { day: day.spent, month: month.spent, held: month.held };
+    },
+    budgetUse: (budget, at) => books.use(budgetCounter(budget.id, budget.window, at)),
+    async openTier(balance, blocks, at) {
+      const uses = allowances(balance, blocks).map(async ({ owner, limit }) => {
+        const { spent: used } = await books.use(allowanceCounter(owner, at));
+        return { limit, used };
+      });
+      return (await Promise.all(uses)).reduce((a, b) => (b.limit - b.used < a.limit - a.used ? b : a));
+    },
+    credit: books.credit,
+    debit: books.debit,
+    credits: books.credits,
+    audit: () => auditOf(books),
+  };
+}
+
+/** The recomputed books, with what is held at this moment. */
+async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
+  const { credits, charges, losses, writeOffs, drifts } = await books.audit();
+  let held = 0n;
+  for (const counter of books.ledger.booked()) if (isBalanceCounter(counter.id)) held += BigInt(counter.held);
+  return {
+    creditsNano: credits,
+    chargesNano: charges,
+    heldNano: held,
+    availableNano: credits - charges - held,
+    writeOffsNano: writeOffs,
+    lossesNano: losses,
+    drifts,
+  };
+}
+
+/** What people may see of the ledger, and credit. */
+export interface LedgerDesk {
+  balance(id: BalanceId): Promise<BalanceView>;
+  keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
+  budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;
+  /** Free requests of the present UTC day, by the allowance that has the fewest left. */
+  openTier(
+    balance: Balance,
+    blocks: readonly string[],
+    at: EpochMs,
+  ): Promise<{ readonly limit: number; readonly used: number }>;
+  /**
+   * Credits a balance, durably, once for each idempotency key. Returns what was credited under the key, now
+   * or before; null when the balance would have been credited with more in all than is counted exactly.
+   */
+  credit(credit: Credit): Promise<Credit | null>;
+  /**
+   * Takes credit back, durably, once for each idempotency key. Returns what was done under the key, now or
+   * before; or what is available, where that is less, and then nothing was taken.
+   */
+  debit(debit: Debit): Promise<Credit | TooMuch>;
+  /** Newest first; what was taken back has an amount below zero. */
+  credits(balance: BalanceId, limit: number): Promise<readonly Credit[]>;
+  audit(): Promise<LedgerAudit>;
+}
+
+/** Spent in the present day and month, and held by open requests. */
+export interface KeyUse {
+  readonly day: NanoUsd;
+  readonly month: NanoUsd;
+  readonly held: NanoUsd;
+}
+
+/** The invariant, recomputed from the entries: credits − charges − open holds = available. */
+export interface LedgerAudit {
+  readonly creditsNano: bigint;
+  readonly chargesNano: bigint;
+  readonly heldNano: bigint;
+  readonly availableNano: bigint;
+  readonly writeOffsNano: bigint;
+  readonly lossesNano: bigint;
+  /** Every running sum, in the store or in memory, that is not what the entries say. */
+  readonly drifts: readonly { readonly account: string; readonly driftNano: bigint }[];
+}

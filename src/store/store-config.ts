@@ -1,0 +1,12 @@
+export type StoreConfig =
+  | { readonly kind: "sqlite" }
+  | { readonly kind: "postgres"; readonly url: string; readonly journal: JournalPlace };
+
+/** Where a node on PostgreSQL makes holds and settlements durable. */
+export type JournalPlace = "disk" | "postgres";
+
+/**
+ * `strict`: acknowledged once on the disk. `relaxed`: acknowledged before that, and a power cut or a crash
+ * can lose the last second.
+ */
+export type Durability = "strict" | "relaxed";

@@ -1,0 +1,58 @@
+import { asObject } from "../json.ts";
+import type { GenerationRequest } from "../surface.ts";
+import { type AnswerEvents, type OpenBlock, PassingEvents } from "../vocabulary/answer-events.ts";
+import type { Seal } from "../vocabulary/conversation.ts";
+
+/**
+ * What a host answers, with its thoughts only where the client wants to see them: OpenRouter's
+ * `reasoning.exclude`, and `include_reasoning` before it, on chat completions (openrouter.ai, "Reasoning
+ * Tokens"); Groq's `reasoning_format: "hidden"` says the same. The host thinks all the same, so whoever counts tokens stands before this. `onSilence` is called
+ * now and then while nothing else is told.
+ */
+export function asShown(
+  next: AnswerEvents,
+  { surface, json }: Pick<GenerationRequest, "surface" | "json">,
+  onSilence: () => void,
+): AnswerEvents {
+  return surface === "chat.completions" && hidesThoughts(json) ? new ThoughtHider(next, onSilence) : next;
+}
+
+/** Where the two wishes disagree, what was not to be seen is not shown. */
+const hidesThoughts = (json: GenerationRequest["json"]): boolean =>
+  json.include_reasoning === false ||
+  json.reasoning_format === "hidden" ||
+  asObject(json.reasoning)?.exclude === true;
+
+/**
+ * Seals go with the thoughts: a signature without the text that it signs is refused by the host that made it.
+ */
+class ThoughtHider extends PassingEvents {
+  private hiding = false;
+  private unheard = 0;
+
+  constructor(
+    next: AnswerEvents,
+    private readonly onSilence: () => void,
+  ) {
+    super(next);
+  }
+
+  override open(block: OpenBlock): void {
+    this.hiding = block.kind === "reasoning";
+    if (!this.hiding) this.next.open(block);
+  }
+
+  override delta(text: string, logprobs?: readonly unknown[]): void {
+    if (!this.hiding) this.next.delta(text, logprobs);
+    else if (++this.unheard % DELTAS_PER_SIGN === 0) this.onSilence();
+  }
+
+  override close(seal: Seal | null): void {
+    if (!this.hiding) this.next.close(seal);
+  }
+}
+
+/**
+ * Seconds of a slow model's thoughts, far below the minute after which proxies give a silent connection up.
+ */
+const DELTAS_PER_SIGN = 16;

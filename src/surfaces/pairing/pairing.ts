@@ -1,0 +1,365 @@
+import type { SurfaceName } from "../../catalog/catalog.ts";
+import type { ErrorObject, Refusal } from "../../errors/refusal.ts";
+import { ALONE, AnswerText } from "../../tokens/answer-text.ts";
+import { accountReference } from "../account-references.ts";
+import { NO_BYTES, textOf } from "../bytes.ts";
+import { ChatReader, readChatAnswer } from "../chat/answer-reader.ts";
+import { ChatWriter, writeChatAnswer } from "../chat/answer-writer.ts";
+import { wantsUsage } from "../chat/openrouter-words.ts";
+import { readChatRequest } from "../chat/request-reader.ts";
+import { writeChatRequest } from "../chat/request-writer.ts";
+import { exactly, parseExactObject } from "../exact-json.ts";
+import { fault, NO_OBJECT } from "../host-error.ts";
+import { asObject } from "../json.ts";
+import { BLANK_LINE, MAX_EVENT_BYTES } from "../judge.ts";
+import { MessagesReader, readMessagesAnswer } from "../messages/answer-reader.ts";
+import { MessagesWriter, writeMessagesAnswer } from "../messages/answer-writer.ts";
+import { readMessagesRequest } from "../messages/request-reader.ts";
+import { writeMessagesRequest } from "../messages/request-writer.ts";
+import { ResponsesReader, readResponsesAnswer } from "../responses/answer-reader.ts";
+import { itemForm, ResponsesWriter, writeResponsesAnswer } from "../responses/answer-writer.ts";
+import { asSummary } from "../responses/compaction.ts";
+import { readResponsesRequest } from "../responses/request-reader.ts";
+import { writeResponsesRequest } from "../responses/request-writer.ts";
+import { EVENT, EventCutter, eventEnd } from "../sse.ts";
+import type {
+  Asked,
+  Billed,
+  GenerationRequest,
+  HostBody,
+  HostError,
+  HostTarget,
+  Pairing,
+  Reply,
+  StreamJudge,
+  Usage,
+  WholeJudge,
+} from "../surface.ts";
+import { asCut } from "../translation/stop-cutter.ts";
+import {
+  Answer,
+  type AnswerEvents,
+  type Citation,
+  type OpenBlock,
+  type StopReason,
+} from "../vocabulary/answer-events.ts";
+import { type AnswerReader, isFault } from "../vocabulary/answer-reader.ts";
+import { type AnswerWriter, WholeWriter } from "../vocabulary/answer-writer.ts";
+import type { Conversation, Seal } from "../vocabulary/conversation.ts";
+import { Saying } from "../vocabulary/saying.ts";
+import { familyOf } from "../vocabulary/seal.ts";
+import { asOffered } from "./called-tools.ts";
+import { asShown } from "./hidden-thoughts.ts";
+
+/**
+ * A client of one language on a host of another: one language's reader meets the other's writer over the
+ * vocabulary (conversation, answer-events), so three languages give six pairings.
+ */
+export function translation(client: SurfaceName, host: SurfaceName): Pairing {
+  return {
+    hostBody: (request, target) => hostBody(client, host, request, target),
+    readReply: (body, request, asked) => readReply(client, host, body, request, asked),
+    openStream: (request, asked) => {
+      const family = familyOf(host, asked.publicModel);
+      return new TranslatingJudge(
+        LANGUAGES[client].openWriter(request, asked, family),
+        host,
+        request,
+        family,
+      );
+    },
+    openWhole: (request, asked) => new TranslatingWhole(client, host, request, asked),
+  };
+}
+
+/** What the vocabulary is spoken with, by language. */
+interface Language {
+  readRequest(json: Json, saying: Saying): Conversation;
+  writeRequest(conversation: Conversation, target: HostTarget, saying: Saying): Record<string, unknown>;
+  openReader(events: AnswerEvents, family: string): AnswerReader;
+  readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
+  openWriter(request: GenerationRequest, asked: Asked, hostFamily: string): AnswerWriter;
+  writeAnswer(
+    answer: Answer,
+    usage: Usage,
+    request: GenerationRequest,
+    asked: Asked,
+    hostFamily: string,
+  ): Json;
+  /** Its hosts call functions only: freeform tools are wrapped. */
+  readonly wrapsCustomTools: boolean;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const LANGUAGES: Readonly<Record<SurfaceName, Language>> = {
+  "chat.completions": {
+    readRequest: readChatRequest,
+    writeRequest: writeChatRequest,
+    openReader: (events, family) => new ChatReader(events, family),
+    readAnswer: readChatAnswer,
+    openWriter: ({ json }, asked) => new ChatWriter(asked, wantsUsage(json)),
+    writeAnswer: (answer, usage, _request, asked) => writeChatAnswer(answer, usage, asked),
+    wrapsCustomTools: true,
+  },
+  responses: {
+    readRequest: readResponsesRequest,
+    writeRequest: writeResponsesRequest,
+    openReader: (events, family) => new ResponsesReader(events, family),
+    readAnswer: readResponsesAnswer,
+    // Every event repeats the request, but for its prompt.
+    openWriter: ({ json }, asked) =>
+      new ResponsesWriter({ ...json, input: undefined }, asked, itemForm(json)),
+    writeAnswer: (answer, usage, { json }, asked) => writeResponsesAnswer(answer, usage, json, asked),
+    wrapsCustomTools: false,
+  },
+  messages: {
+    readRequest: readMessagesRequest,
+    writeRequest: writeMessagesRequest,
+    openReader: (events, family) => new MessagesReader(events, family),
+    readAnswer: readMessagesAnswer,
+    openWriter: ({ promptEstimate }, asked, family) => new MessagesWriter(asked, family, promptEstimate),
+    writeAnswer: (answer, usage, _request, asked, family) =>
+      writeMessagesAnswer(answer, usage, asked, family),
+    wrapsCustomTools: true,
+  },
+};
+
+function hostBody(
+  client: SurfaceName,
+  host: SurfaceName,
+  request: GenerationRequest,
+  target: HostTarget,
+): HostBody | Refusal {
+  const { body: asked, json: read } = request;
+  const saying = new Saying(client, host);
+  const json = exactly(textOf(asked, 0, asked.length), read) as Json;
+  saying.judge(json);
+  const conversation = LANGUAGES[client].readRequest(json, saying);
+  const refusal = saying.refusal ?? accountReference(request, target);
+  if (refusal !== null) return refusal;
+  const body = LANGUAGES[host].writeRequest(conversation, target, saying);
+  if (saying.refusal !== null) return saying.refusal;
+  return { bytes: Buffer.from(JSON.stringify(body)), omitted: saying.omitted };
+}
+
+function readReply(
+  client: SurfaceName,
+  host: SurfaceName,
+  bytes: Uint8Array,
+  request: GenerationRequest,
+  asked: Asked,
+): Reply {
+  const json = parseExactObject(textOf(bytes, 0, bytes.length));
+  if (json === null) return { kind: "fault", error: NO_OBJECT };
+  const answer = new Answer();
+  const nothing = () => {};
+  const shown = asCut(asSummary(asShown(answer, request, nothing), request, nothing), request, host, nothing);
+  const counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
+  const family = familyOf(host, asked.publicModel);
+  const problem = LANGUAGES[host].readAnswer(json, counter, family);
+  if (problem !== null) return { kind: "fault", error: problem };
+  return writeReply(client, answer, counter.text, request, asked, family);
+}
+
+function writeReply(
+  client: SurfaceName,
+  answer: Answer,
+  text: AnswerText,
+  request: GenerationRequest,
+  asked: Asked,
+  hostFamily: string,
+): Extract<Reply, { kind: "reply" }> {
+  const body = ({ tokens, costUsd }: Billed) => {
+    const whole = LANGUAGES[client].writeAnswer(answer, tokens, request, asked, hostFamily);
+    return Buffer.from(JSON.stringify({ ...whole, usage: { ...asObject(whole.usage), cost: costUsd } }));
+  };
+  const texts = () => text.all().texts;
+  return { kind: "reply", body, usage: answer.reported, countedTokens: Math.ceil(text.estimate), texts };
+}
+
+/** A streamed answer on its way from one language into another. */
+class TranslatingJudge implements StreamJudge {
+  isComplete = false;
+  fault: HostError | null = null;
+  private readonly cutter = new EventCutter();
+  private readonly counter: Counter;
+  private readonly reader: AnswerReader;
+
+  constructor(
+    private readonly writer: AnswerWriter,
+    host: SurfaceName,
+    request: GenerationRequest,
+    hostFamily: string,
+  ) {
+    const onSilence = () => writer.ping();
+    const told = asSummary(asShown(writer, request, onSilence), request, onSilence);
+    const shown = asCut(told, request, host, onSilence);
+    this.counter = new Counter(asOffered(shown, request, LANGUAGES[host].wrapsCustomTools));
+    this.reader = LANGUAGES[host].openReader(this.counter, hostFamily);
+  }
+
+  get tokenSeen(): boolean {
+    return this.counter.tokenSeen;
+  }
+
+  get stoppedShort(): boolean {
+    return this.counter.stoppedShort;
+  }
+
+  get countedTokens(): number {
+    return Math.ceil(this.counter.text.estimate);
+  }
+
+  get text(): AnswerText {
+    return this.counter.text;
+  }
+
+  get usage(): Usage | null {
+    return this.counter.reported;
+  }
+
+  push(chunk: Uint8Array): Uint8Array {
+    if (this.over) return NO_BYTES;
+    this.read(this.cutter.push(chunk));
+    if (!this.over && this.cutter.unfinished > MAX_EVENT_BYTES)
+      this.fault = fault(`an event is larger than ${MAX_EVENT_BYTES} bytes`);
+    return this.writer.take();
+  }
+
+  end(): Uint8Array {
+    if (this.over) return NO_BYTES;
+    // Hosts that leave out the last blank line mean their last event all the same.
+    const rest = this.cutter.rest();
+    if (rest.length > 0) this.read(Buffer.concat([rest, BLANK_LINE]));
+    if (!this.over) this.settle(this.reader.close());
+    return this.writer.take();
+  }
+
+  last(bill: Billed): Uint8Array {
+    return this.writer.last(bill);
+  }
+
+  fail(error: ErrorObject): Uint8Array {
+    return this.writer.fail(error);
+  }
+
+  private get over(): boolean {
+    return this.isComplete || this.fault !== null;
+  }
+
+  private read(bytes: Uint8Array): void {
+    const event = EVENT;
+    for (let at = 0; at < bytes.length && !this.over; at = event.end) {
+      event.moveTo(bytes, at, eventEnd(bytes, at));
+      this.settle(this.reader.read(event.data));
+    }
+  }
+
+  private settle(outcome: "more" | "ping" | "end" | HostError): void {
+    if (outcome === "more") return;
+    if (outcome === "ping") {
+      // Before the first token nothing may be sent: another host may still have to serve.
+      if (this.tokenSeen) this.writer.ping();
+      return;
+    }
+    if (isFault(outcome)) {
+      this.fault = outcome;
+      return;
+    }
+    this.counter.begin();
+    this.writer.finish();
+    this.isComplete = true;
+  }
+}
+
+/** A streamed answer for a client of another language that wants it whole. */
+class TranslatingWhole extends TranslatingJudge implements WholeJudge {
+  private readonly family: string;
+  private readonly answer: Answer;
+
+  constructor(
+    private readonly client: SurfaceName,
+    host: SurfaceName,
+    private readonly whole: GenerationRequest,
+    private readonly asked: Asked,
+  ) {
+    const answer = new Answer();
+    const family = familyOf(host, asked.publicModel);
+    super(new WholeWriter(answer), host, whole, family);
+    this.family = family;
+    this.answer = answer;
+  }
+
+  reply(): Reply {
+    const { client, answer, text, whole, asked, family, usage } = this;
+    return { ...writeReply(client, answer, text, whole, asked, family), usage };
+  }
+}
+
+/** Counts what passes, and notes when the first token has. */
+class Counter implements AnswerEvents {
+  readonly text = new AnswerText();
+  tokenSeen = false;
+  stoppedShort = false;
+  reported: Usage | null = null;
+  private begun = false;
+  private blocks = 0;
+  /** A function was called, and no argument has been told yet. */
+  private bare = false;
+
+  constructor(private readonly next: AnswerEvents) {}
+
+  /** A host that says no word of it has begun all the same. */
+  begin(): void {
+    if (!this.begun) this.start(null, this.reported);
+  }
+
+  start(id: string | null, usage: Usage | null): void {
+    this.reported = usage;
+    // A client is told once, whatever a host repeats.
+    if (this.begun) return;
+    this.begun = true;
+    this.next.start(id, usage);
+  }
+
+  open(block: OpenBlock): void {
+    this.begin();
+    if (block.kind === "tool_call") {
+      this.tokenSeen = true;
+      this.text.add(block.name, ALONE);
+    }
+    this.blocks += 1;
+    this.bare = block.kind === "tool_call" && !block.custom;
+    this.next.open(block);
+  }
+
+  delta(text: string, logprobs?: readonly unknown[]): void {
+    this.tokenSeen = true;
+    this.bare = false;
+    this.text.add(text, this.blocks);
+    this.next.delta(text, logprobs);
+  }
+
+  cite(citation: Citation): void {
+    this.next.cite(citation);
+  }
+
+  close(seal: Seal | null): void {
+    if (seal !== null) this.tokenSeen = true;
+    // Anthropic streams no argument as none; OpenAI's clients parse what they were told as JSON.
+    if (this.bare) this.next.delta("{}");
+    this.next.close(seal);
+  }
+
+  usage(usage: Usage): void {
+    this.reported = usage;
+    if (usage.output > 0) this.text.report();
+    this.next.usage(usage);
+  }
+
+  stop(reason: StopReason, sequence: string | null): void {
+    this.stoppedShort = reason === "length" || reason === "filter";
+    this.next.stop(reason, sequence);
+  }
+}
