@@ -12,7 +12,7 @@ const ms = Type.Number({ minimum: 0, description: "milliseconds" });
  */
 export const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
 
-/** Contract §5; `generation/receipt` writes it. */
+/** Contract §5; `ledger/receipt` writes it. */
 const receiptMembers = {
   id: Type.String(),
   created_at: time,

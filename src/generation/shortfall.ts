@@ -130,8 +130,9 @@ function sharers(owner: string): string {
 function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized, models: Models): string {
   const { plan, request } = ask;
   const { available, held, worst } = short;
-  const fits = outputThatFits(short, ask, sized);
-  const isHeld = isOnlyHeld(short);
+  const fits = affordableOutput(available, sized.prompt, request.choices, sized.price);
+  // A node of several does not know the whole credit: what others hold, it cannot tell from what is spent.
+  const isHeld = held > 0 && isOnlyHeld(short);
   const balance = `The balance of ${formatUsd(available)}${held > 0 ? `, beside ${formatUsd(held)} held by open requests,` : ""}`;
   const wait = isHeld ? "Wait until open requests end, which give back what they do not use; or add" : "Add";
   const advice =
@@ -163,7 +164,7 @@ type Models = Pick<House, "catalog"> & { readonly roads: Pick<House["roads"], "v
 
 /** The largest ceiling with which the request would be admitted now; 0 where not even its prompt fits. */
 const outputThatFits = (
-  { limit, spent, held }: CapShortfall | BalanceShortfall,
+  { limit, spent, held }: CapShortfall,
   { request }: Ask,
   { prompt, price }: Sized,
 ): number => affordableOutput((limit - spent - held) as NanoUsd, prompt, request.choices, price);

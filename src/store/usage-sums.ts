@@ -57,7 +57,7 @@ export interface UsageRow {
   readonly at: number;
   readonly state: string;
   readonly charged: number;
-  /** JSON: see generation/receipt. */
+  /** JSON: see ledger/receipt. */
   readonly body: string;
 }
 

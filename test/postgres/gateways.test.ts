@@ -154,7 +154,9 @@ describeOnPostgres("three gateways on one PostgreSQL", (cluster) => {
 
   test("credit given at one can be spent at the others at once", async () => {
     const key = await gateways[0]!.key(0);
-    expect((await ask(1, key.key)).status).toBe(402);
+    const refused = await ask(1, key.key);
+    expect(refused.status).toBe(402);
+    expect(refused.json.error.message).toContain("Add credit: the balance does not even cover the prompt.");
     await gateways[2]!.credit(key.balance_id, 0.01);
     expect((await ask(1, key.key)).status).toBe(200);
   });
