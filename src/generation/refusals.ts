@@ -164,7 +164,7 @@ export const invalidKey = (dashboardUrl: string): Refusal =>
 export const invalidRecovery = (dashboardUrl: string): Refusal =>
   refuse(
     "invalid_api_key",
-    `Incorrect recovery secret provided: it is unknown or has been replaced. Send the newest one, or sign in (${dashboardUrl}) if an account has the balance.`,
+    `Incorrect recovery secret provided: it is unknown or has been replaced. Send the newest one, or sign in (${dashboardUrl}) if an account has the balance. API keys begin with \`or-live-\`; new ones come from the dashboard or POST /v1/keys.`,
   );
 
 /** A routing override where there is no choice: the Open Tier uses whatever free routes there are. */

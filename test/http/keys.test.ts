@@ -307,12 +307,15 @@ describe("revocation", () => {
     const expired = await house.setUp({ expires_at: "2099-01-01T00:00:00Z" });
     house.db.run("UPDATE keys SET expires_at = 1 WHERE id = ?", [expired.id]);
     const answers = await Promise.all(
-      [`or-live-${"1".repeat(32)}`, "nonsense", revoked.key, expired.key, `or-rec-${"1".repeat(44)}`].map(
-        (bearer) => house.send("GET", "/v1/me", { bearer }),
+      [`or-live-${"1".repeat(32)}`, "nonsense", revoked.key, expired.key].map((bearer) =>
+        house.send("GET", "/v1/me", { bearer }),
       ),
     );
     expect(new Set(answers.map(({ text, status }) => `${status} ${text}`)).size).toBe(1);
     expect(answers[0]!.json.error.message).toContain("or-live-");
+    const secret = await house.send("GET", "/v1/me", { bearer: `or-rec-${"1".repeat(44)}` });
+    expect([secret.status, secret.json.error.code]).toEqual([401, "invalid_api_key"]);
+    expect(secret.json.error.message).toContain("or-live-");
   });
 });
 
