@@ -154,8 +154,8 @@ export class Auditor {
 
   /**
    * What hosts may have billed beyond what was held, in a life of the gateway: nothing, but where they report more
-   * than was asked for, and what came after the last look at a stream that was stopped because nothing more could be
-   * held.
+   * than was asked for; and, of a stream that was stopped because nothing more could be held, what came after the
+   * last look at it and what its host had thought unseen, faster than holds expect.
    */
   judgeLost(life: number, lost: number, hostsOf: (name: string) => readonly Served[]): void {
     let most = 0;
@@ -164,7 +164,9 @@ export class Auditor {
       const hosts = hostsOf(ask.name);
       if (hosts.some(({ script }) => script.usage.kind === "beyond")) return;
       const dearest = Math.max(0, ...[...ask.prices.values()].map(({ output }) => output));
-      if (ask.error === "insufficient_credit" && ask.words > 0) most += LAST_LOOK_TOKENS * dearest;
+      const thoughts = Math.max(0, ...hosts.map(({ script }) => script.thoughts));
+      if (ask.error === "insufficient_credit" && ask.words > 0)
+        most += (LAST_LOOK_TOKENS + thoughts) * dearest;
     }
     check(lost <= most, `${lost} was lost in life ${life}, of at most ${most}`);
   }
