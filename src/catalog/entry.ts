@@ -62,7 +62,6 @@ export function catalogEntries(
 
 export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry {
   const paid = model.routes.filter(({ free, price }) => !free && price !== null);
-  const free = model.routes.filter((route) => route.free && roads.verifiedFree(route));
   const price = model.price ?? paid[0]?.price ?? null;
   return {
     id: model.id,
@@ -73,7 +72,7 @@ export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry 
     input_modalities: model.abilities?.inputs ?? TEXT,
     supported_parameters: parametersOf(model),
     surfaces: SURFACE_NAMES.filter((surface) => model.routes.some((route) => speaks(route, surface, roads))),
-    free: free.length > 0,
+    free: isFree(model, roads),
     available: servingRoutes(model, roads).length > 0,
   };
 }
@@ -96,6 +95,10 @@ function parametersOf({ abilities, routes }: Model): string[] {
     ...(abilities.reasoning && !all("noReasoningEffort") ? ["reasoning_effort"] : []),
   ];
 }
+
+/** Served on the Open Tier right now. */
+export const isFree = ({ routes }: Model, roads: Pick<RoadConditions, "verifiedFree">): boolean =>
+  routes.some((route) => route.free && roads.verifiedFree(route));
 
 /** To which a request would be sent right now. */
 export const servingRoutes = ({ routes }: Model, roads: RoadConditions): Route[] =>

@@ -1,4 +1,5 @@
 import type { Model } from "../catalog/catalog.ts";
+import { isFree } from "../catalog/entry.ts";
 import { FREE_SUFFIX } from "../catalog/model-name.ts";
 import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { NOT_SOON, type Refusal, type RefusalDetails, refuse, retryAfter } from "../errors/refusal.ts";
@@ -151,11 +152,10 @@ const whereCredit = ({ key, settings: { contact, dashboardUrl } }: Ask): string 
 
 /** The same model where it is free, else any that is. */
 function freeInstead(model: Model, { key }: Ask, { catalog, roads }: Models): string {
-  const isFree = ({ routes }: Model) => routes.some((route) => route.free && roads.verifiedFree(route));
   const isAllowed = ({ id }: Model) =>
     key.allowedModels === null ||
     key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
-  const free = [model, ...catalog().models.values()].find((one) => isFree(one) && isAllowed(one));
+  const free = [model, ...catalog().models.values()].find((one) => isFree(one, roads) && isAllowed(one));
   return free === undefined ? "" : ` \`${free.id}${FREE_SUFFIX}\` needs no credit.`;
 }
 

@@ -1,4 +1,5 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
+import { isFree } from "../catalog/entry.ts";
 import { autoVariant, FREE_SUFFIX } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { alternativesSentence, workingAlternatives } from "./alternatives.ts";
@@ -186,8 +187,7 @@ function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads):
 
 function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal {
   if (model.routes.length === 0) return allPaused(model, catalog, roads, wish);
-  const free = model.routes.some((route) => route.free && roads.verifiedFree(route));
-  const next = free
+  const next = isFree(model, roads)
     ? `It is free on the Open Tier, under the id ${model.id}${FREE_SUFFIX}.`
     : alternativesSentence(workingAlternatives(model.id, catalog, roads, wish));
   return refuse(
