@@ -18,10 +18,10 @@ import { ByteBudget } from "../src/limits/byte-budget.ts";
 import { HostSlots } from "../src/limits/host-slots.ts";
 import { RateWindow } from "../src/limits/rate-window.ts";
 import { Affinity } from "../src/routing/affinity.ts";
+import type { RouteState } from "../src/routing/candidate.ts";
 import { conversationOf } from "../src/routing/conversation.ts";
 import { Health } from "../src/routing/health.ts";
 import { makePlan, type Plan } from "../src/routing/plan.ts";
-import type { Roads } from "../src/routing/stop.ts";
 import type { GenerationRequest } from "../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../src/surfaces/surfaces.ts";
 import { prometheusText } from "../src/telemetry/metric.ts";
@@ -32,7 +32,7 @@ import type { ReceiptId } from "../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../src/units/usd.ts";
 import { KnownHolders } from "../test/fakes/holders.ts";
 import { keyOf } from "../test/fakes/key.ts";
-import { catalogOf, model, route, servedIn, wishFor } from "../test/routing/world.ts";
+import { catalogOf, model, queryFor, route, servedIn } from "../test/routing/world.ts";
 import { DELTA } from "./mock-host.ts";
 
 export interface Piece {
@@ -236,7 +236,7 @@ function planning(): Piece {
   const affinity = new Affinity(systemClock);
   const routes = ["a", "b", "c"].map((id) => route(id));
   const catalog = catalogOf([model("bench/model", routes)]);
-  const roads: Roads = {
+  const routeState: RouteState = {
     restMs: (one) => health.restMs(one),
     speed: (one) => health.speed(one),
     lastAttempt: () => null,
@@ -249,9 +249,9 @@ function planning(): Piece {
   const headers = new Headers({ "user-agent": "bench" });
   const plan = () => {
     const { conversation } = conversationOf(request, headers, key.balanceId);
-    const wish = wishFor("bench/model", { home: affinity.home(conversation) });
-    const made = makePlan(wish, catalog, roads, () => "") as Plan;
-    affinity.served(conversation, made.stops[0]!);
+    const query = queryFor("bench/model", { sticky: affinity.stickyRoute(conversation) });
+    const made = makePlan(query, catalog, routeState, () => "") as Plan;
+    affinity.served(conversation, made.candidates[0]!);
     return made;
   };
   return {
@@ -261,7 +261,7 @@ function planning(): Piece {
     check: () =>
       equal(
         plan()
-          .stops.map(({ route: { host } }) => host.id)
+          .candidates.map(({ route: { host } }) => host.id)
           .join(),
         "a,b,c",
       ),

@@ -277,7 +277,7 @@ async function openRooms(parts: Parts) {
   const slots = new HostSlots(clock, colleagues?.places);
   const bodies = new ByteBudget(inForce.config.bodyMemoryBytes, clock);
   const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });
-  const roads = {
+  const routeState = {
     usable: health.usable.bind(health),
     unproven: health.unproven.bind(health),
     restMs: health.restMs.bind(health),
@@ -307,7 +307,7 @@ async function openRooms(parts: Parts) {
     slots,
     bodies,
     reporting,
-    roads,
+    routeState,
     freeRoutes,
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
@@ -334,7 +334,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     destinations: rooms.destinations,
     surfaces: SURFACES,
     pairing,
-    roads: rooms.roads,
+    routeState: rooms.routeState,
     health,
     affinity: new Affinity(clock),
     expected: new ExpectedOutput(),
@@ -348,7 +348,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     },
     openStreams: rooms.openStreams,
     deadlines: rooms.deadlines,
-    ended: (stop, end) => health.streamEnded(stop.route, end),
+    ended: (candidate, end) => health.streamEnded(candidate.route, end),
     catalog: () => inForce.config.catalog,
     settings: () => inForce.generation,
     suggest: rooms.suggest,
@@ -447,7 +447,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     countTokens: (body, asker) => countMessages(body, asker, countDesk),
     catalog: () => inForce.config.catalog,
-    roads: rooms.roads,
+    routeState: rooms.routeState,
     hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),
     hostReports: () => health.report(inForce.config.catalog),
     ledger: ledgerDesk(books, rooms.allowances),

@@ -12,7 +12,7 @@ import { AUTO_PREFIX, autoVariant, FREE_SUFFIX, SIMULATED_HOST_ID } from "./mode
  */
 export function closestId(wanted: string, ids: Iterable<string>): string | null {
   const sought = split(wanted.slice(0, WANTED_CHARACTERS_MAX));
-  let best: Candidate | null = null;
+  let best: IdMatch | null = null;
   for (const id of ids) {
     const candidate = judge(id, sought);
     if (best === null || nearer(candidate, best)) best = candidate;
@@ -60,7 +60,7 @@ interface Parts {
   readonly name: string;
 }
 
-interface Candidate {
+interface IdMatch {
   readonly id: string;
   readonly rank: Rank;
   /** Within a rank, smaller is nearer. */
@@ -83,7 +83,7 @@ function split(id: string): Parts {
     : { author: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-function judge(id: string, sought: Parts): Candidate {
+function judge(id: string, sought: Parts): IdMatch {
   const published = split(id);
   const otherAuthor = published.author === sought.author ? 0 : 1;
   if (published.name === sought.name) return { id, rank: Rank.SameName, distance: otherAuthor };
@@ -101,7 +101,7 @@ function judge(id: string, sought: Parts): Candidate {
   };
 }
 
-const nearer = (a: Candidate, b: Candidate): boolean =>
+const nearer = (a: IdMatch, b: IdMatch): boolean =>
   a.rank < b.rank || (a.rank === b.rank && a.distance < b.distance);
 
 const continues = (longer: string, shorter: string): boolean =>

@@ -40,8 +40,8 @@ export interface PriceEntry {
   readonly cache_write_1h: number;
 }
 
-/** What is known of the hosts right now; routing's `Roads` has this shape. */
-export interface RoadConditions {
+/** Whether routes can serve right now; routing's `RouteState` has this shape. */
+export interface RouteAvailability {
   usable(route: Route): boolean;
   verifiedFree(route: Route): boolean;
   joins(client: SurfaceName, host: SurfaceName): boolean;
@@ -50,17 +50,17 @@ export interface RoadConditions {
 /** In the order of the configuration. `allowed` null: every model. */
 export function catalogEntries(
   catalog: Catalog,
-  roads: RoadConditions,
+  routeState: RouteAvailability,
   allowed: readonly string[] | null = null,
 ): CatalogEntry[] {
   const entries: CatalogEntry[] = [];
   for (const model of catalog.models.values()) {
-    if (allowed === null || allowed.includes(model.id)) entries.push(catalogEntry(model, roads));
+    if (allowed === null || allowed.includes(model.id)) entries.push(catalogEntry(model, routeState));
   }
   return entries;
 }
 
-export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry {
+export function catalogEntry(model: Model, routeState: RouteAvailability): CatalogEntry {
   const paid = model.routes.filter(({ free, price }) => !free && price !== null);
   const price = model.price ?? paid[0]?.price ?? null;
   return {
@@ -71,9 +71,11 @@ export function catalogEntry(model: Model, roads: RoadConditions): CatalogEntry 
     price: price === null ? null : priceEntry(price),
     input_modalities: model.abilities?.inputs ?? TEXT,
     supported_parameters: parametersOf(model),
-    surfaces: SURFACE_NAMES.filter((surface) => model.routes.some((route) => speaks(route, surface, roads))),
-    free: isFree(model, roads),
-    available: servingRoutes(model, roads).length > 0,
+    surfaces: SURFACE_NAMES.filter((surface) =>
+      model.routes.some((route) => speaks(route, surface, routeState)),
+    ),
+    free: isFree(model, routeState),
+    available: servingRoutes(model, routeState).length > 0,
   };
 }
 
@@ -97,13 +99,14 @@ function parametersOf({ abilities, routes }: Model): string[] {
 }
 
 /** Served on the Open Tier right now. */
-export const isFree = ({ routes }: Model, roads: Pick<RoadConditions, "verifiedFree">): boolean =>
-  routes.some((route) => route.free && roads.verifiedFree(route));
+export const isFree = ({ routes }: Model, routeState: Pick<RouteAvailability, "verifiedFree">): boolean =>
+  routes.some((route) => route.free && routeState.verifiedFree(route));
 
 /** To which a request would be sent right now. */
-export const servingRoutes = ({ routes }: Model, roads: RoadConditions): Route[] =>
+export const servingRoutes = ({ routes }: Model, routeState: RouteAvailability): Route[] =>
   routes.filter(
-    (route) => (route.free ? roads.verifiedFree(route) : route.price !== null) && roads.usable(route),
+    (route) =>
+      (route.free ? routeState.verifiedFree(route) : route.price !== null) && routeState.usable(route),
   );
 
 const priceEntry = (price: Price): PriceEntry => ({
@@ -118,5 +121,5 @@ const priceEntry = (price: Price): PriceEntry => ({
 
 const usdPerMillion = (price: NanoPerMillion): number => price / NANO_PER_USD;
 
-const speaks = ({ host }: Route, surface: SurfaceName, roads: RoadConditions): boolean =>
-  host.speaks.some((spoken) => spoken === surface || roads.joins(surface, spoken));
+const speaks = ({ host }: Route, surface: SurfaceName, routeState: RouteAvailability): boolean =>
+  host.speaks.some((spoken) => spoken === surface || routeState.joins(surface, spoken));

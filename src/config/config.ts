@@ -1,7 +1,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { OpenTierConfig } from "../open-tier/open-tier.ts";
-import type { HostOrder } from "../routing/stop.ts";
+import type { HostOrder } from "../routing/candidate.ts";
 import type { Durability, StoreConfig } from "../store/store-config.ts";
 import type { Networks } from "../units/networks.ts";
 import type { NanoUsd } from "../units/usd.ts";

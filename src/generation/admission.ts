@@ -11,8 +11,8 @@ import {
   isOnlyHeld,
   type Shortfall,
 } from "../ledger/shortfall.ts";
+import { answersWhole, type Candidate } from "../routing/candidate.ts";
 import type { Plan } from "../routing/plan.ts";
-import { answersWhole, type Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
@@ -79,17 +79,17 @@ function admitted(reservation: Reservation, ask: Ask, sized: Sized, { ledger, ex
  */
 function withoutDearer(ask: Ask, promptBound: number | null, desk: Desk): Ask | null {
   const { plan } = ask;
-  const [first, ...others] = plan.stops;
-  const mostOf = (stops: readonly Stop[]) =>
-    size({ ...ask, plan: { ...plan, stops } }, promptBound, desk).worst;
+  const [first, ...others] = plan.candidates;
+  const mostOf = (candidates: readonly Candidate[]) =>
+    size({ ...ask, plan: { ...plan, candidates } }, promptBound, desk).worst;
   const alone = mostOf([first!]);
-  const stops = [first!, ...others.filter((other) => mostOf([first!, other]) <= alone)];
-  if (stops.length === plan.stops.length) return null;
-  const kept = new Set(stops.map(({ model }) => model.id));
+  const candidates = [first!, ...others.filter((other) => mostOf([first!, other]) <= alone)];
+  if (candidates.length === plan.candidates.length) return null;
+  const kept = new Set(candidates.map(({ model }) => model.id));
   const dropped = new Set(others.map(({ model }) => model.id).filter((id) => !kept.has(id)));
   const skipped = [...dropped].map((id) => `${id} (dearer than what is left to spend)`);
   const auto = plan.auto && { skipped: [...plan.auto.skipped, ...skipped] };
-  return { ...ask, plan: { ...plan, stops, auto } };
+  return { ...ask, plan: { ...plan, candidates, auto } };
 }
 
 /** One request at the desk. */
@@ -108,7 +108,7 @@ export interface Ask {
   >;
 }
 
-type Desk = Pick<House, "ledger" | "clock" | "expected" | "roads" | "catalog">;
+type Desk = Pick<House, "ledger" | "clock" | "expected" | "routeState" | "catalog">;
 
 export interface Admitted {
   readonly hold: Hold;
@@ -166,30 +166,31 @@ function heldAtOnce(
   desk: Desk,
 ): number {
   if (!request.stream || request.promptUnseen || request.answersInAudio) return ceiling;
-  const { stops } = plan;
-  if (!stops.every(isStoppable)) return ceiling;
+  const { candidates } = plan;
+  if (!candidates.every(isStoppable)) return ceiling;
   const { firstTokenMs } = settings.attempts;
   return desk.expected.atOnce(ceiling, longest, {
     lineage: key.lineage,
-    stops,
+    candidates,
     firstTokenMs,
-    roads: desk.roads,
+    routeState: desk.routeState,
   });
 }
 
 /** Its host streams, and bills nothing that it has not written by the time at which it is left. */
-const isStoppable = (stop: Stop): boolean => !answersWhole(stop) && stop.route.host.onDisconnect === "cancel";
+const isStoppable = (candidate: Candidate): boolean =>
+  !answersWhole(candidate) && candidate.route.host.onDisconnect === "cancel";
 
 /** The longest answer, in tokens, that any model of the plan gives for one choice. */
-function longestAnswer({ stops }: Plan): number {
+function longestAnswer({ candidates }: Plan): number {
   let longest = 0;
-  for (const { model } of stops) longest = Math.max(longest, model.maxOutputTokens);
+  for (const { model } of candidates) longest = Math.max(longest, model.maxOutputTokens);
   return longest;
 }
 
-function widestModel({ stops }: Plan): Model {
-  let widest = stops[0]!.model;
-  for (const { model } of stops) if (model.contextLength > widest.contextLength) widest = model;
+function widestModel({ candidates }: Plan): Model {
+  let widest = candidates[0]!.model;
+  for (const { model } of candidates) if (model.contextLength > widest.contextLength) widest = model;
   return widest;
 }
 
@@ -256,8 +257,8 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
   };
 }
 
-const dearestOf = ({ stops }: Plan) =>
-  stops.length === 1 ? stops[0]!.price : dearest(stops.map(({ price }) => price));
+const dearestOf = ({ candidates }: Plan) =>
+  candidates.length === 1 ? candidates[0]!.price : dearest(candidates.map(({ price }) => price));
 
 const refusal = (short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal =>
   shortfallRefusal(short, ask, sized, desk.clock.now(), desk);
@@ -275,9 +276,9 @@ export function imposedCeiling(
   { hold, outputCeiling, plan }: Admitted,
 ): number | null {
   if (request.maxOutputTokens !== null || plan.tier === "open") return null;
-  if (request.stream && !plan.stops.some(answersWhole)) return null;
+  if (request.stream && !plan.candidates.some(answersWhole)) return null;
   // What a stream needs is held step by step.
-  const mayStream = request.stream && !plan.stops.every(answersWhole);
+  const mayStream = request.stream && !plan.candidates.every(answersWhole);
   if (hold.coversLongest || (!mayStream && hold.coverLongest(PLENTY))) return null;
   return outputCeiling / request.choices;
 }

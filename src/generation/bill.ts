@@ -8,7 +8,7 @@ import {
   type Try,
 } from "../ledger/receipt.ts";
 import type { Ending, Reservation, Settled, Settlement } from "../ledger/reservation.ts";
-import type { Stop } from "../routing/stop.ts";
+import type { Candidate } from "../routing/candidate.ts";
 import type { Billed } from "../surfaces/surface.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
 import type { House } from "./house.ts";
@@ -40,8 +40,8 @@ export class Bill {
       allowanceUsed: end.tokens.output > 0 || end.state === "settled",
     };
     const { key } = reservation.want;
-    if (end.state === "settled" && end.stop !== undefined)
-      house.expected.note(key.lineage, end.stop.model.id, end.tokens.output);
+    if (end.state === "settled" && end.candidate !== undefined)
+      house.expected.note(key.lineage, end.candidate.model.id, end.tokens.output);
     let receipt: Told;
     const settlement = house.ledger.settle(reservation, ending, (settled) => {
       receipt = this.receipt(end, settled);
@@ -81,8 +81,8 @@ export class Bill {
     const { tries, trace } = this;
     const { want } = this.reservation;
     // A receipt's cost is always its tokens at its price, also where the hold did not cover all of them.
-    const limited = settled.lost > 0 && end.stop !== undefined;
-    const tokens = limited ? within(end.tokens, end.stop.price, settled.held) : end.tokens;
+    const limited = settled.lost > 0 && end.candidate !== undefined;
+    const tokens = limited ? within(end.tokens, end.candidate.price, settled.held) : end.tokens;
     return {
       id: want.receipt,
       createdAt: want.at,
@@ -90,13 +90,13 @@ export class Bill {
       surface: want.about.surface,
       keyId: want.key.id,
       modelRequested: want.about.model,
-      model: end.stop?.model.id ?? null,
-      host: end.stop?.route.host.id ?? null,
+      model: end.candidate?.model.id ?? null,
+      host: end.candidate?.route.host.id ?? null,
       attempts: tries,
       stream: want.about.stream,
       tokens,
       tokensFrom: end.from ?? "counted",
-      price: end.stop?.price ?? want.price,
+      price: end.candidate?.price ?? want.price,
       cost: settled.charged,
       held: settled.held,
       writeOff: settled.writtenOff,
@@ -115,7 +115,7 @@ export interface End {
   readonly from?: Receipt["tokensFrom"];
   readonly writeOff?: boolean;
   /** Who served, at whose price the tokens cost; absent where nobody did. */
-  readonly stop?: Stop;
+  readonly candidate?: Candidate;
   readonly firstTokenMs?: number;
   readonly errorCode?: Refusal["code"];
 }
@@ -139,7 +139,7 @@ type Told = Receipt & Finished;
 const FAULT: End = { state: "failed", tokens: NO_TOKENS, errorCode: "internal_error" };
 
 /** What the tokens cost, or as many of them as cost no more than `most`. */
-function costOfEnd({ tokens, stop }: End, most?: NanoUsd): NanoUsd {
-  if (stop === undefined) return ZERO_USD;
-  return costOf(most === undefined ? tokens : within(tokens, stop.price, most), stop.price);
+function costOfEnd({ tokens, candidate }: End, most?: NanoUsd): NanoUsd {
+  if (candidate === undefined) return ZERO_USD;
+  return costOf(most === undefined ? tokens : within(tokens, candidate.price, most), candidate.price);
 }

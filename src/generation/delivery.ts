@@ -74,24 +74,24 @@ const DEAD_SINK: Sink = { write: () => false, close() {} };
 /** Never rejects. */
 async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
   const { house, settings, request, opened, bill, hold, firstTokenMs, signal } = parcel;
-  const { judge, stop } = opened;
+  const { judge, candidate } = opened;
   try {
     house.ledger.serves(bill.reservation, {
-      model: stop.model.id,
-      host: stop.route.host.id,
-      price: stop.price,
+      model: candidate.model.id,
+      host: candidate.route.host.id,
+      price: candidate.price,
       attempts: bill.tries,
       firstTokenMs,
     });
-    const pace = house.expected.paceOf([stop], house.roads);
+    const pace = house.expected.paceOf([candidate], house.routeState);
     const ahead = aheadOf(pace, house.expected.growth);
-    const running = new RunningStream(request, judge, stop.price, pace, bill.startedMs, ahead);
+    const running = new RunningStream(request, judge, candidate.price, pace, bill.startedMs, ahead);
     const line = {
       source: opened.source,
       judge,
       sink,
       signal,
-      onDisconnect: stop.route.host.onDisconnect,
+      onDisconnect: candidate.route.host.onDisconnect,
       limits: {
         chunkGapMs: settings.chunkGapMs,
         deadlineMs: bill.startedMs + settings.totalMs,
@@ -104,18 +104,18 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       host: opened,
       open: house.openStreams,
     };
-    const end = ofCustomers(await relay(line, opened.takeFirst()), stop.route.host);
+    const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
     const by = bill.reservation.want.key.balanceId;
     // One piece does not show how fast the host writes.
     const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
-    house.ended(stop, { kind: end.kind, tokens: judge.countedTokens, ms, by });
+    house.ended(candidate, { kind: end.kind, tokens: judge.countedTokens, ms, by });
     const { usage, text } = judge;
     const answer = { usage, text, isLeft: end.kind === "client_left" };
-    const counting = billedTokens(answer, { request, model: stop.model }, parcel.counts);
+    const counting = billedTokens(answer, { request, model: candidate.model }, parcel.counts);
     // Nothing of the settlement has begun, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
     if (usage?.costUsd !== undefined)
-      house.hostCharged(stop, usage.costUsd, costOf(billed.tokens, stop.price));
+      house.hostCharged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
     const ended = bill.settle(endOf(end, billed, parcel));
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
@@ -141,7 +141,7 @@ function endOf(
   { tokens, from }: BilledTokens,
   { opened, settings, firstTokenMs }: Parcel,
 ): End {
-  const common = { stop: opened.stop, firstTokenMs, tokens, from };
+  const common = { candidate: opened.candidate, firstTokenMs, tokens, from };
   switch (end.kind) {
     case "complete":
       return { ...common, state: "settled" };

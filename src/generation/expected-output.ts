@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Roads, Stop } from "../routing/stop.ts";
+import type { Candidate, RouteState } from "../routing/candidate.ts";
 import type { KeyId } from "../units/id.ts";
 
 /**
@@ -17,12 +17,16 @@ export class ExpectedOutput {
   constructor(readonly growth: Growth = GROWTH) {}
 
   /** Output tokens to hold at once of `ceiling`; with no limits, the answer could come to `longest`. */
-  atOnce(ceiling: number, longest: number, { lineage, stops, firstTokenMs, roads }: Expecting): number {
-    const pace = this.paceOf(stops, roads);
+  atOnce(
+    ceiling: number,
+    longest: number,
+    { lineage, candidates, firstTokenMs, routeState }: Expecting,
+  ): number {
+    const pace = this.paceOf(candidates, routeState);
     const thought = tokensIn(firstTokenMs, pace) + aheadOf(pace, this.growth);
     const least = Math.max(thought, Math.ceil(longest / MOST_TO_ONE));
     if (least >= ceiling) return ceiling;
-    const lately = this.answers.get(pairOf(lineage, stops[0]!.model.id));
+    const lately = this.answers.get(pairOf(lineage, candidates[0]!.model.id));
     return Math.min(ceiling, Math.max(least, lately?.expected ?? 0));
   }
 
@@ -35,9 +39,10 @@ export class ExpectedOutput {
   }
 
   /** Tokens a second that none of these hosts exceeds: twice what the fastest was measured at. */
-  paceOf(stops: readonly Pick<Stop, "route">[], roads: Pick<Roads, "speed">): number {
+  paceOf(candidates: readonly Pick<Candidate, "route">[], routeState: Pick<RouteState, "speed">): number {
     let pace = this.growth.tokensPerSecond;
-    for (const { route } of stops) pace = Math.max(pace, 2 * (roads.speed(route)?.tokensPerSecond ?? 0));
+    for (const { route } of candidates)
+      pace = Math.max(pace, 2 * (routeState.speed(route)?.tokensPerSecond ?? 0));
     return pace;
   }
 }
@@ -45,9 +50,9 @@ export class ExpectedOutput {
 /** Whose request may be served where, and by when it has its first token. */
 export interface Expecting {
   readonly lineage: KeyId;
-  readonly stops: readonly Stop[];
+  readonly candidates: readonly Candidate[];
   readonly firstTokenMs: number;
-  readonly roads: Pick<Roads, "speed">;
+  readonly routeState: Pick<RouteState, "speed">;
 }
 
 /** How holds grow. */

@@ -8,12 +8,12 @@ import type { Holder } from "../keys/keyring.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
-import type { Home } from "../routing/affinity.ts";
+import type { StickyRoute } from "../routing/affinity.ts";
+import type { Candidate, RouteQuery } from "../routing/candidate.ts";
 import { type Conversation, conversationOf } from "../routing/conversation.ts";
 import { asksOpenTier, idMeantBy, idsMeantBy } from "../routing/naming.ts";
 import { namesOverrides, readOverrides } from "../routing/overrides.ts";
 import { makePlan, type Plan } from "../routing/plan.ts";
-import type { Stop, Wish } from "../routing/stop.ts";
 import { type Subject, subjectOf } from "../surfaces/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
@@ -116,7 +116,7 @@ class Run {
       if (tooLong !== null) return this.refusal(tooLong);
 
       // Before anything is held: shedding must cost less than serving.
-      if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, house.roads));
+      if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, house.routeState));
       if (!house.journal.healthy) return this.refusal(bookkeepingDown());
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
@@ -137,7 +137,7 @@ class Run {
       switch (outcome.kind) {
         case "opened": {
           this.opened = outcome;
-          this.served(outcome.stop);
+          this.served(outcome.candidate);
           const firstTokenMs = bill.elapsedMs();
           const durable = house.journal.durable(reservation.sequence);
           if (durable === true || (await durable))
@@ -146,7 +146,7 @@ class Run {
           return await this.failed(bookkeepingDown(), "failed", bill);
         }
         case "answered": {
-          this.served(outcome.stop);
+          this.served(outcome.candidate);
           const billed = this.billed(outcome, request);
           const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
           if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
@@ -155,7 +155,13 @@ class Run {
         }
         default: {
           const { catalog } = this;
-          const why = noAnswer(outcome, { request, plan: admitted.plan, key, catalog, roads: house.roads });
+          const why = noAnswer(outcome, {
+            request,
+            plan: admitted.plan,
+            key,
+            catalog,
+            routeState: house.routeState,
+          });
           return await this.failed(why, outcome.kind === "abandoned" ? "cancelled" : "failed", bill);
         }
       }
@@ -169,8 +175,8 @@ class Run {
     }
   }
 
-  private areAllFull({ stops }: Plan): boolean {
-    for (const { route } of stops) if (!this.house.slots.full(route.host)) return false;
+  private areAllFull({ candidates }: Plan): boolean {
+    for (const { route } of candidates) if (!this.house.slots.full(route.host)) return false;
     return true;
   }
 
@@ -186,13 +192,13 @@ class Run {
     if (refused(moreModels)) return moreModels;
     const { model, surface, promptEstimate, json } = request;
     // With a single host there is no choice to remember.
-    let home: Home | null = null;
+    let sticky: StickyRoute | null = null;
     if (catalog.models.get(model)?.routes.length !== 1) {
       const { conversation, turned } = conversationOf(request, call.headers, balance.id);
       this.conversation = conversation;
-      if (turned) home = house.affinity.home(conversation);
+      if (turned) sticky = house.affinity.stickyRoute(conversation);
     }
-    const wish: Wish = {
+    const query: RouteQuery = {
       model,
       surface,
       stream: request.stream,
@@ -203,9 +209,9 @@ class Run {
       members: overrides.provider.requireParameters ? Object.keys(json) : [],
       maxHosts: settings.attempts.maxHosts,
       order: settings.order,
-      home,
+      sticky,
     };
-    return makePlan(wish, catalog, house.roads, house.suggest);
+    return makePlan(query, catalog, house.routeState, house.suggest);
   }
 
   private attempt(request: GenerationRequest, admitted: Admitted, { key }: Holder): Promise<Outcome> {
@@ -256,7 +262,7 @@ class Run {
       "x-accel-buffering": "no",
     };
     const isFree = bill.reservation.want.amount === 0;
-    const isTold = isPromptTold(opened.judge.usage, { request, model: opened.stop.model });
+    const isTold = isPromptTold(opened.judge.usage, { request, model: opened.candidate.model });
     // Counting a long prompt takes seconds of a thread, for which nobody would pay here.
     const prompt = isFree || isTold ? null : this.prompts.keep(request.body);
     return new Delivery(headers, {
@@ -265,7 +271,7 @@ class Run {
       request: withoutPrompt(request),
       opened,
       bill,
-      counts: new Recount(house.counting, opened.stop, prompt),
+      counts: new Recount(house.counting, opened.candidate, prompt),
       hold,
       firstTokenMs,
       signal: call.signal,
@@ -273,20 +279,21 @@ class Run {
   }
 
   private billed(
-    { reply, stop }: Answered,
+    { reply, candidate }: Answered,
     request: GenerationRequest,
   ): BilledTokens | Promise<BilledTokens> {
     const { usage, countedTokens: estimate, texts } = reply;
     const all = () => ({ texts: texts(), unkept: 0 });
     const text = { estimate, estimateSinceReport: 0, all, sinceReport: all };
-    const counts = new Recount(this.house.counting, stop, unkept(request.body));
-    return billedTokens({ usage, text, isLeft: false }, { request, model: stop.model }, counts);
+    const counts = new Recount(this.house.counting, candidate, unkept(request.body));
+    return billedTokens({ usage, text, isLeft: false }, { request, model: candidate.model }, counts);
   }
 
-  private settle({ reply, stop }: Answered, { tokens, from }: BilledTokens, bill: Bill): Ended {
+  private settle({ reply, candidate }: Answered, { tokens, from }: BilledTokens, bill: Bill): Ended {
     const { usage } = reply;
-    if (usage?.costUsd !== undefined) this.house.hostCharged(stop, usage.costUsd, costOf(tokens, stop.price));
-    return bill.settle({ state: "settled", tokens, from, stop, firstTokenMs: bill.elapsedMs() });
+    if (usage?.costUsd !== undefined)
+      this.house.hostCharged(candidate, usage.costUsd, costOf(tokens, candidate.price));
+    return bill.settle({ state: "settled", tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
   }
 
   private whole({ reply, omitted }: Answered, ended: Ended, bill: Bill): WholeAnswer {
@@ -295,8 +302,8 @@ class Run {
     return { kind: "whole", status: 200, headers, body: reply.body(billedBy(ended)) };
   }
 
-  private served(stop: Stop): void {
-    if (this.conversation !== null) this.house.affinity.served(this.conversation, stop);
+  private served(candidate: Candidate): void {
+    if (this.conversation !== null) this.house.affinity.served(this.conversation, candidate);
   }
 
   /** Gives the hold back and answers with the error, once both are durable. */

@@ -8,9 +8,9 @@ import type { Finished, Receipt, Try } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { Affinity } from "../routing/affinity.ts";
+import type { Candidate, HostOrder, RouteState } from "../routing/candidate.ts";
 import type { Lesson } from "../routing/health.ts";
 import type { StreamEnd } from "../routing/speed.ts";
-import type { HostOrder, Roads, Stop } from "../routing/stop.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
 import type { Pairing, Surface } from "../surfaces/surface.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
@@ -35,15 +35,15 @@ export interface House {
   readonly destinations: Destinations;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
   pairing(client: SurfaceName, host: SurfaceName): Pairing;
-  readonly roads: Roads;
+  readonly routeState: RouteState;
   readonly health: HealthDesk;
   readonly affinity: Affinity;
   readonly expected: ExpectedOutput;
   readonly slots: HostSlots;
-  observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
+  observe(candidate: Candidate, outcome: Try["outcome"], lesson: Lesson): void;
   readonly openStreams: OpenStreams;
   /** Told of each relayed stream's end, for health. */
-  ended(stop: Stop, end: StreamEnd): void;
+  ended(candidate: Candidate, end: StreamEnd): void;
   catalog(): Catalog;
   settings(): Settings;
   /** The sentence that suggests the closest published id, and where the catalog is. */
@@ -53,7 +53,7 @@ export interface House {
   /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
   unpaidWaitS(balance: BalanceId, call: Call): number | null;
   /** The host said what an answer cost there, USD; `cost` is what it cost here. */
-  hostCharged(stop: Stop, saidUsd: number, cost: NanoUsd): void;
+  hostCharged(candidate: Candidate, saidUsd: number, cost: NanoUsd): void;
   readonly counting: CountingDesk & RecountDesk;
   /** The request's place in a trace; null when nobody traces. */
   openTrace(headers: Headers): Trace | null;

@@ -1,4 +1,4 @@
-import type { Stop } from "../routing/stop.ts";
+import type { Candidate } from "../routing/candidate.ts";
 import type { Family } from "../tokens/families.ts";
 import { familyOf } from "../tokens/model-family.ts";
 import type { Counts } from "./billed-tokens.ts";
@@ -9,7 +9,7 @@ export class Recount implements Counts {
 
   constructor(
     private readonly desk: RecountDesk,
-    { model, route }: Stop,
+    { model, route }: Candidate,
     /** Null where it is not there any more: then it is billed by its estimate. */
     private readonly body: PromptBody | null,
   ) {

@@ -7,9 +7,9 @@ import type { Key } from "../keys/key.ts";
 import { isRecoverySecret } from "../keys/secret.ts";
 import type { Settled } from "../ledger/reservation.ts";
 import { alternativesSentence, workingAlternatives } from "../routing/alternatives.ts";
+import type { RouteState } from "../routing/candidate.ts";
+import { soonestMs } from "../routing/candidate-order.ts";
 import type { Plan } from "../routing/plan.ts";
-import type { Roads } from "../routing/stop.ts";
-import { soonestMs } from "../routing/stop-order.ts";
 import { contextLengths } from "../surfaces/context-lengths.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import { formatUsd } from "../units/usd.ts";
@@ -30,7 +30,7 @@ export function noAnswer(
     case "abandoned":
       return refuse("invalid_request", "The client disconnected before the answer began.");
     case "crowded":
-      return crowded(unserved.request, unserved.plan, unserved.roads);
+      return crowded(unserved.request, unserved.plan, unserved.routeState);
     case "exhausted":
       return exhaustion(outcome, unserved);
   }
@@ -42,12 +42,12 @@ interface Unserved {
   readonly plan: Plan;
   readonly key: Key;
   readonly catalog: Catalog;
-  readonly roads: Roads;
+  readonly routeState: RouteState;
 }
 
 /** Nothing was tried or charged: the gateway sheds what its hosts cannot take; streams in flight continue. */
-export function crowded(request: GenerationRequest, plan: Plan, roads: Roads): Refusal {
-  const retryAfterS = 1 + Math.floor(roads.chance() * MOST_RETRY_S);
+export function crowded(request: GenerationRequest, plan: Plan, routeState: RouteState): Refusal {
+  const retryAfterS = 1 + Math.floor(routeState.chance() * MOST_RETRY_S);
   const code = plan.tier === "open" ? "no_free_route" : plan.auto ? "auto_unresolvable" : "model_unavailable";
   return refuse(
     code,
@@ -59,8 +59,8 @@ export function crowded(request: GenerationRequest, plan: Plan, roads: Roads): R
 /** Spread out, so that clients shed together do not come back together. */
 const MOST_RETRY_S = 5;
 
-function rejection({ stop, error }: Rejected, request: GenerationRequest): Refusal {
-  const { model } = stop;
+function rejection({ candidate, error }: Rejected, request: GenerationRequest): Refusal {
+  const { model } = candidate;
   const details = error.param === null ? {} : { param: error.param };
   if (error.contextTooLong) {
     return refuse(
@@ -83,7 +83,7 @@ function lengthsOf(said: string, contextLength: number, { promptEstimate }: Gene
 
 function exhaustion(
   { tries, timedOut, waitedMs }: Extract<Outcome, { kind: "exhausted" }>,
-  { request, plan, key, catalog, roads }: Unserved,
+  { request, plan, key, catalog, routeState }: Unserved,
 ): Refusal {
   const { model, surface } = request;
   const tried = `${tries.length} ${tries.length === 1 ? "host was" : "hosts were"} tried`;
@@ -100,7 +100,7 @@ function exhaustion(
       `No free route of ${model} answered; ${tried}. The request was not switched to a paid model, and nothing was charged. Retry later, or name a paid model; adding credit does not help.`,
     );
   }
-  const restMs = soonestMs(plan.stops, roads);
+  const restMs = soonestMs(plan.candidates, routeState);
   const rest = restMs === 0 ? {} : retryAfter(Math.ceil(restMs / 1_000));
   if (plan.auto !== null) {
     const models = [...new Set(tries.map((one) => one.model))].join(", ");
@@ -113,7 +113,7 @@ function exhaustion(
     );
   }
   const { allowedModels } = key;
-  const others = workingAlternatives(model, catalog, roads, { surface, allowedModels });
+  const others = workingAlternatives(model, catalog, routeState, { surface, allowedModels });
   return refuse(
     "model_unavailable",
     `All hosts of ${model} failed: ${tried}. ${alternativesSentence(others)}`,

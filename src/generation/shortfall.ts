@@ -142,7 +142,7 @@ function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized, models:
       : isHeld
         ? `${wait} credit.`
         : "Add credit: the balance does not even cover the prompt.";
-  const free = freeInstead(plan.stops[0]!.model, ask, models);
+  const free = freeInstead(plan.candidates[0]!.model, ask, models);
   return `${balance} cannot cover this request, whose worst case is ${formatUsd(worst)}. Nothing was sent or charged. ${advice} ${whereCredit(ask)}${free}${uncounted(ask)}`;
 }
 
@@ -151,16 +151,16 @@ const whereCredit = ({ key, settings: { contact, dashboardUrl } }: Ask): string 
   `Credit is added to balance \`${key.balanceId}\` by ${operatorAt(contact)}; its owner sees it at ${dashboardUrl}.`;
 
 /** The same model where it is free, else any that is. */
-function freeInstead(model: Model, { key }: Ask, { catalog, roads }: Models): string {
+function freeInstead(model: Model, { key }: Ask, { catalog, routeState }: Models): string {
   const isAllowed = ({ id }: Model) =>
     key.allowedModels === null ||
     key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
-  const free = [model, ...catalog().models.values()].find((one) => isFree(one, roads) && isAllowed(one));
+  const free = [model, ...catalog().models.values()].find((one) => isFree(one, routeState) && isAllowed(one));
   return free === undefined ? "" : ` \`${free.id}${FREE_SUFFIX}\` needs no credit.`;
 }
 
 /** What is served, to look for a model that costs nothing. */
-type Models = Pick<House, "catalog"> & { readonly roads: Pick<House["roads"], "verifiedFree"> };
+type Models = Pick<House, "catalog"> & { readonly routeState: Pick<House["routeState"], "verifiedFree"> };
 
 /** The largest ceiling with which the request would be admitted now; 0 where not even its prompt fits. */
 const outputThatFits = (

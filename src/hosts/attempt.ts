@@ -2,9 +2,9 @@ import type { Model } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Try } from "../ledger/receipt.ts";
 import type { HostSlots, Slot } from "../limits/host-slots.ts";
+import type { Candidate } from "../routing/candidate.ts";
 import type { Health, Lesson } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
-import type { Stop } from "../routing/stop.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Deadlines } from "../units/deadlines.ts";
 import type { BalanceId } from "../units/id.ts";
@@ -51,7 +51,7 @@ export interface Ways extends Tools {
   readonly trace: TraceContext | null;
   readonly random: RandomBytes;
   /** Told of each try, for health. */
-  observe(stop: Stop, outcome: Try["outcome"], lesson: Lesson): void;
+  observe(candidate: Candidate, outcome: Try["outcome"], lesson: Lesson): void;
 }
 
 export type HealthDesk = Pick<Health, "begin" | "enter" | "mayRetry" | "patienceMs" | "usable">;
@@ -83,8 +83,8 @@ const TIMER_SLACK_MS = 2;
 /** One request on its way along the plan; at most two hosts are asked at the same time. */
 class Walk {
   private deadlineMs: number;
-  /** The plan's stops, followed by those that were passed over the first time. */
-  private stops: readonly Stop[];
+  /** The plan's candidates, followed by those that were passed over the first time. */
+  private candidates: readonly Candidate[];
   private next = 0;
   /** In the order in which they began. */
   private readonly running: Running[] = [];
@@ -105,7 +105,7 @@ class Walk {
     private readonly signal: AbortSignal,
   ) {
     this.deadlineMs = ways.clock.elapsedMs() + ways.limits.firstTokenMs;
-    this.stops = plan.stops;
+    this.candidates = plan.candidates;
   }
 
   async walk(): Promise<Outcome> {
@@ -141,47 +141,52 @@ class Walk {
     const { ways, request, plan, signal } = this;
     const { clock, limits, health, slots } = ways;
     while (
-      this.next < this.stops.length &&
+      this.next < this.candidates.length &&
       this.begun < limits.maxHosts &&
       clock.elapsedMs() < this.deadlineMs
     ) {
       // The client may have left while the request stood in a line.
       if (signal.aborted) return false;
       const at = this.next++;
-      const stop = this.stops[at]!;
-      if (this.isJudged(stop)) continue;
-      const said = sayTo(request, stop, ways);
+      const candidate = this.candidates[at]!;
+      if (this.isJudged(candidate)) continue;
+      const said = sayTo(request, candidate, ways);
       if (refused(said)) {
         this.unsayable ??= said;
         continue;
       }
-      const isLast = at >= plan.stops.length - 1;
-      const slot = slots.take(stop.route.host);
-      if (!isLast && (slot === null || !health.usable(stop.route))) {
+      const isLast = at >= plan.candidates.length - 1;
+      const slot = slots.take(candidate.route.host);
+      if (!isLast && (slot === null || !health.usable(candidate.route))) {
         // The host is full, resting, or being probed by another request: try it after the others.
         slot?.release();
-        this.stops = [...this.stops, stop];
+        this.candidates = [...this.candidates, candidate];
         continue;
       }
-      if (this.begun > 0 && !health.mayRetry(stop.model)) {
+      if (this.begun > 0 && !health.mayRetry(candidate.model)) {
         slot?.release();
         return false;
       }
       if (slot !== null) {
-        this.ask(stop, said, slot);
+        this.ask(candidate, said, slot);
         return true;
       }
       // Nobody stands in a line while another host is already being asked.
-      if (this.running.length === 0) return this.startInLine(stop, said);
+      if (this.running.length === 0) return this.startInLine(candidate, said);
       this.crowded = true;
     }
     return false;
   }
 
-  private async startInLine(stop: Stop, said: Said): Promise<boolean> {
+  private async startInLine(candidate: Candidate, said: Said): Promise<boolean> {
     const { clock, slots, keyId } = this.ways;
     const leftMs = this.deadlineMs - clock.elapsedMs();
-    const slot = await slots.wait(stop.route.host, keyId, Math.min(MAX_LINE_MS, leftMs / 2), this.signal);
+    const slot = await slots.wait(
+      candidate.route.host,
+      keyId,
+      Math.min(MAX_LINE_MS, leftMs / 2),
+      this.signal,
+    );
     if (slot === null) {
       this.crowded = true;
       return this.start();
@@ -191,19 +196,19 @@ class Walk {
       slot.release();
       return false;
     }
-    this.ask(stop, said, slot);
+    this.ask(candidate, said, slot);
     return true;
   }
 
-  private ask(stop: Stop, said: Said, slot: Slot): void {
+  private ask(candidate: Candidate, said: Said, slot: Slot): void {
     const { ways, request, signal } = this;
     const startedMs = ways.clock.elapsedMs();
-    ways.health.enter(stop.route);
-    const { ms, early } = this.limitOf(stop, said, startedMs);
+    ways.health.enter(candidate.route);
+    const { ms, early } = this.limitOf(candidate, said, startedMs);
     const limit = new TimeLimit(ways.clock, ways.deadlines, ms, signal, early);
     const span = ways.trace === null ? null : childSpan(ways.trace, ways.random);
-    const ended = new Trial(request, stop, said, traced(ways, span), limit, slot).run();
-    this.running.push({ stop, streams: said.stream, limit, at: this.begun++, startedMs, ended, span });
+    const ended = new Trial(request, candidate, said, traced(ways, span), limit, slot).run();
+    this.running.push({ candidate, streams: said.stream, limit, at: this.begun++, startedMs, ended, span });
   }
 
   /**
@@ -211,28 +216,33 @@ class Walk {
    * for. How long a whole answer takes depends on its length, so nobody is given up for one that takes longer
    * than others.
    */
-  private limitOf(stop: Stop, said: Said, nowMs: number): { readonly ms: number; readonly early: boolean } {
+  private limitOf(
+    candidate: Candidate,
+    said: Said,
+    nowMs: number,
+  ): { readonly ms: number; readonly early: boolean } {
     const { limits, health } = this.ways;
-    const left = Math.min(limits.maxHosts - this.begun, this.stops.length - this.next + 1);
+    const left = Math.min(limits.maxHosts - this.begun, this.candidates.length - this.next + 1);
     const shareMs = (this.deadlineMs - nowMs) / left;
     const other = this.request.stream && said.stream ? this.readyAfter(1) : null;
     if (other === null) return { ms: shareMs, early: false };
     const patienceMs =
-      health.patienceMs(stop.route, other.route, stop.model, this.request.promptEstimate) ?? shareMs;
+      health.patienceMs(candidate.route, other.route, candidate.model, this.request.promptEstimate) ??
+      shareMs;
     return { ms: Math.min(shareMs, patienceMs), early: patienceMs < shareMs };
   }
 
   /** The host that would be asked next, once `more` others have begun. */
-  private readyAfter(more: number): Stop | null {
+  private readyAfter(more: number): Candidate | null {
     if (this.begun + more >= this.ways.limits.maxHosts) return null;
-    for (let at = this.next; at < this.stops.length; at++) {
-      const stop = this.stops[at]!;
-      if (!this.isJudged(stop) && this.ways.health.usable(stop.route)) return stop;
+    for (let at = this.next; at < this.candidates.length; at++) {
+      const candidate = this.candidates[at]!;
+      if (!this.isJudged(candidate) && this.ways.health.usable(candidate.route)) return candidate;
     }
     return null;
   }
 
-  private isJudged({ model }: Stop): boolean {
+  private isJudged({ model }: Candidate): boolean {
     return this.judged.includes(model);
   }
 
@@ -286,24 +296,28 @@ class Walk {
     // a prompt that is too long, every host says so.
     if (!toNextModel && (contextTooLong || !isGood(rejected.status))) return false;
     this.verdict = rejected;
-    if (toNextModel) this.judged = [...this.judged, rejected.stop.model];
+    if (toNextModel) this.judged = [...this.judged, rejected.candidate.model];
     return true;
   }
 
-  private note({ stop, at, startedMs, span }: Running, outcome: TryOutcome): void {
+  private note({ candidate, at, startedMs, span }: Running, outcome: TryOutcome): void {
     const ms = this.ways.clock.elapsedMs() - startedMs;
     const { kind } = outcome;
-    const host = stop.route.host.id;
+    const host = candidate.route.host.id;
     const tried: Try = {
       host,
-      model: stop.model.id,
+      model: candidate.model.id,
       outcome: kind,
       ms,
       detail: detailOf(outcome),
       ...causeOf(outcome),
     };
     this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
-    this.ways.observe(stop, kind, lessonOf(outcome, ms, this.request.promptEstimate, this.ways.balanceId));
+    this.ways.observe(
+      candidate,
+      kind,
+      lessonOf(outcome, ms, this.request.promptEstimate, this.ways.balanceId),
+    );
   }
 
   private end(outcome: Final): Outcome {
@@ -352,7 +366,7 @@ type Final = Opened | Answered | Rejected | { readonly kind: "abandoned" };
 
 /** A host that is being asked. */
 interface Running {
-  readonly stop: Stop;
+  readonly candidate: Candidate;
   /** It was asked for a stream. */
   readonly streams: boolean;
   readonly limit: TimeLimit;

@@ -1,6 +1,6 @@
 import type { Model, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
-import type { Stop } from "../routing/stop.ts";
+import type { Candidate } from "../routing/candidate.ts";
 import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfaces/surface.ts";
 
 /**
@@ -9,7 +9,7 @@ import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfac
  */
 export function sayTo(
   request: GenerationRequest,
-  { model, route, hostSurface }: Stop,
+  { model, route, hostSurface }: Candidate,
   wording: Wording,
 ): Said | Refusal {
   const quirks = route.quirks ?? route.host.quirks;

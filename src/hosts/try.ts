@@ -1,7 +1,7 @@
 import type { Host, SurfaceName } from "../catalog/catalog.ts";
 import type { HostFaultKind } from "../ledger/receipt.ts";
 import type { Slot } from "../limits/host-slots.ts";
-import type { Stop } from "../routing/stop.ts";
+import type { Candidate } from "../routing/candidate.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
 import type {
   Asked,
@@ -38,7 +38,7 @@ export class Trial {
 
   constructor(
     private readonly request: GenerationRequest,
-    private readonly stop: Stop,
+    private readonly candidate: Candidate,
     private readonly said: Said,
     private readonly tools: Tools,
     private readonly limit: TimeLimit,
@@ -59,7 +59,10 @@ export class Trial {
       if (isStale(reply, limit)) reply = await this.ask(true);
       try {
         const judged = reply instanceof HostFault ? this.faulted(reply) : this.judge(reply);
-        outcome = withoutSecrets(judged instanceof Promise ? await judged : judged, this.stop.route.host);
+        outcome = withoutSecrets(
+          judged instanceof Promise ? await judged : judged,
+          this.candidate.route.host,
+        );
       } catch (error) {
         outcome = this.unreadable(error);
       }
@@ -79,7 +82,7 @@ export class Trial {
 
   private ask(fresh: boolean): Promise<HostReply | HostFault> {
     const { request, tools, limit } = this;
-    const { host } = this.stop.route;
+    const { host } = this.candidate.route;
     const { spoken, stream, body } = this.said;
     const exchange = tools.transport.open({
       to: tools.destinations.at(host, spoken, stream),
@@ -93,12 +96,12 @@ export class Trial {
   }
 
   private judge(reply: HostReply): TryOutcome | Promise<TryOutcome> {
-    const { request, stop, tools } = this;
+    const { request, candidate, tools } = this;
     const { pairing, stream } = this.said;
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const endS = () => Math.floor(tools.clock.now() / 1_000);
-    const asked = { publicModel: stop.model.id, atS: endS(), endS };
+    const asked = { publicModel: candidate.model.id, atS: endS(), endS };
     if (!stream) {
       const body = readWhole(reply, MAX_REPLY_BYTES);
       return body instanceof Promise ? this.awaitWhole(body, asked) : this.judgeWhole(body, asked);
@@ -124,37 +127,37 @@ export class Trial {
    * stream; it is no less a verdict on the request.
    */
   private failed(error: HostError): TryOutcome {
-    const { stop, status } = this;
+    const { candidate, status } = this;
     return error.isVerdict
-      ? { kind: "rejected", stop, status, error }
+      ? { kind: "rejected", candidate, status, error }
       : { kind: "refused", message: error.kept, wholeHost: error.blames === "account" };
   }
 
   /** All of a whole answer comes with its first token. */
   private retold(body: Uint8Array, asked: Asked): TryOutcome {
-    const { request, stop, said, tools } = this;
+    const { request, candidate, said, tools } = this;
     const events = tools.surfaces[said.spoken].retell(body);
     if (!(events instanceof Uint8Array)) return this.failed(events);
     const judge = said.pairing.openStream(request, asked);
     const first = judge.push(events);
     if (judge.fault !== null) return this.failed(judge.fault);
     if (!saysAnything(judge)) return { kind: "refused", message: "the answer is empty" };
-    return new Opened(stop, said.body.omitted, ALL_READ, judge, first, this.exchange!, true);
+    return new Opened(candidate, said.body.omitted, ALL_READ, judge, first, this.exchange!, true);
   }
 
   private answered(reply: Answered["reply"]): Answered {
-    return { kind: "answered", stop: this.stop, omitted: this.said.body.omitted, reply };
+    return { kind: "answered", candidate: this.candidate, omitted: this.said.body.omitted, reply };
   }
 
   private async judgeStatus(reply: HostReply): Promise<TryOutcome> {
-    const { stop, said, limit, tools } = this;
+    const { candidate, said, limit, tools } = this;
     const body = await readWhole(reply, MAX_ERROR_BYTES);
     if (limit.over) return limit.outcome();
     const { status } = reply;
     const bytes = body instanceof Uint8Array ? body : NO_BYTES;
     const error = tools.surfaces[said.spoken].readHostError(status, bytes);
     const isClients = status >= 400 && status <= 499 && !HOST_FAILURES.has(status);
-    if (isClients && error.blames === "request") return { kind: "rejected", stop, status, error };
+    if (isClients && error.blames === "request") return { kind: "rejected", candidate, status, error };
     const ofAccount = error.blames === "account";
     return {
       kind: "refused",
@@ -184,7 +187,14 @@ export class Trial {
       if (judge.tokenSeen || (judge.isComplete && judge.fault === null && saysAnything(judge))) {
         this.limit.stop();
         const first = held.length === 1 ? bytes : Buffer.concat(held);
-        return new Opened(this.stop, this.said.body.omitted, source.takeBody(), judge, first, this.exchange!);
+        return new Opened(
+          this.candidate,
+          this.said.body.omitted,
+          source.takeBody(),
+          judge,
+          first,
+          this.exchange!,
+        );
       }
       if (judge.fault !== null) return this.failed(judge.fault);
       if (next === null || judge.isComplete)
@@ -325,7 +335,7 @@ export class Opened {
   private slot: Slot | null = null;
 
   constructor(
-    readonly stop: Stop,
+    readonly candidate: Candidate,
     /** Fields of the request that were not sent to the host: see `Pairing`. */
     readonly omitted: readonly string[],
     readonly source: HostBytes,
@@ -358,14 +368,14 @@ export class Opened {
 
 export interface Answered {
   readonly kind: "answered";
-  readonly stop: Stop;
+  readonly candidate: Candidate;
   readonly omitted: readonly string[];
   readonly reply: Extract<Reply, { kind: "reply" }>;
 }
 
 export interface Rejected {
   readonly kind: "rejected";
-  readonly stop: Stop;
+  readonly candidate: Candidate;
   readonly status: number;
   readonly error: HostError;
 }

@@ -8,9 +8,9 @@ import type { KeyDesk } from "../keys/desk.ts";
 import type { Key } from "../keys/key.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { UnpaidBytes } from "../limits/unpaid-allowance.ts";
+import type { RouteState } from "../routing/candidate.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { HostsNow } from "../routing/route-report.ts";
-import type { Roads } from "../routing/stop.ts";
 import type { LedgerDesk } from "../store/books/ledger-desk.ts";
 import type { NodeDesk } from "../store/nodes.ts";
 import type { ReceiptReader } from "../store/receipts.ts";
@@ -20,7 +20,7 @@ import type { UsageSums } from "../store/usage-sums.ts";
 import type { ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
 import type { Throttles } from "./address.ts";
-import type { StatusRoads } from "./pages/status-page.ts";
+import type { RouteStatus } from "./pages/status-page.ts";
 
 /** Everything that the HTTP floor needs. Functions reflect the latest reload. */
 export interface HttpDeps {
@@ -49,7 +49,7 @@ export interface HttpDeps {
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, asker: CountAsker): Promise<number | Refusal>;
   catalog(): Catalog;
-  readonly roads: StatusRoads & Pick<Roads, "speed">;
+  readonly routeState: RouteStatus & Pick<RouteState, "speed">;
   /** What routing and the hosts' lines show, over all workers. */
   hostsNow(): Promise<HostsNow>;
   /** Reports on every host of the catalog, as this process knows them. */

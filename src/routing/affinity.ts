@@ -1,29 +1,29 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../units/clock.ts";
+import type { Candidate } from "./candidate.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Stop } from "./stop.ts";
 
 /**
  * Which host each conversation was last served by. That host holds the conversation's prompt cache, which
  * makes the next turn cheaper and faster, and it alone can read the reasoning signatures that it gave out.
  */
 export class Affinity {
-  private readonly homes = new LRUCache<Conversation, Home>({ max: MAX_CONVERSATIONS });
+  private readonly routes = new LRUCache<Conversation, StickyRoute>({ max: MAX_CONVERSATIONS });
 
   constructor(private readonly clock: Clock) {}
 
-  home(conversation: Conversation): Home | null {
-    const home = this.homes.get(conversation);
-    return home === undefined || this.clock.elapsedMs() - home.atMs > FORGOTTEN_MS ? null : home;
+  stickyRoute(conversation: Conversation): StickyRoute | null {
+    const sticky = this.routes.get(conversation);
+    return sticky === undefined || this.clock.elapsedMs() - sticky.atMs > FORGOTTEN_MS ? null : sticky;
   }
 
-  served(conversation: Conversation, { model, route }: Stop): void {
+  served(conversation: Conversation, { model, route }: Candidate): void {
     const atMs = this.clock.elapsedMs();
-    this.homes.set(conversation, { model: model.id, host: route.host.id, hostModel: route.model, atMs });
+    this.routes.set(conversation, { model: model.id, host: route.host.id, hostModel: route.model, atMs });
   }
 }
 
-export interface Home {
+export interface StickyRoute {
   readonly model: string;
   readonly host: string;
   readonly hostModel: string;

@@ -1,6 +1,6 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import { paidCandidates, type RouteQuery, type RouteState } from "./candidate.ts";
 import { allows } from "./naming.ts";
-import { paidStops, type Roads, type Wish } from "./stop.ts";
 
 /**
  * Models that a request could be sent to instead: allowed, priced, and on a host that does not rest. Those
@@ -10,17 +10,19 @@ import { paidStops, type Roads, type Wish } from "./stop.ts";
 export function workingAlternatives(
   except: string,
   catalog: Catalog,
-  roads: Roads,
-  wish: Pick<Wish, "surface" | "allowedModels">,
+  routeState: RouteState,
+  query: Pick<RouteQuery, "surface" | "allowedModels">,
 ): string[] {
   const proven: string[] = [];
   const untried: string[] = [];
   for (const model of catalog.models.values()) {
     if (proven.length === MAX_ALTERNATIVES) break;
-    if (model.id === except || !allows(wish, model.id)) continue;
-    const stops = paidStops(model, wish, roads).filter(({ route }) => roads.restMs(route) === 0);
-    if (stops.length === 0) continue;
-    const ends = stops.map(({ route }) => roads.lastAttempt(route));
+    if (model.id === except || !allows(query, model.id)) continue;
+    const candidates = paidCandidates(model, query, routeState).filter(
+      ({ route }) => routeState.restMs(route) === 0,
+    );
+    if (candidates.length === 0) continue;
+    const ends = candidates.map(({ route }) => routeState.lastAttempt(route));
     if (ends.includes("served")) proven.push(model.id);
     else if (ends.includes(null)) untried.push(model.id);
   }

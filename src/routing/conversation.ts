@@ -8,8 +8,8 @@ export type Conversation = number & { readonly __unit: "Conversation" };
 /**
  * The conversation that a request is a turn of: what its client calls its session (session-ids), or else its
  * opening, which every later turn repeats: instructions and the first message of the user. Of one balance and
- * one model, because harnesses ask several models within a session, for titles say, and each has a home of
- * its own. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
+ * one model, because harnesses ask several models within a session, for titles say, and each sticks to a
+ * host of its own. `turned` is false when it is only known by its opening and holds no answer yet, so that it may be
  * anybody's first turn.
  */
 export function conversationOf(

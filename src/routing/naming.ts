@@ -1,14 +1,14 @@
 import type { Catalog, Model } from "../catalog/catalog.ts";
 import { autoVariant, FREE_AUTO_MODEL, FREE_SUFFIX, FREE_VARIANT } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts";
-import type { Wish } from "./stop.ts";
+import type { RouteQuery } from "./candidate.ts";
 
 /**
  * What the name in a request's `model` stands for, and whether the key may name it: decided by the catalog
  * and the key alone, whatever becomes of the hosts.
  */
-export type Naming = Pick<Wish, "model" | "allowedModels">;
-type Allowed = Pick<Wish, "allowedModels">;
+export type Naming = Pick<RouteQuery, "model" | "allowedModels">;
+type Allowed = Pick<RouteQuery, "allowedModels">;
 
 /** The sentence that suggests the closest published id, and where the catalog is. */
 export type Suggest = (id: string) => string;

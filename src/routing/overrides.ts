@@ -2,24 +2,24 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import {
   invalid,
   isObject,
-  NO_WISHES,
-  type ProviderWishes,
+  NO_PREFERENCES,
+  type ProviderPreferences,
   readNames,
   readProvider,
-} from "./provider-wishes.ts";
+} from "./provider-preferences.ts";
 
 /**
- * A client's wishes about routing, with OpenRouter's meaning: `models` and `fallbacks` are tried in order
- * after `model`; `provider` filters and orders the hosts. A wish that cannot be understood is refused, never
+ * A client's preferences about routing, with OpenRouter's meaning: `models` and `fallbacks` are tried in order
+ * after `model`; `provider` filters and orders the hosts. A preference that cannot be understood is refused, never
  * ignored.
  */
 export interface Overrides {
   /** Models after the first, in order. */
   readonly moreModels: readonly string[];
-  readonly provider: ProviderWishes;
+  readonly provider: ProviderPreferences;
 }
 
-export const NO_OVERRIDES: Overrides = { moreModels: [], provider: NO_WISHES };
+export const NO_OVERRIDES: Overrides = { moreModels: [], provider: NO_PREFERENCES };
 
 type Raw = Readonly<{ models?: unknown; provider?: unknown; route?: unknown; fallbacks?: unknown }>;
 
@@ -38,7 +38,7 @@ export function readOverrides(raw: Raw, surface: string): Overrides | Refusal {
   }
   const models = readModels(raw, surface);
   if (refused(models)) return models;
-  const provider = isGiven(raw.provider) ? readProvider(raw.provider) : NO_WISHES;
+  const provider = isGiven(raw.provider) ? readProvider(raw.provider) : NO_PREFERENCES;
   if (refused(provider)) return provider;
   return { moreModels: models, provider };
 }

@@ -4,6 +4,14 @@ import { autoVariant, FREE_SUFFIX } from "../catalog/model-name.ts";
 import { NOT_SOON, type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { alternativesSentence, workingAlternatives } from "./alternatives.ts";
 import {
+  type Candidate,
+  freeCandidates,
+  paidCandidates,
+  type RouteQuery,
+  type RouteState,
+} from "./candidate.ts";
+import { everyModelOnce, healthyFirst, soonestMs, stickyFirst, streamingFirst } from "./candidate-order.ts";
+import {
   allows,
   asksOpenTier,
   freeModels,
@@ -15,9 +23,7 @@ import {
   unknownModel,
   unresolvable,
 } from "./naming.ts";
-import { acrossModels, preferredStops } from "./preferences.ts";
-import { freeStops, paidStops, type Roads, type Stop, type Wish } from "./stop.ts";
-import { everyModelOnce, healthyFirst, homeFirst, soonestMs, streamingFirst } from "./stop-order.ts";
+import { acrossModels, preferredCandidates } from "./preferences.ts";
 
 /**
  * Which hosts a request is tried on, in order. A plan is made before money is held, because what is held is
@@ -26,10 +32,10 @@ import { everyModelOnce, healthyFirst, homeFirst, soonestMs, streamingFirst } fr
 export interface Plan {
   readonly tier: "paid" | "open";
   /** At least one. */
-  readonly stops: readonly Stop[];
+  readonly candidates: readonly Candidate[];
   /**
    * Named through `gateway/auto:<variant>`: then nothing left to try is `auto_unresolvable`, which also says
-   * which candidates were skipped, and why. Null otherwise.
+   * which models were skipped, and why. Null otherwise.
    */
   readonly auto: { readonly skipped: readonly string[] } | null;
   /**
@@ -44,17 +50,22 @@ export interface Plan {
  * The hosts that a request may be tried on, in order, or why there are none. Only reads what is known of them
  * right now.
  */
-export function makePlan(wish: Wish, catalog: Catalog, roads: Roads, suggest: Suggest): Plan | Refusal {
-  const more = othersOf(wish);
-  const unknown = unknownId(wish.model, catalog) ?? unknownOf(more, catalog);
+export function makePlan(
+  query: RouteQuery,
+  catalog: Catalog,
+  routeState: RouteState,
+  suggest: Suggest,
+): Plan | Refusal {
+  const more = othersOf(query);
+  const unknown = unknownId(query.model, catalog) ?? unknownOf(more, catalog);
   if (unknown !== null) return unknownModel(unknown, suggest);
-  return asksOpenTier(wish.model, catalog)
-    ? planFree(wish, catalog, roads)
-    : planPaid(wish, more, catalog, roads);
+  return asksOpenTier(query.model, catalog)
+    ? planFree(query, catalog, routeState)
+    : planPaid(query, more, catalog, routeState);
 }
 
 /** `models` and `fallbacks`. */
-function othersOf({ model, overrides }: Wish): readonly string[] {
+function othersOf({ model, overrides }: RouteQuery): readonly string[] {
   const { moreModels } = overrides;
   return moreModels.length === 0 ? moreModels : [...new Set(moreModels)].filter((id) => id !== model);
 }
@@ -64,80 +75,115 @@ function unknownOf(names: readonly string[], catalog: Catalog): string | null {
   return null;
 }
 
-function planFree(wish: Wish, catalog: Catalog, roads: Roads): Plan | Refusal {
-  const allowed = freeModels(wish, catalog);
+function planFree(query: RouteQuery, catalog: Catalog, routeState: RouteState): Plan | Refusal {
+  const allowed = freeModels(query, catalog);
   if (refused(allowed)) return allowed;
-  const stops = allowed.flatMap((model) => streamingFirst(freeStops(model, wish, roads), wish));
-  if (stops.length === 0) return noFreeRoute(wish, allowed);
-  const isAuto = autoVariant(wish.model) !== null;
+  const candidates = allowed.flatMap((model) =>
+    streamingFirst(freeCandidates(model, query, routeState), query),
+  );
+  if (candidates.length === 0) return noFreeRoute(query, allowed);
+  const isAuto = autoVariant(query.model) !== null;
   return {
     tier: "open",
-    stops: largeEnough(stops, wish),
+    candidates: largeEnough(candidates, query),
     auto: null,
     movesOn: isAuto ? "too_long" : "never",
   };
 }
 
 /** All of them where none is: estimates err, and a count will show whether the prompt really is too long. */
-function largeEnough(stops: readonly Stop[], { promptEstimate }: Wish): readonly Stop[] {
-  const fitting = stops.filter(({ model }) => promptEstimate <= model.contextLength);
-  return fitting.length === 0 ? stops : fitting;
+function largeEnough(candidates: readonly Candidate[], { promptEstimate }: RouteQuery): readonly Candidate[] {
+  const fitting = candidates.filter(({ model }) => promptEstimate <= model.contextLength);
+  return fitting.length === 0 ? candidates : fitting;
 }
 
-function planPaid(wish: Wish, more: readonly string[], catalog: Catalog, roads: Roads): Plan | Refusal {
+function planPaid(
+  query: RouteQuery,
+  more: readonly string[],
+  catalog: Catalog,
+  routeState: RouteState,
+): Plan | Refusal {
   const found =
     more.length === 0
-      ? stopsOf(wish.model, wish, catalog, roads)
-      : stopsOfAll([wish.model, ...more], wish, catalog, roads);
+      ? candidatesOf(query.model, query, catalog, routeState)
+      : candidatesOfAll([query.model, ...more], query, catalog, routeState);
   if (refused(found)) return found;
-  const auto = autoVariant(wish.model) !== null;
+  const auto = autoVariant(query.model) !== null;
   return {
     tier: "paid",
-    stops: everyModelOnce(
-      homeFirst(healthyFirst(acrossModels(found.stops, wish, roads), roads), wish, roads),
-      wish,
+    candidates: everyModelOnce(
+      stickyFirst(
+        healthyFirst(acrossModels(found.candidates, query, routeState), routeState),
+        query,
+        routeState,
+      ),
+      query,
     ),
     auto: auto && more.length === 0 ? { skipped: found.skipped } : null,
     movesOn: more.length > 0 ? "always" : auto ? "too_long" : "never",
   };
 }
 
-type Found = { readonly stops: readonly Stop[]; readonly skipped: readonly string[] } | Refusal;
+type FoundCandidates =
+  | { readonly candidates: readonly Candidate[]; readonly skipped: readonly string[] }
+  | Refusal;
 
 /** Whatever keeps one model out of the plan, the next may be in it. */
-function stopsOfAll(ids: readonly string[], wish: Wish, catalog: Catalog, roads: Roads): Found {
-  const found = ids.map((id) => stopsOf(id, wish, catalog, roads));
-  const stops = found.flatMap((one) => (refused(one) ? [] : one.stops));
-  // A model may be a candidate of an automatic route as well.
-  const once = stops.filter((stop, at) => stops.findIndex(({ route }) => route === stop.route) === at);
-  return once.length === 0 ? found[0]! : { stops: once, skipped: [] };
+function candidatesOfAll(
+  ids: readonly string[],
+  query: RouteQuery,
+  catalog: Catalog,
+  routeState: RouteState,
+): FoundCandidates {
+  const found = ids.map((id) => candidatesOf(id, query, catalog, routeState));
+  const candidates = found.flatMap((one) => (refused(one) ? [] : one.candidates));
+  // A model may be among those of an automatic route as well.
+  const once = candidates.filter(
+    (candidate, at) => candidates.findIndex(({ route }) => route === candidate.route) === at,
+  );
+  return once.length === 0 ? found[0]! : { candidates: once, skipped: [] };
 }
 
 /** Of a name that is known. */
-function stopsOf(name: string, wish: Wish, catalog: Catalog, roads: Roads): Found {
+function candidatesOf(
+  name: string,
+  query: RouteQuery,
+  catalog: Catalog,
+  routeState: RouteState,
+): FoundCandidates {
   return autoVariant(name) === null
-    ? directStops(catalog.models.get(name)!, wish, catalog, roads)
-    : autoStops(name, wish, catalog, roads);
+    ? directCandidates(catalog.models.get(name)!, query, catalog, routeState)
+    : autoCandidates(name, query, catalog, routeState);
 }
 
-function directStops(model: Model, wish: Wish, catalog: Catalog, roads: Roads): Found {
-  if (!allows(wish, model.id)) return notAllowed(wish, model.id, catalog);
-  const priced = paidStops(model, wish, roads);
-  if (priced.length === 0) return noPrice(model, catalog, roads, wish);
-  const stops = preferredStops(priced, wish, roads);
-  return refused(stops) ? stops : { stops, skipped: [] };
+function directCandidates(
+  model: Model,
+  query: RouteQuery,
+  catalog: Catalog,
+  routeState: RouteState,
+): FoundCandidates {
+  if (!allows(query, model.id)) return notAllowed(query, model.id, catalog);
+  const priced = paidCandidates(model, query, routeState);
+  if (priced.length === 0) return noPrice(model, catalog, routeState, query);
+  const candidates = preferredCandidates(priced, query, routeState);
+  return refused(candidates) ? candidates : { candidates, skipped: [] };
 }
 
-function autoStops(name: string, wish: Wish, catalog: Catalog, roads: Roads): Found {
-  const candidates = catalog.auto.get(autoVariant(name)!)!;
-  const stops: Stop[] = [];
+function autoCandidates(
+  name: string,
+  query: RouteQuery,
+  catalog: Catalog,
+  routeState: RouteState,
+): FoundCandidates {
+  const ids = catalog.auto.get(autoVariant(name)!)!;
+  const candidates: Candidate[] = [];
   const skipped: string[] = [];
   const filtered: Refusal[] = [];
-  const tooSmall: Stop[] = [];
+  const tooSmall: Candidate[] = [];
   let restMs = Infinity;
-  for (const id of candidates) {
-    const judged = judgeCandidate(id, wish, catalog, roads);
-    if ("stops" in judged) stops.push(...judged.stops);
+  for (const id of ids) {
+    const judged = judgeModel(id, query, catalog, routeState);
+    if ("candidates" in judged) candidates.push(...judged.candidates);
     else {
       if (judged.filter !== undefined) filtered.push(judged.filter);
       tooSmall.push(...(judged.tooSmall ?? []));
@@ -145,51 +191,51 @@ function autoStops(name: string, wish: Wish, catalog: Catalog, roads: Roads): Fo
       skipped.push(`${id} (${judged.why})`);
     }
   }
-  if (stops.length > 0) return { stops, skipped };
+  if (candidates.length > 0) return { candidates, skipped };
   // Estimates err. If the prompt really is too long, its count will show it, and `context_too_long` names
   // that count.
-  if (tooSmall.length > 0 && restMs === Infinity) return { stops: tooSmall, skipped };
-  if (filtered.length === candidates.length) return filtered[0]!;
+  if (tooSmall.length > 0 && restMs === Infinity) return { candidates: tooSmall, skipped };
+  if (filtered.length === ids.length) return filtered[0]!;
   return unresolvable(name, skipped, restMs);
 }
 
-type Judged =
-  | { readonly stops: readonly Stop[] }
+type ModelVerdict =
+  | { readonly candidates: readonly Candidate[] }
   | {
       readonly why: string;
       /** `provider` leaves none of its hosts. */
       readonly filter?: Refusal;
       /** It may be available again after this long. */
       readonly restMs?: number;
-      /** Stops that would serve a shorter prompt. */
-      readonly tooSmall?: readonly Stop[];
+      /** Candidates that would serve a shorter prompt. */
+      readonly tooSmall?: readonly Candidate[];
     };
 
-function judgeCandidate(id: string, wish: Wish, catalog: Catalog, roads: Roads): Judged {
+function judgeModel(id: string, query: RouteQuery, catalog: Catalog, routeState: RouteState): ModelVerdict {
   const model = catalog.models.get(id);
   if (model === undefined) return { why: "not in the catalog" };
-  if (!allows(wish, id)) return { why: NOT_ALLOWED };
-  const priced = paidStops(model, wish, roads);
+  if (!allows(query, id)) return { why: NOT_ALLOWED };
+  const priced = paidCandidates(model, query, routeState);
   if (priced.length === 0) {
     if (model.routes.length === 0) return { why: "its hosts are paused" };
     return model.routes.some(({ free, price }) => !free && price !== null)
       ? { why: "no host speaks an API that this endpoint can be translated to" }
       : { why: "cannot price the request" };
   }
-  const stops = preferredStops(priced, wish, roads);
-  if (refused(stops)) return { why: `${stops.details.param} leaves no host`, filter: stops };
-  if (wish.promptEstimate > model.contextLength) {
-    return { why: "context too small for the prompt", tooSmall: stops };
+  const candidates = preferredCandidates(priced, query, routeState);
+  if (refused(candidates)) return { why: `${candidates.details.param} leaves no host`, filter: candidates };
+  if (query.promptEstimate > model.contextLength) {
+    return { why: "context too small for the prompt", tooSmall: candidates };
   }
-  const restMs = soonestMs(stops, roads);
-  return restMs === 0 ? { stops } : { why: "unavailable", restMs };
+  const restMs = soonestMs(candidates, routeState);
+  return restMs === 0 ? { candidates } : { why: "unavailable", restMs };
 }
 
-function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal {
-  if (model.routes.length === 0) return allPaused(model, catalog, roads, wish);
-  const next = isFree(model, roads)
+function noPrice(model: Model, catalog: Catalog, routeState: RouteState, query: RouteQuery): Refusal {
+  if (model.routes.length === 0) return allPaused(model, catalog, routeState, query);
+  const next = isFree(model, routeState)
     ? `It is free on the Open Tier, under the id ${model.id}${FREE_SUFFIX}.`
-    : alternativesSentence(workingAlternatives(model.id, catalog, roads, wish));
+    : alternativesSentence(workingAlternatives(model.id, catalog, routeState, query));
   return refuse(
     "model_unavailable",
     `No host can serve ${model.id}: 0 hosts were tried, because none both has a price and speaks an API that this endpoint can be translated to. ${next}`,
@@ -197,14 +243,14 @@ function noPrice(model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refu
   );
 }
 
-const allPaused = (model: Model, catalog: Catalog, roads: Roads, wish: Wish): Refusal =>
+const allPaused = (model: Model, catalog: Catalog, routeState: RouteState, query: RouteQuery): Refusal =>
   refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: 0 hosts were tried, because the operator has paused all of them. ${alternativesSentence(workingAlternatives(model.id, catalog, roads, wish))}`,
+    `No host can serve ${model.id}: 0 hosts were tried, because the operator has paused all of them. ${alternativesSentence(workingAlternatives(model.id, catalog, routeState, query))}`,
     { param: "model", ...NOT_SOON },
   );
 
-const noFreeRoute = ({ model }: Wish, allowed: readonly Model[]): Refusal =>
+const noFreeRoute = ({ model }: RouteQuery, allowed: readonly Model[]): Refusal =>
   refuse(
     "no_free_route",
     `No verified free route serves ${model} right now. The request was not switched to a paid model, and nothing was charged. Retry later, or name a paid model; adding credit does not help.`,

@@ -1,71 +1,83 @@
 import type { Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
-import type { Cutoff, ProviderWishes, Sort } from "./provider-wishes.ts";
-import { NO_WISHES } from "./provider-wishes.ts";
-import { answersWhole, type Roads, type Stop, type Wish } from "./stop.ts";
-import { streamingFirst } from "./stop-order.ts";
+import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
+import { streamingFirst } from "./candidate-order.ts";
+import type { Cutoff, ProviderPreferences, Sort } from "./provider-preferences.ts";
+import { NO_PREFERENCES } from "./provider-preferences.ts";
 
 /**
- * One model's stops as `provider` wants them: filtered, then in its order. Where a filter leaves none, the
+ * One model's candidates as `provider` wants them: filtered, then in its order. Where a filter leaves none, the
  * refusal names that filter.
  */
-export function preferredStops(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] | Refusal {
-  const wishes = wish.overrides.provider;
-  if (wishes === NO_WISHES) return unasked(stops, wish, roads);
-  return obeying(wishes, stops, wish, roads);
+export function preferredCandidates(
+  candidates: readonly Candidate[],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] | Refusal {
+  const preferences = query.overrides.provider;
+  if (preferences === NO_PREFERENCES) return unasked(candidates, query, routeState);
+  return filtered(preferences, candidates, query, routeState);
 }
 
-/** As it is where the client wishes nothing. */
-const unasked = (stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] =>
-  wish.order === "price" ? drawn(stops, wish, roads) : streamingFirst(stops, wish);
+/** As it is where the client preferences nothing. */
+const unasked = (
+  candidates: readonly Candidate[],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] =>
+  query.order === "price" ? drawn(candidates, query, routeState) : streamingFirst(candidates, query);
 
-function obeying(
-  wishes: ProviderWishes,
-  stops: readonly Stop[],
-  wish: Wish,
-  roads: Roads,
-): readonly Stop[] | Refusal {
-  let left = stops;
+function filtered(
+  preferences: ProviderPreferences,
+  candidates: readonly Candidate[],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] | Refusal {
+  let left = candidates;
   for (const { name, applies, keeps } of FILTERS) {
-    if (!applies(wishes)) continue;
-    left = left.filter((stop) => keeps(stop, wishes, wish));
-    if (left.length === 0) return noHostLeft(name, stops[0]!.model.id);
+    if (!applies(preferences)) continue;
+    left = left.filter((candidate) => keeps(candidate, preferences, query));
+    if (left.length === 0) return noHostLeft(name, candidates[0]!.model.id);
   }
-  if (wishes.sort !== null) left = sorted(left, wishes.sort, roads);
-  else left = unasked(left, wish, roads);
-  if (wishes.order.length > 0) {
-    return left.toSorted((a, b) => rank(wishes.order, a) - rank(wishes.order, b));
+  if (preferences.sort !== null) left = sorted(left, preferences.sort, routeState);
+  else left = unasked(left, query, routeState);
+  if (preferences.order.length > 0) {
+    return left.toSorted((a, b) => rank(preferences.order, a) - rank(preferences.order, b));
   }
-  return wishes.allowFallbacks ? left : left.slice(0, 1);
+  return preferences.allowFallbacks ? left : left.slice(0, 1);
 }
 
 /**
- * Wishes that compare the stops of all models with each other: sorting without partition, and preferred
+ * Preferences that compare the candidates of all models with each other: sorting without partition, and preferred
  * speeds.
  */
-export function acrossModels(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] {
-  const { sort, minThroughput, maxLatency } = wish.overrides.provider;
-  const all = sort?.acrossModels ? sorted(stops, sort, roads) : stops;
+export function acrossModels(
+  candidates: readonly Candidate[],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] {
+  const { sort, minThroughput, maxLatency } = query.overrides.provider;
+  const all = sort?.acrossModels ? sorted(candidates, sort, routeState) : candidates;
   return minThroughput.length === 0 && maxLatency.length === 0
     ? all
-    : fastFirst(all, minThroughput, maxLatency, roads);
+    : fastFirst(all, minThroughput, maxLatency, routeState);
 }
 
 function fastFirst(
-  stops: readonly Stop[],
+  candidates: readonly Candidate[],
   minThroughput: readonly Cutoff[],
   maxLatency: readonly Cutoff[],
-  roads: Roads,
-): readonly Stop[] {
-  const fast = (stop: Stop) => meets(stop, minThroughput, maxLatency, roads);
-  return [...stops.filter(fast), ...stops.filter((stop) => !fast(stop))];
+  routeState: RouteState,
+): readonly Candidate[] {
+  const fast = (candidate: Candidate) => meets(candidate, minThroughput, maxLatency, routeState);
+  return [...candidates.filter(fast), ...candidates.filter((candidate) => !fast(candidate))];
 }
 
 interface Filter {
   /** As the client spells it, below `provider`. */
   readonly name: string;
-  applies(wishes: ProviderWishes): boolean;
-  keeps(stop: Stop, wishes: ProviderWishes, wish: Wish): boolean;
+  applies(preferences: ProviderPreferences): boolean;
+  keeps(candidate: Candidate, preferences: ProviderPreferences, query: RouteQuery): boolean;
 }
 
 const FILTERS: readonly Filter[] = [
@@ -141,7 +153,7 @@ const noHostLeft = (filter: string, model: string): Refusal =>
     },
   );
 
-function rank(order: readonly string[], { route }: Stop): number {
+function rank(order: readonly string[], { route }: Candidate): number {
   const at = order.indexOf(route.host.id.toLowerCase());
   return at === -1 ? order.length : at;
 }
@@ -151,35 +163,39 @@ function rank(order: readonly string[], { route }: Stop): number {
  * square of the price, as OpenRouter does: hosts with the same price get equal shares, and one at twice the
  * price gets a quarter. Where a stream is wanted, hosts that cannot are left for last.
  */
-function drawn(stops: readonly Stop[], wish: Wish, roads: Roads): readonly Stop[] {
-  if (stops.length === 1) return stops;
-  const cheapest = stops.toSorted((a, b) => plainPrice(a.price) - plainPrice(b.price));
-  const ordered = streamingFirst(cheapest, wish);
-  const working = ordered.filter(({ route }) => roads.restMs(route) === 0);
-  const ready = wish.stream
-    ? working.filter((stop) => answersWhole(stop) === answersWhole(working[0]!))
+function drawn(
+  candidates: readonly Candidate[],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] {
+  if (candidates.length === 1) return candidates;
+  const cheapest = candidates.toSorted((a, b) => plainPrice(a.price) - plainPrice(b.price));
+  const ordered = streamingFirst(cheapest, query);
+  const working = ordered.filter(({ route }) => routeState.restMs(route) === 0);
+  const ready = query.stream
+    ? working.filter((candidate) => answersWhole(candidate) === answersWhole(working[0]!))
     : working;
   if (ready.length === 0) return ordered;
   const weights = ready.map(({ price }) => 1 / Math.max(plainPrice(price), LEAST_PRICE) ** 2);
-  let left = roads.chance() * weights.reduce((sum, weight) => sum + weight, 0);
+  let left = routeState.chance() * weights.reduce((sum, weight) => sum + weight, 0);
   const first = ready.find((_, at) => (left -= weights[at]!) < 0) ?? ready[0]!;
-  return [first, ...ordered.filter((stop) => stop !== first)];
+  return [first, ...ordered.filter((candidate) => candidate !== first)];
 }
 
 /** $0.001 per million, so that a price of zero does not get everything. */
 const LEAST_PRICE = 1_000_000;
 
 /** Routes without measurements come last, in their previous order. */
-function sorted(stops: readonly Stop[], { by }: Sort, roads: Roads): Stop[] {
-  const cost = ({ route, price }: Stop): number => {
+function sorted(candidates: readonly Candidate[], { by }: Sort, routeState: RouteState): Candidate[] {
+  const cost = ({ route, price }: Candidate): number => {
     if (by === "price") return plainPrice(price);
-    const speed = roads.speed(route);
+    const speed = routeState.speed(route);
     if (by === "latency") return speed?.firstTokenMs ?? Infinity;
     return -(speed?.tokensPerSecond ?? -Infinity);
   };
-  const costs = new Map(stops.map((stop) => [stop, cost(stop)]));
+  const costs = new Map(candidates.map((candidate) => [candidate, cost(candidate)]));
   // The difference of two infinities is not a number.
-  return stops.toSorted((a, b) => compare(costs.get(a)!, costs.get(b)!));
+  return candidates.toSorted((a, b) => compare(costs.get(a)!, costs.get(b)!));
 }
 
 const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -189,12 +205,12 @@ const plainPrice = ({ input, output }: Price): number => input + output;
 
 /** A route without measurements satisfies every preference. */
 function meets(
-  { route }: Stop,
+  { route }: Candidate,
   minThroughput: readonly Cutoff[],
   maxLatency: readonly Cutoff[],
-  roads: Roads,
+  routeState: RouteState,
 ): boolean {
-  const speed = roads.speed(route);
+  const speed = routeState.speed(route);
   if (speed === null) return true;
   return (
     minThroughput.every(({ share, bound }) => (speed.tokensPerSecondReached(share) ?? Infinity) >= bound) &&

@@ -36,14 +36,14 @@ const model = (routes: Route[], price: Price | null = null, id = "a/m"): Model =
   price,
   routes,
 });
-const roads = (up: boolean, verified: boolean) => ({
+const routeState = (up: boolean, verified: boolean) => ({
   usable: () => up,
   verifiedFree: () => verified,
   joins: (client: string) => client === "responses",
 });
 
 test("an entry has the contract's fields, its price in USD per million tokens", () => {
-  expect(catalogEntry(model([PAID], PRICE), roads(true, false))).toEqual({
+  expect(catalogEntry(model([PAID], PRICE), routeState(true, false))).toEqual({
     id: "a/m",
     name: "M",
     context_length: 1000,
@@ -65,7 +65,7 @@ test.each([
   ["a free route that is not", [FREE], true, false, { price: false, free: false, available: false }],
   ["both", [FREE, PAID], true, true, { price: true, free: true, available: true }],
 ] as const)("%s", (_what, routes, up, verified, expected) => {
-  const { price, free, available } = catalogEntry(model([...routes]), roads(up, verified));
+  const { price, free, available } = catalogEntry(model([...routes]), routeState(up, verified));
   expect({ price: price !== null, free, available }).toEqual(expected);
 });
 
@@ -73,7 +73,7 @@ test("a key that may call some models is shown those", () => {
   const models = new Map(["a/1", "a/2", "a/3"].map((id) => [id, model([PAID], PRICE, id)]));
   const catalog = catalogOf({ models, auto: new Map(), hosts: new Map() });
   const ids = (allowed: string[] | null) =>
-    catalogEntries(catalog, roads(true, true), allowed).map(({ id }) => id);
+    catalogEntries(catalog, routeState(true, true), allowed).map(({ id }) => id);
   expect(ids(null)).toEqual(["a/1", "a/2", "a/3"]);
   expect(ids(["a/3", "a/1"])).toEqual(["a/1", "a/3"]);
 });
@@ -95,7 +95,7 @@ test.each<[what: string, abilities: Abilities, quirks: Host["quirks"], parameter
   ],
 ])("a model %s supports these parameters", (_, abilities, quirks, parameters) => {
   const known = { ...model([{ ...PAID, quirks }], PRICE), abilities };
-  const entry = catalogEntry(known, roads(true, false));
+  const entry = catalogEntry(known, routeState(true, false));
   expect(entry.supported_parameters.join(" ")).toBe(parameters);
   expect(entry.input_modalities).toEqual(["text", "image"]);
 });
@@ -105,7 +105,7 @@ test("what the operator lists for a route goes before what is known of the model
     ...model([{ ...PAID, parameters: new Set(["seed"]) }], PRICE),
     abilities: able(true, true),
   };
-  expect(catalogEntry(known, roads(true, false)).supported_parameters).toEqual(["seed"]);
+  expect(catalogEntry(known, routeState(true, false)).supported_parameters).toEqual(["seed"]);
 });
 
 function able(tools: boolean, reasoning: boolean): Abilities {

@@ -100,7 +100,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     health: options.blind === true ? BLIND_HEALTH : health,
     affinity: new Affinity(clock),
     expected: new ExpectedOutput(),
-    roads: {
+    routeState: {
       restMs: (route) => (options.blind === true ? 0 : health.restMs(route)),
       speed: (route) => health.speed(route),
       lastAttempt: (route) => health.lastAttempt(route),

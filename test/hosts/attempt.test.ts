@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { attempt, type Outcome, type Ways } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots, type Slot } from "../../src/limits/host-slots.ts";
+import { paidCandidates } from "../../src/routing/candidate.ts";
 import { Health } from "../../src/routing/health.ts";
 import type { Plan } from "../../src/routing/plan.ts";
-import { paidStops } from "../../src/routing/stop.ts";
 import type { GenerationRequest } from "../../src/surfaces/surface.ts";
 import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
@@ -12,13 +12,13 @@ import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
-import { BALANCE, catalogOf, failedFor, model, roadsOf, route, servedIn } from "../routing/world.ts";
+import { BALANCE, catalogOf, failedFor, model, route, routeStateOf, servedIn } from "../routing/world.ts";
 
 const ROUTES = [route("a"), route("b"), route("c"), route("d")];
 const MODEL = model("x/one", ROUTES);
 const PLAN: Plan = {
   tier: "paid",
-  stops: paidStops(MODEL, { surface: "chat.completions" }, roadsOf()),
+  candidates: paidCandidates(MODEL, { surface: "chat.completions" }, routeStateOf()),
   auto: null,
   movesOn: "never",
 };
@@ -241,9 +241,9 @@ describe("a host that cannot stream", () => {
   const WHOLE = model("x/one", [route("a", { quirks: { noStream: true } }), ...ROUTES.slice(1)]);
   const plan: Plan = {
     ...PLAN,
-    stops: paidStops(WHOLE, { surface: "chat.completions" }, roadsOf()),
+    candidates: paidCandidates(WHOLE, { surface: "chat.completions" }, routeStateOf()),
   };
-  const turned: Plan = { ...plan, stops: [plan.stops[1]!, plan.stops[0]!] };
+  const turned: Plan = { ...plan, candidates: [plan.candidates[1]!, plan.candidates[0]!] };
 
   test("has its share of the time while another is ready, since its answer may be long", async () => {
     knows("b", 1_000);
@@ -276,7 +276,7 @@ describe("a host that cannot stream", () => {
     const outcome = start({ a: answersWhole(3_000) }, { plan });
     await pass(3_000);
     expect((await outcome).kind).toBe("opened");
-    const { route: whole } = plan.stops[0]!;
+    const { route: whole } = plan.candidates[0]!;
     expect([health.lastAttempt(whole), health.speed(whole)?.firstTokenMs ?? null]).toEqual(["served", null]);
   });
 
@@ -403,7 +403,7 @@ describe("a host that is just being probed", () => {
 
   test("is asked after all when there is no other", async () => {
     rest();
-    const plan = { ...PLAN, stops: PLAN.stops.slice(0, 1) };
+    const plan = { ...PLAN, candidates: PLAN.candidates.slice(0, 1) };
     const both = [start({ a: answers(100) }, { plan }), start({ a: answers(100) }, { plan })];
     await pass(150);
     expect((await Promise.all(both)).map(tried)).toEqual(["a opened 100", "a opened 100"]);
@@ -415,13 +415,13 @@ test("for a client that has left a line no host is asked, although one is free b
     const one = route(id);
     return { ...one, host: { ...one.host, maxConcurrent: 1 } };
   });
-  const stops = paidStops(model("x/two", routes), { surface: "chat.completions" }, roadsOf());
+  const candidates = paidCandidates(model("x/two", routes), { surface: "chat.completions" }, routeStateOf());
   const abort = new AbortController();
   const places = (busy: HostSlots) => routes.map(({ host }) => busy.take(host)!);
   let held: ReturnType<typeof places> = [];
   const outcome = start(
     { a: NOTHING, b: NOTHING },
-    { plan: { ...PLAN, stops }, signal: abort.signal, before: (busy) => (held = places(busy)) },
+    { plan: { ...PLAN, candidates }, signal: abort.signal, before: (busy) => (held = places(busy)) },
   );
   await pass(100);
   held[0]!.release();
@@ -434,13 +434,17 @@ test("for a client that has left a line no host is asked, although one is free b
 test("a client that leaves as its turn in a line comes leaves the place to the next", async () => {
   const one = route("a");
   const limited = { ...one, host: { ...one.host, maxConcurrent: 1 } };
-  const stops = paidStops(model("x/one", [limited]), { surface: "chat.completions" }, roadsOf());
+  const candidates = paidCandidates(
+    model("x/one", [limited]),
+    { surface: "chat.completions" },
+    routeStateOf(),
+  );
   const abort = new AbortController();
   let held: Slot | null = null;
   const before = (busy: HostSlots) => {
     held = busy.take(limited.host);
   };
-  const outcome = start({ a: NOTHING }, { plan: { ...PLAN, stops }, signal: abort.signal, before });
+  const outcome = start({ a: NOTHING }, { plan: { ...PLAN, candidates }, signal: abort.signal, before });
   await pass(100);
   held!.release();
   abort.abort();
@@ -451,7 +455,7 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
 });
 
 describe("a neighbour whose requests make a host fail", () => {
-  const plan = { ...PLAN, stops: PLAN.stops.slice(0, 1) };
+  const plan = { ...PLAN, candidates: PLAN.candidates.slice(0, 1) };
   const asks = async (balanceId: string, deed: Deed): Promise<Outcome> => {
     const outcome = start({ a: deed }, { plan, balanceId: balanceId as BalanceId });
     await pass(deed.does === "nothing" ? 30_000 : 100);

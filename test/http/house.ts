@@ -172,7 +172,7 @@ export class TestHouse {
       controlBodies: this.controlBodies,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
-      roads: {
+      routeState: {
         usable: () => true,
         unproven: ({ host }) => this.unproven.has(host.id),
         verifiedFree: () => true,

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import { Affinity } from "../../src/routing/affinity.ts";
+import { type Candidate, paidCandidates, type RouteQuery } from "../../src/routing/candidate.ts";
 import { conversationOf } from "../../src/routing/conversation.ts";
 import { readOverrides } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
-import { paidStops, type Stop, type Wish } from "../../src/routing/stop.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
-import { catalogOf, model, roadsOf, route, tries, wishFor } from "./world.ts";
+import { catalogOf, model, queryFor, route, routeStateOf, tries } from "./world.ts";
 
 const MINE = "bal_mine" as BalanceId;
 const YOURS = "bal_yours" as BalanceId;
@@ -209,8 +209,8 @@ describe("turns of one conversation", () => {
 const ROUTES = [route("a"), route("b"), route("c")];
 const ONE = model("x/one", ROUTES);
 const CATALOG = catalogOf([ONE, model("x/two", [route("b")])], { both: ["x/one", "x/two"] });
-const stopAt = (host: string, of = "x/one"): Stop =>
-  paidStops(CATALOG.models.get(of)!, { surface: "chat.completions" }, roadsOf()).find(
+const stopAt = (host: string, of = "x/one"): Candidate =>
+  paidCandidates(CATALOG.models.get(of)!, { surface: "chat.completions" }, routeStateOf()).find(
     ({ route: one }) => one.host.id === host,
   )!;
 
@@ -218,12 +218,12 @@ describe("a plan", () => {
   const clock = new ManualClock();
   const affinity = new Affinity(clock);
   const { conversation } = of("chat.completions", { messages: [user("Hello")] });
-  const planned = (more: Partial<Wish> = {}, down: string[] = []): string => {
-    const wish = wishFor("x/one", { home: affinity.home(conversation), ...more });
-    return tries(makePlan(wish, CATALOG, roadsOf({ down }), () => "") as Plan).join(" ");
+  const planned = (more: Partial<RouteQuery> = {}, down: string[] = []): string => {
+    const query = queryFor("x/one", { sticky: affinity.stickyRoute(conversation), ...more });
+    return tries(makePlan(query, CATALOG, routeStateOf({ down }), () => "") as Plan).join(" ");
   };
   const overrides = (provider: object) =>
-    readOverrides({ provider }, "chat.completions") as Wish["overrides"];
+    readOverrides({ provider }, "chat.completions") as RouteQuery["overrides"];
 
   test("begins where the conversation was served before", () => {
     expect(planned()).toBe("x/one@a x/one@b x/one@c");
@@ -252,7 +252,7 @@ describe("a plan", () => {
   });
   test("the conversations that are remembered are bounded", () => {
     for (let name = 0; name < 60_000; name++) affinity.served(name as never, stopAt("c"));
-    expect(affinity.home(0 as never)).toBeNull();
-    expect(affinity.home(59_999 as never)?.host).toBe("c");
+    expect(affinity.stickyRoute(0 as never)).toBeNull();
+    expect(affinity.stickyRoute(59_999 as never)?.host).toBe("c");
   });
 });

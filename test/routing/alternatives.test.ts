@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { workingAlternatives } from "../../src/routing/alternatives.ts";
-import type { Roads } from "../../src/routing/stop.ts";
-import { catalogOf, model, roadsOf, route, wishFor } from "./world.ts";
+import type { RouteState } from "../../src/routing/candidate.ts";
+import { catalogOf, model, queryFor, route, routeStateOf } from "./world.ts";
 
 const NAMES = ["a/one", "a/two", "a/three", "a/four", "a/five"];
 const CATALOG = catalogOf(NAMES.map((id) => model(id, [route(id)])));
 
 const namedWith = (attempts: Readonly<Record<string, "served" | "failed">>) => {
-  const lastAttempt: Roads["lastAttempt"] = ({ host }) => attempts[host.id] ?? null;
-  const roads = roadsOf({ restMs: () => 0, lastAttempt });
-  return workingAlternatives("a/one", CATALOG, roads, wishFor("a/one"));
+  const lastAttempt: RouteState["lastAttempt"] = ({ host }) => attempts[host.id] ?? null;
+  const routeState = routeStateOf({ restMs: () => 0, lastAttempt });
+  return workingAlternatives("a/one", CATALOG, routeState, queryFor("a/one"));
 };
 
 test.each<[string, Readonly<Record<string, "served" | "failed">>, string[]]>([
@@ -25,7 +25,7 @@ test.each<[string, Readonly<Record<string, "served" | "failed">>, string[]]>([
 
 test("one route that serves is enough", () => {
   const both = catalogOf([model("a/one", [route("x")]), model("a/two", [route("p"), route("q")])]);
-  const lastAttempt: Roads["lastAttempt"] = ({ host }) => (host.id === "q" ? "served" : "failed");
-  const roads = roadsOf({ restMs: () => 0, lastAttempt });
-  expect(workingAlternatives("a/one", both, roads, wishFor("a/one"))).toEqual(["a/two"]);
+  const lastAttempt: RouteState["lastAttempt"] = ({ host }) => (host.id === "q" ? "served" : "failed");
+  const routeState = routeStateOf({ restMs: () => 0, lastAttempt });
+  expect(workingAlternatives("a/one", both, routeState, queryFor("a/one"))).toEqual(["a/two"]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Refusal } from "../../src/errors/refusal.ts";
 import { NO_OVERRIDES, type Overrides, readOverrides } from "../../src/routing/overrides.ts";
-import { NO_WISHES } from "../../src/routing/provider-wishes.ts";
+import { NO_PREFERENCES } from "../../src/routing/provider-preferences.ts";
 
 const read = (raw: object, surface = "chat.completions"): Overrides => {
   const overrides = readOverrides(raw, surface);
@@ -63,8 +63,10 @@ const UNDERSTOOD: [string, object, object][] = [
 ];
 
 describe("provider, understood", () => {
-  for (const [name, provider, wishes] of UNDERSTOOD) {
-    test(name, () => expect(read({ provider }).provider as object).toEqual({ ...NO_WISHES, ...wishes }));
+  for (const [name, provider, preferences] of UNDERSTOOD) {
+    test(name, () =>
+      expect(read({ provider }).provider as object).toEqual({ ...NO_PREFERENCES, ...preferences }),
+    );
   }
 });
 

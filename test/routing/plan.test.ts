@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { Refusal } from "../../src/errors/refusal.ts";
+import type { RouteQuery, RouteState } from "../../src/routing/candidate.ts";
 import { readOverrides } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import { Speed } from "../../src/routing/speed.ts";
-import type { Roads, Wish } from "../../src/routing/stop.ts";
-import { catalogOf, model, priceOf, roadsOf, route, tries, wishFor } from "./world.ts";
+import { catalogOf, model, priceOf, queryFor, route, routeStateOf, tries } from "./world.ts";
 
 const SUGGEST = () => "";
 const CATALOG = catalogOf(
@@ -32,29 +32,29 @@ const CATALOG = catalogOf(
   },
 );
 
-function plan(wish: Wish, roads: Roads = roadsOf()): Plan {
-  const made = makePlan(wish, CATALOG, roads, SUGGEST);
+function plan(query: RouteQuery, routeState: RouteState = routeStateOf()): Plan {
+  const made = makePlan(query, CATALOG, routeState, SUGGEST);
   if (made instanceof Refusal) throw new Error(made.message);
   return made;
 }
-function refusal(wish: Wish, roads: Roads = roadsOf()): Refusal {
-  const made = makePlan(wish, CATALOG, roads, SUGGEST);
+function refusal(query: RouteQuery, routeState: RouteState = routeStateOf()): Refusal {
+  const made = makePlan(query, CATALOG, routeState, SUGGEST);
   if (!(made instanceof Refusal)) throw new Error(`a plan: ${tries(made).join(" ")}`);
   return made;
 }
-const asking = (name: string, overrides: object, more: Partial<Wish> = {}): Wish => {
+const asking = (name: string, overrides: object, more: Partial<RouteQuery> = {}): RouteQuery => {
   const read = readOverrides(overrides, "chat.completions");
   if (read instanceof Refusal) throw new Error(read.message);
-  return wishFor(name, { overrides: read, ...more });
+  return queryFor(name, { overrides: read, ...more });
 };
-const hosts = (provider: object, more: Partial<Wish> = {}, roads?: Roads): string =>
-  tries(plan(asking("a/one", { provider }, more), roads))
+const hosts = (provider: object, more: Partial<RouteQuery> = {}, routeState?: RouteState): string =>
+  tries(plan(asking("a/one", { provider }, more), routeState))
     .map((name) => name.split("@")[1])
     .join(" ");
 
 /** As if each of the named hosts had answered 20 streams so. */
 const measured = (speeds: Record<string, { firstTokenMs: number; rate: number }>) =>
-  roadsOf({
+  routeStateOf({
     speed({ host }) {
       const known = speeds[host.id];
       if (known === undefined) return null;
@@ -103,9 +103,9 @@ describe("provider orders and filters the hosts", () => {
   }
 
   test("hosts that were not measured come last in a sort, and meet every preference", () => {
-    const roads = measured({ cheap: { firstTokenMs: 700, rate: 5 } });
-    expect(hosts({ sort: "latency" }, {}, roads)).toBe("cheap dear middle");
-    expect(hosts({ preferred_max_latency: 0.5 }, {}, roads)).toBe("dear middle cheap");
+    const routeState = measured({ cheap: { firstTokenMs: 700, rate: 5 } });
+    expect(hosts({ sort: "latency" }, {}, routeState)).toBe("cheap dear middle");
+    expect(hosts({ preferred_max_latency: 0.5 }, {}, routeState)).toBe("dear middle cheap");
   });
 
   test("require_parameters leaves hosts that obey every parameter; what all hosts take is not asked for", () => {
@@ -153,14 +153,14 @@ describe("hosts that cannot stream", () => {
   const order = (
     name: string,
     provider: object,
-    more: Partial<Wish> = {},
-    roads: Roads = roadsOf(),
+    more: Partial<RouteQuery> = {},
+    routeState: RouteState = routeStateOf(),
   ): string => {
-    const made = makePlan(asking(name, { provider }, { stream: true, ...more }), mixed, roads, SUGGEST);
-    return (made as Plan).stops.map(({ route: { host } }) => host.id).join(" ");
+    const made = makePlan(asking(name, { provider }, { stream: true, ...more }), mixed, routeState, SUGGEST);
+    return (made as Plan).candidates.map(({ route: { host } }) => host.id).join(" ");
   };
 
-  test.each<[string, object, Partial<Wish>, string]>([
+  test.each<[string, object, Partial<RouteQuery>, string]>([
     ["come after those that can", {}, {}, "dear cheap whole other"],
     ["keep their place where no stream is wanted", {}, { stream: false }, "whole dear other cheap"],
     ["are last at any price", {}, { order: "price" }, "cheap dear whole other"],
@@ -173,15 +173,15 @@ describe("hosts that cannot stream", () => {
   });
 
   test("come before those that rest", () => {
-    const down = roadsOf({ down: ["dear", "cheap"] });
+    const down = routeStateOf({ down: ["dear", "cheap"] });
     expect(order("a/mixed", {}, {}, down)).toBe("whole other");
   });
 
   test("share by price only what those that stream cannot serve", () => {
     const chance = () => 0.999;
-    expect(order("a/mixed", {}, { order: "price" }, roadsOf({ chance }))).toStartWith("dear");
+    expect(order("a/mixed", {}, { order: "price" }, routeStateOf({ chance }))).toStartWith("dear");
     const down = ["dear", "cheap"];
-    expect(order("a/mixed", {}, { order: "price" }, roadsOf({ chance, down }))).toBe("other whole");
+    expect(order("a/mixed", {}, { order: "price" }, routeStateOf({ chance, down }))).toBe("other whole");
   });
 
   test("come before the next model, which the client did not want first", () => {
@@ -189,10 +189,10 @@ describe("hosts that cannot stream", () => {
   });
 
   test("are left again by a conversation once one that streams works", () => {
-    const home = { host: "whole", hostModel: "whole-name", model: "a/mixed", atMs: 0 };
-    expect(order("a/mixed", {}, { home })).toBe("dear cheap whole other");
-    expect(order("a/mixed", {}, { home, stream: false })).toBe("whole dear other cheap");
-    expect(order("a/mixed", {}, { home }, roadsOf({ down: ["dear", "cheap"] }))).toBe("whole other");
+    const sticky = { host: "whole", hostModel: "whole-name", model: "a/mixed", atMs: 0 };
+    expect(order("a/mixed", {}, { sticky })).toBe("dear cheap whole other");
+    expect(order("a/mixed", {}, { sticky, stream: false })).toBe("whole dear other cheap");
+    expect(order("a/mixed", {}, { sticky }, routeStateOf({ down: ["dear", "cheap"] }))).toBe("whole other");
   });
 });
 
@@ -207,19 +207,22 @@ describe("hosts that rest", () => {
   ];
   for (const [name, down, expected] of table) {
     test(`never more than half of a model's are left out: ${name}`, () => {
-      const made = makePlan(wishFor("a/four"), four, roadsOf({ down }), SUGGEST) as Plan;
-      expect(made.stops.map(({ route: { host } }) => host.id).join(" ")).toBe(expected);
+      const made = makePlan(queryFor("a/four"), four, routeStateOf({ down }), SUGGEST) as Plan;
+      expect(made.candidates.map(({ route: { host } }) => host.id).join(" ")).toBe(expected);
     });
   }
 
   test("the only host is never left out", () => {
     const only = asking("a/one", { provider: { only: ["cheap"] } });
-    expect(tries(plan(only, roadsOf({ down: ["cheap"] })))).toEqual(["a/one@cheap"]);
+    expect(tries(plan(only, routeStateOf({ down: ["cheap"] })))).toEqual(["a/one@cheap"]);
   });
 });
 
 describe("order: price", () => {
-  const firsts = (prices: readonly number[], more: Partial<Roads> & { down?: string[] } = {}): number[] => {
+  const firsts = (
+    prices: readonly number[],
+    more: Partial<RouteState> & { down?: string[] } = {},
+  ): number[] => {
     const catalog = catalogOf([
       model(
         "a/m",
@@ -228,9 +231,9 @@ describe("order: price", () => {
     ]);
     const counts = prices.map(() => 0);
     for (let draw = 0; draw < 1_000; draw++) {
-      const roads = roadsOf({ chance: () => draw / 1_000, ...more });
-      const made = makePlan(wishFor("a/m", { order: "price" }), catalog, roads, SUGGEST) as Plan;
-      counts[Number(made.stops[0]!.route.host.id.slice(1))]! += 1;
+      const routeState = routeStateOf({ chance: () => draw / 1_000, ...more });
+      const made = makePlan(queryFor("a/m", { order: "price" }), catalog, routeState, SUGGEST) as Plan;
+      counts[Number(made.candidates[0]!.route.host.id.slice(1))]! += 1;
     }
     return counts;
   };
@@ -245,17 +248,17 @@ describe("order: price", () => {
   });
   test("after the first, the cheapest", () => {
     const dearFirst = makePlan(
-      wishFor("a/one", { order: "price" }),
+      queryFor("a/one", { order: "price" }),
       CATALOG,
-      roadsOf({ chance: () => 0.9999 }),
+      routeStateOf({ chance: () => 0.9999 }),
       SUGGEST,
     ) as Plan;
     expect(tries(dearFirst)).toEqual(["a/one@dear", "a/one@cheap", "a/one@middle"]);
   });
   test("the request's own order and sort are not drawn", () => {
-    const roads = roadsOf({ chance: () => 0.9999 });
-    expect(hosts({ sort: "price" }, { order: "price" }, roads)).toBe("cheap middle dear");
-    expect(hosts({ order: ["middle"] }, { order: "price" }, roads)).toStartWith("middle");
+    const routeState = routeStateOf({ chance: () => 0.9999 });
+    expect(hosts({ sort: "price" }, { order: "price" }, routeState)).toBe("cheap middle dear");
+    expect(hosts({ order: ["middle"] }, { order: "price" }, routeState)).toStartWith("middle");
   });
 });
 
@@ -283,7 +286,9 @@ describe("several models", () => {
   });
   test("hosts that are known to fail come after the next model", () => {
     expect(
-      tries(plan(asking("a/one", { models: ["a/two"] }), roadsOf({ down: ["dear", "cheap", "middle"] })))[0],
+      tries(
+        plan(asking("a/one", { models: ["a/two"] }), routeStateOf({ down: ["dear", "cheap", "middle"] })),
+      )[0],
     ).toBe("a/two@far");
   });
   test("a filter counts against a model only if it leaves none of them", () => {
@@ -298,31 +303,33 @@ describe("several models", () => {
     expect(refusal(asking("a/one", { models: ["a/nothing"] })).code).toBe("unknown_model");
   });
   test("a sort without partition compares the hosts of all models", () => {
-    const { stops } = plan(
+    const { candidates } = plan(
       asking("a/one", { models: ["a/two"], provider: { sort: { by: "price", partition: "none" } } }),
     );
-    expect(stops.map(({ price }) => price.input / 1e9)).toEqual([1, 2, 2, 5, 9]);
+    expect(candidates.map(({ price }) => price.input / 1e9)).toEqual([1, 2, 2, 5, 9]);
   });
   test("a fallback model may come first because it meets the preference", () => {
-    const roads = measured({
+    const routeState = measured({
       dear: { firstTokenMs: 900, rate: 1 },
       cheap: { firstTokenMs: 900, rate: 1 },
       middle: { firstTokenMs: 900, rate: 1 },
     });
     expect(
-      tries(plan(asking("a/one", { models: ["a/two"], provider: { preferred_max_latency: 0.5 } }), roads))[0],
+      tries(
+        plan(asking("a/one", { models: ["a/two"], provider: { preferred_max_latency: 0.5 } }), routeState),
+      )[0],
     ).toBe("a/two@far");
   });
   test("any failure moves on, a host's verdict on the request too; otherwise the client hears it", () => {
     expect(plan(asking("a/one", { models: ["a/two"] })).movesOn).toBe("always");
     expect(plan(asking("a/one", { models: ["a/one"] })).movesOn).toBe("never");
-    expect(plan(wishFor("a/one")).movesOn).toBe("never");
-    expect(plan(wishFor("gateway/auto:both")).movesOn).toBe("too_long");
+    expect(plan(queryFor("a/one")).movesOn).toBe("never");
+    expect(plan(queryFor("gateway/auto:both")).movesOn).toBe("too_long");
   });
 });
 
 describe("Auto", () => {
-  const auto = (more: Partial<Wish> = {}) => wishFor("gateway/auto:both", more);
+  const auto = (more: Partial<RouteQuery> = {}) => queryFor("gateway/auto:both", more);
 
   test("tries the candidates in the operator's order", () => {
     const made = plan(auto());
@@ -330,56 +337,56 @@ describe("Auto", () => {
     expect(tries(made).slice(0, 3)).toEqual(["a/one@dear", "a/one@cheap", "a/two@middle"]);
   });
 
-  const skips: [string, Wish, Roads][] = [
-    ["is unavailable", auto(), roadsOf({ down: ["dear", "cheap", "middle"] })],
-    ["is not allowed on the key", auto({ allowedModels: ["a/two"] }), roadsOf()],
+  const skips: [string, RouteQuery, RouteState][] = [
+    ["is unavailable", auto(), routeStateOf({ down: ["dear", "cheap", "middle"] })],
+    ["is not allowed on the key", auto({ allowedModels: ["a/two"] }), routeStateOf()],
     [
       "is not allowed on a key that names Auto",
       auto({ allowedModels: ["gateway/auto:both", "a/two"] }),
-      roadsOf(),
+      routeStateOf(),
     ],
-    ["is too small for the prompt", auto({ promptEstimate: 1_001 }), roadsOf()],
+    ["is too small for the prompt", auto({ promptEstimate: 1_001 }), routeStateOf()],
   ];
-  for (const [name, wish, roads] of skips) {
+  for (const [name, query, routeState] of skips) {
     test(`skips a candidate that ${name}`, () => {
-      const { stops, auto: walked } = plan(wish, roads);
-      expect([...new Set(stops.map(({ model: { id } }) => id))]).toEqual(["a/two"]);
+      const { candidates, auto: walked } = plan(query, routeState);
+      expect([...new Set(candidates.map(({ model: { id } }) => id))]).toEqual(["a/two"]);
       expect(walked!.skipped).toEqual([expect.stringMatching(/^a\/one \(.+\)$/)]);
     });
   }
 
-  const unresolvable: [string, Wish, Roads, string][] = [
-    ["unavailable", auto(), roadsOf({ restMs: () => 1 }), "a/one (unavailable), a/two (unavailable)"],
+  const unresolvable: [string, RouteQuery, RouteState, string][] = [
+    ["unavailable", auto(), routeStateOf({ restMs: () => 1 }), "a/one (unavailable), a/two (unavailable)"],
     [
       "not allowed",
       auto({ allowedModels: [] }),
-      roadsOf(),
+      routeStateOf(),
       "a/one (not allowed on this key), a/two (not allowed on this key)",
     ],
     [
       "cannot price, cannot be joined, only free",
-      wishFor("gateway/auto:none"),
-      roadsOf(),
+      queryFor("gateway/auto:none"),
+      routeStateOf(),
       "a/unpriced (cannot price the request), a/foreign (no host speaks an API that this endpoint can be translated to), a/free (cannot price the request)",
     ],
     [
       "a mixture",
       auto({ promptEstimate: 1_001 }),
-      roadsOf({ restMs: ({ host }) => (["dear", "cheap"].includes(host.id) ? 0 : 1) }),
+      routeStateOf({ restMs: ({ host }) => (["dear", "cheap"].includes(host.id) ? 0 : 1) }),
       "a/one (context too small for the prompt), a/two (unavailable)",
     ],
   ];
-  for (const [name, wish, roads, reasons] of unresolvable) {
+  for (const [name, query, routeState, reasons] of unresolvable) {
     test(`says why each candidate was skipped: ${name}`, () => {
-      const { code, message } = refusal(wish, roads);
+      const { code, message } = refusal(query, routeState);
       expect(code).toBe("auto_unresolvable");
       expect(message).toContain(reasons);
     });
   }
 
   test("where only the prompt's length is in the way, its exact count decides: the estimate may be wrong", () => {
-    const { stops, auto: walked } = plan(auto({ promptEstimate: 1_000_000 }));
-    expect(stops.map(({ model: { id } }) => id)).toContain("a/two");
+    const { candidates, auto: walked } = plan(auto({ promptEstimate: 1_000_000 }));
+    expect(candidates.map(({ model: { id } }) => id)).toContain("a/two");
     expect(walked!.skipped).toEqual([
       "a/one (context too small for the prompt)",
       "a/two (context too small for the prompt)",
@@ -387,34 +394,37 @@ describe("Auto", () => {
   });
 
   test("where candidates rest, it says when the first of them is back; where time mends nothing, not to repeat", () => {
-    const unavailable = (restMs: number) => refusal(auto(), roadsOf({ restMs: () => restMs })).details;
+    const unavailable = (restMs: number) => refusal(auto(), routeStateOf({ restMs: () => restMs })).details;
     expect([unavailable(1), unavailable(60_000)]).toEqual([{ retryAfterS: 1 }, { retryAfterS: 60 }]);
     // Official clients replace a wait of more than a minute with one of half a second.
     expect(unavailable(60_001)).toEqual({ retryAfterS: 61, shouldRetry: false });
-    expect(refusal(wishFor("gateway/auto:none")).details).toMatchObject({ shouldRetry: false });
+    expect(refusal(queryFor("gateway/auto:none")).details).toMatchObject({ shouldRetry: false });
   });
   test("a model that is named directly bypasses it: its failing hosts are tried all the same", () => {
-    expect(tries(plan(wishFor("a/one"), roadsOf({ restMs: () => 1 })))).toEqual([
+    expect(tries(plan(queryFor("a/one"), routeStateOf({ restMs: () => 1 })))).toEqual([
       "a/one@dear",
       "a/one@cheap",
     ]);
   });
   test("an unknown variant is an unknown model", () => {
-    expect(refusal(wishFor("gateway/auto:nothing")).code).toBe("unknown_model");
+    expect(refusal(queryFor("gateway/auto:nothing")).code).toBe("unknown_model");
   });
 });
 
 describe("the Open Tier", () => {
   test("only verified free routes, at no price, and never a paid one", () => {
-    const { tier, stops } = plan(wishFor("a/one:free"));
-    expect([tier, stops.map(({ route: { host } }) => host.id), stops[0]!.price.input as number]).toEqual([
-      "open",
-      ["spare"],
-      0,
-    ]);
-    for (const roads of [roadsOf({ verifiedFree: () => false }), roadsOf({ down: ["spare"] })]) {
-      expect(refusal(wishFor("a/one:free"), roads).code).toBe("no_free_route");
-      expect(refusal(wishFor("gateway/auto:free"), roads).code).toBe("no_free_route");
+    const { tier, candidates } = plan(queryFor("a/one:free"));
+    expect([
+      tier,
+      candidates.map(({ route: { host } }) => host.id),
+      candidates[0]!.price.input as number,
+    ]).toEqual(["open", ["spare"], 0]);
+    for (const routeState of [
+      routeStateOf({ verifiedFree: () => false }),
+      routeStateOf({ down: ["spare"] }),
+    ]) {
+      expect(refusal(queryFor("a/one:free"), routeState).code).toBe("no_free_route");
+      expect(refusal(queryFor("gateway/auto:free"), routeState).code).toBe("no_free_route");
     }
   });
   test("gateway/auto:free skips models that the prompt does not fit, and goes on where a host finds so", () => {
@@ -424,7 +434,7 @@ describe("the Open Tier", () => {
       { free: ["a/small", "a/big"] },
     );
     const planned = (name: string, promptEstimate: number) => {
-      const made = makePlan(wishFor(name, { promptEstimate }), catalog, roadsOf(), SUGGEST);
+      const made = makePlan(queryFor(name, { promptEstimate }), catalog, routeStateOf(), SUGGEST);
       if (made instanceof Refusal) throw new Error(made.message);
       return [made.movesOn, ...tries(made)];
     };
@@ -435,7 +445,7 @@ describe("the Open Tier", () => {
     expect(planned("a/small:free", 101)).toEqual(["never", "a/small@spare"]);
   });
   test("a paid plan never holds a free route", () => {
-    expect(plan(wishFor("a/one")).stops.every(({ route }) => !route.free)).toBe(true);
-    expect(refusal(wishFor("a/free")).message).toContain("a/free:free");
+    expect(plan(queryFor("a/one")).candidates.every(({ route }) => !route.free)).toBe(true);
+    expect(refusal(queryFor("a/free")).message).toContain("a/free:free");
   });
 });

@@ -6,10 +6,10 @@ import {
   type Price,
   type Route,
 } from "../../src/catalog/catalog.ts";
+import type { Candidate, RouteQuery, RouteState } from "../../src/routing/candidate.ts";
 import type { Lesson } from "../../src/routing/health.ts";
 import { NO_OVERRIDES } from "../../src/routing/overrides.ts";
 import type { Plan } from "../../src/routing/plan.ts";
-import type { Roads, Stop, Wish } from "../../src/routing/stop.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { pricePerMillion } from "../../src/units/usd.ts";
 import { hostRow } from "../fakes/host.ts";
@@ -45,7 +45,9 @@ export const catalogOf = (models: readonly Model[], auto: Record<string, readonl
     hosts: new Map(models.flatMap(({ routes }) => routes.map((one) => [one.host.id, one.host] as const))),
   });
 
-export const roadsOf = (more: Partial<Roads> & { readonly down?: readonly string[] } = {}): Roads => ({
+export const routeStateOf = (
+  more: Partial<RouteState> & { readonly down?: readonly string[] } = {},
+): RouteState => ({
   // In the order of their names, which recovers first.
   restMs: (one) => 1 + (more.down?.indexOf(one.host.id) ?? -1),
   chance: () => 0,
@@ -56,7 +58,7 @@ export const roadsOf = (more: Partial<Roads> & { readonly down?: readonly string
   ...more,
 });
 
-export const wishFor = (name: string, more: Partial<Wish> = {}): Wish => ({
+export const queryFor = (name: string, more: Partial<RouteQuery> = {}): RouteQuery => ({
   model: name,
   surface: "chat.completions",
   stream: false,
@@ -66,7 +68,7 @@ export const wishFor = (name: string, more: Partial<Wish> = {}): Wish => ({
   members: [],
   maxHosts: 3,
   order: "listed",
-  home: null,
+  sticky: null,
   ...more,
 });
 
@@ -87,5 +89,5 @@ export const failedFor = (restMs: number | null, wholeHost = false) =>
   }) satisfies Lesson;
 
 /** `author/model@host`, in the order of the tries. */
-export const tries = ({ stops }: Plan): string[] =>
-  stops.map(({ model: { id }, route: { host } }: Stop) => `${id}@${host.id}`);
+export const tries = ({ candidates }: Plan): string[] =>
+  candidates.map(({ model: { id }, route: { host } }: Candidate) => `${id}@${host.id}`);

@@ -14,7 +14,7 @@ import { systemRandom } from "../../src/units/random.ts";
 import { BLIND_HEALTH } from "../fakes/blind-health.ts";
 import { rethrow } from "../fakes/rethrow.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
-import { catalogOf, model, roadsOf, route, wishFor } from "../routing/world.ts";
+import { catalogOf, model, queryFor, route, routeStateOf } from "../routing/world.ts";
 import { VirtualClock } from "./clock.ts";
 import { Random } from "./random.ts";
 
@@ -48,13 +48,18 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
 
   const ask = async (): Promise<void> => {
     const startedMs = clock.elapsedMs();
-    const plan = makePlan(wishFor(MODEL.id), CATALOG, roadsOf({ restMs: known.restMs }), () => "") as Plan;
+    const plan = makePlan(
+      queryFor(MODEL.id),
+      CATALOG,
+      routeStateOf({ restMs: known.restMs }),
+      () => "",
+    ) as Plan;
     const by = balances[asks.length % balances.length]!;
     const outcome = await attempt(REQUEST, plan, { ...ways, balanceId: by }, new AbortController().signal);
     note(minutesSeen[Math.floor(startedMs / MINUTE_MS)]!, outcome, clock.elapsedMs() - startedMs);
     if (outcome.kind !== "opened") return;
     clock.after(STREAM_MS, () => {
-      health.streamEnded(outcome.stop.route, { kind: "complete", tokens: 100, ms: STREAM_MS, by });
+      health.streamEnded(outcome.candidate.route, { kind: "complete", tokens: 100, ms: STREAM_MS, by });
       outcome.cancel();
     });
   };

@@ -4,7 +4,7 @@ import { Hold, RunningStream } from "../../src/generation/hold.ts";
 import { costOf, NO_TOKENS, worstCase } from "../../src/ledger/charge.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { Reservation, type Want } from "../../src/ledger/reservation.ts";
-import type { Stop } from "../../src/routing/stop.ts";
+import type { Candidate } from "../../src/routing/candidate.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -40,8 +40,8 @@ const PRICE = { input: 3e9, output: 15e9, cacheRead: 0.3e9, cacheWrite: 3.75e9 }
 const FIRST_TOKEN_MS = 30_000;
 const PACE = 250;
 const MODEL = "sim/thinker";
-const STOPS = [{ model: { id: MODEL }, route: {} }] as unknown as readonly Stop[];
-const ROADS = { speed: () => null };
+const STOPS = [{ model: { id: MODEL }, route: {} }] as unknown as readonly Candidate[];
+const ROUTE_STATE = { speed: () => null };
 const MOST_OPEN = 12;
 
 /** One host at work. */
@@ -130,9 +130,9 @@ class HoldWorld {
     const firstTokenMs = FIRST_TOKEN_MS;
     const heldOutput = expected.atOnce(ceiling, ceiling, {
       lineage,
-      stops: STOPS,
+      candidates: STOPS,
       firstTokenMs,
-      roads: ROADS,
+      routeState: ROUTE_STATE,
     });
     const prompt = { bound: promptBound, cachedFor1h: false, hasAudio: false };
     const worst = worstCase(prompt, ceiling, PRICE);

@@ -585,7 +585,7 @@ function openHouse(parts: {
     health,
     affinity,
     expected: new SlowlyThinking(),
-    roads: {
+    routeState: {
       restMs: (route) => health.restMs(route),
       speed: (route) => health.speed(route),
       lastAttempt: (route) => health.lastAttempt(route),

@@ -32,7 +32,7 @@ export const catalogEndpoints = (): Endpoint[] => [
 async function catalog(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const stranger = await strangerTo(exchange, deps, bearerOf);
   if (stranger !== null) return stranger;
-  return ok({ object: "list", data: catalogEntries(deps.catalog(), deps.roads) });
+  return ok({ object: "list", data: catalogEntries(deps.catalog(), deps.routeState) });
 }
 
 async function models(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -42,7 +42,7 @@ async function models(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   const all = [...deps.catalog().models.values()];
   const page = pageOf(all, queryOf(exchange.request));
   if (refused(page)) return page;
-  const data = page.models.map((one) => modelView(namedModel(one, deps.roads), baseUrl));
+  const data = page.models.map((one) => modelView(namedModel(one, deps.routeState), baseUrl));
   return ok({
     object: "list",
     data,
@@ -97,7 +97,7 @@ async function model(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const suggest = (unknown: string) => suggestion(unknown, catalog, baseUrl);
   const unknown = unknownId(wanted, catalog);
   if (unknown !== null) return unknownModel(unknown, suggest);
-  const behind = modelsBehind(wanted, catalog).map((one) => namedModel(one, deps.roads));
+  const behind = modelsBehind(wanted, catalog).map((one) => namedModel(one, deps.routeState));
   const [only] = behind;
   if (only === undefined) return unknownModel(wanted, suggest);
   const named = only.id === wanted ? only : together(wanted, behind, asksOpenTier(wanted, catalog));

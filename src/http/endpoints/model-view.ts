@@ -1,5 +1,5 @@
 import type { Modality, Model } from "../../catalog/catalog.ts";
-import { catalogEntry, type PriceEntry, type RoadConditions } from "../../catalog/entry.ts";
+import { catalogEntry, type PriceEntry, type RouteAvailability } from "../../catalog/entry.ts";
 
 /** What `GET /v1/models` tells of a name that a request may have. */
 export interface NamedModel {
@@ -15,9 +15,13 @@ export interface NamedModel {
   readonly parameters: readonly string[];
 }
 
-export function namedModel(model: Model, roads: RoadConditions): NamedModel {
+export function namedModel(model: Model, routeState: RouteAvailability): NamedModel {
   const { id, name, contextLength, maxOutputTokens } = model;
-  const { price, input_modalities: inputs, supported_parameters: parameters } = catalogEntry(model, roads);
+  const {
+    price,
+    input_modalities: inputs,
+    supported_parameters: parameters,
+  } = catalogEntry(model, routeState);
   // A model without a price is served on the Open Tier alone.
   return {
     id,

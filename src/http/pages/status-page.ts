@@ -2,7 +2,7 @@ import type { Catalog, Route } from "../../catalog/catalog.ts";
 import {
   type CatalogEntry,
   catalogEntries,
-  type RoadConditions,
+  type RouteAvailability,
   servingRoutes,
 } from "../../catalog/entry.ts";
 import type { HostReport } from "../../routing/health.ts";
@@ -14,10 +14,10 @@ import { escapeHtml, makePage, type Page } from "./page.ts";
  * For the public: which models are served right now, whether their hosts answer, and how both did over the
  * last day. Shares only, no numbers of requests: how much a gateway is used is its operator's business.
  */
-export function statusPage(catalog: Catalog, roads: StatusRoads, day: DayReport): Page {
+export function statusPage(catalog: Catalog, routeState: RouteStatus, day: DayReport): Page {
   const { sums, now } = day;
-  const entries = catalogEntries(catalog, roads);
-  const states = entries.map((entry) => modelState(entry, catalog, roads));
+  const entries = catalogEntries(catalog, routeState);
+  const states = entries.map((entry) => modelState(entry, catalog, routeState));
   const models = new Map(sums?.models.map((sum) => [sum.model, sum]));
   const hosts = new Map(sums?.hosts.map((sum) => [sum.host, sum]));
   return makePage(
@@ -41,7 +41,7 @@ ${day.hosts
   );
 }
 
-export interface StatusRoads extends RoadConditions {
+export interface RouteStatus extends RouteAvailability {
   /** It has rested after failures, and served nobody since. */
   unproven(route: Route): boolean;
 }
@@ -60,9 +60,13 @@ export const STATUS_STRETCHES = 24;
 type ModelState = "closed" | "half_open" | "open";
 
 /** A model whose hosts have all failed and not been seen to work since is not called available. */
-function modelState({ id, available }: CatalogEntry, { models }: Catalog, roads: StatusRoads): ModelState {
+function modelState(
+  { id, available }: CatalogEntry,
+  { models }: Catalog,
+  routeState: RouteStatus,
+): ModelState {
   if (!available) return "open";
-  return servingRoutes(models.get(id)!, roads).every((route) => roads.unproven(route))
+  return servingRoutes(models.get(id)!, routeState).every((route) => routeState.unproven(route))
     ? "half_open"
     : "closed";
 }

@@ -7,7 +7,7 @@ import { type NanoPerMillion, pricePerMillion } from "../units/usd.ts";
  * by its id. https://openrouter.ai/docs/guides/routing/provider-selection. A member that cannot be understood
  * is refused, never ignored; null is as good as absent, and so is an empty list.
  */
-export interface ProviderWishes {
+export interface ProviderPreferences {
   /** Host ids in lower case; these come first, in this order. */
   readonly order: readonly string[];
   readonly only: readonly string[] | null;
@@ -40,7 +40,7 @@ export interface Cutoff {
   readonly bound: number;
 }
 
-export const NO_WISHES: ProviderWishes = {
+export const NO_PREFERENCES: ProviderPreferences = {
   order: [],
   only: null,
   ignore: [],
@@ -55,26 +55,26 @@ export const NO_WISHES: ProviderWishes = {
   maxPrice: { prompt: null, completion: null },
 };
 
-export function readProvider(value: unknown): ProviderWishes | Refusal {
+export function readProvider(value: unknown): ProviderPreferences | Refusal {
   if (!isObject(value)) return invalid("provider", "must be an object");
-  const wishes = { ...NO_WISHES };
-  for (const [name, wish] of Object.entries(value)) {
+  const preferences = { ...NO_PREFERENCES };
+  for (const [name, preference] of Object.entries(value)) {
     if (!Object.hasOwn(READERS, name)) {
       return invalid(`provider.${shown(name)}`, `is unknown; known are: ${Object.keys(READERS).join(", ")}`);
     }
-    if (wish === null) continue;
-    const read = READERS[name as keyof typeof READERS](`provider.${name}`, wish);
+    if (preference === null) continue;
+    const read = READERS[name as keyof typeof READERS](`provider.${name}`, preference);
     if (refused(read)) return read;
-    Object.assign(wishes, read);
+    Object.assign(preferences, read);
   }
-  return wishes;
+  return preferences;
 }
 
 const MAX_HOSTS = 64;
 /** Of a name that the client made up, what a message repeats. */
 const SHOWN_CHARACTERS = 64;
 
-type Reader = (path: string, value: unknown) => Partial<ProviderWishes> | Refusal;
+type Reader = (path: string, value: unknown) => Partial<ProviderPreferences> | Refusal;
 
 const READERS = {
   order: (path, value) => into(readNames(path, value, MAX_HOSTS), (names) => ({ order: lower(names) })),
@@ -157,7 +157,7 @@ function readCutoffs(path: string, value: unknown, unit: number): readonly Cutof
   return cutoffs;
 }
 
-function readMaxPrice(path: string, value: unknown): ProviderWishes["maxPrice"] | Refusal {
+function readMaxPrice(path: string, value: unknown): ProviderPreferences["maxPrice"] | Refusal {
   if (!isObject(value))
     return invalid(path, "must be an object {prompt, completion} in USD per million tokens");
   const bounds: { prompt: NanoPerMillion | null; completion: NanoPerMillion | null } = {

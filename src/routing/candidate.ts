@@ -1,10 +1,10 @@
 import type { Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
-import type { Home } from "./affinity.ts";
+import type { StickyRoute } from "./affinity.ts";
 import type { Overrides } from "./overrides.ts";
 import type { Speed } from "./speed.ts";
 
 /** One route that a request may be tried on, and how. */
-export interface Stop {
+export interface Candidate {
   readonly model: Model;
   readonly route: Route;
   /** Zero on the Open Tier. */
@@ -14,11 +14,11 @@ export interface Stop {
 }
 
 /** Its host cannot stream. */
-export const answersWhole = ({ route }: Stop): boolean =>
+export const answersWhole = ({ route }: Candidate): boolean =>
   (route.quirks ?? route.host.quirks).noStream === true;
 
 /** What a request asks of routing. */
-export interface Wish {
+export interface RouteQuery {
   readonly model: string;
   readonly surface: SurfaceName;
   readonly stream: boolean;
@@ -32,7 +32,7 @@ export interface Wish {
   /** The operator's choice between hosts, where the request has none. */
   readonly order: HostOrder;
   /** Where the conversation was served before; null when that is not known. */
-  readonly home: Home | null;
+  readonly sticky: StickyRoute | null;
 }
 
 /**
@@ -42,7 +42,7 @@ export interface Wish {
 export type HostOrder = "listed" | "price";
 
 /** What is known of the hosts right now. */
-export interface Roads {
+export interface RouteState {
   /** For how many milliseconds the route takes no requests because it fails; 0 when it takes one now. */
   restMs(route: Route): number;
   /** How the last attempt at it ended; null before the first. */
@@ -58,32 +58,40 @@ export interface Roads {
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */
-export function paidStops(model: Model, wish: Pick<Wish, "surface">, roads: Roads): Stop[] {
-  const stops: Stop[] = [];
+export function paidCandidates(
+  model: Model,
+  query: Pick<RouteQuery, "surface">,
+  routeState: RouteState,
+): Candidate[] {
+  const candidates: Candidate[] = [];
   for (const route of model.routes) {
     if (route.free || route.price === null) continue;
-    const hostSurface = speakTo(route, wish.surface, roads);
-    if (hostSurface !== null) stops.push({ model, route, price: route.price, hostSurface });
+    const hostSurface = speakTo(route, query.surface, routeState);
+    if (hostSurface !== null) candidates.push({ model, route, price: route.price, hostSurface });
   }
-  return stops;
+  return candidates;
 }
 
 const FREE_PRICE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Price;
 
 /** Routes that cost nothing and were shown to. */
-export function freeStops(model: Model, wish: Pick<Wish, "surface">, roads: Roads): Stop[] {
-  const stops: Stop[] = [];
+export function freeCandidates(
+  model: Model,
+  query: Pick<RouteQuery, "surface">,
+  routeState: RouteState,
+): Candidate[] {
+  const candidates: Candidate[] = [];
   for (const route of model.routes) {
-    if (!(route.free && roads.verifiedFree(route) && roads.restMs(route) === 0)) continue;
-    const hostSurface = speakTo(route, wish.surface, roads);
-    if (hostSurface !== null) stops.push({ model, route, price: FREE_PRICE, hostSurface });
+    if (!(route.free && routeState.verifiedFree(route) && routeState.restMs(route) === 0)) continue;
+    const hostSurface = speakTo(route, query.surface, routeState);
+    if (hostSurface !== null) candidates.push({ model, route, price: FREE_PRICE, hostSurface });
   }
-  return stops;
+  return candidates;
 }
 
-function speakTo({ host }: Route, client: SurfaceName, roads: Roads): SurfaceName | null {
+function speakTo({ host }: Route, client: SurfaceName, routeState: RouteState): SurfaceName | null {
   for (const spoken of PREFERRED[client])
-    if (host.speaks.includes(spoken) && roads.joins(client, spoken)) return spoken;
+    if (host.speaks.includes(spoken) && routeState.joins(client, spoken)) return spoken;
   return null;
 }
 

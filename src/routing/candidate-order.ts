@@ -1,0 +1,103 @@
+import type { StickyRoute } from "./affinity.ts";
+import { answersWhole, type Candidate, type RouteQuery, type RouteState } from "./candidate.ts";
+
+/** A model's hosts that stream before those that cannot, where a stream is wanted. */
+export function streamingFirst(
+  candidates: readonly Candidate[],
+  { stream }: Pick<RouteQuery, "stream">,
+): readonly Candidate[] {
+  if (!(stream && candidates.length > 1 && candidates.some(answersWhole))) return candidates;
+  return [...candidates.filter((candidate) => !answersWhole(candidate)), ...candidates.filter(answersWhole)];
+}
+
+/**
+ * Leaves out hosts that rest because they fail, but never more than half of a model's hosts: if most seem to
+ * fail, what is known may be wrong, and the rest would get all of the load. Resting hosts that stay are tried
+ * last.
+ */
+export function healthyFirst(candidates: readonly Candidate[], routeState: RouteState): readonly Candidate[] {
+  for (const { route } of candidates)
+    if (routeState.restMs(route) > 0) return restingLast(candidates, routeState);
+  return candidates;
+}
+
+function restingLast(candidates: readonly Candidate[], routeState: RouteState): readonly Candidate[] {
+  // Asked once for each host, because a rest may end in the meantime.
+  const judged = candidates.map((candidate) => ({
+    candidate,
+    restMs: routeState.restMs(candidate.route),
+  }));
+  const resting = judged
+    .filter(({ restMs }) => restMs > 0)
+    .toSorted((a, b) => a.restMs - b.restMs)
+    .map(({ candidate }) => candidate);
+  const ofModel = (all: readonly Candidate[], { model }: Candidate) =>
+    all.filter((candidate) => candidate.model === model).length;
+  const kept = resting.filter(
+    (candidate, at) => ofModel(resting.slice(at), candidate) > ofModel(candidates, candidate) >> 1,
+  );
+  return [...judged.filter(({ restMs }) => restMs === 0).map(({ candidate }) => candidate), ...kept];
+}
+
+/**
+ * A conversation stays with its last host, as long as that host works and the client names no order of its
+ * own. One that cannot stream is left again as soon as another can.
+ */
+export function stickyFirst(
+  candidates: readonly Candidate[],
+  query: RouteQuery,
+  routeState: RouteState,
+): readonly Candidate[] {
+  const { sticky, overrides, stream } = query;
+  const { order, sort } = overrides.provider;
+  if (sticky === null || order.length > 0 || sort !== null) return candidates;
+  const at = placeOf(sticky, candidates);
+  if (at <= 0 || routeState.restMs(candidates[at]!.route) > 0) return candidates;
+  if (stream && answersWhole(candidates[at]!) && streamedElsewhere(candidates, candidates[at]!, routeState))
+    return candidates;
+  return [candidates[at]!, ...candidates.slice(0, at), ...candidates.slice(at + 1)];
+}
+
+function streamedElsewhere(
+  candidates: readonly Candidate[],
+  { model }: Candidate,
+  routeState: RouteState,
+): boolean {
+  return candidates.some(
+    (candidate) =>
+      candidate.model === model && !answersWhole(candidate) && routeState.restMs(candidate.route) === 0,
+  );
+}
+
+function placeOf({ host, hostModel, model }: StickyRoute, candidates: readonly Candidate[]): number {
+  return candidates.findIndex(
+    (candidate) =>
+      candidate.route.host.id === host && candidate.route.model === hostModel && candidate.model.id === model,
+  );
+}
+
+/** Only a limited number of hosts is tried, so every model gets one try before any gets a second. */
+export function everyModelOnce(
+  candidates: readonly Candidate[],
+  { maxHosts, overrides }: RouteQuery,
+): readonly Candidate[] {
+  if (overrides.provider.sort?.acrossModels) return candidates;
+  for (const { model } of candidates) if (model !== candidates[0]!.model) return spread(candidates, maxHosts);
+  return candidates;
+}
+
+function spread(candidates: readonly Candidate[], maxHosts: number): readonly Candidate[] {
+  const tried = new Set<Candidate>();
+  for (const model of new Set(candidates.map(({ model }) => model))) {
+    if (tried.size < maxHosts) tried.add(candidates.find((candidate) => candidate.model === model)!);
+  }
+  for (const candidate of candidates) if (tried.size < maxHosts) tried.add(candidate);
+  return [
+    ...candidates.filter((candidate) => tried.has(candidate)),
+    ...candidates.filter((candidate) => !tried.has(candidate)),
+  ];
+}
+
+/** Milliseconds until the first of these hosts takes requests again; 0 when one does now. */
+export const soonestMs = (candidates: readonly Candidate[], routeState: RouteState): number =>
+  Math.min(...candidates.map(({ route }) => routeState.restMs(route)));
