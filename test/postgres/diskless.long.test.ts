@@ -35,12 +35,12 @@ describeOnOwnPostgres("gateways that keep nothing on disk", (cluster) => {
     const store = await cluster.database();
     folders = [0, 1].map(() => new Folder(config(host.url, store)));
     gateways = await Promise.all(folders.map(start));
-  });
+  }, 120_000);
   afterAll(async () => {
     for (const gateway of gateways ?? []) await gateway.kill();
     for (const folder of folders ?? []) folder.remove();
     await host.close();
-  });
+  }, 60_000);
 
   const start = (folder: Folder) => GatewayProcess.start(folder, {}, ["src/main.ts"]);
   const body = (stream: boolean, content: string) => ({
