@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { MAX_EMAIL } from "../accounts/email.ts";
 import type { About } from "./about.ts";
 import { answerOf, orNone, time } from "./answers.ts";
@@ -49,6 +49,21 @@ const SessionAnswer = answerOf(
   },
   "Session",
 );
+export type SessionAnswer = Static<typeof SessionAnswer>;
+
+/** Whom a mailed link signs in. */
+const LinkAnswer = answerOf({
+  email: Type.String({ description: "masked: k***@example.com" }),
+  claimed_balance_id: orNone(
+    Type.String({ description: "the balance that using the link takes into the account" }),
+  ),
+  expires_at: time,
+});
+export type LinkAnswer = Static<typeof LinkAnswer>;
+
+const WalletMessage = answerOf({ message: Type.String() });
+export type WalletMessage = Static<typeof WalletMessage>;
+
 const COOKIE = "The gateway's own pages get the session as a cookie as well.";
 
 export const ACCOUNTS = {
@@ -68,13 +83,7 @@ export const ACCOUNTS = {
     who: [],
     body: LinkFields,
     answers: {
-      200: answerOf({
-        email: Type.String({ description: "masked: k***@example.com" }),
-        claimed_balance_id: orNone(
-          Type.String({ description: "the balance that using the link takes into the account" }),
-        ),
-        expires_at: time,
-      }),
+      200: LinkAnswer,
     },
   },
   verifyLink: {
@@ -89,7 +98,7 @@ export const ACCOUNTS = {
     details: "The message follows EIP-4361. It works once, within ten minutes, and only unchanged.",
     who: [],
     body: WalletFields,
-    answers: { 200: answerOf({ message: Type.String() }) },
+    answers: { 200: WalletMessage },
   },
   verifySignature: {
     summary: "Signs in with a signed message",

@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { SURFACE_NAMES } from "../catalog/catalog.ts";
 import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
@@ -17,7 +17,7 @@ import {
 } from "./answers.ts";
 import { OwnedCreditAnswer } from "./credits.ts";
 import { text, usd } from "./fields.ts";
-import { KeyFields, RevokedAnswer, SetUpAnswer, UsedKeyAnswer } from "./keys.ts";
+import { KeyAnswer, KeyFields, RevokedAnswer, SetUpAnswer } from "./keys.ts";
 import { OwnedReceiptAnswer, receiptPage, receiptQuery } from "./receipts.ts";
 
 export const CreditFields = Type.Object(
@@ -66,6 +66,16 @@ export const DetachFields = Type.Object(
 
 const suspended = orNone(oneOf(SUSPENSION_REASONS));
 const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
+export type SuspensionAnswer = Static<typeof SuspensionAnswer>;
+
+/** A suspension that was decided, or its lifting: then without a reason. */
+const Decision = answerOf({
+  at: time,
+  reason: suspended,
+  by: Type.String({ description: "the name that the operator gave, or admin" }),
+  note: orNone(Type.String()),
+});
+export type Decision = Static<typeof Decision>;
 
 const AccountAnswer = answerOf(
   {
@@ -82,6 +92,7 @@ const AccountAnswer = answerOf(
   },
   "Account",
 );
+export type AccountAnswer = Static<typeof AccountAnswer>;
 
 const balanceMembers = {
   id: Type.String(),
@@ -95,7 +106,33 @@ const balanceMembers = {
   held_usd: amountUsd,
 };
 
+const BalanceAnswer = answerOf(balanceMembers, "Balance");
+export type BalanceAnswer = Static<typeof BalanceAnswer>;
+const ListedBalance = answerOf({ ...balanceMembers, live_keys: count }, "ListedBalance");
+export type ListedBalance = Static<typeof ListedBalance>;
+
 const average = orNone(Type.Number({ description: "moving average; null before the first stream" }));
+
+const RouteAnswer = answerOf({
+  model: Type.String(),
+  host_model: Type.String(),
+  priced: Type.Boolean(),
+  free: Type.Boolean(),
+  verified_free: Type.Boolean(),
+  usable: Type.Boolean({ description: "at least one worker does not let it rest after failures" }),
+  resting_workers: Type.Integer({ description: "workers that let it rest" }),
+  unproven_workers: Type.Integer({
+    description: "workers that let it rest and have not had an answer from it since",
+  }),
+  served: Type.Integer({ description: "attempts that it answered, since the start" }),
+  failed: Type.Integer({
+    description: "attempts in which it failed, since the start, including streams that broke off",
+  }),
+  last_failure: orNone(answerOf({ at: time, detail: Type.String() })),
+  first_token_ms: average,
+  tokens_per_second: average,
+});
+export type RouteAnswer = Static<typeof RouteAnswer>;
 
 const HostAnswer = answerOf(
   {
@@ -118,30 +155,11 @@ const HostAnswer = answerOf(
     }),
     in_flight: Type.Integer({ description: "requests being served by it now" }),
     waiting: Type.Integer({ description: "requests waiting for it" }),
-    routes: Type.Array(
-      answerOf({
-        model: Type.String(),
-        host_model: Type.String(),
-        priced: Type.Boolean(),
-        free: Type.Boolean(),
-        verified_free: Type.Boolean(),
-        usable: Type.Boolean({ description: "at least one worker does not let it rest after failures" }),
-        resting_workers: Type.Integer({ description: "workers that let it rest" }),
-        unproven_workers: Type.Integer({
-          description: "workers that let it rest and have not had an answer from it since",
-        }),
-        served: Type.Integer({ description: "attempts that it answered, since the start" }),
-        failed: Type.Integer({
-          description: "attempts in which it failed, since the start, including streams that broke off",
-        }),
-        last_failure: orNone(answerOf({ at: time, detail: Type.String() })),
-        first_token_ms: average,
-        tokens_per_second: average,
-      }),
-    ),
+    routes: Type.Array(RouteAnswer),
   },
   "Host",
 );
+export type HostAnswer = Static<typeof HostAnswer>;
 
 /** Each row asks the ledger for three sums. */
 export const DEFAULT_ROWS = 50;
@@ -156,6 +174,33 @@ const entryMembers = {
   note: orNone(Type.String()),
 };
 
+const CreditedAnswer = answerOf({ ...entryMembers, credited_at: time });
+export type CreditedAnswer = Static<typeof CreditedAnswer>;
+const DebitedAnswer = answerOf({ ...entryMembers, debited_at: time });
+export type DebitedAnswer = Static<typeof DebitedAnswer>;
+
+const AuditAnswer = answerOf({
+  ok: Type.Boolean({ description: "true when no sum is off" }),
+  drift_nano: nanoText,
+  credits_nano: nanoText,
+  charges_nano: nanoText,
+  held_nano: nanoText,
+  available_nano: nanoText,
+  write_offs_nano: nanoText,
+  losses_nano: nanoText,
+  drifts: Type.Array(answerOf({ account: Type.String(), drift_nano: nanoText })),
+});
+export type AuditAnswer = Static<typeof AuditAnswer>;
+
+const ReloadAnswer = answerOf({ reloaded: Type.Literal(true), needs_restart: texts });
+export type ReloadAnswer = Static<typeof ReloadAnswer>;
+
+const ConfigAnswer = Type.Object(
+  { models: Type.Array(Type.Object({ id: Type.String() })) },
+  { description: "the members of the configuration file" },
+);
+export type ConfigAnswer = Static<typeof ConfigAnswer>;
+
 export const ADMIN = {
   credit: {
     ...admin,
@@ -164,7 +209,7 @@ export const ADMIN = {
       "Name the balance, or a key of it. Repeating a request returns the first one's response and credits nothing.",
     body: CreditFields,
     answers: {
-      200: answerOf({ ...entryMembers, credited_at: time }),
+      200: CreditedAnswer,
     },
   },
   debit: {
@@ -174,7 +219,7 @@ export const ADMIN = {
       'Name the balance, or a key of it. Only what is available can be taken: what is spent, or held by open requests, cannot. If that is less than `amount_usd`, nothing is taken, and the error names it; "all" takes just that much. Repeating a request returns the first one\'s response and takes nothing. With several nodes, what they were granted and do not use is called back first, which takes up to 10 s if one of them does not answer.',
     body: DebitFields,
     answers: {
-      200: answerOf({ ...entryMembers, debited_at: time }),
+      200: DebitedAnswer,
     },
   },
   suspend: {
@@ -216,14 +261,7 @@ export const ADMIN = {
     summary: "Lists the suspensions of an account or balance and their lifting, newest first",
     query: { limit: pageQuery(DEFAULT_ROWS, MAX_ROWS).limit },
     answers: {
-      200: pageOf(
-        answerOf({
-          at: time,
-          reason: suspended,
-          by: Type.String({ description: "the name that the operator gave, or admin" }),
-          note: orNone(Type.String()),
-        }),
-      ),
+      200: pageOf(Decision),
     },
   },
   audit: {
@@ -231,17 +269,7 @@ export const ADMIN = {
     summary: "Recomputes every balance from its entries",
     details: "credits_nano is what was credited, less what was taken back.",
     answers: {
-      200: answerOf({
-        ok: Type.Boolean({ description: "true when no sum is off" }),
-        drift_nano: nanoText,
-        credits_nano: nanoText,
-        charges_nano: nanoText,
-        held_nano: nanoText,
-        available_nano: nanoText,
-        write_offs_nano: nanoText,
-        losses_nano: nanoText,
-        drifts: Type.Array(answerOf({ account: Type.String(), drift_nano: nanoText })),
-      }),
+      200: AuditAnswer,
     },
   },
   reload: {
@@ -250,7 +278,7 @@ export const ADMIN = {
     details:
       "A file with a mistake is refused as a whole, and the old configuration stays in force. `needs_restart` names the fields that were changed and are read only at start.",
     answers: {
-      200: answerOf({ reloaded: Type.Literal(true), needs_restart: Type.Array(Type.String()) }),
+      200: ReloadAnswer,
     },
   },
   metrics: {
@@ -263,9 +291,9 @@ export const ADMIN = {
     ...admin,
     summary: "Lists balances, newest first",
     query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
-    answers: { 200: pageOf(answerOf({ ...balanceMembers, live_keys: count }, "ListedBalance")) },
+    answers: { 200: pageOf(ListedBalance) },
   },
-  balance: { ...admin, summary: "Shows a balance", answers: { 200: answerOf(balanceMembers, "Balance") } },
+  balance: { ...admin, summary: "Shows a balance", answers: { 200: BalanceAnswer } },
   credits: {
     ...admin,
     summary: "Lists the credits of a balance, newest first",
@@ -277,7 +305,7 @@ export const ADMIN = {
     ...admin,
     summary: "Lists the keys of a balance, newest first",
     query: pageQuery(DEFAULT_ROWS, MAX_ROWS),
-    answers: { 200: pageOf(UsedKeyAnswer) },
+    answers: { 200: pageOf(KeyAnswer) },
   },
   createKey: {
     ...admin,
@@ -286,13 +314,13 @@ export const ADMIN = {
     body: KeyFields,
     answers: { 201: SetUpAnswer },
   },
-  key: { ...admin, summary: "Shows a key with its use", answers: { 200: UsedKeyAnswer } },
+  key: { ...admin, summary: "Shows a key with its use", answers: { 200: KeyAnswer } },
   changeKey: {
     ...admin,
     summary: "Changes a key's limits, name or expiry",
     details: "A raised limit applies from the key's next request on.",
     body: KeyFields,
-    answers: { 200: UsedKeyAnswer },
+    answers: { 200: KeyAnswer },
   },
   revoke: {
     ...admin,
@@ -319,6 +347,6 @@ export const ADMIN = {
   config: {
     ...admin,
     summary: "Shows the configuration in force, with its secrets masked",
-    answers: { 200: Type.Object({}, { description: "the members of the configuration file" }) },
+    answers: { 200: ConfigAnswer },
   },
 } as const satisfies Record<string, About>;

@@ -1,4 +1,4 @@
-import { type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../errors/codes.ts";
 
 /**
@@ -32,6 +32,12 @@ export const listOf = <T extends TSchema>(item: T) =>
 export const pageOf = <T extends TSchema>(item: T) =>
   answerOf({ object: Type.Literal("list"), data: Type.Array(item), has_more: Type.Boolean() });
 
+/** What is read of a list, or of a page of one. */
+export interface List<Row> {
+  readonly data: readonly Row[];
+  readonly has_more: boolean;
+}
+
 /** The query of such a list. */
 export const pageQuery = (fallback: number, max: number) => ({
   limit: Type.Integer({ minimum: 1, maximum: max, default: fallback, description: "rows per page" }),
@@ -56,3 +62,4 @@ export const ErrorAnswer = answerOf(
   },
   "Error",
 );
+export type ErrorAnswer = Static<typeof ErrorAnswer>;

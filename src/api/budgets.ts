@@ -30,7 +30,8 @@ const BudgetAnswer = answerOf(
   },
   "Budget",
 );
-export type BudgetView = Static<typeof BudgetAnswer>;
+export type BudgetAnswer = Static<typeof BudgetAnswer>;
+export type BudgetWindow = BudgetAnswer["window"];
 
 export const BUDGETS = {
   list: { summary: "Lists the budgets of a balance", who: ["owner"], answers: { 200: listOf(BudgetAnswer) } },

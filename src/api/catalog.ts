@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { MODALITIES, SURFACE_NAMES } from "../catalog/catalog.ts";
 import type { About } from "./about.ts";
 import { answerOf, count, listOf, oneOf, orNone, texts } from "./answers.ts";
@@ -15,6 +15,7 @@ export const PriceAnswer = answerOf(
   },
   "Price",
 );
+export type PriceAnswer = Static<typeof PriceAnswer>;
 
 const EntryAnswer = answerOf(
   {
@@ -31,6 +32,7 @@ const EntryAnswer = answerOf(
   },
   "CatalogEntry",
 );
+export type EntryAnswer = Static<typeof EntryAnswer>;
 
 const perToken = Type.String({ pattern: "^\\d+(\\.\\d+)?$", description: "USD per token" });
 

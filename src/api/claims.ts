@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { UNDO_DAYS } from "../accounts/belonging.ts";
 import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
@@ -24,6 +24,7 @@ const ClaimAnswer = answerOf({
   ...identityMembers,
   confirmed: Type.Boolean({ description: "false until the owner of the address confirms" }),
 });
+export type ClaimAnswer = Static<typeof ClaimAnswer>;
 
 const WaitingClaim = answerOf(
   {
@@ -35,6 +36,10 @@ const WaitingClaim = answerOf(
   },
   "WaitingClaim",
 );
+export type WaitingClaim = Static<typeof WaitingClaim>;
+
+const UndoneAnswer = answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) });
+export type UndoneAnswer = Static<typeof UndoneAnswer>;
 
 export const CLAIMS = {
   claim: {
@@ -48,9 +53,7 @@ export const CLAIMS = {
     summary: "Withdraws a claim, or undoes one that took effect",
     details: `Takes the recovery secret only, as it was before the claim. For ${UNDO_DAYS} days after a claim took effect, it takes the balance back from the account, whose sessions then do nothing with it. Keys that those sessions made end. All others stay as they are: rotate or revoke those that somebody else may have.`,
     who: ["owner"],
-    answers: {
-      200: answerOf({ balance_id: Type.String(), withdrawn: Type.Literal(true) }),
-    },
+    answers: { 200: UndoneAnswer },
   },
   list: {
     summary: "Lists the balances that were claimed for the account and wait for its word",

@@ -1,7 +1,20 @@
-import { Type } from "@sinclair/typebox";
-import { amountUsd, answerOf, orNone, time } from "./answers.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, orNone, pageOf, pageQuery, time } from "./answers.ts";
 
 const members = { amount_usd: amountUsd, note: orNone(Type.String()), credited_at: time };
 
 export const CreditAnswer = answerOf(members, "Credit");
+export type CreditAnswer = Static<typeof CreditAnswer>;
 export const OwnedCreditAnswer = answerOf({ ...members, idempotency_key: Type.String() });
+
+export const DEFAULT_CREDITS = 100;
+export const MAX_CREDITS = 1_000;
+
+export const CREDITS = {
+  summary: "Lists the balance's credits, newest first",
+  details: "An amount below zero was taken back.",
+  who: ["owner"],
+  query: { limit: pageQuery(DEFAULT_CREDITS, MAX_CREDITS).limit },
+  answers: { 200: pageOf(CreditAnswer) },
+} as const satisfies About;

@@ -1,14 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
 import { amountUsd, answerOf, count, oneOf, orNone, pageOf, pageQuery, texts, time } from "./answers.ts";
-import { orNull, text, usd, wholeNumber } from "./fields.ts";
+import { orNull, several, text, usd, wholeNumber } from "./fields.ts";
 
 const MAX_NAME = 100;
 const MAX_MODELS = 500;
 const MAX_MODEL_ID = 200;
 const MAX_KEY_BUDGETS = 16;
 
-const modelIds = Type.Array(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }), {
+const modelIds = several(Type.String({ minLength: 1, maxLength: MAX_MODEL_ID }), {
   minItems: 1,
   maxItems: MAX_MODELS,
   description: `a list of 1 to ${MAX_MODELS} model ids`,
@@ -26,7 +26,7 @@ export const KeyFields = Type.Object(
     monthly_limit_usd: Type.Optional(orNull(usd, "no limit")),
     allowed_models: Type.Optional(orNull(modelIds, "all")),
     budget: Type.Optional(
-      Type.Union([budgetName, Type.Array(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
+      Type.Union([budgetName, several(budgetName, { maxItems: MAX_KEY_BUDGETS }), Type.Null()], {
         description: `the name of a budget, a list of at most ${MAX_KEY_BUDGETS}, or null for none`,
       }),
     ),
@@ -36,6 +36,7 @@ export const KeyFields = Type.Object(
   },
   { additionalProperties: false },
 );
+export type KeyFields = Static<typeof KeyFields>;
 
 const keyMembers = {
   id: Type.String(),
@@ -62,9 +63,10 @@ const usedMembers = {
 };
 const secret = { key: Type.String({ description: "the plaintext, shown only this once" }) };
 
-const KeyAnswer = answerOf(keyMembers);
-export const UsedKeyAnswer = answerOf(usedMembers, "Key");
+export const KeyAnswer = answerOf(usedMembers, "Key");
+export type KeyAnswer = Static<typeof KeyAnswer>;
 const MintedAnswer = answerOf({ ...keyMembers, ...secret }, "NewKey");
+export type MintedAnswer = Static<typeof MintedAnswer>;
 export const SetUpAnswer = answerOf(
   {
     ...keyMembers,
@@ -74,13 +76,14 @@ export const SetUpAnswer = answerOf(
   },
   "NewBalance",
 );
+export type SetUpAnswer = Static<typeof SetUpAnswer>;
 const RotatedAnswer = answerOf(
   { ...keyMembers, ...secret, old_key: answerOf({ id: Type.String(), expires_at: time }) },
   "RotatedKey",
 );
+export type RotatedAnswer = Static<typeof RotatedAnswer>;
 export const RevokedAnswer = answerOf({ id: Type.String(), state: oneOf(["revoked"]) });
-
-export type KeyView = Static<typeof KeyAnswer>;
+export type RevokedAnswer = Static<typeof RevokedAnswer>;
 
 export const DEFAULT_KEYS = 100;
 export const MAX_KEYS = 1_000;
@@ -99,15 +102,15 @@ export const KEYS = {
     details: "An API key sees only itself.",
     who: ["owner", "key"],
     query: pageQuery(DEFAULT_KEYS, MAX_KEYS),
-    answers: { 200: pageOf(UsedKeyAnswer) },
+    answers: { 200: pageOf(KeyAnswer) },
   },
-  show: { summary: "Shows a key", who: ["owner", "key"], answers: { 200: UsedKeyAnswer } },
+  show: { summary: "Shows a key", who: ["owner", "key"], answers: { 200: KeyAnswer } },
   change: {
     summary: "Changes a key's limits, name or expiry",
     details: "An API key can only tighten itself.",
     who: ["owner", "key"],
     body: KeyFields,
-    answers: { 200: UsedKeyAnswer },
+    answers: { 200: KeyAnswer },
   },
   rotate: {
     summary: "Replaces a key with a new one that has the same limits and counters",

@@ -1,51 +1,51 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
 import { amountUsd, answerOf, count, oneOf, orNone, texts, time } from "./answers.ts";
-import { UsedKeyAnswer } from "./keys.ts";
+import { KeyAnswer } from "./keys.ts";
 
 const suspended = oneOf(SUSPENSION_REASONS);
+
+const OwnAccount = answerOf({
+  id: Type.String(),
+  ...identityMembers,
+  suspended: Type.Optional(suspended),
+  confirmed: Type.Optional(
+    Type.Boolean({
+      description: "left out for a session; false until the owner of the address confirms the claim",
+    }),
+  ),
+  undo_until: Type.Optional({
+    ...time,
+    description:
+      "until then, the recovery secret takes the balance back from the account: DELETE /v1/me/claim",
+  }),
+  // The rest is shown to a session only.
+  balances: Type.Optional(texts),
+  claims: Type.Optional(Type.Array(answerOf({ balance_id: Type.String(), claimed_at: time }))),
+});
+export type OwnAccount = Static<typeof OwnAccount>;
+
+const MeAnswer = answerOf(
+  {
+    balance_id: Type.String(),
+    balance_usd: amountUsd,
+    available_usd: amountUsd,
+    held_usd: amountUsd,
+    suspended: orNone(suspended),
+    key: orNone(KeyAnswer),
+    open_tier: answerOf({ limit: count, used: count, resets_at: time }),
+    contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
+    account: orNone(OwnAccount),
+  },
+  "Me",
+);
+export type MeAnswer = Static<typeof MeAnswer>;
 
 export const ME = {
   summary: "Shows the balance, and the key that sends this with its use",
   details: "Works while the account is suspended, too.",
   who: ["key", "owner"],
-  answers: {
-    200: answerOf(
-      {
-        balance_id: Type.String(),
-        balance_usd: amountUsd,
-        available_usd: amountUsd,
-        held_usd: amountUsd,
-        suspended: orNone(suspended),
-        key: orNone(UsedKeyAnswer),
-        open_tier: answerOf({ limit: count, used: count, resets_at: time }),
-        contact: orNone(
-          Type.String({ description: "where the operator is reached, for credit and questions" }),
-        ),
-        account: orNone(
-          answerOf({
-            id: Type.String(),
-            ...identityMembers,
-            suspended: Type.Optional(suspended),
-            confirmed: Type.Optional(
-              Type.Boolean({
-                description:
-                  "left out for a session; false until the owner of the address confirms the claim",
-              }),
-            ),
-            undo_until: Type.Optional({
-              ...time,
-              description:
-                "until then, the recovery secret takes the balance back from the account: DELETE /v1/me/claim",
-            }),
-            balances: Type.Optional(texts),
-            claims: Type.Optional(Type.Array(answerOf({ balance_id: Type.String(), claimed_at: time }))),
-          }),
-        ),
-      },
-      "Me",
-    ),
-  },
+  answers: { 200: MeAnswer },
 } as const satisfies About;

@@ -1,7 +1,7 @@
-import { type TObject, Type } from "@sinclair/typebox";
+import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../errors/codes.ts";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, pageQuery, time } from "./answers.ts";
+import { amountUsd, answerOf, count, type List, oneOf, orNone, pageQuery, time } from "./answers.ts";
 import { PriceAnswer } from "./catalog.ts";
 
 const ms = Type.Number({ minimum: 0, description: "milliseconds" });
@@ -64,8 +64,12 @@ const receiptMembers = {
 };
 
 const ReceiptAnswer = answerOf(receiptMembers, "Receipt");
+export type ReceiptAnswer = Static<typeof ReceiptAnswer>;
+export type ReceiptState = ReceiptAnswer["state"];
+export type AttemptAnswer = ReceiptAnswer["attempts"][number];
 /** For the operator, who looks over all balances. */
 export const OwnedReceiptAnswer = answerOf({ ...receiptMembers, balance_id: Type.String() }, "OwnedReceipt");
+export type OwnedReceiptAnswer = Static<typeof OwnedReceiptAnswer>;
 
 export const receiptQuery = {
   key_id: Type.String({ description: "only receipts of this key" }),
@@ -80,6 +84,9 @@ export const receiptPage = <T extends TObject>(receipt: T) =>
     has_more: Type.Boolean(),
     next_before: orNone(Type.String({ description: "the `before` of the next page; null on the last one" })),
   });
+
+/** A page may be empty and not the last. */
+export type ReceiptPage = List<ReceiptAnswer> & { readonly next_before: string | null };
 
 export const DEFAULT_RECEIPTS = 20;
 export const MAX_RECEIPTS = 100;

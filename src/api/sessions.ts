@@ -1,8 +1,8 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
 import { answerOf, count, listOf, time } from "./answers.ts";
 
-const SessionView = answerOf(
+const OpenSession = answerOf(
   {
     id: Type.String(),
     signed_in_at: time,
@@ -11,6 +11,7 @@ const SessionView = answerOf(
   },
   "SignedInSession",
 );
+export type OpenSession = Static<typeof OpenSession>;
 
 export const SESSIONS = {
   logout: {
@@ -22,7 +23,7 @@ export const SESSIONS = {
     summary: "Lists the account's sessions, newest first",
     details: "Never a secret or a hash. Those that have expired are not listed.",
     who: ["session"],
-    answers: { 200: listOf(SessionView) },
+    answers: { 200: listOf(OpenSession) },
   },
   end: {
     summary: "Ends a session of the account",

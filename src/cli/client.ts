@@ -1,3 +1,4 @@
+import type { ErrorAnswer, List } from "../api/answers.ts";
 import { adminToken, type ConnectionOptions, gatewayUrl } from "./connection.ts";
 import { messageOf, type Place, printable } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
@@ -45,7 +46,7 @@ export class Client {
       const last = rows.at(-1);
       const limit = Math.min(PAGE, most - rows.length);
       const query = `?limit=${limit}${last === undefined ? "" : `&before=${encodeURIComponent(last.id)}`}`;
-      const page = await this.get<{ data: Row[]; has_more: boolean }>(path + query);
+      const page = await this.get<List<Row>>(path + query);
       rows.push(...page.data);
       onPage(rows.length);
       if (!page.has_more || page.data.length === 0 || rows.length >= most) {
@@ -59,7 +60,7 @@ export class Client {
     let before: string | null = null;
     do {
       const query: string = `?limit=${PAGE}${before === null ? "" : `&before=${encodeURIComponent(before)}`}`;
-      const page: Page<Row> = await this.get(path + query);
+      const page: List<Row> & { readonly next_before?: string | null } = await this.get(path + query);
       yield page.data;
       before = page.has_more ? (page.next_before ?? page.data.at(-1)?.id ?? null) : null;
     } while (before !== null);
@@ -69,7 +70,7 @@ export class Client {
     const { status, text, receipt } = await this.send(method, path, body);
     const json = parsed(text);
     if (status >= 200 && status < 300 && json !== undefined) return json as Answer;
-    const { message, code } = (json as Partial<ErrorBody> | undefined)?.error ?? {};
+    const { message, code } = (json as Partial<ErrorAnswer> | undefined)?.error ?? {};
     if (message === undefined) {
       throw new Failure(
         EXIT.refused,
@@ -120,21 +121,10 @@ const answered = (status: number, receipt: string | null): string =>
     ? `The gateway answered ${status}.`
     : `The gateway answered ${status}; its log says more, under ${receipt}.`;
 
-interface Page<Row> {
-  readonly data: readonly Row[];
-  readonly has_more: boolean;
-  /** Of lists whose pages may be empty and not the last. */
-  readonly next_before?: string | null;
-}
-
 interface Sent {
   readonly status: number;
   readonly text: string;
   readonly receipt: string | null;
-}
-
-interface ErrorBody {
-  readonly error: { readonly message: string; readonly code: string };
 }
 
 const NEXT: Readonly<Record<string, string>> = {

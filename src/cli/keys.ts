@@ -1,5 +1,4 @@
-import type { Static } from "@sinclair/typebox";
-import type { UsedKeyAnswer } from "../api/keys.ts";
+import type { KeyAnswer, KeyFields, MintedAnswer, RevokedAnswer, SetUpAnswer } from "../api/keys.ts";
 import { Client } from "./client.ts";
 import {
   adminToken,
@@ -31,13 +30,6 @@ export interface KeyWishOptions extends KeyOptions {
   readonly expiresAt?: string | undefined;
 }
 
-type Key = Static<typeof UsedKeyAnswer>;
-type NewKey = Key & {
-  readonly key: string;
-  readonly recovery_secret?: string;
-  readonly recovery_url?: string;
-};
-
 /**
  * Without an owner's credential: a balance without an account, with its first key; as the operator where that
  * is who asks.
@@ -49,23 +41,27 @@ export async function createKey(options: KeyWishOptions, place: Place): Promise<
   refuseClearText(url, options);
   const token = owner === null ? knownAdminToken(options, place) : null;
   const path = token === null ? "/v1/keys" : "/admin/keys";
-  const made = await new Client(place, url, owner ?? token).post<NewKey>(path, wishOf(options));
-  const { recovery_secret } = made;
+  const made = await new Client(place, url, owner ?? token).post<MintedAnswer | SetUpAnswer>(
+    path,
+    wishOf(options),
+  );
+  const recovery = "recovery_secret" in made ? made.recovery_secret : null;
   show(place, options.json, made, [
     ...pairs([
       ["key", made.key],
-      ...(recovery_secret === undefined ? [] : [["recovery secret", recovery_secret] as const]),
+      ...(recovery === null ? [] : [["recovery secret", recovery] as const]),
       ["id", made.id],
       ["balance", made.balance_id],
     ]),
     "",
-    recovery_secret === undefined
+    recovery === null
       ? "Save the key: it is not shown again."
       : "Save both secrets: neither is shown again, and nobody can restore them.",
   ]);
 }
 
-const wishOf = (options: KeyWishOptions) => ({
+/** What is undefined is not sent. */
+const wishOf = (options: KeyWishOptions): { [F in keyof KeyFields]: KeyFields[F] | undefined } => ({
   name: options.name,
   rpm_limit: limitOf(options.rpmLimit),
   tpm_limit: limitOf(options.tpmLimit),
@@ -94,7 +90,7 @@ export async function listKeys(
   const path = owner === null ? `/admin/balances/${encodeURIComponent(balance!)}/keys` : "/v1/keys";
   const client = clientFor(owner, options, place);
   const { rows, more } = await withProgress(place, (progress) =>
-    client.all<Key>(path, options.limit, (count) => progress(count, null, "keys")),
+    client.all<KeyAnswer>(path, options.limit, (count) => progress(count, null, "keys")),
   );
   show(place, options.json, { data: rows, has_more: more }, [
     ...table(
@@ -120,7 +116,7 @@ export async function listKeys(
 export async function showKey(id: string, options: KeyOptions, place: Place): Promise<void> {
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
-  const key = await clientFor(owner, options, place).get<Key>(path);
+  const key = await clientFor(owner, options, place).get<KeyAnswer>(path);
   show(place, options.json, key, linesOf(key));
 }
 
@@ -132,11 +128,11 @@ export async function changeKey(id: string, options: KeyWishOptions, place: Plac
   }
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
-  const key = await clientFor(owner, options, place).patch<Key>(path, wish);
+  const key = await clientFor(owner, options, place).patch<KeyAnswer>(path, wish);
   show(place, options.json, key, linesOf(key));
 }
 
-const linesOf = (key: Key): string[] =>
+const linesOf = (key: KeyAnswer): string[] =>
   pairs(
     Object.entries(key).map(([name, value]) => [
       name,
@@ -147,7 +143,7 @@ const linesOf = (key: Key): string[] =>
 export async function revokeKey(id: string, options: KeyOptions, place: Place): Promise<void> {
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}/revoke`;
-  const revoked = await clientFor(owner, options, place).post<{ id: string; state: string }>(path);
+  const revoked = await clientFor(owner, options, place).post<RevokedAnswer>(path);
   show(place, options.json, revoked, [`${revoked.id} is revoked: its next request is refused.`]);
 }
 
@@ -161,5 +157,5 @@ function clientFor(owner: string | null, options: KeyOptions, place: Place): Cli
   return new Client(place, url, owner);
 }
 
-const budgetText = (budget: Key["budget"]): string | null =>
+const budgetText = (budget: KeyAnswer["budget"]): string | null =>
   budget === null || typeof budget === "string" ? budget : budget.join(", ");

@@ -1,4 +1,14 @@
-import { type AuditAnswer, type BalanceRow, type HostRow, limitInForce } from "../dashboard/admin/answers.ts";
+import type {
+  AuditAnswer,
+  CreditedAnswer,
+  DebitedAnswer,
+  HostAnswer,
+  ListedBalance,
+  ReloadAnswer,
+  SuspensionAnswer,
+} from "../api/admin.ts";
+import type { List } from "../api/answers.ts";
+import { limitInForce } from "../api/host-limit.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
 import { counted, type Place, pairs, printable, show, table } from "./console.ts";
@@ -16,7 +26,14 @@ export async function credit(
   options: CreditOptions,
   place: Place,
 ): Promise<void> {
-  const done = await once<Credited>(target, usd, options, place, "credit", "The credit may have been made.");
+  const done = await once<CreditedAnswer>(
+    target,
+    usd,
+    options,
+    place,
+    "credit",
+    "The credit may have been made.",
+  );
   show(place, options.json, done, [
     `${done.balance_id} was credited ${done.amount_usd} USD at ${done.credited_at}.`,
     `idempotency key: ${done.idempotency_key}`,
@@ -30,7 +47,14 @@ export async function debit(
   options: CreditOptions,
   place: Place,
 ): Promise<void> {
-  const done = await once<Debited>(target, usd, options, place, "debit", "It may have been taken back.");
+  const done = await once<DebitedAnswer>(
+    target,
+    usd,
+    options,
+    place,
+    "debit",
+    "It may have been taken back.",
+  );
   show(place, options.json, done, [
     `${done.amount_usd} USD were taken back from ${done.balance_id} at ${done.debited_at}.`,
     `idempotency key: ${done.idempotency_key}`,
@@ -78,20 +102,6 @@ interface CreditOptions extends OperationOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-interface Done {
-  readonly balance_id: string;
-  readonly amount_usd: number;
-  readonly idempotency_key: string;
-}
-
-interface Credited extends Done {
-  readonly credited_at: string;
-}
-
-interface Debited extends Done {
-  readonly debited_at: string;
-}
-
 export async function setSuspension(
   id: string,
   reason: string | null,
@@ -101,8 +111,8 @@ export async function setSuspension(
   const client = adminClient(options, place);
   const path = `/admin/accounts/${encodeURIComponent(id)}`;
   const done = await (reason === null
-    ? client.post<Suspended>(`${path}/unsuspend`)
-    : client.post<Suspended>(`${path}/suspend`, { reason }));
+    ? client.post<SuspensionAnswer>(`${path}/unsuspend`)
+    : client.post<SuspensionAnswer>(`${path}/suspend`, { reason }));
   const balances = done.balance_ids.join(", ");
   show(place, options.json, done, [
     reason === null
@@ -122,10 +132,6 @@ export async function detach(
   show(place, options.json, done, [
     `${balance} belongs to no account: the recovery secret that it was claimed with opens it again.`,
   ]);
-}
-
-interface Suspended {
-  readonly balance_ids: readonly string[];
 }
 
 /** Fails when the books do not add up, so that a scheduled run is noticed. */
@@ -175,7 +181,9 @@ export async function listBalances(
   const { below } = options;
   const { rows, more } = await withProgress(place, (progress) =>
     below === undefined
-      ? client.all<BalanceRow>("/admin/balances", options.limit, (count) => progress(count, null, "balances"))
+      ? client.all<ListedBalance>("/admin/balances", options.limit, (count) =>
+          progress(count, null, "balances"),
+        )
       : lowBalances(client, below, options.limit, (count) => progress(count, null, "balances")),
   );
   show(place, options.json, { data: rows, has_more: more }, [
@@ -187,7 +195,7 @@ export async function listBalances(
         row.balance_usd,
         row.available_usd,
         row.held_usd,
-        row.live_keys ?? null,
+        row.live_keys,
         row.suspended,
         row.created_at,
       ]),
@@ -198,9 +206,9 @@ export async function listBalances(
 
 /** Those that were credited and have so little left. */
 async function lowBalances(client: Client, below: number, most: number, onPage: (rows: number) => void) {
-  const low: BalanceRow[] = [];
+  const low: ListedBalance[] = [];
   let read = 0;
-  for await (const page of client.pages<BalanceRow>("/admin/balances")) {
+  for await (const page of client.pages<ListedBalance>("/admin/balances")) {
     low.push(...page.filter((row) => row.balance_usd !== 0 && row.available_usd < below));
     onPage((read += page.length));
     if (low.length > most) break;
@@ -210,16 +218,13 @@ async function lowBalances(client: Client, below: number, most: number, onPage: 
 
 /** A file with a mistake is refused whole; what the gateway says of it is the failure's message. */
 export async function reload(options: OperationOptions, place: Place): Promise<void> {
-  const done = await adminClient(options, place).post<{
-    reloaded: true;
-    needs_restart: readonly string[];
-  }>("/admin/reload");
+  const done = await adminClient(options, place).post<ReloadAnswer>("/admin/reload");
   const waiting = done.needs_restart.map((field) => `\`${field}\` was changed, and needs a restart.`);
   show(place, options.json, done, ["The configuration was read again and is in force.", ...waiting]);
 }
 
 export async function listHosts(options: OperationOptions, place: Place): Promise<void> {
-  const { data } = await adminClient(options, place).get<{ data: readonly HostRow[] }>("/admin/hosts");
+  const { data } = await adminClient(options, place).get<List<HostAnswer>>("/admin/hosts");
   show(place, options.json, data, [
     ...table(
       ["host", "state", "in flight", "limit", "waiting", "routes", "speaks", "key", "address"],
@@ -240,7 +245,7 @@ export async function listHosts(options: OperationOptions, place: Place): Promis
 }
 
 /** Of each of its models that has failed, how often and why it did last. */
-function failures({ id, routes }: HostRow): string[] {
+function failures({ id, routes }: HostAnswer): string[] {
   const models = new Map(routes.map((route) => [route.host_model, route]));
   return [...models.values()].flatMap(({ host_model, served, failed, last_failure }) =>
     last_failure === null
@@ -251,13 +256,13 @@ function failures({ id, routes }: HostRow): string[] {
   );
 }
 
-function mostAtOnce(host: HostRow): string {
+function mostAtOnce(host: HostAnswer): string {
   const limit = limitInForce(host);
   if (limit === null) return "no limit";
   return host.cut_workers > 0 ? `${limit}, overloaded lately` : `${limit}`;
 }
 
-function usableRoutes({ routes }: HostRow): string {
+function usableRoutes({ routes }: HostAnswer): string {
   const usable = routes.filter((route) => route.usable && route.resting_workers === 0).length;
   return usable === routes.length ? `${usable}` : `${usable} of ${routes.length}`;
 }

@@ -1,3 +1,7 @@
+import type { List } from "../api/answers.ts";
+import type { UndoneAnswer } from "../api/claims.ts";
+import type { DeletionAnswer, RecoveryAnswer } from "../api/ownership.ts";
+import type { OpenSession } from "../api/sessions.ts";
 import { Client } from "./client.ts";
 import { type ConnectionOptions, gatewayUrl, refuseClearText } from "./connection.ts";
 import { type Place, show, table } from "./console.ts";
@@ -12,7 +16,7 @@ export interface OwnerOptions extends ConnectionOptions {
 }
 
 export async function replaceRecovery(options: OwnerOptions, place: Place): Promise<void> {
-  const made = await clientFor(options, place).post<Replaced>("/v1/me/recovery");
+  const made = await clientFor(options, place).post<RecoveryAnswer>("/v1/me/recovery");
   show(place, options.json, made, [
     `The recovery secret of ${made.balance_id}, which is not shown again; the old one has ended:`,
     made.recovery_secret,
@@ -20,14 +24,8 @@ export async function replaceRecovery(options: OwnerOptions, place: Place): Prom
   ]);
 }
 
-interface Replaced {
-  readonly balance_id: string;
-  readonly recovery_secret: string;
-  readonly recovery_url: string;
-}
-
 export async function undoClaim(options: OwnerOptions, place: Place): Promise<void> {
-  const undone = await clientFor(options, place).delete<{ readonly balance_id: string }>("/v1/me/claim");
+  const undone = await clientFor(options, place).delete<UndoneAnswer>("/v1/me/claim");
   show(place, options.json, undone, [
     `${undone.balance_id} belongs to no account, and is claimed for none.`,
     "Keys that the account made have ended. `gateway keys list` shows the others, `gateway keys revoke` ends those you do not know.",
@@ -35,9 +33,7 @@ export async function undoClaim(options: OwnerOptions, place: Place): Promise<vo
 }
 
 export async function listSessions(options: OwnerOptions, place: Place): Promise<void> {
-  const { data } = await clientFor(options, place).get<{ readonly data: readonly Session[] }>(
-    "/v1/auth/sessions",
-  );
+  const { data } = await clientFor(options, place).get<List<OpenSession>>("/v1/auth/sessions");
   show(place, options.json, { data }, [
     ...table(
       ["id", "signed in", "until", ""],
@@ -49,13 +45,6 @@ export async function listSessions(options: OwnerOptions, place: Place): Promise
       ]),
     ),
   ]);
-}
-
-interface Session {
-  readonly id: string;
-  readonly signed_in_at: string;
-  readonly expires_at: string;
-  readonly current: boolean;
 }
 
 /** One by its id, or all. */
@@ -72,7 +61,7 @@ export async function endSession(id: string, options: OwnerOptions, place: Place
 
 /** The id is typed, because nothing brings back what it names. */
 export async function deleteAll(id: string, options: OwnerOptions, place: Place): Promise<void> {
-  const done = await clientFor(options, place).delete<Deleted>("/v1/me", { confirm: id });
+  const done = await clientFor(options, place).delete<DeletionAnswer>("/v1/me", { confirm: id });
   const { closed_balance_ids: closed, detached_balance_ids: detached } = done;
   show(place, options.json, done, [
     `${id} is deleted. Keys and recovery secrets have ended on: ${closed.join(", ") || "no balance"}.`,
@@ -80,11 +69,6 @@ export async function deleteAll(id: string, options: OwnerOptions, place: Place)
       ? []
       : [`Given back to whoever set them up, because they were claimed lately: ${detached.join(", ")}.`]),
   ]);
-}
-
-interface Deleted {
-  readonly closed_balance_ids: readonly string[];
-  readonly detached_balance_ids: readonly string[];
 }
 
 function clientFor(options: OwnerOptions, place: Place): Client {

@@ -1,3 +1,5 @@
+import type { ListedBalance } from "../api/admin.ts";
+import type { OwnedReceiptAnswer } from "../api/receipts.ts";
 import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
@@ -12,7 +14,7 @@ export async function showReceipt(
   options: ConnectionOptions & { readonly json: boolean },
   place: Place,
 ): Promise<void> {
-  const receipt = await adminClient(options, place).get<Record<string, unknown>>(
+  const receipt = await adminClient(options, place).get<OwnedReceiptAnswer>(
     `/admin/receipts/${encodeURIComponent(id)}`,
   );
   show(
@@ -79,7 +81,7 @@ const COLUMNS = [
 
 async function everyBalance(client: Client, progress: Progress): Promise<string[]> {
   const ids: string[] = [];
-  for await (const rows of client.pages<{ id: string }>("/admin/balances")) {
+  for await (const rows of client.pages<ListedBalance>("/admin/balances")) {
     for (const { id } of rows) ids.push(id);
     progress(ids.length, null, "balances");
   }
@@ -93,7 +95,7 @@ async function addBalance(
   client: Client,
   progress: Progress,
 ): Promise<void> {
-  for await (const receipts of client.pages<ReceiptRow>(
+  for await (const receipts of client.pages<OwnedReceiptAnswer>(
     `/admin/balances/${encodeURIComponent(id)}/receipts`,
   )) {
     for (const receipt of receipts) {
@@ -113,30 +115,13 @@ async function addBalance(
  */
 const LATE_MS = 86_400_000;
 
-interface ReceiptRow {
-  readonly id: string;
-  readonly created_at: string;
-  readonly balance_id: string;
-  readonly key_id: string;
-  readonly model: string | null;
-  readonly model_requested: string;
-  readonly state: string;
-  readonly tokens: {
-    readonly input: number;
-    readonly cache_read: number;
-    readonly cache_write: number;
-    readonly output: number;
-  };
-  readonly cost_usd: number;
-}
-
 class UsageBook {
   receipts = 0;
   private readonly sums = new Map<string, Sum>();
 
-  add({ balance_id, key_id, model, model_requested, state, tokens, cost_usd }: ReceiptRow): void {
+  add({ balance_id, key_id, model, model_requested, state, tokens, cost_usd }: OwnedReceiptAnswer): void {
     this.receipts += 1;
-    const served = model ?? model_requested;
+    const served = model ?? model_requested ?? "";
     const name = `${balance_id} ${key_id} ${served}`;
     const sum = this.sums.get(name) ?? emptySum(balance_id, key_id, served);
     this.sums.set(name, sum);

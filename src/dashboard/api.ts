@@ -1,3 +1,5 @@
+import type { ErrorAnswer } from "../api/answers.ts";
+
 /**
  * The gateway's documented API, called the way any other client calls it. Addresses are relative to the page,
  * because the gateway may be mounted beneath a path.
@@ -73,7 +75,7 @@ export class ApiRefusal extends Error {
 
 async function refusalOf(response: Response): Promise<ApiRefusal> {
   const receipt = response.headers.get("x-gateway-receipt");
-  const { error } = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorBody> };
+  const { error } = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorAnswer["error"]> };
   return new ApiRefusal(
     response.status,
     error?.code ?? "unknown",
@@ -81,12 +83,6 @@ async function refusalOf(response: Response): Promise<ApiRefusal> {
     error?.param ?? null,
     receipt,
   );
-}
-
-interface ErrorBody {
-  readonly message: string;
-  readonly code: string;
-  readonly param: string | null;
 }
 
 /** Messages end in a link to the errors reference, which the page shows as a link of its own. */
@@ -98,8 +94,3 @@ export const sentenceOf = (error: unknown): string =>
       : error instanceof Error
         ? error.message
         : String(error);
-
-export interface List<T> {
-  readonly data: readonly T[];
-  readonly has_more: boolean;
-}

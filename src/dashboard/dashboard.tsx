@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { MeAnswer, SetUpAnswer } from "./answers.ts";
+import type { SetUpAnswer } from "../api/keys.ts";
+import type { MeAnswer } from "../api/me.ts";
 import { moment } from "./format.ts";
 import { type Owner, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";

@@ -1,6 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { MeAnswer } from "./answers.ts";
+import type { MeAnswer } from "../api/me.ts";
 import type { Api } from "./api.ts";
 
 /** What every page of a signed-in owner works with. */

@@ -1,3 +1,4 @@
+import type { WalletMessage } from "../api/accounts.ts";
 import { Api } from "./api.ts";
 
 /** A wallet in the browser: EIP-1193. */
@@ -21,7 +22,7 @@ export async function signWithWallet(wallet: Wallet): Promise<Signed> {
   const [address] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
   if (address === undefined) throw new Error("The wallet shared no account.");
   const chain_id = Number(await wallet.request({ method: "eth_chainId" }));
-  const { message } = await new Api(null).post<{ message: string }>("v1/auth/wallet", { address, chain_id });
+  const { message } = await new Api(null).post<WalletMessage>("v1/auth/wallet", { address, chain_id });
   const signature = await wallet.request({ method: "personal_sign", params: [hex(message), address] });
   return { message, signature: String(signature) };
 }

@@ -1,3 +1,4 @@
+import type { SpendingOrder } from "../api/usage.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { StretchSum, Sum } from "./usage-sums.ts";
 
@@ -57,9 +58,6 @@ export interface SpendingScope {
   /** Rows of each list. */
   readonly most: number;
 }
-
-export const SPENDING_ORDERS = ["cost", "growth", "requests", "tokens"] as const;
-export type SpendingOrder = (typeof SPENDING_ORDERS)[number];
 
 /** Receipts that have all of these in common, added up. */
 export interface SpendingGroup {

@@ -244,5 +244,5 @@ test.each(HOST_STATES)(
 );
 
 test("the configuration in force is answered as it was given", async () => {
-  expect((await admin("GET", "/admin/config")).json).toEqual({ file: "gateway.yaml" });
+  expect((await admin("GET", "/admin/config")).json).toEqual({ file: "gateway.yaml", models: [] });
 });

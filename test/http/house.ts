@@ -241,7 +241,7 @@ export class TestHouse {
       unready: () => this.unready,
       stopping: () => this.stopping,
       reload: async () => ({ problem: this.reloadProblem, needsRestart: [] }),
-      configInForce: () => ({ file: "gateway.yaml" }),
+      configInForce: () => ({ file: "gateway.yaml", models: [] }),
       metrics: async () => "gateway_up 1\n",
       diskRefused,
       onFault: (error, receipt) => this.faults.push({ error, receipt }),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { rankSpending, SPENDING_ORDERS, type SpendingGroup } from "../../src/store/spending.ts";
+import { SPENDING_ORDERS } from "../../src/api/usage.ts";
+import { rankSpending, type SpendingGroup } from "../../src/store/spending.ts";
 
 const HOUR = 3_600_000;
 

@@ -1,8 +1,8 @@
-import type { BalanceRow } from "./answers.ts";
+import type { BalanceAnswer } from "../../api/admin.ts";
 
 /** Every dialog about a balance. */
 export interface BalanceDialogProps {
-  readonly of: BalanceRow;
+  readonly of: BalanceAnswer;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { BalanceAnswer, Decision } from "../../api/admin.ts";
+import type { List } from "../../api/answers.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
 import { moment, usd, words } from "../format.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { Choice, Form, TextField } from "../parts/field.tsx";
@@ -11,7 +12,6 @@ import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
-import type { BalanceRow, Decision } from "./answers.ts";
 import { type BalanceDialogProps, noted } from "./balance-dialog.ts";
 import { BalanceBudgets } from "./budgets.tsx";
 import { BalanceCredits, CreditDialog, DebitDialog } from "./credits.tsx";
@@ -22,7 +22,7 @@ import { useOperator } from "./operator.ts";
 /** One balance: its money, keys and requests, credit, and suspension. */
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
-  const balance = useResource(() => api.get<BalanceRow>(`admin/balances/${id}`), [api, id]);
+  const balance = useResource(() => api.get<BalanceAnswer>(`admin/balances/${id}`), [api, id]);
   const keys = useResource(() => api.get<List<KeyAnswer>>(`admin/balances/${id}/keys`), [api, id]);
   const [filter, setFilter] = useQuery(["key_id"]);
   const [open, setOpen] = useState<"credit" | "debit" | "suspend" | "detach" | null>(null);
@@ -159,7 +159,7 @@ function keyOptions(keys: readonly KeyAnswer[], chosen: string): (readonly [stri
 }
 
 /** What was decided about the balance and its account, by whom and why. */
-function Decisions({ of: { id, account_id }, round }: { of: BalanceRow; round: number }) {
+function Decisions({ of: { id, account_id }, round }: { of: BalanceAnswer; round: number }) {
   const api = useOperator();
   const decisions = useResource(async () => {
     const subjects = account_id === null ? [id] : [account_id, id];

@@ -1,5 +1,9 @@
 import { useState } from "preact/hooks";
-import { Api, type List } from "../api.ts";
+import type { AccountAnswer, BalanceAnswer, ListedBalance } from "../../api/admin.ts";
+import type { List } from "../../api/answers.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
+import type { MeAnswer } from "../../api/me.ts";
+import { Api } from "../api.ts";
 import { moment, usd } from "../format.ts";
 import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
@@ -7,16 +11,15 @@ import { Empty, Loaded, Problem } from "../parts/notice.tsx";
 import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { go } from "../route.ts";
-import type { BalanceRow } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
 /** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {
   const api = useOperator();
-  const first = useResource(() => api.get<List<BalanceRow>>("admin/balances"), [api]);
-  const [more, setMore] = useState<readonly List<BalanceRow>[]>([]);
+  const first = useResource(() => api.get<List<ListedBalance>>("admin/balances"), [api]);
+  const [more, setMore] = useState<readonly List<ListedBalance>[]>([]);
   const next = useAction(async (before: string) =>
-    setMore([...more, await api.get<List<BalanceRow>>(`admin/balances?before=${before}`)]),
+    setMore([...more, await api.get<List<ListedBalance>>(`admin/balances?before=${before}`)]),
   );
   return (
     <>
@@ -98,22 +101,22 @@ async function placesOf(text: string, api: Api): Promise<readonly string[]> {
   const id = encodeURIComponent(text);
   // A whole key, as somebody who found it reports it; it tells of itself alone.
   if (text.startsWith("or-live-")) {
-    const me = new Api(text).get<{ balance_id: string }>("v1/me");
+    const me = new Api(text).get<MeAnswer>("v1/me");
     return [`balances/${(await me).balance_id}`];
   }
   if (text.startsWith("rcpt_")) return [`receipts/${id}`];
   if (text.startsWith("key_")) {
-    return [`balances/${(await api.get<{ balance_id: string }>(`admin/keys/${id}`)).balance_id}`];
+    return [`balances/${(await api.get<KeyAnswer>(`admin/keys/${id}`)).balance_id}`];
   }
   if (!text.includes("@") && !text.startsWith("0x")) {
-    return [`balances/${(await api.get<BalanceRow>(`admin/balances/${id}`)).id}`];
+    return [`balances/${(await api.get<BalanceAnswer>(`admin/balances/${id}`)).id}`];
   }
   const query = `${text.includes("@") ? "email" : "wallet"}=${id}`;
-  const { data } = await api.get<List<{ balance_ids: readonly string[] }>>(`admin/accounts?${query}`);
+  const { data } = await api.get<List<AccountAnswer>>(`admin/accounts?${query}`);
   return data.flatMap(({ balance_ids }) => balance_ids.map((balance) => `balances/${balance}`));
 }
 
-const BalanceTable = ({ rows }: { rows: readonly BalanceRow[] }) => (
+const BalanceTable = ({ rows }: { rows: readonly ListedBalance[] }) => (
   <TableCard
     columns={[
       "Balance",

@@ -1,10 +1,10 @@
+import type { AuditAnswer } from "../../api/admin.ts";
 import { usd } from "../format.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Note } from "../parts/notice.tsx";
 import { TableCard } from "../parts/table.tsx";
 import { useResource } from "../resource.ts";
-import type { AuditAnswer } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
 /** The ledger's invariant, recomputed from every entry when the page is opened. */

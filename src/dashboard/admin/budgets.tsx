@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import type { BudgetAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { BudgetAnswer } from "../../api/budgets.ts";
 import { roughUsd } from "../format.ts";
 import { BudgetDialog, WINDOWS } from "../parts/budget-dialog.tsx";
 import { Problem } from "../parts/notice.tsx";

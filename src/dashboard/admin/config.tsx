@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { ConfigAnswer } from "../../api/admin.ts";
 import { Head } from "../parts/frame.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
@@ -9,7 +10,7 @@ import { useOperator } from "./operator.ts";
  */
 export function ConfigPage() {
   const api = useOperator();
-  const config = useResource(() => api.get<Record<string, unknown>>("admin/config"), [api]);
+  const config = useResource(() => api.get<ConfigAnswer>("admin/config"), [api]);
   const [reloaded, setReloaded] = useState(false);
   const reload = useAction(async () => {
     setReloaded(false);

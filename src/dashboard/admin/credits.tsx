@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import type { CreditAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { CreditAnswer } from "../../api/credits.ts";
 import { usd } from "../format.ts";
 import { CreditTable } from "../parts/credit-table.tsx";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";

@@ -1,16 +1,17 @@
-import type { List } from "../api.ts";
+import type { HostAnswer, RouteAnswer } from "../../api/admin.ts";
+import type { List } from "../../api/answers.ts";
+import { limitInForce } from "../../api/host-limit.ts";
 import { count, milliseconds, moment } from "../format.ts";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { Table } from "../parts/table.tsx";
 import { useResource } from "../resource.ts";
-import { type HostRow, limitInForce, type RouteRow } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
 /** Every host, how it does now, and what is served by it. */
 export function Hosts() {
   const api = useOperator();
-  const hosts = useResource(() => api.get<List<HostRow>>("admin/hosts"), [api]);
+  const hosts = useResource(() => api.get<List<HostAnswer>>("admin/hosts"), [api]);
   return (
     <>
       <Head
@@ -41,9 +42,9 @@ const STATES = {
   unproven: ["warn", "being tried again"],
   resting: ["bad", "resting after failures"],
   paused: ["warn", "paused in the configuration"],
-} as const satisfies Record<HostRow["state"], readonly [string, string]>;
+} as const satisfies Record<HostAnswer["state"], readonly [string, string]>;
 
-function Host({ of: host }: { of: HostRow }) {
+function Host({ of: host }: { of: HostAnswer }) {
   const { id, base_url, speaks, has_api_key, state, routes } = host;
   const [tone, words] = STATES[state];
   return (
@@ -83,7 +84,7 @@ function Host({ of: host }: { of: HostRow }) {
 /**
  * What it has to do now, and how much of it at once; a host that was overloaded is given less for a while.
  */
-function Load({ of: host }: { of: HostRow }) {
+function Load({ of: host }: { of: HostAnswer }) {
   const { in_flight, waiting, max_concurrent, cut_workers } = host;
   const isCut = cut_workers > 0;
   const limit = limitInForce(host);
@@ -98,7 +99,7 @@ function Load({ of: host }: { of: HostRow }) {
   );
 }
 
-const routeRow = (route: RouteRow) => (
+const routeRow = (route: RouteAnswer) => (
   <tr key={`${route.model} ${route.host_model} ${route.free}`}>
     <td>
       {route.model}
@@ -119,7 +120,7 @@ const routeRow = (route: RouteRow) => (
   </tr>
 );
 
-function RouteState({ of: route }: { of: RouteRow }) {
+function RouteState({ of: route }: { of: RouteAnswer }) {
   const { usable, resting_workers, unproven_workers, free, verified_free, priced } = route;
   if (!usable) return <span class="tag bad-tag">resting</span>;
   if (resting_workers > 0)

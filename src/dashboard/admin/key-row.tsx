@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer } from "../answers.ts";
+import type { ConfigAnswer } from "../../api/admin.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
 import { roughUsd } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { KeyForm } from "../parts/key-form.tsx";
@@ -71,10 +72,7 @@ interface KeyDialogProps {
 
 function LimitsDialog({ of, onClose, onDone }: KeyDialogProps) {
   const api = useOperator();
-  const config = useResource(
-    () => api.get<{ models: readonly { readonly id: string }[] }>("admin/config"),
-    [api],
-  );
+  const config = useResource(() => api.get<ConfigAnswer>("admin/config"), [api]);
   return (
     <Dialog title="Change limits" onClose={onClose}>
       <Loaded of={config}>

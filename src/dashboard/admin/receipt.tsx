@@ -1,14 +1,14 @@
+import type { OwnedReceiptAnswer } from "../../api/receipts.ts";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
 import { useResource } from "../resource.ts";
-import type { OwnedReceipt } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
 /** The request that a user reports: why it failed, or what it cost. */
 export function ReceiptPage({ id }: { id: string }) {
   const api = useOperator();
   const receipt = useResource(
-    () => api.get<OwnedReceipt>(`admin/receipts/${encodeURIComponent(id)}`),
+    () => api.get<OwnedReceiptAnswer>(`admin/receipts/${encodeURIComponent(id)}`),
     [api, id],
   );
   return (

@@ -1,21 +1,21 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import type { ComparedSum, EverybodysUsage, Period, SpendingOrder } from "../../api/usage.ts";
 import { count, moment, rough, roughUsd, shortUsd } from "../format.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { type Column, TableCard } from "../parts/table.tsx";
-import { type Period, Periods, UsageBars } from "../parts/usage-bars.tsx";
+import { Periods, UsageBars } from "../parts/usage-bars.tsx";
 import { useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
-import type { ComparedSum, EverybodysUsage, Ranking, UsedBalance, UsedKey } from "./answers.ts";
 import { useOperator } from "./operator.ts";
 
 /** Who spends what, on which model, and whether it grows. */
 export function Usage() {
   const [query, setQuery] = useQuery(["period", "order"]);
   const period = (query.period || "week") as Period;
-  const order = (query.order || "cost") as Order;
+  const order = (query.order || "cost") as SpendingOrder;
   return (
     <>
       <Head title="Usage" lead="What everybody spends, on what, and whether it grows.">
@@ -31,7 +31,7 @@ export function Usage() {
   );
 }
 
-type Order = "cost" | "growth" | "requests" | "tokens";
+type Ranked<List extends "balances" | "keys"> = EverybodysUsage[List]["data"][number];
 
 function InPeriod({ period, order, onOrder }: InPeriodProps) {
   const api = useOperator();
@@ -77,8 +77,8 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
 
 interface InPeriodProps {
   readonly period: Period;
-  readonly order: Order;
-  readonly onOrder: (order: Order) => void;
+  readonly order: SpendingOrder;
+  readonly onOrder: (order: SpendingOrder) => void;
 }
 
 const FEW_ROWS = 10;
@@ -124,7 +124,7 @@ function changeOf({ cost_usd, cost_before_usd: before }: ComparedSum): string {
 function List<Row extends object>({ title, one, of, order, onOrder, onMore, row: Row }: ListProps<Row>) {
   const { data, rest } = of;
   if (data.length === 0) return null;
-  const sortable = (label: string, by: Order, className = "end"): Column => [
+  const sortable = (label: string, by: SpendingOrder, className = "end"): Column => [
     label,
     className,
     { isBy: order === by, onSort: () => onOrder(by) },
@@ -171,9 +171,12 @@ interface ListProps<Row> {
   readonly title: string;
   /** What a row is. */
   readonly one: string;
-  readonly of: Ranking<Row>;
-  readonly order: Order;
-  readonly onOrder: (order: Order) => void;
+  readonly of: {
+    readonly data: readonly (Row & ComparedSum)[];
+    readonly rest: ComparedSum & { readonly rows: number };
+  };
+  readonly order: SpendingOrder;
+  readonly onOrder: (order: SpendingOrder) => void;
   /** Null once everything is shown that can be. */
   readonly onMore: (() => void) | null;
   readonly row: (row: Row) => ComponentChildren;
@@ -190,7 +193,7 @@ const Sums = ({ of }: { of: ComparedSum }) => (
   </>
 );
 
-const BalanceName = ({ balance_id, account_id, email, wallet }: UsedBalance) => (
+const BalanceName = ({ balance_id, account_id, email, wallet }: Ranked<"balances">) => (
   <>
     <a href={`#/balances/${balance_id}`} class="mono">
       {balance_id}
@@ -200,7 +203,7 @@ const BalanceName = ({ balance_id, account_id, email, wallet }: UsedBalance) => 
 );
 
 /** Leads to the key's requests, which are with its balance. */
-const KeyName = ({ key_id, name, prefix, balance_id }: UsedKey) => (
+const KeyName = ({ key_id, name, prefix, balance_id }: Ranked<"keys">) => (
   <>
     <a href={`#/balances/${balance_id}?key_id=${key_id}`}>{name ?? "Unnamed key"}</a>
     <div class="mono soft small unbroken">{prefix}…</div>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { AccountAnswer, ClaimAnswer } from "../answers.ts";
+import type { ClaimAnswer } from "../../api/claims.ts";
+import type { OwnAccount } from "../../api/me.ts";
 import { Api } from "../api.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
@@ -45,9 +46,9 @@ export function AccountPage() {
   );
 }
 
-const nameOf = ({ email, wallet, id }: AccountAnswer): string => email ?? wallet ?? id;
+const nameOf = ({ email, wallet, id }: OwnAccount): string => email ?? wallet ?? id;
 
-function Identity({ of }: { of: AccountAnswer }) {
+function Identity({ of }: { of: OwnAccount }) {
   const { by, me } = useOwner();
   return (
     <section class="card stack">

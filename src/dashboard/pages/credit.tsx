@@ -1,5 +1,5 @@
-import type { CreditAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { CreditAnswer } from "../../api/credits.ts";
 import { usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Operator } from "../parts/contact.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer, RotatedAnswer } from "../answers.ts";
+import type { KeyAnswer, KeyFields, RotatedAnswer } from "../../api/keys.ts";
 import { Api } from "../api.ts";
 import { count, moment, usd } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
@@ -7,7 +7,7 @@ import { useOwner } from "../owner.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
-import { KeyForm, type KeyWish, listOf } from "../parts/key-form.tsx";
+import { KeyForm, listOf } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Loaded, Problem } from "../parts/notice.tsx";
@@ -80,7 +80,7 @@ export function KeyPage({ id }: { id: string }) {
                 submit="Save"
                 choices={choices}
                 onCancel={close}
-                onSubmit={async (wish: KeyWish) => {
+                onSubmit={async (wish: KeyFields) => {
                   await api.patch(`v1/keys/${id}`, wish);
                   close();
                   key.reload();

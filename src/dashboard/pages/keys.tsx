@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer, MintedAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { moment } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
 import { useOwner } from "../owner.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Head } from "../parts/frame.tsx";
-import { KeyForm, type KeyWish } from "../parts/key-form.tsx";
+import { KeyForm } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
@@ -23,7 +23,7 @@ export function Keys() {
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
   const [showEnded, setShowEnded] = useState(false);
 
-  const create = async (wish: KeyWish) => {
+  const create = async (wish: KeyFields) => {
     const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", wish);
     secrets.set(made.id, made.key);
     setCreating(false);

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import type { ModelAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { EntryAnswer } from "../../api/catalog.ts";
 import { perMillion, rough } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { TextField } from "../parts/field.tsx";
@@ -12,7 +12,7 @@ import { useResource } from "../resource.ts";
 /** What can be called, and for how much. */
 export function Models() {
   const { api } = useOwner();
-  const models = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);
+  const models = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
   const [search, setSearch] = useState("");
   return (
     <>
@@ -44,7 +44,7 @@ export function Models() {
   );
 }
 
-const ModelTable = ({ rows }: { rows: readonly ModelAnswer[] }) => (
+const ModelTable = ({ rows }: { rows: readonly EntryAnswer[] }) => (
   <TableCard
     columns={[
       "Model",

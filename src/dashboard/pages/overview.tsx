@@ -1,5 +1,5 @@
-import type { ReceiptAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Figure } from "../parts/figure.tsx";

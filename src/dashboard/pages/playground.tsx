@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { KeyAnswer, MintedAnswer, ModelAnswer } from "../answers.ts";
-import { Api, type List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { EntryAnswer } from "../../api/catalog.ts";
+import type { KeyAnswer, MintedAnswer } from "../../api/keys.ts";
+import { Api } from "../api.ts";
 import { type ChatMessage, streamChat } from "../chat-stream.ts";
 import { useOwner } from "../owner.ts";
 import { Choice, Form, TextField } from "../parts/field.tsx";
@@ -11,7 +13,7 @@ import { useAction, useResource } from "../resource.ts";
 /** Talks to a model with one of the balance's own keys, as any program would. */
 export function Playground() {
   const { api } = useOwner();
-  const models = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);
+  const models = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
   const [key, setKey] = usePlaygroundKey();
   return (
     <>
@@ -42,7 +44,7 @@ interface ModelChoice {
 }
 
 /** A model's free route has a name of its own, which costs nothing. */
-const choices = (models: readonly ModelAnswer[]): readonly ModelChoice[] =>
+const choices = (models: readonly EntryAnswer[]): readonly ModelChoice[] =>
   models
     .filter(({ available, surfaces }) => available && surfaces.includes("chat.completions"))
     .flatMap(({ id, name, free, price }) => [

@@ -1,4 +1,4 @@
-import type { ReceiptAnswer } from "../answers.ts";
+import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { useOwner } from "../owner.ts";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";

@@ -1,5 +1,7 @@
-import type { KeyAnswer, ReceiptState } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { EntryAnswer } from "../../api/catalog.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
+import type { ReceiptState } from "../../api/receipts.ts";
 import { words } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Choice } from "../parts/field.tsx";
@@ -13,7 +15,7 @@ export function Receipts() {
   const { api } = useOwner();
   const [filters, setFilters] = useQuery(FILTERS);
   const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
-  const models = useResource(() => api.get<List<{ id: string }>>("v1/catalog"), [api]);
+  const models = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
   const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
   const set = (name: keyof typeof filters) => (value: string) => setFilters({ ...filters, [name]: value });
   return (

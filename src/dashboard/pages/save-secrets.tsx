@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { SetUpAnswer } from "../answers.ts";
+import type { SetUpAnswer } from "../../api/keys.ts";
 import { Mark } from "../parts/frame.tsx";
 import { Secret } from "../parts/secret.tsx";
 

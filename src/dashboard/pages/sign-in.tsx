@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { SessionAnswer } from "../answers.ts";
+import type { SessionAnswer } from "../../api/accounts.ts";
 import { Api } from "../api.ts";
 import { Form, TextField } from "../parts/field.tsx";
 import { Note, Problem } from "../parts/notice.tsx";

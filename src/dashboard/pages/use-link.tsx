@@ -1,4 +1,4 @@
-import type { LinkAnswer, SessionAnswer } from "../answers.ts";
+import type { LinkAnswer, SessionAnswer } from "../../api/accounts.ts";
 import { Api } from "../api.ts";
 import { Mark } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";

@@ -1,4 +1,4 @@
-import type { MeAnswer } from "../answers.ts";
+import type { MeAnswer } from "../../api/me.ts";
 import { Api, ApiRefusal } from "../api.ts";
 import { Mark } from "../parts/frame.tsx";
 import { Problem } from "../parts/notice.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { SetUpAnswer } from "../answers.ts";
+import type { SetUpAnswer } from "../../api/keys.ts";
 import { Api, ApiRefusal } from "../api.ts";
 import { Form, TextField } from "../parts/field.tsx";
 import { Mark } from "../parts/frame.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { BudgetAnswer, BudgetWindow } from "../answers.ts";
+import type { BudgetAnswer, BudgetWindow } from "../../api/budgets.ts";
 import type { Api } from "../api.ts";
 import { useAction } from "../resource.ts";
 import { Dialog, DialogButtons } from "./dialog.tsx";

@@ -1,4 +1,4 @@
-import type { CreditAnswer } from "../answers.ts";
+import type { CreditAnswer } from "../../api/credits.ts";
 import { moment, usd } from "../format.ts";
 import { TableCard } from "./table.tsx";
 

@@ -1,6 +1,6 @@
 import { useId, useRef, useState } from "preact/hooks";
-import type { ModelAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { EntryAnswer } from "../../api/catalog.ts";
 import { useOwner } from "../owner.ts";
 import { useResource } from "../resource.ts";
 import { CopyButton } from "./copy-button.tsx";
@@ -12,7 +12,7 @@ import { Choice } from "./field.tsx";
  */
 export function FirstCall() {
   const { api } = useOwner();
-  const catalog = useResource(() => api.get<List<ModelAnswer>>("v1/catalog"), [api]);
+  const catalog = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
   const [client, setClient] = useState<keyof typeof CLIENTS>("curl");
   const shown = useRef<HTMLElement>(null);
   const title = useId();
@@ -52,7 +52,7 @@ export function FirstCall() {
 const gatewayAddress = (): string => new URL(".", location.href).href.replace(/\/$/, "");
 
 /** Free where something is, because a new balance is empty. */
-function callable(models: readonly ModelAnswer[]): string | null {
+function callable(models: readonly EntryAnswer[]): string | null {
   const served = models.filter(({ available }) => available);
   return served.some(({ free }) => free) ? "gateway/auto:free" : (served[0]?.id ?? null);
 }

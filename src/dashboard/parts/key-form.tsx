@@ -1,16 +1,8 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer } from "../answers.ts";
+import type { KeyAnswer, KeyFields } from "../../api/keys.ts";
 import { useAction } from "../resource.ts";
 import { Form, limitText, readLimit, TextField } from "./field.tsx";
 import { Problem } from "./notice.tsx";
-
-/** The fields of a key that its owner decides, as the API takes them. */
-export type KeyWish = Partial<
-  Pick<
-    KeyAnswer,
-    "name" | "rpm_limit" | "tpm_limit" | "daily_limit_usd" | "monthly_limit_usd" | "allowed_models" | "budget"
-  >
->;
 
 /** For a new key empty limits are left to the gateway's defaults; for one that exists they mean no limit. */
 export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProps) {
@@ -28,7 +20,7 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
     }
     if (models.length > 0 || of !== undefined) wish.allowed_models = models.length > 0 ? models : null;
     if (budgets.length > 0 || of !== undefined) wish.budget = budgets.length > 0 ? budgets : null;
-    await onSubmit(wish as KeyWish);
+    await onSubmit(wish as KeyFields);
   });
 
   return (
@@ -88,7 +80,7 @@ interface KeyFormProps {
   readonly submit: string;
   /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
   readonly choices: KeyChoices;
-  readonly onSubmit: (wish: KeyWish) => Promise<void>;
+  readonly onSubmit: (wish: KeyFields) => Promise<void>;
   readonly onCancel?: () => void;
 }
 

@@ -1,4 +1,4 @@
-import type { KeyAnswer } from "../answers.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
 import { moment } from "../format.ts";
 
 export const works = ({ state }: KeyAnswer): boolean => state === "active" || state === "rotated";

@@ -1,20 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { ReceiptAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { ReceiptPage } from "../../api/receipts.ts";
 import { useAction, useResource } from "../resource.ts";
 import { Empty, Loaded, Problem } from "./notice.tsx";
 import { ReceiptTable } from "./receipt-table.tsx";
 
-export interface ReceiptPageAnswer extends List<ReceiptAnswer> {
-  /** Where the next page begins; null at the end. */
-  readonly next_before: string | null;
-}
-
 /** Receipts, newest first, a page at a time. What is asked for is told by `key`: another one begins anew. */
 export function ReceiptPages({ ask, empty }: ReceiptPagesProps) {
   const first = useResource(() => ask(null), []);
-  const [more, setMore] = useState<readonly ReceiptPageAnswer[]>([]);
+  const [more, setMore] = useState<readonly ReceiptPage[]>([]);
   const next = useAction(async (before: string) => setMore([...more, await ask(before)]));
   return (
     <Loaded of={first}>
@@ -43,6 +37,6 @@ export function ReceiptPages({ ask, empty }: ReceiptPagesProps) {
 }
 
 interface ReceiptPagesProps {
-  readonly ask: (before: string | null) => Promise<ReceiptPageAnswer>;
+  readonly ask: (before: string | null) => Promise<ReceiptPage>;
   readonly empty?: ComponentChildren;
 }

@@ -1,4 +1,4 @@
-import type { ReceiptAnswer, ReceiptState } from "../answers.ts";
+import type { ReceiptAnswer, ReceiptState } from "../../api/receipts.ts";
 import { count, milliseconds, moment, shortUsd, words } from "../format.ts";
 import { TableCard } from "./table.tsx";
 

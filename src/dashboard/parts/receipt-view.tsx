@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { AttemptAnswer, ReceiptAnswer } from "../answers.ts";
+import type { AttemptAnswer, ReceiptAnswer } from "../../api/receipts.ts";
 import { count, milliseconds, moment, perMillion, usd, words } from "../format.ts";
 import { Head } from "./frame.tsx";
 import { Outcome } from "./receipt-table.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { RecoveryAnswer } from "../answers.ts";
+import type { RecoveryAnswer } from "../../api/ownership.ts";
 import { useOwner } from "../owner.ts";
 import { useAction } from "../resource.ts";
 import { Dialog } from "./dialog.tsx";

@@ -1,5 +1,5 @@
-import type { OpenSessionAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { OpenSession } from "../../api/sessions.ts";
 import { moment } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useAction, useResource } from "../resource.ts";
@@ -9,7 +9,7 @@ import { Table } from "./table.tsx";
 /** Where somebody is signed in to the account, to end what they do not know. */
 export function Sessions() {
   const { api, leave } = useOwner();
-  const sessions = useResource(() => api.get<List<OpenSessionAnswer>>("v1/auth/sessions"), [api]);
+  const sessions = useResource(() => api.get<List<OpenSession>>("v1/auth/sessions"), [api]);
   const end = useAction(async (id: string) => {
     await api.delete(`v1/auth/sessions/${id}`);
     sessions.reload();

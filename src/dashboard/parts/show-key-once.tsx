@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { MintedAnswer } from "../answers.ts";
+import type { MintedAnswer } from "../../api/keys.ts";
 import { Dialog } from "./dialog.tsx";
 import { Secret } from "./secret.tsx";
 

@@ -1,4 +1,4 @@
-import type { UsageAnswer, UsageSum } from "../answers.ts";
+import type { Period, UsageAnswer, UsageSum } from "../../api/usage.ts";
 import { count, usd } from "../format.ts";
 import { type Bar, BarChart, MAX_SERIES } from "./bar-chart.tsx";
 
@@ -14,8 +14,6 @@ export function UsageBars({ of }: { of: Stretches }) {
 }
 
 type Stretches = Pick<UsageAnswer, "since" | "stretch_ms" | "stretches">;
-
-export type Period = "day" | "week" | "month";
 
 const PERIODS = [
   ["day", "24 hours"],

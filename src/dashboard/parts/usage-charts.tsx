@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import type { UsageAnswer } from "../answers.ts";
+import type { Period, UsageAnswer } from "../../api/usage.ts";
 import { milliseconds } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useResource } from "../resource.ts";
 import { Loaded } from "./notice.tsx";
-import { type Period, Periods, UsageBars } from "./usage-bars.tsx";
+import { Periods, UsageBars } from "./usage-bars.tsx";
 
 /** Spend, requests and first-token times of the balance or of one key. */
 export function UsageCharts({ keyId }: { keyId?: string }) {

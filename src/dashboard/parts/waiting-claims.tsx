@@ -1,5 +1,5 @@
-import type { WaitingClaimAnswer } from "../answers.ts";
-import type { List } from "../api.ts";
+import type { List } from "../../api/answers.ts";
+import type { WaitingClaim } from "../../api/claims.ts";
 import { moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useAction, useResource } from "../resource.ts";
@@ -14,7 +14,7 @@ export function WaitingClaims() {
 
 function Review() {
   const { api, me, refresh } = useOwner();
-  const claims = useResource(() => api.get<List<WaitingClaimAnswer>>("v1/me/claims"), [api, me]);
+  const claims = useResource(() => api.get<List<WaitingClaim>>("v1/me/claims"), [api, me]);
   const settle = useAction(async (id: string, word: "POST" | "DELETE") => {
     const path = `v1/me/claims/${id}`;
     await (word === "POST" ? api.post(path) : api.delete(path));

@@ -1,33 +1,25 @@
-import { type TProperties, Type } from "@sinclair/typebox";
-import type { About } from "../../api/about.ts";
-import { answerOf, orNone } from "../../api/answers.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
 import {
-  type Compared,
-  type Ranking,
+  DEFAULT_RANKED,
+  EVERYBODYS_USAGE,
+  MAX_RANKED,
   SPENDING_ORDERS,
-  type Spending,
   type SpendingOrder,
-} from "../../store/spending.ts";
+} from "../../api/usage.ts";
+import { type Refusal, refused } from "../../errors/refusal.ts";
+import type { Compared, Ranking, Spending } from "../../store/spending.ts";
 import { isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { stretchAnswer, stretchView, sumMembers, sumView, tooManyAtOnce } from "../endpoints/usage.ts";
-import {
-  periodMembers,
-  periodQuery,
-  periodView,
-  readPeriod,
-  type UsagePeriod,
-} from "../endpoints/usage-period.ts";
+import { stretchView, sumView, tooManyAtOnce } from "../endpoints/usage.ts";
+import { periodView, readPeriod, type UsagePeriod } from "../endpoints/usage-period.ts";
 import { invalidField, readCount } from "../fields.ts";
 import { ok, type Reply } from "../reply.ts";
 import { guarded } from "./token.ts";
 
 /** `GET /admin/usage`: who spends what, on which model and host, and whether it grows. */
 export const adminUsageEndpoints = (): Endpoint[] => [
-  { method: "GET", path: "/admin/usage", about: USAGE, handle: guarded(usage) },
+  { method: "GET", path: "/admin/usage", about: EVERYBODYS_USAGE, handle: guarded(usage) },
 ];
 
 async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -37,7 +29,7 @@ async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Ref
   if (refused(period)) return period;
   const order = readOrder(query);
   if (refused(order)) return order;
-  const most = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
+  const most = readCount(query, "limit", DEFAULT_RANKED, MAX_RANKED);
   if (refused(most)) return most;
   const { since, stretchMs, lengthMs } = period;
   const beforeMs = isKept(period, now, deps) ? lengthMs : null;
@@ -88,76 +80,3 @@ function view(spending: Spending) {
     counted_since: spending.countedSince === null ? null : isoTime(spending.countedSince),
   };
 }
-
-const DEFAULT_ROWS = 20;
-const MAX_ROWS = 1_000;
-
-const comparedMembers = {
-  ...sumMembers,
-  cost_before_usd: orNone(
-    Type.Number({
-      description: "at the same time a period earlier; null where those receipts are not all there or read",
-    }),
-  ),
-};
-
-const rankingOf = (members: TProperties) =>
-  answerOf({
-    data: Type.Array(answerOf({ ...members, ...comparedMembers })),
-    rest: answerOf({
-      rows: Type.Integer({ minimum: 0, description: "how many are not listed" }),
-      ...comparedMembers,
-    }),
-  });
-
-const USAGE = {
-  who: ["admin"],
-  summary: "Sums up everybody's receipts, over time and by balance, key, model and host",
-  details:
-    "Each list holds the first of its order and the sum of the others. Receipts are counted up to the newest 1,000,000.",
-  query: {
-    period: periodQuery,
-    order: Type.Unsafe<SpendingOrder>({
-      type: "string",
-      enum: SPENDING_ORDERS,
-      default: "cost",
-      description: "what lists are ordered by, the most first; growth is that of the cost",
-    }),
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: MAX_ROWS,
-      default: DEFAULT_ROWS,
-      description: "rows of each list",
-    }),
-  },
-  answers: {
-    200: answerOf(
-      {
-        ...periodMembers,
-        total: answerOf(comparedMembers),
-        stretches: Type.Array(stretchAnswer),
-        balances: rankingOf({
-          balance_id: Type.String(),
-          account_id: orNone(Type.String()),
-          email: orNone(Type.String()),
-          wallet: orNone(Type.String()),
-        }),
-        keys: rankingOf({
-          key_id: Type.String(),
-          name: orNone(Type.String()),
-          prefix: orNone(Type.String()),
-          balance_id: orNone(Type.String()),
-        }),
-        models: rankingOf({ model: Type.String() }),
-        hosts: rankingOf({ host: Type.String() }),
-        counted_since: orNone(
-          Type.String({
-            format: "date-time",
-            description: "receipts from before then were not counted; null when all were",
-          }),
-        ),
-      },
-      "EverybodysUsage",
-    ),
-  },
-} as const satisfies About;

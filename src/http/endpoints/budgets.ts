@@ -1,4 +1,4 @@
-import { BUDGETS, type BudgetView, ChangedBudget, NewBudget } from "../../api/budgets.ts";
+import { BUDGETS, type BudgetAnswer, ChangedBudget, NewBudget } from "../../api/budgets.ts";
 import { MAX_BUDGET_NAME } from "../../api/keys.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { changeBudget, createBudget, dropBudget, unknownBudget } from "../../keys/budgets.ts";
@@ -76,7 +76,7 @@ async function budgetsOf(balance: Balance, { desk }: HttpDeps): Promise<readonly
   return (await desk.store.estate(balance.id))?.budgets ?? [];
 }
 
-async function view(budget: Budget, { ledger, desk }: HttpDeps): Promise<BudgetView> {
+async function view(budget: Budget, { ledger, desk }: HttpDeps): Promise<BudgetAnswer> {
   const now = desk.clock.now();
   const { spent, held } = await ledger.budgetUse(budget, now);
   const { resetsAt } = windowAt(budget.window, now);

@@ -1,6 +1,4 @@
-import type { About } from "../../api/about.ts";
-import { pageOf, pageQuery } from "../../api/answers.ts";
-import { CreditAnswer } from "../../api/credits.ts";
+import { CREDITS, DEFAULT_CREDITS, MAX_CREDITS } from "../../api/credits.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import { isoTime } from "../../units/clock.ts";
@@ -20,7 +18,7 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind === "key") return ownersOnly("see credits");
-  const limit = readCount(queryOf(exchange.request), "limit", DEFAULT_PAGE, MAX_PAGE);
+  const limit = readCount(queryOf(exchange.request), "limit", DEFAULT_CREDITS, MAX_CREDITS);
   if (refused(limit)) return limit;
   const credits = await deps.ledger.credits(who.balance.id, limit + 1);
   return ok({
@@ -35,16 +33,3 @@ export const creditView = ({ amount, note, at }: Credit) => ({
   note,
   credited_at: isoTime(at),
 });
-
-const DEFAULT_PAGE = 100;
-const MAX_PAGE = 1_000;
-
-const CREDITS = {
-  summary: "Lists the balance's credits, newest first",
-  details: "An amount below zero was taken back.",
-  who: ["owner"],
-  query: { limit: pageQuery(DEFAULT_PAGE, MAX_PAGE).limit },
-  answers: {
-    200: pageOf(CreditAnswer),
-  },
-} as const satisfies About;

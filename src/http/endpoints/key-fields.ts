@@ -1,4 +1,3 @@
-import type { Static } from "@sinclair/typebox";
 import { KeyFields } from "../../api/keys.ts";
 import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
@@ -34,11 +33,9 @@ export async function readKeyWish(exchange: Exchange, deps: HttpDeps): Promise<K
   };
 }
 
-type Fields = Static<typeof KeyFields>;
-
 function limitOf(
   field: "daily_limit_usd" | "monthly_limit_usd",
-  fields: Fields,
+  fields: KeyFields,
 ): NanoUsd | null | undefined | Refusal {
   const limit = fields[field];
   return limit === undefined || limit === null ? limit : readUsd(field, limit);
@@ -51,7 +48,7 @@ function expiryOf(value: string | null | undefined, now: EpochMs): EpochMs | nul
   return invalidField("expires_at", "`expires_at` must lie in the future. To end a key now, revoke it.");
 }
 
-const budgetsOf = (budget: string | string[] | null): string[] =>
+const budgetsOf = (budget: string | readonly string[] | null): string[] =>
   budget === null ? [] : typeof budget === "string" ? [budget] : [...new Set(budget)];
 
 /**
@@ -59,7 +56,7 @@ const budgetsOf = (budget: string | string[] | null): string[] =>
  * before they are published; a list that could never serve anybody is a mistake, and is told here rather than
  * to the key's every request.
  */
-function allowedModelsOf(names: string[] | null | undefined): string[] | null | undefined | Refusal {
+function allowedModelsOf(names: readonly string[] | null | undefined): string[] | null | undefined | Refusal {
   if (names === undefined || names === null) return names;
   const nameless = names.find((name) => !isModelId(name) && !isVariant(autoVariant(name) ?? ""));
   if (nameless !== undefined) {

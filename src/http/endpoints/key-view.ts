@@ -1,4 +1,4 @@
-import type { KeyView } from "../../api/keys.ts";
+import type { KeyAnswer, MintedAnswer } from "../../api/keys.ts";
 import type { Minted } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
 import type { LedgerDesk } from "../../store/books/ledger-desk.ts";
@@ -6,10 +6,10 @@ import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 
 /** A key as its owner sees it: never the secret, never its hash. */
-function keyView(key: Key, now: EpochMs): KeyView {
+function keyView(key: Key, now: EpochMs): Omit<MintedAnswer, "key"> {
   return {
     id: key.id,
-    object: "key" as const,
+    object: "key",
     prefix: key.prefix,
     name: key.name,
     balance_id: key.balanceId,
@@ -26,7 +26,7 @@ function keyView(key: Key, now: EpochMs): KeyView {
 }
 
 /** The same with what the key has used of its caps, and what its open requests hold now. */
-export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerDesk) {
+export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerDesk): Promise<KeyAnswer> {
   const { day, month, held } = await ledger.keyUse(key, now);
   return {
     ...keyView(key, now),
@@ -37,7 +37,7 @@ export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerDesk) {
 }
 
 /** The one answer that holds the plaintext. */
-export function mintedView({ key, secret }: Minted, now: EpochMs) {
+export function mintedView({ key, secret }: Minted, now: EpochMs): MintedAnswer {
   const { id, object, ...rest } = keyView(key, now);
   return { id, object, key: secret, ...rest };
 }

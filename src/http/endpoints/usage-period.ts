@@ -1,12 +1,11 @@
-import { Type } from "@sinclair/typebox";
-import { count, oneOf, time } from "../../api/answers.ts";
+import { PERIODS, type Period } from "../../api/usage.ts";
 import type { Refusal } from "../../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { invalidField } from "../fields.ts";
 
 /** The time that a report on usage covers, up to now, in stretches of the UTC clock. */
 export interface UsagePeriod {
-  readonly name: PeriodName;
+  readonly name: Period;
   readonly since: EpochMs;
   readonly stretchMs: number;
   /** All stretches, the present one whole. */
@@ -15,39 +14,28 @@ export interface UsagePeriod {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const PERIOD_NAMES = ["day", "week", "month"] as const;
-type PeriodName = (typeof PERIOD_NAMES)[number];
 /** How many stretches back, and how long each of them is. */
-const PERIODS: Record<PeriodName, { readonly stretches: number; readonly stretchMs: number }> = {
+const LENGTHS: Record<Period, { readonly stretches: number; readonly stretchMs: number }> = {
   day: { stretches: 24, stretchMs: HOUR_MS },
   week: { stretches: 7, stretchMs: DAY_MS },
   month: { stretches: 30, stretchMs: DAY_MS },
 };
 
-export const periodQuery = Type.Unsafe<PeriodName>({ type: "string", enum: PERIOD_NAMES, default: "week" });
-
 export function readPeriod(query: URLSearchParams, now: EpochMs): UsagePeriod | Refusal {
   const asked = query.get("period") ?? "week";
-  const name = PERIOD_NAMES.find((known) => known === asked);
+  const name = PERIODS.find((known) => known === asked);
   if (name === undefined) {
-    return invalidField("period", `\`period\` must be one of ${PERIOD_NAMES.join(", ")}.`);
+    return invalidField("period", `\`period\` must be one of ${PERIODS.join(", ")}.`);
   }
-  const { stretches, stretchMs } = PERIODS[name];
+  const { stretches, stretchMs } = LENGTHS[name];
   const since = (now - (now % stretchMs) - (stretches - 1) * stretchMs) as EpochMs;
   return { name, since, stretchMs, lengthMs: stretches * stretchMs };
 }
 
 /** What every report on usage begins with. */
 export const periodView = ({ name, since, stretchMs }: UsagePeriod) => ({
-  object: "usage",
+  object: "usage" as const,
   period: name,
   since: isoTime(since),
   stretch_ms: stretchMs,
 });
-
-export const periodMembers = {
-  object: Type.Literal("usage"),
-  period: oneOf(PERIOD_NAMES),
-  since: time,
-  stretch_ms: count,
-};

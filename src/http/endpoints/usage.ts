@@ -1,6 +1,4 @@
-import { Type } from "@sinclair/typebox";
-import type { About } from "../../api/about.ts";
-import { amountUsd, answerOf, count, orNone, time } from "../../api/answers.ts";
+import { USAGE } from "../../api/usage.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { Sum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
@@ -10,7 +8,7 @@ import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { identify } from "../identity.ts";
 import { ok, type Reply } from "../reply.ts";
-import { periodMembers, periodQuery, periodView, readPeriod } from "./usage-period.ts";
+import { periodView, readPeriod } from "./usage-period.ts";
 
 /**
  * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A
@@ -62,42 +60,3 @@ export const sumView = ({ requests, failed, chargedNano, inputTokens, outputToke
   input_tokens: inputTokens,
   output_tokens: outputTokens,
 });
-
-export const sumMembers = {
-  requests: count,
-  failed: count,
-  cost_usd: amountUsd,
-  input_tokens: count,
-  output_tokens: count,
-};
-
-export const stretchAnswer = answerOf({ start: time, model: Type.String(), ...sumMembers });
-const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" }));
-
-const USAGE = {
-  summary: "Sums up receipts, over time and by model and host",
-  details: "A key sees its own use, an owner that of the whole balance or of one of its keys.",
-  who: ["key", "owner"],
-  query: {
-    period: periodQuery,
-    key_id: Type.String({ description: "only receipts of this key" }),
-  },
-  answers: {
-    200: answerOf(
-      {
-        ...periodMembers,
-        stretches: Type.Array(stretchAnswer),
-        routes: Type.Array(
-          answerOf({
-            model: Type.String(),
-            host: Type.String(),
-            ...sumMembers,
-            first_token_ms: answerOf({ p50: percentile, p95: percentile }),
-          }),
-        ),
-        truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
-      },
-      "Usage",
-    ),
-  },
-} as const satisfies About;

@@ -1,0 +1,141 @@
+import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
+import type { About } from "./about.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, time } from "./answers.ts";
+
+export const PERIODS = ["day", "week", "month"] as const;
+export type Period = (typeof PERIODS)[number];
+const periodQuery = Type.Unsafe<Period>({ type: "string", enum: PERIODS, default: "week" });
+
+const periodMembers = {
+  object: Type.Literal("usage"),
+  period: oneOf(PERIODS),
+  since: time,
+  stretch_ms: count,
+};
+
+const sumMembers = {
+  requests: count,
+  failed: count,
+  cost_usd: amountUsd,
+  input_tokens: count,
+  output_tokens: count,
+};
+
+export type UsageSum = Static<TObject<typeof sumMembers>>;
+
+const StretchAnswer = answerOf({ start: time, model: Type.String(), ...sumMembers });
+const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" }));
+
+const UsageAnswer = answerOf(
+  {
+    ...periodMembers,
+    stretches: Type.Array(StretchAnswer),
+    routes: Type.Array(
+      answerOf({
+        model: Type.String(),
+        host: Type.String(),
+        ...sumMembers,
+        first_token_ms: answerOf({ p50: percentile, p95: percentile }),
+      }),
+    ),
+    truncated: Type.Boolean({ description: "true when not every receipt was counted" }),
+  },
+  "Usage",
+);
+export type UsageAnswer = Static<typeof UsageAnswer>;
+
+export const USAGE = {
+  summary: "Sums up receipts, over time and by model and host",
+  details: "A key sees its own use, an owner that of the whole balance or of one of its keys.",
+  who: ["key", "owner"],
+  query: {
+    period: periodQuery,
+    key_id: Type.String({ description: "only receipts of this key" }),
+  },
+  answers: {
+    200: UsageAnswer,
+  },
+} as const satisfies About;
+
+/** What lists of everybody's use are ordered by, the most first. */
+export const SPENDING_ORDERS = ["cost", "growth", "requests", "tokens"] as const;
+export type SpendingOrder = (typeof SPENDING_ORDERS)[number];
+
+export const DEFAULT_RANKED = 20;
+export const MAX_RANKED = 1_000;
+
+const comparedMembers = {
+  ...sumMembers,
+  cost_before_usd: orNone(
+    Type.Number({
+      description: "at the same time a period earlier; null where those receipts are not all there or read",
+    }),
+  ),
+};
+
+const ComparedSum = answerOf(comparedMembers);
+export type ComparedSum = Static<typeof ComparedSum>;
+
+const rankingOf = <T extends TProperties>(members: T) =>
+  answerOf({
+    data: Type.Array(answerOf({ ...members, ...comparedMembers })),
+    rest: answerOf({
+      rows: Type.Integer({ minimum: 0, description: "how many are not listed" }),
+      ...comparedMembers,
+    }),
+  });
+
+const EverybodysUsage = answerOf(
+  {
+    ...periodMembers,
+    total: ComparedSum,
+    stretches: Type.Array(StretchAnswer),
+    balances: rankingOf({
+      balance_id: Type.String(),
+      account_id: orNone(Type.String()),
+      email: orNone(Type.String()),
+      wallet: orNone(Type.String()),
+    }),
+    keys: rankingOf({
+      key_id: Type.String(),
+      name: orNone(Type.String()),
+      prefix: orNone(Type.String()),
+      balance_id: orNone(Type.String()),
+    }),
+    models: rankingOf({ model: Type.String() }),
+    hosts: rankingOf({ host: Type.String() }),
+    counted_since: orNone(
+      Type.String({
+        format: "date-time",
+        description: "receipts from before then were not counted; null when all were",
+      }),
+    ),
+  },
+  "EverybodysUsage",
+);
+export type EverybodysUsage = Static<typeof EverybodysUsage>;
+
+export const EVERYBODYS_USAGE = {
+  who: ["admin"],
+  summary: "Sums up everybody's receipts, over time and by balance, key, model and host",
+  details:
+    "Each list holds the first of its order and the sum of the others. Receipts are counted up to the newest 1,000,000.",
+  query: {
+    period: periodQuery,
+    order: Type.Unsafe<SpendingOrder>({
+      type: "string",
+      enum: SPENDING_ORDERS,
+      default: "cost",
+      description: "what lists are ordered by, the most first; growth is that of the cost",
+    }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: MAX_RANKED,
+      default: DEFAULT_RANKED,
+      description: "rows of each list",
+    }),
+  },
+  answers: {
+    200: EverybodysUsage,
+  },
+} as const satisfies About;
