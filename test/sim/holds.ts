@@ -1,10 +1,15 @@
-import type { Price } from "../../src/catalog/catalog.ts";
+import { catalogOf, type Model, type Price, type Route } from "../../src/catalog/catalog.ts";
+import { type Ask, admit } from "../../src/generation/admission.ts";
 import { aheadOf, ExpectedOutput, LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
-import { Hold, RunningStream } from "../../src/generation/hold.ts";
-import { costOf, NO_TOKENS, worstCase } from "../../src/ledger/charge.ts";
+import { type Hold, RunningStream } from "../../src/generation/hold.ts";
+import { type CountingDesk, LaterCounts, PromptCount } from "../../src/generation/prompt-count.ts";
+import type { AttemptLimits } from "../../src/hosts/attempt.ts";
+import type { Key } from "../../src/keys/key.ts";
+import { costOf, NO_TOKENS, type Tokens, within } from "../../src/ledger/charge.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import { Reservation, type Want } from "../../src/ledger/reservation.ts";
-import type { Candidate } from "../../src/routing/candidate.ts";
+import type { Reservation } from "../../src/ledger/reservation.ts";
+import type { RouteState } from "../../src/routing/candidate.ts";
+import type { Plan } from "../../src/routing/plan.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -18,6 +23,9 @@ import { Random } from "./random.ts";
  * fill. The auditor knows what each host has really done at each moment. While a limit has room, the hold covers
  * that at every moment, and nothing is lost; of a stream that could not go on, no more is lost than a host does
  * between two looks; no cap is crossed, and nobody is admitted whose worst case does not fit beside what is spent.
+ *
+ * Some hosts do up to twenty times what can be seen of them, and say so at the end: then, too, nothing is lost for
+ * which limits have room, and never more than seven times what was held.
  */
 export async function simulateHolds(seed: number, steps: number): Promise<HoldCounts> {
   const world = new HoldWorld(seed);
@@ -34,24 +42,54 @@ export interface HoldCounts {
   /** Times that a hold grew, and shrank. */
   grown: number;
   shrunk: number;
+  /** Ends that took more than was held, and ends for which limits had no room. */
+  grownAtEnd: number;
+  short: number;
 }
 
 const PRICE = { input: 3e9, output: 15e9, cacheRead: 0.3e9, cacheWrite: 3.75e9 } as Price;
 const FIRST_TOKEN_MS = 30_000;
 const PACE = 250;
-const MODEL = "sim/thinker";
-const STOPS = [{ model: { id: MODEL }, route: {} }] as unknown as readonly Candidate[];
-const ROUTE_STATE = { speed: () => null };
+const LONGEST = 128_000;
+const MODEL: Model = {
+  id: "sim/thinker",
+  name: "Thinker",
+  aliases: [],
+  contextLength: 200_000,
+  maxOutputTokens: LONGEST,
+  price: PRICE,
+  routes: [],
+};
+const CATALOG = catalogOf({ hosts: new Map(), models: new Map([[MODEL.id, MODEL]]), auto: new Map() });
+const ROUTE = { host: { onDisconnect: "cancel", quirks: {} } } as unknown as Route;
+const PLAN: Plan = {
+  tier: "paid",
+  candidates: [{ model: MODEL, route: ROUTE, price: PRICE, hostSurface: "messages" }],
+  auto: null,
+  movesOn: "never",
+};
 const MOST_OPEN = 12;
+/** Where the client names no ceiling. */
+const DEFAULT_CEILING = 16_384;
+const SETTINGS = {
+  attempts: { firstTokenMs: FIRST_TOKEN_MS } as AttemptLimits,
+  defaultMaxOutputTokens: DEFAULT_CEILING,
+  openTierRpm: null,
+  contact: null,
+  dashboardUrl: "http://localhost/dashboard",
+};
 
 /** One host at work. */
 interface Work {
   readonly hold: Hold;
   readonly reservation: Reservation;
-  readonly ceiling: number;
+  readonly request: GenerationRequest;
+  /** Of its answer, as the host counts it. */
+  readonly longest: number;
   readonly usage: Usage & { readonly output: number };
-  readonly promptBound: number;
-  /** Sends what it has used so far with its words. */
+  /** Tokens that it counts for each that can be seen, or thought at the pace that holds reckon with. */
+  readonly hides: number;
+  /** Says what it has used so far, with its words and while it thinks. */
   readonly tells: boolean;
   readonly judge: { usage: Usage | null };
   readonly startedMs: number;
@@ -64,7 +102,16 @@ interface Work {
 }
 
 class HoldWorld {
-  readonly counts: HoldCounts = { admitted: 0, refused: 0, complete: 0, stopped: 0, grown: 0, shrunk: 0 };
+  readonly counts: HoldCounts = {
+    admitted: 0,
+    refused: 0,
+    complete: 0,
+    stopped: 0,
+    grown: 0,
+    shrunk: 0,
+    grownAtEnd: 0,
+    short: 0,
+  };
   private readonly random: Random;
   private nowMs = 0;
   private readonly clock = {
@@ -79,7 +126,6 @@ class HoldWorld {
   private readonly open = new Set<Work>();
   private readonly spent = new Map<KeyId, number>();
   private receipts = 0;
-  private lost = 0;
 
   constructor(seed: number) {
     const random = new Random(seed);
@@ -94,7 +140,7 @@ class HoldWorld {
       return 0;
     };
     const sums = { spent: () => ZERO_USD, credited: () => this.credit };
-    const holders = { current: (key: Want["key"]) => ({ key, budgets: [] }) };
+    const holders = { current: (key: Key) => ({ key, budgets: [] }) };
     this.ledger = new Ledger(this.clock, { append, withdraw: () => false }, sums, holders as never);
     this.keys = [1, 2, 3].map((n) =>
       keyOf({
@@ -122,62 +168,39 @@ class HoldWorld {
   }
 
   private async ask(): Promise<void> {
-    const { random, ledger, expected, clock } = this;
+    const { random } = this;
     const key = random.pick(this.keys);
-    const ceiling = random.pick([2_000, 16_000, 64_000]);
+    const ceiling = random.chance(0.2) ? null : random.pick([2_000, 16_000, 64_000, LONGEST]);
     const promptBound = 1_000 + random.below(100_000);
-    const { lineage } = key;
-    const firstTokenMs = FIRST_TOKEN_MS;
-    const heldOutput = expected.atOnce(ceiling, ceiling, {
-      lineage,
-      candidates: STOPS,
-      firstTokenMs,
-      routeState: ROUTE_STATE,
-    });
-    const prompt = { bound: promptBound, cachedFor1h: false, hasAudio: false };
-    const worst = worstCase(prompt, ceiling, PRICE);
-    const want: Want = {
-      receipt: `rcpt_${this.receipts++}` as ReceiptId,
-      at: clock.now(),
-      key,
-      budgets: [],
-      allowances: [],
-      rpmLimit: null,
-      freeRpmLimit: null,
-      tpmLimit: null,
-      amount: worstCase(prompt, heldOutput, PRICE),
-      worst,
-      rateTokens: 0,
-      most: { amount: worst, tokens: promptBound + ceiling },
-      promptTokens: 0,
-      price: PRICE,
-      about: { surface: "messages", model: MODEL, stream: true },
-    };
-    const reservation = ledger.admit(await ledger.lane(key, [], [], want.at), want);
-    if (!(reservation instanceof Reservation)) {
+    // Of what it reads, a part may come from its cache.
+    const input = Math.ceil(promptBound / (1.3 + 4 * random.next()));
+    const cacheRead = random.chance(0.5) ? random.below(input) : 0;
+    const usage = { ...NO_TOKENS, input: input - cacheRead, cacheRead };
+    const request = requestOf(promptBound, ceiling);
+    const admitted = await this.admit(key, request, input);
+    if (!("hold" in admitted)) {
       this.counts.refused += 1;
       return;
     }
     this.counts.admitted += 1;
+    const worst = costOf({ ...usage, output: ceiling ?? DEFAULT_CEILING }, PRICE);
     const [spent, spentByAll] = [this.spent.get(key.id) ?? 0, this.spentByAll];
     check(
       key.dailyLimit === null || spent + worst <= key.dailyLimit,
       `${worst} does not fit beside ${spent}`,
     );
     check(spentByAll + worst <= this.credit, `${worst} is not covered beside ${spentByAll}`);
-    // Of what it reads, a part may come from its cache.
-    const input = Math.ceil(promptBound / (1.3 + 4 * random.next()));
-    const cacheRead = random.chance(0.5) ? random.below(input) : 0;
-    const usage = { ...NO_TOKENS, input: input - cacheRead, cacheRead };
-    const hold = new Hold(ledger, reservation, prompt, heldOutput, ceiling, true, expected.growth);
+    const { hold } = admitted;
     const startedMs = this.nowMs;
+    const hides = random.chance(0.15) ? random.pick([1.5, 4, 20]) : 1;
     this.open.add({
       hold,
-      reservation,
-      ceiling,
+      reservation: hold.reservation,
+      request,
+      longest: ceiling ?? LONGEST,
       usage,
-      promptBound,
-      tells: random.chance(0.2),
+      hides,
+      tells: hides === 1 && random.chance(0.2),
       judge: { usage: null },
       startedMs,
       wasFull: false,
@@ -186,8 +209,31 @@ class HoldWorld {
       seen: 0,
       unseen: 0,
     });
-    // Counted soon after it was admitted.
-    if (random.chance(0.5)) hold.promptHas(input + random.below(Math.max(1, promptBound - input)));
+  }
+
+  private admit(key: Key, request: GenerationRequest, input: number): ReturnType<typeof admit> {
+    const { random, ledger, clock, expected } = this;
+    // The host's vocabulary needs up to half as many tokens again as the one that is used for counting.
+    const counted = Math.min(request.promptBound, Math.ceil(input / (0.7 + 0.8 * random.next())));
+    const counting: CountingDesk = {
+      count: async () => ({ tokens: counted, ms: 1 }),
+      credit: () => this.credit,
+      allowance: { take: () => ({ giveBack() {}, took() {} }) } as never,
+      later: new LaterCounts(),
+    };
+    const client = { blocks: () => ["192.0.2.0/24"], signal: new AbortController().signal };
+    const ask: Ask = {
+      receipt: `rcpt_${this.receipts++}` as ReceiptId,
+      key,
+      budgets: [],
+      request,
+      prompt: new PromptCount(request, key.balanceId, counting, client as never, FIRST_TOKEN_MS),
+      plan: PLAN,
+      allowances: [],
+      settings: SETTINGS,
+    };
+    const routeState = { speed: () => null } as Partial<RouteState> as RouteState;
+    return admit(ask, { ledger, clock, expected, routeState, catalog: () => CATALOG });
   }
 
   private goOn(work: Work): void {
@@ -199,19 +245,19 @@ class HoldWorld {
     this.judge(work);
     if (nowMs < work.untilMs) {
       if (work.doing !== "writing") {
-        if (hold.dueMs <= nowMs) this.look(work);
+        const tells = work.tells && work.doing === "thinking" && random.chance(0.3);
+        if (tells) judge.usage = usedBy(work);
+        if (tells || hold.dueMs <= nowMs) this.look(work);
         return;
       }
     } else if (work.doing === "first") {
-      const price = PRICE;
-      const request = { promptEstimate: work.promptBound / 4, promptUnseen: false, promptBesideAudio: null };
       const ahead = aheadOf(PACE, this.expected.growth);
-      hold.begin(new RunningStream(request as GenerationRequest, judge, price, PACE, work.startedMs, ahead));
+      hold.begin(new RunningStream(work.request, judge, PRICE, PACE, work.startedMs, ahead));
       judge.usage = this.firstTold(work);
       this.turn(work, "writing");
     } else this.turn(work, work.doing === "writing" ? "thinking" : "writing");
     if (work.doing === "writing") work.seen += Math.min(1 + random.below(30), Math.floor(left(work)));
-    if (work.tells) judge.usage = { ...work.usage, output: Math.floor(work.seen + work.unseen) };
+    if (work.tells) judge.usage = usedBy(work);
     if (!this.look(work)) return;
     if (left(work) <= 30 || random.chance(0.002)) this.end(work, true);
   }
@@ -241,15 +287,15 @@ class HoldWorld {
     return random.chance(0.3) ? { ...NO_TOKENS } : { ...usage, output: 0 };
   }
 
-  private owed({ usage, seen, unseen }: Work): NanoUsd {
-    return costOf({ ...usage, output: Math.floor(seen + unseen) }, PRICE);
+  private owed(work: Work): NanoUsd {
+    return costOf(usedBy(work), PRICE);
   }
 
   /** The hold covers what the host has done; where limits were full at the last look, it may be short by one. */
   private judge(work: Work): void {
-    const { reservation } = work;
+    const { reservation, hides } = work;
     const short = this.owed(work) - reservation.held;
-    if (short <= 0) return;
+    if (short <= 0 || hides > 1) return;
     check(
       work.wasFull,
       `${reservation.want.receipt} is owed ${short} beyond its hold, although there is room`,
@@ -259,21 +305,35 @@ class HoldWorld {
 
   private stop(work: Work): void {
     this.counts.stopped += 1;
+    const room = this.roomFor(work.reservation.want.key);
+    check(room < ONE_STEP, `${work.reservation.want.receipt} was stopped, with room for ${room}`);
     this.end(work, false);
   }
 
   private end(work: Work, isComplete: boolean): void {
-    const { reservation } = work;
+    const { reservation, hides } = work;
     const { key } = reservation.want;
-    const output = Math.floor(work.seen + work.unseen);
-    const cost = this.owed(work);
-    const ending = { state: "settled", cost, writeOff: false, rateTokens: 0, allowanceUsed: false } as const;
+    const tokens = usedBy(work);
+    const cost = costOf(tokens, PRICE);
+    const [before, room] = [reservation.held, this.roomFor(key)];
+    const ending = {
+      state: "settled",
+      cost,
+      within: (most: NanoUsd) => costOf(within(tokens, PRICE, most), PRICE),
+      writeOff: false,
+      rateTokens: 0,
+      allowanceUsed: false,
+    } as const;
     const { charged, lost } = this.ledger.settle(reservation, ending, () => "{}");
     this.open.delete(work);
     if (isComplete) this.counts.complete += 1;
-    this.expected.note(key.lineage, MODEL, output);
-    this.lost += lost;
-    check(lost <= ONE_LOOK, `${lost} was lost of ${reservation.want.receipt}`);
+    this.expected.note(key.lineage, MODEL.id, tokens.output);
+    check(charged + lost === cost, `${charged} and ${lost} are not ${cost}`);
+    check(lost === 0 || cost - before > room, `${lost} was lost, although limits had room for ${room}`);
+    check(lost <= MOST_LOST * before, `${lost} was lost of a hold of ${before}`);
+    check(hides > 1 || lost <= ONE_LOOK, `${lost} was lost of ${reservation.want.receipt}`);
+    if (lost > 0) this.counts.short += 1;
+    if (cost > before && lost === 0) this.counts.grownAtEnd += 1;
     const spent = (this.spent.get(key.id) ?? 0) + charged;
     this.spent.set(key.id, spent);
     check(
@@ -283,6 +343,18 @@ class HoldWorld {
     check(this.spentByAll <= this.credit, `${this.spentByAll} is spent of ${this.credit}`);
   }
 
+  /** What the key's limits have left beside what is spent and held. */
+  private roomFor(key: Key): number {
+    let heldByAll = 0;
+    let held = 0;
+    for (const { reservation } of this.open) {
+      heldByAll += reservation.held;
+      if (reservation.want.key.id === key.id) held += reservation.held;
+    }
+    const left = this.credit - this.spentByAll - heldByAll;
+    return Math.min(left, (key.dailyLimit ?? Infinity) - (this.spent.get(key.id) ?? 0) - held);
+  }
+
   private get spentByAll(): number {
     let sum = 0;
     for (const spent of this.spent.values()) sum += spent;
@@ -290,8 +362,32 @@ class HoldWorld {
   }
 }
 
-/** Of its ceiling. */
-const left = ({ ceiling, seen, unseen }: Work): number => ceiling - seen - unseen;
+/** Tokens that it can still show, or think at the pace that holds reckon with. */
+const left = ({ longest, hides, seen, unseen }: Work): number => longest / hides - seen - unseen;
+
+const usedBy = ({ usage, hides, seen, unseen }: Work): Tokens => ({
+  ...usage,
+  output: Math.floor((seen + unseen) * hides),
+});
+
+const requestOf = (promptBound: number, ceiling: number | null): GenerationRequest =>
+  ({
+    surface: "messages",
+    modelAsked: MODEL.id,
+    body: { length: promptBound } as Uint8Array,
+    json: {},
+    stream: true,
+    choices: 1,
+    maxOutputTokens: ceiling,
+    promptBound,
+    promptEstimate: Math.ceil(promptBound / 4),
+    mediaTokens: 0,
+    promptHasFiles: false,
+    promptUnseen: false,
+    promptBesideAudio: null,
+    promptCachedFor1h: false,
+    answersInAudio: false,
+  }) satisfies Partial<GenerationRequest> as GenerationRequest;
 
 const EPOCH = Date.UTC(2026, 10, 22);
 /** So that all of it is of one day. */
@@ -299,5 +395,7 @@ const DAY_MS = 86_000_000;
 const tokensNano = (tokens: number): NanoUsd => costOf({ ...NO_TOKENS, output: tokens }, PRICE);
 /** A limit that has room for no step is full. */
 const ONE_STEP = tokensNano(64);
+/** An eighth of what an answer can come to is always held. */
+const MOST_LOST = 7;
 /** What a host does between two looks, and the words of one piece. */
 const ONE_LOOK = tokensNano((PACE * (LOOK_EVERY_MS + 250)) / 1_000 + 64);

@@ -80,8 +80,17 @@ test("ledgers share one Authority, with journals or without: no limit is crossed
   expect(totals.drained / NODE_SEEDS).toBeGreaterThan(0.99);
 });
 
-test("holds follow their streams: they cover what hosts have done, no cap is crossed, only a stream that is stopped may cost more", async () => {
-  const totals = { admitted: 0, refused: 0, complete: 0, stopped: 0, grown: 0, shrunk: 0 };
+test("holds follow their streams: they cover what hosts have done, no cap is crossed, nothing is lost for which limits have room", async () => {
+  const totals = {
+    admitted: 0,
+    refused: 0,
+    complete: 0,
+    stopped: 0,
+    grown: 0,
+    shrunk: 0,
+    grownAtEnd: 0,
+    short: 0,
+  };
   for (let seed = 1; seed <= HOLD_SEEDS; seed++) {
     const counts = await simulateHolds(seed, HOLD_STEPS).catch((error: Error) => {
       throw new Error(
@@ -95,6 +104,8 @@ test("holds follow their streams: they cover what hosts have done, no cap is cro
   expect(totals.stopped).toBeGreaterThan(HOLD_SEEDS / 4);
   expect(totals.grown).toBeGreaterThan(HOLD_SEEDS * 10);
   expect(totals.shrunk).toBeGreaterThan(HOLD_SEEDS * 10);
+  expect(totals.grownAtEnd).toBeGreaterThan(HOLD_SEEDS / 2);
+  expect(totals.short).toBeGreaterThan(HOLD_SEEDS / 4);
 });
 
 test("nodes remember keys under leases: what is revoked is accepted nowhere once that was answered", async () => {

@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { HOLD_MUTANTS } from "./holds.ts";
+import { hunt, SEEDS } from "./mutant.ts";
+import { TAKING_MUTANTS } from "./taking.ts";
+
+test.each([
+  ["sim:holds", HOLD_MUTANTS, ["test/sim/run-holds.ts"]],
+  ["sim:taking", TAKING_MUTANTS, ["test/sim/run-taking.ts", "--steps", "400"]],
+] as const)(
+  "%s notices every rule that is broken on purpose",
+  async (_, mutants, program) => {
+    const missed: string[] = [];
+    for await (const [{ breaks }, caught] of hunt(mutants, program, SEEDS))
+      if (caught === null) missed.push(breaks);
+    expect(missed).toEqual([]);
+  },
+  600_000,
+);

@@ -1,0 +1,13 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { HOLD_MUTANTS } from "./holds.ts";
+import { broken } from "./mutant.ts";
+import { TAKING_MUTANTS } from "./taking.ts";
+
+test.each([...HOLD_MUTANTS, ...TAKING_MUTANTS])(
+  "what is broken on purpose is still there: $breaks",
+  (mutant) => {
+    const whole = readFileSync(mutant.file, "utf8");
+    expect(broken(mutant, whole)).not.toBe(whole);
+  },
+);
