@@ -58,7 +58,7 @@ async function examine(place: Place, progress: Progress): Promise<Finding[]> {
   return [
     ok(
       "configuration",
-      `${config.file ?? "built-in defaults"}: ${counted(config.catalog.models.size, "model")}`,
+      `${config.file ?? "no gateway.yaml, so built-in defaults"}: ${counted(config.catalog.models.size, "model")}`,
     ),
     ...machine,
     ...services,

@@ -15,5 +15,5 @@ export const SUSPENSION_REASONS = Object.keys(SUSPENSIONS) as SuspensionReason[]
 export const suspension = (reason: SuspensionReason, contact: string | null): Refusal =>
   refuse(
     "account_suspended",
-    `This account is suspended after ${SUSPENSIONS[reason]} (${reason}). Contact ${operatorAt(contact)}.`,
+    `This account is suspended after ${SUSPENSIONS[reason]}, and its requests are refused. Contact ${operatorAt(contact)}.`,
   );

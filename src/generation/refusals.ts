@@ -4,7 +4,7 @@ import { type Refusal, refuse, retryAfter, sentence } from "../errors/refusal.ts
 import type { Outcome } from "../hosts/attempt.ts";
 import type { Rejected } from "../hosts/try.ts";
 import type { Key } from "../keys/key.ts";
-import { isRecoverySecret } from "../keys/secret.ts";
+import { isRecoverySecret, isShownPrefix } from "../keys/secret.ts";
 import type { Settled } from "../ledger/reservation.ts";
 import { alternativesSentence, workingAlternatives } from "../routing/alternatives.ts";
 import type { RouteState } from "../routing/candidate.ts";
@@ -141,17 +141,37 @@ export const stoppedForCredit = ({ charged }: Settled): Refusal =>
   );
 
 /**
- * An owner's credential, where the limits of a key apply, is told from its form alone: whether it is good is
- * not looked up.
+ * What stands in the place of a key, where the limits of a key apply, is told from its form alone: whether it
+ * is good is not looked up.
  */
 export function notAKey(secret: string, dashboardUrl: string): Refusal {
-  const what = isRecoverySecret(secret) ? "a recovery secret" : isSession(secret) ? "a session" : null;
-  if (what === null) return invalidKey(dashboardUrl);
+  const what = ownersSecret(secret);
+  if (what !== null) {
+    return refuse(
+      "invalid_api_key",
+      `This is ${what}, and text is generated with an API key. Keys begin with \`or-live-\` and are created with it in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
+    );
+  }
+  const part = KEY_ID.test(secret)
+    ? "the id of a key"
+    : isShownPrefix(secret)
+      ? "the beginning of a key"
+      : null;
+  if (part === null) return invalidKey(dashboardUrl);
   return refuse(
     "invalid_api_key",
-    `This is ${what}, and text is generated with an API key. Keys begin with \`or-live-\` and are created with it in the dashboard (${dashboardUrl}) or with POST /v1/keys.`,
+    `This is ${part}, not the key, which was shown once when it was created. A lost key is replaced with its balance's recovery secret, or by a new one: in the dashboard (${dashboardUrl}) or with POST /v1/keys. Keys have 32 characters after \`or-live-\`.`,
   );
 }
+
+/** A recovery link is the dashboard's address with the secret behind `#recover=`. */
+function ownersSecret(secret: string): string | null {
+  if (isRecoverySecret(secret)) return "a recovery secret";
+  if (isRecoverySecret(secret.slice(secret.lastIndexOf("=") + 1))) return "a recovery link";
+  return isSession(secret) ? "a session" : null;
+}
+
+const KEY_ID = /^key_\w+$/;
 
 /** Unknown, revoked and expired keys have one answer. LiteLLM knows a wrong key by OpenAI's words for it. */
 export const invalidKey = (dashboardUrl: string): Refusal =>

@@ -197,7 +197,10 @@ export function missingKey(request: Request): Refusal {
     : request.headers.has("authorization")
       ? "The `Authorization` header does not carry a bearer token."
       : "No API key was sent.";
-  return refuse("missing_api_key", `${sent} Send the header \`Authorization: Bearer <API_KEY>\`.`);
+  return refuse(
+    "missing_api_key",
+    `${sent} Send the header \`Authorization: Bearer <API_KEY>\`. Keys are free, and made with POST /v1/keys.`,
+  );
 }
 
 const endedSession = (deps: HttpDeps): Refusal =>

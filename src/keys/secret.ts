@@ -25,3 +25,5 @@ export const isRecoverySecret = (secret: string): boolean => RECOVERY_FORM.test(
 
 /** The part of a key that is stored and shown, for people to tell their keys apart by. */
 export const shownPrefix = (secret: string): string => secret.slice(0, SHOWN_CHARACTERS);
+export const isShownPrefix = (secret: string): boolean =>
+  secret.startsWith(KEY_PREFIX) && secret.length === SHOWN_CHARACTERS;

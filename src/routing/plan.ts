@@ -250,10 +250,18 @@ const allPaused = (model: Model, catalog: Catalog, routeState: RouteState, query
     { param: "model", ...NOT_SOON },
   );
 
-const noFreeRoute = ({ model }: RouteQuery, allowed: readonly Model[]): Refusal =>
-  refuse(
+function noFreeRoute({ model }: RouteQuery, allowed: readonly Model[]): Refusal {
+  const kept = "The request was not switched to a paid model, and nothing was charged.";
+  // Free routes are probed repeatedly, so one that fails may soon be verified.
+  if (allowed.some(({ routes }) => routes.some(({ free }) => free))) {
+    return refuse(
+      "no_free_route",
+      `No verified free route serves ${model} right now. ${kept} Retry later, or name a paid model; adding credit does not help.`,
+    );
+  }
+  return refuse(
     "no_free_route",
-    `No verified free route serves ${model} right now. The request was not switched to a paid model, and nothing was charged. Retry later, or name a paid model; adding credit does not help.`,
-    // Free routes are probed repeatedly, so one that fails may soon be verified.
-    allowed.some(({ routes }) => routes.some(({ free }) => free)) ? {} : NOT_SOON,
+    `There is no free route for ${model} here. ${kept} Name a paid model; for a free one, adding credit does not help.`,
+    NOT_SOON,
   );
+}

@@ -206,9 +206,21 @@ describe.skipIf(browserMissing)("the playground's first model", () => {
     expect(visitor.complaints).toEqual([]);
   });
 
+  test("without credit, whoever chooses a paid one is told so before anything is refused", async () => {
+    const visitor = await begin(0);
+    await visitor.field("Model").selectOption("test/paid");
+    const warning = visitor.page.getByText("There is no credit on this balance");
+    await warning.waitFor();
+    expect(await warning.textContent()).toContain("or choose ");
+    await visitor.field("Model").selectOption("test/free:free");
+    await warning.waitFor({ state: "detached" });
+    expect(visitor.complaints).toEqual([]);
+  });
+
   test("with credit it is the catalogue's first", async () => {
     const visitor = await begin(10);
     expect(await visitor.field("Model").inputValue()).toBe("test/paid");
+    expect(await visitor.page.getByText("There is no credit on this balance").count()).toBe(0);
   });
 });
 

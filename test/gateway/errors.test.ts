@@ -117,6 +117,24 @@ const ROWS: readonly Row[] = [
     says: ["This is a recovery secret", "or-live-", "POST /v1/keys"],
   },
   {
+    code: "invalid_api_key",
+    because: "the recovery link in the place of the key",
+    cause: async () => gateway.chat((await gateway.key(1)).recovery_url),
+    says: ["This is a recovery link", "or-live-", "POST /v1/keys"],
+  },
+  {
+    code: "invalid_api_key",
+    because: "the id of a key in the place of the key",
+    cause: async () => gateway.chat((await gateway.key(1)).id),
+    says: ["This is the id of a key", "or-live-", "POST /v1/keys"],
+  },
+  {
+    code: "invalid_api_key",
+    because: "the prefix of a key in the place of the key",
+    cause: async () => gateway.chat((await gateway.key(1)).prefix),
+    says: ["This is the beginning of a key", "or-live-", "POST /v1/keys"],
+  },
+  {
     code: "insufficient_credit",
     because: "no credit",
     cause: async () => gateway.chat((await gateway.key(0)).key),

@@ -118,7 +118,9 @@ export interface SendOptions {
 export interface Made {
   readonly id: string;
   readonly key: string;
+  readonly prefix: string;
   readonly recovery_secret: string;
+  readonly recovery_url: string;
   readonly balance_id: string;
 }
 

@@ -427,6 +427,13 @@ describe("the Open Tier", () => {
       expect(refusal(queryFor("gateway/auto:free"), routeState).code).toBe("no_free_route");
     }
   });
+  test("a model without a free route is told apart from one whose route is not verified", () => {
+    const none = refusal(queryFor("a/two:free"));
+    expect(none).toMatchObject({ code: "no_free_route", details: { shouldRetry: false } });
+    expect(none.message).toStartWith("There is no free route for a/two:free here.");
+    const unverified = refusal(queryFor("a/one:free"), routeStateOf({ verifiedFree: () => false }));
+    expect(unverified.message).toStartWith("No verified free route serves a/one:free right now.");
+  });
   test("gateway/auto:free skips models that the prompt does not fit, and goes on where a host finds so", () => {
     const free = () => [route("spare", { free: true, price: null })];
     const catalog = catalogOf(

@@ -77,9 +77,19 @@ function Host({ of: host }: { of: HostAnswer }) {
           {routes.map(routeRow)}
         </Table>
       )}
+      {routes.some(isUnverified) && (
+        <p class="soft small">
+          Free, unverified: the host has not yet answered the gateway's own question at this route free of
+          charge, or has failed or charged since. The Open Tier leaves the route out until it answers; the
+          gateway asks again every half hour, and at a reload.
+        </p>
+      )}
     </section>
   );
 }
+
+const isUnverified = ({ usable, free, verified_free }: RouteAnswer): boolean =>
+  usable && free && !verified_free;
 
 /**
  * What it has to do now, and how much of it at once; a host that was overloaded is given less for a while.

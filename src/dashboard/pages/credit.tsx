@@ -36,8 +36,8 @@ export function CreditPage() {
             data.length === 0 ? (
               <Empty title="No credit yet">
                 <p class="soft">
-                  Models marked “Open Tier” need none: {me.open_tier.limit - me.open_tier.used} free requests
-                  are left today.
+                  Models marked “Open Tier”, where there are any, need none:{" "}
+                  {me.open_tier.limit - me.open_tier.used} free requests are left today.
                 </p>
               </Empty>
             ) : (

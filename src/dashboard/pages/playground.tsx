@@ -7,7 +7,7 @@ import { type ChatMessage, streamChat } from "../chat-stream.ts";
 import { useOwner } from "../owner.ts";
 import { Choice, Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
-import { Loaded, Problem } from "../parts/notice.tsx";
+import { Loaded, Note, Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
 
 /** Talks to a model with one of the balance's own keys, as any program would. */
@@ -162,6 +162,7 @@ function Conversation({ secret, models }: { secret: string; models: readonly Mod
         onValue={setModel}
         options={models.map(({ id, name }) => [id, name] as const)}
       />
+      {me.available_usd <= 0 && <WithoutCredit chosen={model} models={models} />}
       <div class="talk" role="log" aria-label="Conversation" aria-busy={answer !== null}>
         {said.length === 0 && <p class="soft">Send a message to begin.</p>}
         {said.map((message, index) => (
@@ -207,6 +208,20 @@ function Conversation({ secret, models }: { secret: string; models: readonly Mod
         </div>
       </Form>
     </section>
+  );
+}
+
+/** Before a refusal says so: a paid model answers nobody without credit. */
+function WithoutCredit({ chosen, models }: { chosen: string; models: readonly ModelChoice[] }) {
+  if (models.find(({ id }) => id === chosen)?.free) return null;
+  const free = models.find((model) => model.free);
+  return (
+    <Note tone="warn">
+      <p>
+        There is no credit on this balance, and this model is paid for: <a href="#/credit">add credit</a>
+        {free === undefined ? "; no model here is free." : `, or choose ${free.name}.`}
+      </p>
+    </Note>
   );
 }
 

@@ -11,12 +11,13 @@ import { Choice } from "./field.tsx";
  * never in it.
  */
 export function FirstCall() {
-  const { api } = useOwner();
+  const { api, me } = useOwner();
   const catalog = useResource(() => api.get<List<EntryAnswer>>("v1/catalog"), [api]);
   const [client, setClient] = useState<keyof typeof CLIENTS>("curl");
   const shown = useRef<HTMLElement>(null);
   const title = useId();
   const model = callable(catalog.data?.data ?? []);
+  const refused = model !== FREE && me.available_usd <= 0;
   const text = model === null ? null : CLIENTS[client].write(gatewayAddress(), model);
   if (text === null) return null;
   return (
@@ -25,6 +26,12 @@ export function FirstCall() {
       <p class="soft">
         Any OpenAI or Anthropic client works, with this gateway as its base URL. <code>KEY</code> stands for
         your key.
+        {refused && (
+          <>
+            {" "}
+            No model here is free right now, so it answers once there is <a href="#/credit">credit</a>.
+          </>
+        )}
       </p>
       <Choice
         label="Client"
@@ -54,8 +61,10 @@ const gatewayAddress = (): string => new URL(".", location.href).href.replace(/\
 /** Free where something is, because a new balance is empty. */
 function callable(models: readonly EntryAnswer[]): string | null {
   const served = models.filter(({ available }) => available);
-  return served.some(({ free }) => free) ? "gateway/auto:free" : (served[0]?.id ?? null);
+  return served.some(({ free }) => free) ? FREE : (served[0]?.id ?? null);
 }
+
+const FREE = "gateway/auto:free";
 
 const CLIENTS = {
   curl: {
