@@ -18,7 +18,6 @@ import { ByteBudget } from "../src/limits/byte-budget.ts";
 import { HostSlots } from "../src/limits/host-slots.ts";
 import { RateWindow } from "../src/limits/rate-window.ts";
 import { Affinity } from "../src/routing/affinity.ts";
-import type { RouteState } from "../src/routing/candidate.ts";
 import { conversationOf } from "../src/routing/conversation.ts";
 import { Health } from "../src/routing/health.ts";
 import { makePlan, type Plan } from "../src/routing/plan.ts";
@@ -236,21 +235,13 @@ function planning(): Piece {
   const affinity = new Affinity(systemClock);
   const routes = ["a", "b", "c"].map((id) => route(id));
   const catalog = catalogOf([model("bench/model", routes)]);
-  const routeState: RouteState = {
-    restMs: (one) => health.restMs(one),
-    speed: (one) => health.speed(one),
-    lastAttempt: () => null,
-    verifiedFree: () => false,
-    joins: (client, host) => client === host,
-    chance: () => 0.5,
-  };
   for (const one of routes) health.observe(one, servedIn(100, 100));
   const request = SURFACES["chat.completions"].readRequest(BODY) as GenerationRequest;
   const headers = new Headers({ "user-agent": "bench" });
   const plan = () => {
     const { conversation } = conversationOf(request, headers, key.balanceId);
     const query = queryFor("bench/model", { sticky: affinity.stickyRoute(conversation) });
-    const made = makePlan(query, catalog, routeState, () => "") as Plan;
+    const made = makePlan(query, catalog, health, () => "") as Plan;
     affinity.served(conversation, made.candidates[0]!);
     return made;
   };

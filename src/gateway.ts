@@ -277,16 +277,6 @@ async function openRooms(parts: Parts) {
   const slots = new HostSlots(clock, colleagues?.places);
   const bodies = new ByteBudget(inForce.config.bodyMemoryBytes, clock);
   const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });
-  const routeState = {
-    usable: health.usable.bind(health),
-    unproven: health.unproven.bind(health),
-    restMs: health.restMs.bind(health),
-    lastAttempt: health.lastAttempt.bind(health),
-    chance: chanceOf(random),
-    verifiedFree: health.verifiedFree.bind(health),
-    speed: health.speed.bind(health),
-    joins: () => true,
-  };
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, () => inForce.config.catalog);
@@ -307,7 +297,6 @@ async function openRooms(parts: Parts) {
     slots,
     bodies,
     reporting,
-    routeState,
     freeRoutes,
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
@@ -334,21 +323,19 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     destinations: rooms.destinations,
     surfaces: SURFACES,
     pairing,
-    routeState: rooms.routeState,
     health,
+    chance: chanceOf(random),
     affinity: new Affinity(clock),
     expected: new ExpectedOutput(),
     slots: rooms.slots,
-    observe({ route }, outcome, lesson) {
+    tried({ route }, outcome, lesson) {
       reporting.metrics.tried(route.host.id, outcome);
-      health.observe(route, lesson);
       if (!route.free) return;
       if (lesson.kind === "served") freeRoutes.served(route);
       if (lesson.kind === "failed") freeRoutes.doubt(route);
     },
     openStreams: rooms.openStreams,
     deadlines: rooms.deadlines,
-    ended: (candidate, end) => health.streamEnded(candidate.route, end),
     catalog: () => inForce.config.catalog,
     settings: () => inForce.generation,
     suggest: rooms.suggest,
@@ -447,7 +434,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     countTokens: (body, asker) => countMessages(body, asker, countDesk),
     catalog: () => inForce.config.catalog,
-    routeState: rooms.routeState,
+    routeState: health,
     hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),
     hostReports: () => health.report(inForce.config.catalog),
     ledger: ledgerDesk(books, rooms.allowances),

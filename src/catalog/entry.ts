@@ -42,9 +42,10 @@ export interface PriceEntry {
 
 /** Whether routes can serve right now; routing's `RouteState` has this shape. */
 export interface RouteAvailability {
+  /** It does not rest because it failed. */
   usable(route: Route): boolean;
+  /** A free route is verified: it answers, and its host reports no charge. */
   verifiedFree(route: Route): boolean;
-  joins(client: SurfaceName, host: SurfaceName): boolean;
 }
 
 /** In the order of the configuration. `allowed` null: every model. */
@@ -71,9 +72,7 @@ export function catalogEntry(model: Model, routeState: RouteAvailability): Catal
     price: price === null ? null : priceEntry(price),
     input_modalities: model.abilities?.inputs ?? TEXT,
     supported_parameters: parametersOf(model),
-    surfaces: SURFACE_NAMES.filter((surface) =>
-      model.routes.some((route) => speaks(route, surface, routeState)),
-    ),
+    surfaces: model.routes.length === 0 ? [] : SURFACE_NAMES,
     free: isFree(model, routeState),
     available: servingRoutes(model, routeState).length > 0,
   };
@@ -120,6 +119,3 @@ const priceEntry = (price: Price): PriceEntry => ({
 });
 
 const usdPerMillion = (price: NanoPerMillion): number => price / NANO_PER_USD;
-
-const speaks = ({ host }: Route, surface: SurfaceName, routeState: RouteAvailability): boolean =>
-  host.speaks.some((spoken) => spoken === surface || routeState.joins(surface, spoken));

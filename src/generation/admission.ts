@@ -108,7 +108,7 @@ export interface Ask {
   >;
 }
 
-type Desk = Pick<House, "ledger" | "clock" | "expected" | "routeState" | "catalog">;
+type Desk = Pick<House, "ledger" | "clock" | "expected" | "health" | "catalog">;
 
 export interface Admitted {
   readonly hold: Hold;
@@ -173,7 +173,7 @@ function heldAtOnce(
     lineage: key.lineage,
     candidates,
     firstTokenMs,
-    routeState: desk.routeState,
+    routeState: desk.health,
   });
 }
 

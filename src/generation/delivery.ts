@@ -83,7 +83,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
       attempts: bill.tries,
       firstTokenMs,
     });
-    const pace = house.expected.paceOf([candidate], house.routeState);
+    const pace = house.expected.paceOf([candidate], house.health);
     const ahead = aheadOf(pace, house.expected.growth);
     const running = new RunningStream(request, judge, candidate.price, pace, bill.startedMs, ahead);
     const line = {
@@ -108,7 +108,7 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
     const by = bill.reservation.want.key.balanceId;
     // One piece does not show how fast the host writes.
     const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
-    house.ended(candidate, { kind: end.kind, tokens: judge.countedTokens, ms, by });
+    house.health.streamEnded(candidate.route, { kind: end.kind, tokens: judge.countedTokens, ms, by });
     const { usage, text } = judge;
     const answer = { usage, text, isLeft: end.kind === "client_left" };
     const counting = billedTokens(answer, { request, model: candidate.model }, parcel.counts);

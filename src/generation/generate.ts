@@ -116,7 +116,7 @@ class Run {
       if (tooLong !== null) return this.refusal(tooLong);
 
       // Before anything is held: shedding must cost less than serving.
-      if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, house.routeState));
+      if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, house.chance));
       if (!house.journal.healthy) return this.refusal(bookkeepingDown());
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
@@ -160,7 +160,8 @@ class Run {
             plan: admitted.plan,
             key,
             catalog,
-            routeState: house.routeState,
+            routeState: house.health,
+            chance: house.chance,
           });
           return await this.failed(why, outcome.kind === "abandoned" ? "cancelled" : "failed", bill);
         }
@@ -210,34 +211,26 @@ class Run {
       maxHosts: settings.attempts.maxHosts,
       order: settings.order,
       sticky,
+      chance: house.chance,
     };
-    return makePlan(query, catalog, house.routeState, house.suggest);
+    return makePlan(query, catalog, house.health, house.suggest);
   }
 
   private attempt(request: GenerationRequest, admitted: Admitted, { key }: Holder): Promise<Outcome> {
-    const { house, call, settings, trace } = this;
-    const ways = {
-      transport: house.transport,
-      destinations: house.destinations,
-      clock: house.clock,
-      deadlines: house.deadlines,
+    const { settings, trace } = this;
+    const { headers, signal } = this.call;
+    const call = {
+      signal,
       limits: this.limitsLeft(),
-      surfaces: house.surfaces,
-      pairing: house.pairing,
-      clientHeaders: clientHeaders(call.headers),
+      clientHeaders: clientHeaders(headers),
       outputCeiling: imposedCeiling(request, admitted),
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
-      slots: house.slots,
       keyId: key.lineage,
       balanceId: key.balanceId,
-      health: house.health,
-      observe: house.observe,
       trace,
-      random: house.random,
       receipt: this.id,
-      onFault: house.onFault,
     };
-    return attempt(request, admitted.plan, ways, call.signal);
+    return attempt(request, admitted.plan, call, this.house);
   }
 
   /** Whoever waited for a count has that much less time for a first token. */

@@ -1,22 +1,14 @@
-import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
-import type { AttemptLimits, HealthDesk } from "../hosts/attempt.ts";
-import type { Destinations } from "../hosts/destination.ts";
-import type { Transport } from "../hosts/transport.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Finished, Receipt, Try } from "../ledger/receipt.ts";
+import type { Finished, Receipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
-import type { HostSlots } from "../limits/host-slots.ts";
 import type { Affinity } from "../routing/affinity.ts";
-import type { Candidate, HostOrder, RouteState } from "../routing/candidate.ts";
-import type { Lesson } from "../routing/health.ts";
-import type { StreamEnd } from "../routing/speed.ts";
+import type { Candidate, HostOrder } from "../routing/candidate.ts";
 import type { OpenStreams } from "../stream/open-streams.ts";
-import type { Pairing, Surface } from "../surfaces/surface.ts";
-import type { Clock, EpochMs } from "../units/clock.ts";
-import type { Deadlines } from "../units/deadlines.ts";
+import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
-import type { RandomBytes } from "../units/random.ts";
 import type { Trace } from "../units/trace-context.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { Call } from "./answer.ts";
@@ -25,25 +17,14 @@ import type { CountingDesk } from "./prompt-count.ts";
 import type { RecountDesk } from "./recount.ts";
 
 /** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
-export interface House {
-  readonly clock: Clock;
-  readonly deadlines: Deadlines;
-  readonly random: RandomBytes;
+export interface House extends AttemptDeps {
+  /** Numbers from 0, below 1. */
+  chance(): number;
   readonly ledger: Ledger;
   readonly journal: Durability;
-  readonly transport: Transport;
-  readonly destinations: Destinations;
-  readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
-  pairing(client: SurfaceName, host: SurfaceName): Pairing;
-  readonly routeState: RouteState;
-  readonly health: HealthDesk;
   readonly affinity: Affinity;
   readonly expected: ExpectedOutput;
-  readonly slots: HostSlots;
-  observe(candidate: Candidate, outcome: Try["outcome"], lesson: Lesson): void;
   readonly openStreams: OpenStreams;
-  /** Told of each relayed stream's end, for health. */
-  ended(candidate: Candidate, end: StreamEnd): void;
   catalog(): Catalog;
   settings(): Settings;
   /** The sentence that suggests the closest published id, and where the catalog is. */

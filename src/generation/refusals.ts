@@ -30,7 +30,7 @@ export function noAnswer(
     case "abandoned":
       return refuse("invalid_request", "The client disconnected before the answer began.");
     case "crowded":
-      return crowded(unserved.request, unserved.plan, unserved.routeState);
+      return crowded(unserved.request, unserved.plan, unserved.chance);
     case "exhausted":
       return exhaustion(outcome, unserved);
   }
@@ -43,11 +43,12 @@ interface Unserved {
   readonly key: Key;
   readonly catalog: Catalog;
   readonly routeState: RouteState;
+  readonly chance: () => number;
 }
 
 /** Nothing was tried or charged: the gateway sheds what its hosts cannot take; streams in flight continue. */
-export function crowded(request: GenerationRequest, plan: Plan, routeState: RouteState): Refusal {
-  const retryAfterS = 1 + Math.floor(routeState.chance() * MOST_RETRY_S);
+export function crowded(request: GenerationRequest, plan: Plan, chance: () => number): Refusal {
+  const retryAfterS = 1 + Math.floor(chance() * MOST_RETRY_S);
   const code = plan.tier === "open" ? "no_free_route" : plan.auto ? "auto_unresolvable" : "model_unavailable";
   return refuse(
     code,

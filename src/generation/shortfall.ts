@@ -151,16 +151,16 @@ const whereCredit = ({ key, settings: { contact, dashboardUrl } }: Ask): string 
   `Credit is added to balance \`${key.balanceId}\` by ${operatorAt(contact)}; its owner sees it at ${dashboardUrl}.`;
 
 /** The same model where it is free, else any that is. */
-function freeInstead(model: Model, { key }: Ask, { catalog, routeState }: Models): string {
+function freeInstead(model: Model, { key }: Ask, { catalog, health }: Models): string {
   const isAllowed = ({ id }: Model) =>
     key.allowedModels === null ||
     key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
-  const free = [model, ...catalog().models.values()].find((one) => isFree(one, routeState) && isAllowed(one));
+  const free = [model, ...catalog().models.values()].find((one) => isFree(one, health) && isAllowed(one));
   return free === undefined ? "" : ` \`${free.id}${FREE_SUFFIX}\` needs no credit.`;
 }
 
 /** What is served, to look for a model that costs nothing. */
-type Models = Pick<House, "catalog"> & { readonly routeState: Pick<House["routeState"], "verifiedFree"> };
+type Models = Pick<House, "catalog"> & { readonly health: Pick<House["health"], "verifiedFree"> };
 
 /** The largest ceiling with which the request would be admitted now; 0 where not even its prompt fits. */
 const outputThatFits = (

@@ -10,14 +10,15 @@ import type { Deadlines } from "../units/deadlines.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
-import { type Said, sayTo } from "./said.ts";
+import { type Ceilings, type PairingOf, type Said, sayTo } from "./said.ts";
 import { TimeLimit } from "./time-limit.ts";
 import {
   type Answered,
   type Opened,
   type Rejected,
-  type Tools,
   Trial,
+  type TrialCall,
+  type TrialDeps,
   type TryLimits,
   type TryOutcome,
 } from "./try.ts";
@@ -30,31 +31,36 @@ import {
 export function attempt(
   request: GenerationRequest,
   plan: Plan,
-  ways: Ways,
-  signal: AbortSignal,
+  call: AttemptCall,
+  deps: AttemptDeps,
 ): Promise<Outcome> {
-  ways.health.begin();
-  return new Walk(request, plan, ways, signal).walk();
+  deps.health.begin();
+  return new Walk(request, plan, call, deps).walk();
 }
 
-/** What attempts are made with. */
-export interface Ways extends Tools {
-  readonly limits: AttemptLimits;
-  readonly health: HealthDesk;
+/** What all attempts are made with, made once. */
+export interface AttemptDeps extends TrialDeps {
+  readonly pairing: PairingOf;
+  readonly health: Health;
   readonly slots: HostSlots;
   readonly deadlines: Deadlines;
+  readonly random: RandomBytes;
+  /** Told of each try, once health has learnt from it. */
+  tried(candidate: Candidate, outcome: Try["outcome"], lesson: Lesson): void;
+}
+
+/** What differs from one request to the next. */
+export interface AttemptCall extends TrialCall, Ceilings {
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+  readonly limits: AttemptLimits;
   /** Whose turn it is in a line. */
   readonly keyId: string;
   /** Whose request it is. */
   readonly balanceId: BalanceId;
   /** Parent of each try's span; null when nobody traces. */
   readonly trace: TraceContext | null;
-  readonly random: RandomBytes;
-  /** Told of each try, for health. */
-  observe(candidate: Candidate, outcome: Try["outcome"], lesson: Lesson): void;
 }
-
-export type HealthDesk = Pick<Health, "begin" | "enter" | "mayRetry" | "patienceMs" | "usable">;
 
 export interface AttemptLimits extends TryLimits {
   /** From the first try to the first token, over all hosts. */
@@ -101,15 +107,16 @@ class Walk {
   constructor(
     private readonly request: GenerationRequest,
     private readonly plan: Plan,
-    private readonly ways: Ways,
-    private readonly signal: AbortSignal,
+    private readonly call: AttemptCall,
+    private readonly deps: AttemptDeps,
   ) {
-    this.deadlineMs = ways.clock.elapsedMs() + ways.limits.firstTokenMs;
+    this.deadlineMs = deps.clock.elapsedMs() + call.limits.firstTokenMs;
     this.candidates = plan.candidates;
   }
 
   async walk(): Promise<Outcome> {
-    const { running, signal } = this;
+    const { running } = this;
+    const { signal } = this.call;
     try {
       for (;;) {
         if (signal.aborted) return this.end({ kind: "abandoned" });
@@ -138,8 +145,9 @@ class Walk {
    * Asks the next host; false when there is none left. Synchronous, unless the request has to wait in a line.
    */
   private start(): boolean | Promise<boolean> {
-    const { ways, request, plan, signal } = this;
-    const { clock, limits, health, slots } = ways;
+    const { call, request, plan } = this;
+    const { signal, limits } = call;
+    const { clock, health, slots, pairing } = this.deps;
     while (
       this.next < this.candidates.length &&
       this.begun < limits.maxHosts &&
@@ -150,7 +158,7 @@ class Walk {
       const at = this.next++;
       const candidate = this.candidates[at]!;
       if (this.isJudged(candidate)) continue;
-      const said = sayTo(request, candidate, ways);
+      const said = sayTo(request, candidate, call, pairing);
       if (refused(said)) {
         this.unsayable ??= said;
         continue;
@@ -179,20 +187,16 @@ class Walk {
   }
 
   private async startInLine(candidate: Candidate, said: Said): Promise<boolean> {
-    const { clock, slots, keyId } = this.ways;
+    const { clock, slots } = this.deps;
+    const { keyId, signal } = this.call;
     const leftMs = this.deadlineMs - clock.elapsedMs();
-    const slot = await slots.wait(
-      candidate.route.host,
-      keyId,
-      Math.min(MAX_LINE_MS, leftMs / 2),
-      this.signal,
-    );
+    const slot = await slots.wait(candidate.route.host, keyId, Math.min(MAX_LINE_MS, leftMs / 2), signal);
     if (slot === null) {
       this.crowded = true;
       return this.start();
     }
     // The client may have left just as its turn came.
-    if (this.signal.aborted) {
+    if (signal.aborted) {
       slot.release();
       return false;
     }
@@ -201,13 +205,14 @@ class Walk {
   }
 
   private ask(candidate: Candidate, said: Said, slot: Slot): void {
-    const { ways, request, signal } = this;
-    const startedMs = ways.clock.elapsedMs();
-    ways.health.enter(candidate.route);
+    const { call, deps, request } = this;
+    const { clock, health, deadlines, random } = deps;
+    const startedMs = clock.elapsedMs();
+    health.enter(candidate.route);
     const { ms, early } = this.limitOf(candidate, said, startedMs);
-    const limit = new TimeLimit(ways.clock, ways.deadlines, ms, signal, early);
-    const span = ways.trace === null ? null : childSpan(ways.trace, ways.random);
-    const ended = new Trial(request, candidate, said, traced(ways, span), limit, slot).run();
+    const limit = new TimeLimit(clock, deadlines, ms, call.signal, early);
+    const span = call.trace === null ? null : childSpan(call.trace, random);
+    const ended = new Trial(request, candidate, said, traced(call, span), deps, limit, slot).run();
     this.running.push({ candidate, streams: said.stream, limit, at: this.begun++, startedMs, ended, span });
   }
 
@@ -221,7 +226,8 @@ class Walk {
     said: Said,
     nowMs: number,
   ): { readonly ms: number; readonly early: boolean } {
-    const { limits, health } = this.ways;
+    const { limits } = this.call;
+    const { health } = this.deps;
     const left = Math.min(limits.maxHosts - this.begun, this.candidates.length - this.next + 1);
     const shareMs = (this.deadlineMs - nowMs) / left;
     const other = this.request.stream && said.stream ? this.readyAfter(1) : null;
@@ -234,10 +240,10 @@ class Walk {
 
   /** The host that would be asked next, once `more` others have begun. */
   private readyAfter(more: number): Candidate | null {
-    if (this.begun + more >= this.ways.limits.maxHosts) return null;
+    if (this.begun + more >= this.call.limits.maxHosts) return null;
     for (let at = this.next; at < this.candidates.length; at++) {
       const candidate = this.candidates[at]!;
-      if (!this.isJudged(candidate) && this.ways.health.usable(candidate.route)) return candidate;
+      if (!this.isJudged(candidate) && this.deps.health.usable(candidate.route)) return candidate;
     }
     return null;
   }
@@ -247,7 +253,7 @@ class Walk {
   }
 
   private mayHedge(): boolean {
-    const { hedgeMs } = this.ways.limits;
+    const { hedgeMs } = this.call.limits;
     if (hedgeMs === null || this.hedged || !this.request.stream) return false;
     return this.running[0]!.streams && this.readyAfter(0) !== null;
   }
@@ -256,8 +262,8 @@ class Walk {
   private async firstEnd(): Promise<Running | null> {
     const [first, second] = this.running;
     if (second !== undefined) return Promise.race([whenEnded(first!), whenEnded(second)]);
-    const { clock, limits } = this.ways;
-    const waitMs = Math.max(0, first!.startedMs + limits.hedgeMs! - clock.elapsedMs());
+    const { clock } = this.deps;
+    const waitMs = Math.max(0, first!.startedMs + this.call.limits.hedgeMs! - clock.elapsedMs());
     const { promise, resolve } = Promise.withResolvers<null>();
     const timer = clock.after(waitMs, () => resolve(null));
     try {
@@ -301,7 +307,8 @@ class Walk {
   }
 
   private note({ candidate, at, startedMs, span }: Running, outcome: TryOutcome): void {
-    const ms = this.ways.clock.elapsedMs() - startedMs;
+    const { deps, call } = this;
+    const ms = deps.clock.elapsedMs() - startedMs;
     const { kind } = outcome;
     const host = candidate.route.host.id;
     const tried: Try = {
@@ -313,11 +320,9 @@ class Walk {
       ...causeOf(outcome),
     };
     this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
-    this.ways.observe(
-      candidate,
-      kind,
-      lessonOf(outcome, ms, this.request.promptEstimate, this.ways.balanceId),
-    );
+    const lesson = lessonOf(outcome, ms, this.request.promptEstimate, call.balanceId);
+    deps.health.observe(candidate.route, lesson);
+    deps.tried(candidate, kind, lesson);
   }
 
   private end(outcome: Final): Outcome {
@@ -339,12 +344,12 @@ class Walk {
   }
 
   private exhausted(): Outcome {
-    const { tries, unsayable, verdict, ways } = this;
+    const { tries, unsayable, verdict } = this;
     if (verdict !== null && tries.at(-1)?.outcome === "rejected") return { ...verdict, tries };
     if (tries.length === 0 && this.crowded) return { kind: "crowded", tries };
     if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
-    const { firstTokenMs } = ways.limits;
-    const waitedMs = ways.clock.elapsedMs() - (this.deadlineMs - firstTokenMs);
+    const { firstTokenMs } = this.call.limits;
+    const waitedMs = this.deps.clock.elapsedMs() - (this.deadlineMs - firstTokenMs);
     // Timers fire a little early or late, so the last share may end just before the whole does.
     return { kind: "exhausted", timedOut: waitedMs >= firstTokenMs - TIMER_SLACK_MS, waitedMs, tries };
   }
@@ -357,10 +362,10 @@ const isGood = (status: number): boolean => status < 300;
 /** The longest wait in the line for a host. Beyond that, a client is better told to come back later. */
 const MAX_LINE_MS = 5_000;
 
-const traced = (ways: Ways, span: TraceContext | null): Ways =>
+const traced = (call: AttemptCall, span: TraceContext | null): TrialCall =>
   span === null
-    ? ways
-    : { ...ways, clientHeaders: { ...ways.clientHeaders, traceparent: formatTraceparent(span) } };
+    ? call
+    : { ...call, clientHeaders: { ...call.clientHeaders, traceparent: formatTraceparent(span) } };
 
 type Final = Opened | Answered | Rejected | { readonly kind: "abandoned" };
 

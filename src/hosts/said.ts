@@ -10,26 +10,27 @@ import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfac
 export function sayTo(
   request: GenerationRequest,
   { model, route, hostSurface }: Candidate,
-  wording: Wording,
+  ceilings: Ceilings,
+  pairing: PairingOf,
 ): Said | Refusal {
   const quirks = route.quirks ?? route.host.quirks;
-  const stream = quirks.noStream !== true && (request.stream || takesLong(request, model, wording));
+  const stream = quirks.noStream !== true && (request.stream || takesLong(request, model, ceilings));
   const target = {
     model: route.model,
     stream,
     publicModel: model.id,
     quirks,
-    maxOutputTokens: ceilingFor(request, model, stream, wording),
-    defaultMaxOutputTokens: Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens),
+    maxOutputTokens: ceilingFor(request, model, stream, ceilings),
+    defaultMaxOutputTokens: Math.min(ceilings.defaultMaxOutputTokens, model.maxOutputTokens),
   };
   const { speaks } = route.host;
   // Chat comes last where the host is known not to take the request there.
   const avoidsChat = quirks.noChat === true || (quirks.noChatTools === true && mayThinkWithTools(request));
   const first = avoidsChat && hostSurface === CHAT ? (speaks.find(isNotChat) ?? CHAT) : hostSurface;
-  const preferred = sayIn(first, request, target, wording);
+  const preferred = sayIn(first, request, target, pairing);
   if (!refused(preferred)) return preferred;
   for (const spoken of avoidsChat ? chatLast(speaks) : speaks) {
-    const said = spoken === first ? preferred : sayIn(spoken, request, target, wording);
+    const said = spoken === first ? preferred : sayIn(spoken, request, target, pairing);
     if (!refused(said)) return said;
   }
   return preferred;
@@ -50,9 +51,9 @@ function ceilingFor(
   { maxOutputTokens, stream: wanted }: GenerationRequest,
   model: Model,
   stream: boolean,
-  wording: Wording,
+  ceilings: Ceilings,
 ): number | null {
-  const imposed = wanted && stream ? null : wording.outputCeiling;
+  const imposed = wanted && stream ? null : ceilings.outputCeiling;
   const most = maxOutputTokens ?? imposed;
   const isTooHigh = most !== null && most > model.maxOutputTokens;
   return isTooHigh ? model.maxOutputTokens : imposed;
@@ -76,12 +77,13 @@ export interface Said {
   readonly body: HostBody;
 }
 
-/** What the wording depends on besides the request. */
-export interface Wording {
-  pairing(client: SurfaceName, host: SurfaceName): Pairing;
-  /** Stops a host at this many output tokens although the client named no ceiling; null does not. */
+export type PairingOf = (client: SurfaceName, host: SurfaceName) => Pairing;
+
+/** Output tokens, where the client named no number of them. */
+export interface Ceilings {
+  /** Stops a host at this many; null does not. */
   readonly outputCeiling: number | null;
-  /** Named to hosts whose language wants a ceiling, when the client named none. */
+  /** Named to hosts whose language wants a ceiling. */
   readonly defaultMaxOutputTokens: number;
 }
 
@@ -89,11 +91,11 @@ function sayIn(
   spoken: SurfaceName,
   request: GenerationRequest,
   target: HostTarget,
-  wording: Wording,
+  pairing: PairingOf,
 ): Said | Refusal {
-  const pairing = wording.pairing(request.surface, spoken);
-  const body = pairing.hostBody(request, target);
-  return refused(body) ? body : { spoken, pairing, stream: target.stream, body };
+  const pair = pairing(request.surface, spoken);
+  const body = pair.hostBody(request, target);
+  return refused(body) ? body : { spoken, pairing: pair, stream: target.stream, body };
 }
 
 /**
@@ -101,11 +103,11 @@ function sayIn(
  * all of it, and a long one would never come. Where it may be long, the host is asked to stream, and the
  * answer is put together here.
  */
-function takesLong(request: GenerationRequest, model: Model, wording: Wording): boolean {
+function takesLong(request: GenerationRequest, model: Model, ceilings: Ceilings): boolean {
   const ceiling =
     request.maxOutputTokens ??
-    wording.outputCeiling ??
-    Math.min(wording.defaultMaxOutputTokens, model.maxOutputTokens);
+    ceilings.outputCeiling ??
+    Math.min(ceilings.defaultMaxOutputTokens, model.maxOutputTokens);
   // OpenAI streams spoken answers in one coding only.
   return ceiling > LONG_ANSWER_TOKENS && !("audio" in request.json);
 }

@@ -16,7 +16,7 @@ import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
 import { redact } from "./redact.ts";
-import type { Said, Wording } from "./said.ts";
+import type { Said } from "./said.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
   beginsWhole,
@@ -40,7 +40,8 @@ export class Trial {
     private readonly request: GenerationRequest,
     private readonly candidate: Candidate,
     private readonly said: Said,
-    private readonly tools: Tools,
+    private readonly call: TrialCall,
+    private readonly deps: TrialDeps,
     private readonly limit: TimeLimit,
     private readonly slot: Slot,
   ) {}
@@ -81,12 +82,12 @@ export class Trial {
   }
 
   private ask(fresh: boolean): Promise<HostReply | HostFault> {
-    const { request, tools, limit } = this;
+    const { request, call, deps, limit } = this;
     const { host } = this.candidate.route;
     const { spoken, stream, body } = this.said;
-    const exchange = tools.transport.open({
-      to: tools.destinations.at(host, spoken, stream),
-      headers: ownHeaders(host, request.surface, spoken, tools.clientHeaders),
+    const exchange = deps.transport.open({
+      to: deps.destinations.at(host, spoken, stream),
+      headers: ownHeaders(host, request.surface, spoken, call.clientHeaders),
       body: body.bytes,
       fresh,
     });
@@ -96,11 +97,11 @@ export class Trial {
   }
 
   private judge(reply: HostReply): TryOutcome | Promise<TryOutcome> {
-    const { request, candidate, tools } = this;
+    const { request, candidate, deps } = this;
     const { pairing, stream } = this.said;
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
-    const endS = () => Math.floor(tools.clock.now() / 1_000);
+    const endS = () => Math.floor(deps.clock.now() / 1_000);
     const asked = { publicModel: candidate.model.id, atS: endS(), endS };
     if (!stream) {
       const body = readWhole(reply, MAX_REPLY_BYTES);
@@ -135,8 +136,8 @@ export class Trial {
 
   /** All of a whole answer comes with its first token. */
   private retold(body: Uint8Array, asked: Asked): TryOutcome {
-    const { request, candidate, said, tools } = this;
-    const events = tools.surfaces[said.spoken].retell(body);
+    const { request, candidate, said, deps } = this;
+    const events = deps.surfaces[said.spoken].retell(body);
     if (!(events instanceof Uint8Array)) return this.failed(events);
     const judge = said.pairing.openStream(request, asked);
     const first = judge.push(events);
@@ -150,12 +151,12 @@ export class Trial {
   }
 
   private async judgeStatus(reply: HostReply): Promise<TryOutcome> {
-    const { candidate, said, limit, tools } = this;
+    const { candidate, said, limit, deps } = this;
     const body = await readWhole(reply, MAX_ERROR_BYTES);
     if (limit.over) return limit.outcome();
     const { status } = reply;
     const bytes = body instanceof Uint8Array ? body : NO_BYTES;
-    const error = tools.surfaces[said.spoken].readHostError(status, bytes);
+    const error = deps.surfaces[said.spoken].readHostError(status, bytes);
     const isClients = status >= 400 && status <= 499 && !HOST_FAILURES.has(status);
     if (isClients && error.blames === "request") return { kind: "rejected", candidate, status, error };
     const ofAccount = error.blames === "account";
@@ -167,7 +168,7 @@ export class Trial {
       certain: !(isClients || DOUBTFUL_STATUSES.has(status)),
       // Fewer at once do not fill an account.
       overloaded: !ofAccount && OVERLOAD_STATUSES.has(status),
-      restMs: REST_STATUSES.has(status) ? (retryAfterMs(reply, tools.clock) ?? error.restMs) : null,
+      restMs: REST_STATUSES.has(status) ? (retryAfterMs(reply, deps.clock) ?? error.restMs) : null,
     };
   }
 
@@ -208,7 +209,8 @@ export class Trial {
    * failure moves on.
    */
   private async collect(source: HostReply, judge: WholeJudge, asked: Asked): Promise<TryOutcome> {
-    const { clock, limits } = this.tools;
+    const { clock } = this.deps;
+    const { limits } = this.call;
     for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
       const read = source.read();
       const next = read instanceof Promise ? await read : read;
@@ -235,7 +237,7 @@ export class Trial {
 
   /** A bug of ours that this answer brought to light. The next host's answer may be readable. */
   private unreadable(error: unknown): TryOutcome {
-    this.tools.onFault(error, this.tools.receipt);
+    this.deps.onFault(error, this.call.receipt);
     if (this.limit.over) return this.late(this.limit.outcome());
     return this.late({ kind: "refused", message: "its answer could not be read" });
   }
@@ -243,7 +245,7 @@ export class Trial {
   private late(failure: TryOutcome): TryOutcome {
     return this.firstMs === null || failure.kind === "abandoned"
       ? failure
-      : ({ ...failure, lateMs: this.tools.clock.elapsedMs() - this.firstMs } as TryOutcome);
+      : ({ ...failure, lateMs: this.deps.clock.elapsedMs() - this.firstMs } as TryOutcome);
   }
 
   private faulted(fault: HostFault): TryOutcome {
@@ -278,17 +280,21 @@ const saysAnything = ({ tokenSeen, usage, stoppedShort }: StreamJudge): boolean 
 const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
   reply instanceof HostFault && reply.stale && !limit.over;
 
-/** What a host is asked with. */
-export interface Tools extends Wording {
+/** What hosts are asked with, whoever asks. */
+export interface TrialDeps {
   readonly transport: Transport;
   readonly destinations: Destinations;
   readonly clock: Clock;
-  readonly limits: TryLimits;
   readonly surfaces: Readonly<Record<SurfaceName, Surface>>;
-  /** The client's headers that the host should see, lower-case names. */
-  readonly clientHeaders: Readonly<Record<string, string>>;
   /** Told of a mistake in the gateway that an answer brought to light. */
   onFault(error: unknown, receipt: ReceiptId): void;
+}
+
+/** What differs from one client's call to the next. */
+export interface TrialCall {
+  readonly limits: TryLimits;
+  /** The client's headers that the host should see, lower-case names. */
+  readonly clientHeaders: Readonly<Record<string, string>>;
   readonly receipt: ReceiptId;
 }
 

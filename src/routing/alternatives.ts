@@ -18,9 +18,7 @@ export function workingAlternatives(
   for (const model of catalog.models.values()) {
     if (proven.length === MAX_ALTERNATIVES) break;
     if (model.id === except || !allows(query, model.id)) continue;
-    const candidates = paidCandidates(model, query, routeState).filter(
-      ({ route }) => routeState.restMs(route) === 0,
-    );
+    const candidates = paidCandidates(model, query).filter(({ route }) => routeState.restMs(route) === 0);
     if (candidates.length === 0) continue;
     const ends = candidates.map(({ route }) => routeState.lastAttempt(route));
     if (ends.includes("served")) proven.push(model.id);

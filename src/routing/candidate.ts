@@ -1,4 +1,5 @@
 import type { Model, Price, Route, SurfaceName } from "../catalog/catalog.ts";
+import type { RouteAvailability } from "../catalog/entry.ts";
 import type { StickyRoute } from "./affinity.ts";
 import type { Overrides } from "./overrides.ts";
 import type { Speed } from "./speed.ts";
@@ -33,6 +34,8 @@ export interface RouteQuery {
   readonly order: HostOrder;
   /** Where the conversation was served before; null when that is not known. */
   readonly sticky: StickyRoute | null;
+  /** A number from 0, below 1, drawn anew each time. */
+  readonly chance: () => number;
 }
 
 /**
@@ -41,33 +44,27 @@ export interface RouteQuery {
  */
 export type HostOrder = "listed" | "price";
 
-/** What is known of the hosts right now. */
-export interface RouteState {
+/** What is known of the routes right now; `Health` knows it. */
+export interface RouteState extends RouteAvailability {
   /** For how many milliseconds the route takes no requests because it fails; 0 when it takes one now. */
   restMs(route: Route): number;
   /** How the last attempt at it ended; null before the first. */
   lastAttempt(route: Route): "served" | "failed" | null;
-  /** A free route is verified: it answers, and its host reports no charge. */
-  verifiedFree(route: Route): boolean;
-  /** Whether a client of the one language can be served by a host of the other. */
-  joins(client: SurfaceName, host: SurfaceName): boolean;
   /** What was measured of the route; null before anything was. */
   speed(route: Route): Speed | null;
-  /** A number from 0, below 1, drawn anew each time. */
-  chance(): number;
 }
 
 /** Routes that can be billed: never a free one, never one without a price. */
-export function paidCandidates(
-  model: Model,
-  query: Pick<RouteQuery, "surface">,
-  routeState: RouteState,
-): Candidate[] {
+export function paidCandidates(model: Model, query: Pick<RouteQuery, "surface">): Candidate[] {
   const candidates: Candidate[] = [];
   for (const route of model.routes) {
     if (route.free || route.price === null) continue;
-    const hostSurface = speakTo(route, query.surface, routeState);
-    if (hostSurface !== null) candidates.push({ model, route, price: route.price, hostSurface });
+    candidates.push({
+      model,
+      route,
+      price: route.price,
+      hostSurface: preferredLanguage(route, query.surface),
+    });
   }
   return candidates;
 }
@@ -83,17 +80,18 @@ export function freeCandidates(
   const candidates: Candidate[] = [];
   for (const route of model.routes) {
     if (!(route.free && routeState.verifiedFree(route) && routeState.restMs(route) === 0)) continue;
-    const hostSurface = speakTo(route, query.surface, routeState);
-    if (hostSurface !== null) candidates.push({ model, route, price: FREE_PRICE, hostSurface });
+    candidates.push({
+      model,
+      route,
+      price: FREE_PRICE,
+      hostSurface: preferredLanguage(route, query.surface),
+    });
   }
   return candidates;
 }
 
-function speakTo({ host }: Route, client: SurfaceName, routeState: RouteState): SurfaceName | null {
-  for (const spoken of PREFERRED[client])
-    if (host.speaks.includes(spoken) && routeState.joins(client, spoken)) return spoken;
-  return null;
-}
+const preferredLanguage = ({ host }: Route, client: SurfaceName): SurfaceName =>
+  PREFERRED[client].find((spoken) => host.speaks.includes(spoken))!;
 
 /**
  * The languages of hosts, by how much of the client's they can say: thoughts come back sealed best on the

@@ -163,7 +163,7 @@ function directCandidates(
   routeState: RouteState,
 ): FoundCandidates {
   if (!allows(query, model.id)) return notAllowed(query, model.id, catalog);
-  const priced = paidCandidates(model, query, routeState);
+  const priced = paidCandidates(model, query);
   if (priced.length === 0) return noPrice(model, catalog, routeState, query);
   const candidates = preferredCandidates(priced, query, routeState);
   return refused(candidates) ? candidates : { candidates, skipped: [] };
@@ -215,12 +215,9 @@ function judgeModel(id: string, query: RouteQuery, catalog: Catalog, routeState:
   const model = catalog.models.get(id);
   if (model === undefined) return { why: "not in the catalog" };
   if (!allows(query, id)) return { why: NOT_ALLOWED };
-  const priced = paidCandidates(model, query, routeState);
+  const priced = paidCandidates(model, query);
   if (priced.length === 0) {
-    if (model.routes.length === 0) return { why: "its hosts are paused" };
-    return model.routes.some(({ free, price }) => !free && price !== null)
-      ? { why: "no host speaks an API that this endpoint can be translated to" }
-      : { why: "cannot price the request" };
+    return { why: model.routes.length === 0 ? "its hosts are paused" : "cannot price the request" };
   }
   const candidates = preferredCandidates(priced, query, routeState);
   if (refused(candidates)) return { why: `${candidates.details.param} leaves no host`, filter: candidates };
@@ -238,7 +235,7 @@ function noPrice(model: Model, catalog: Catalog, routeState: RouteState, query: 
     : alternativesSentence(workingAlternatives(model.id, catalog, routeState, query));
   return refuse(
     "model_unavailable",
-    `No host can serve ${model.id}: 0 hosts were tried, because none both has a price and speaks an API that this endpoint can be translated to. ${next}`,
+    `No host can serve ${model.id}: 0 hosts were tried, because none has a price. ${next}`,
     { param: "model", ...NOT_SOON },
   );
 }

@@ -177,7 +177,7 @@ function drawn(
     : working;
   if (ready.length === 0) return ordered;
   const weights = ready.map(({ price }) => 1 / Math.max(plainPrice(price), LEAST_PRICE) ** 2);
-  let left = routeState.chance() * weights.reduce((sum, weight) => sum + weight, 0);
+  let left = query.chance() * weights.reduce((sum, weight) => sum + weight, 0);
   const first = ready.find((_, at) => (left -= weights[at]!) < 0) ?? ready[0]!;
   return [first, ...ordered.filter((candidate) => candidate !== first)];
 }

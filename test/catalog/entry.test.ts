@@ -39,7 +39,6 @@ const model = (routes: Route[], price: Price | null = null, id = "a/m"): Model =
 const routeState = (up: boolean, verified: boolean) => ({
   usable: () => up,
   verifiedFree: () => verified,
-  joins: (client: string) => client === "responses",
 });
 
 test("an entry has the contract's fields, its price in USD per million tokens", () => {
@@ -51,7 +50,7 @@ test("an entry has the contract's fields, its price in USD per million tokens", 
     price: { input: 0.15, output: 0.6, cache_read: 0.075, cache_write: 0.15, cache_write_1h: 0.15 },
     input_modalities: ["text"],
     supported_parameters: [],
-    surfaces: ["responses", "messages"],
+    surfaces: ["chat.completions", "responses", "messages"],
     free: false,
     available: true,
   });

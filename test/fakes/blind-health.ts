@@ -1,10 +1,7 @@
-import type { HealthDesk } from "../../src/hosts/attempt.ts";
+import { Health } from "../../src/routing/health.ts";
 
 /** Knows nothing of any host, and never learns: every request tries the hosts as if it were the first. */
-export const BLIND_HEALTH: HealthDesk = {
-  begin() {},
-  enter() {},
-  mayRetry: () => true,
-  patienceMs: () => null,
-  usable: () => true,
-};
+export class BlindHealth extends Health {
+  override observe(): void {}
+  override streamEnded(): void {}
+}

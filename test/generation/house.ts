@@ -36,7 +36,7 @@ import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { chanceOf, systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
-import { BLIND_HEALTH } from "../fakes/blind-health.ts";
+import { BlindHealth } from "../fakes/blind-health.ts";
 import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
@@ -74,10 +74,12 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const current = () => holder;
   const ledger = new Ledger(clock, books.journal, options.sums ?? store, { current });
   books.follow(ledger);
-  const health = new Health(clock);
+  const health = options.blind === true ? new BlindHealth(clock) : new Health(clock);
   const slots = new HostSlots(clock);
   const transport = http1Transport({ clock, onFault: (error) => faults.push(error) });
   const catalog = catalogOf(hosts, options);
+  for (const { routes } of catalog.models.values())
+    for (const route of routes) if (route.free) health.verify(route, true);
   const credit = nanoFromUsd(options.creditUsd ?? 10)!;
   if (credit > 0) {
     store.credit({
@@ -97,22 +99,14 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     destinations: new Destinations(SURFACES),
     surfaces: SURFACES,
     pairing: options.pairing ?? pairing,
-    health: options.blind === true ? BLIND_HEALTH : health,
+    health,
+    chance: chanceOf(systemRandom),
     affinity: new Affinity(clock),
     expected: new ExpectedOutput(),
-    routeState: {
-      restMs: (route) => (options.blind === true ? 0 : health.restMs(route)),
-      speed: (route) => health.speed(route),
-      lastAttempt: (route) => health.lastAttempt(route),
-      chance: chanceOf(systemRandom),
-      verifiedFree: () => true,
-      joins: () => true,
-    },
     slots,
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, (error) => void faults.push(error)),
-    observe: ({ route }, _, lesson) => health.observe(route, lesson),
-    ended: ({ route }, end) => health.streamEnded(route, end),
+    tried() {},
     catalog: () => catalog,
     settings: () => ({ ...SETTINGS, ...options.settings }),
     suggest: (id) => `The closest is not ${id}.`,

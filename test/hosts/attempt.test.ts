@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { attempt, type Outcome, type Ways } from "../../src/hosts/attempt.ts";
+import { type AttemptCall, type AttemptDeps, attempt, type Outcome } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots, type Slot } from "../../src/limits/host-slots.ts";
 import { paidCandidates } from "../../src/routing/candidate.ts";
@@ -12,13 +12,13 @@ import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
-import { BALANCE, catalogOf, failedFor, model, route, routeStateOf, servedIn } from "../routing/world.ts";
+import { BALANCE, catalogOf, failedFor, model, route, servedIn } from "../routing/world.ts";
 
 const ROUTES = [route("a"), route("b"), route("c"), route("d")];
 const MODEL = model("x/one", ROUTES);
 const PLAN: Plan = {
   tier: "paid",
-  candidates: paidCandidates(MODEL, { surface: "chat.completions" }, routeStateOf()),
+  candidates: paidCandidates(MODEL, { surface: "chat.completions" }),
   auto: null,
   movesOn: "never",
 };
@@ -40,7 +40,7 @@ interface Options {
   readonly plan?: Plan;
   readonly signal?: AbortSignal;
   readonly prompt?: string;
-  readonly pairing?: Ways["pairing"];
+  readonly pairing?: AttemptDeps["pairing"];
   readonly balanceId?: BalanceId;
   readonly before?: (slots: HostSlots) => void;
 }
@@ -59,28 +59,31 @@ function start(script: Readonly<Record<string, Deed>>, options: Options = {}): P
   slots = new HostSlots(clock);
   options.before?.(slots);
   hosts = new ScriptedHosts(clock, (id) => script[id] ?? { does: "fails", status: 500, ms: 0 });
-  const ways: Ways = {
-    transport: hosts,
-    clock,
-    deadlines: new Deadlines(clock, (error) => void faults.push(error)),
+  const call: AttemptCall = {
+    signal,
     limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs, chunkGapMs: 120_000, totalMs: 1_200_000 },
-    destinations: new Destinations(SURFACES),
-    surfaces: SURFACES,
-    pairing: options.pairing ?? pairing,
     clientHeaders: {},
     outputCeiling: null,
     defaultMaxOutputTokens: 100,
-    health,
-    slots,
     keyId: "key",
     balanceId: options.balanceId ?? BALANCE,
     trace: null,
-    random: systemRandom,
     receipt: "req_test" as ReceiptId,
-    onFault: (error) => faults.push(error),
-    observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
   };
-  return attempt(request as GenerationRequest, plan, ways, signal);
+  const deps: AttemptDeps = {
+    transport: hosts,
+    clock,
+    deadlines: new Deadlines(clock, (error) => void faults.push(error)),
+    destinations: new Destinations(SURFACES),
+    surfaces: SURFACES,
+    pairing: options.pairing ?? pairing,
+    health,
+    slots,
+    random: systemRandom,
+    onFault: (error) => faults.push(error),
+    tried() {},
+  };
+  return attempt(request as GenerationRequest, plan, call, deps);
 }
 
 /** Lets time pass, a piece at a time, so that whatever follows from a timer can follow. */
@@ -241,7 +244,7 @@ describe("a host that cannot stream", () => {
   const WHOLE = model("x/one", [route("a", { quirks: { noStream: true } }), ...ROUTES.slice(1)]);
   const plan: Plan = {
     ...PLAN,
-    candidates: paidCandidates(WHOLE, { surface: "chat.completions" }, routeStateOf()),
+    candidates: paidCandidates(WHOLE, { surface: "chat.completions" }),
   };
   const turned: Plan = { ...plan, candidates: [plan.candidates[1]!, plan.candidates[0]!] };
 
@@ -415,7 +418,7 @@ test("for a client that has left a line no host is asked, although one is free b
     const one = route(id);
     return { ...one, host: { ...one.host, maxConcurrent: 1 } };
   });
-  const candidates = paidCandidates(model("x/two", routes), { surface: "chat.completions" }, routeStateOf());
+  const candidates = paidCandidates(model("x/two", routes), { surface: "chat.completions" });
   const abort = new AbortController();
   const places = (busy: HostSlots) => routes.map(({ host }) => busy.take(host)!);
   let held: ReturnType<typeof places> = [];
@@ -434,11 +437,7 @@ test("for a client that has left a line no host is asked, although one is free b
 test("a client that leaves as its turn in a line comes leaves the place to the next", async () => {
   const one = route("a");
   const limited = { ...one, host: { ...one.host, maxConcurrent: 1 } };
-  const candidates = paidCandidates(
-    model("x/one", [limited]),
-    { surface: "chat.completions" },
-    routeStateOf(),
-  );
+  const candidates = paidCandidates(model("x/one", [limited]), { surface: "chat.completions" });
   const abort = new AbortController();
   let held: Slot | null = null;
   const before = (busy: HostSlots) => {
@@ -494,7 +493,7 @@ describe("a mistake of the gateway's own", () => {
 
   for (const stream of [true, false]) {
     test(`while it reads a ${stream ? "streamed" : "whole"} answer counts as that host's failure: the next one is asked, the operator told`, async () => {
-      const unreadable: Ways["pairing"] = () => {
+      const unreadable: AttemptDeps["pairing"] = () => {
         const isFirst = hosts.asked.length === 0;
         const judge = () => {
           throw new Error("a mistake");
@@ -514,7 +513,7 @@ describe("a mistake of the gateway's own", () => {
 
   test("before a host is asked leaves no host working and no place taken", async () => {
     let bodies = 0;
-    const faulty: Ways["pairing"] = () => ({
+    const faulty: AttemptDeps["pairing"] = () => ({
       ...whole,
       hostBody(...said) {
         if (++bodies === 2) throw new Error("a mistake");

@@ -176,7 +176,6 @@ export class TestHouse {
         usable: () => true,
         unproven: ({ host }) => this.unproven.has(host.id),
         verifiedFree: () => true,
-        joins: () => false,
         speed: () => null,
       },
       hostsNow: async () => ({ routes: this.routes, lines: [] }),

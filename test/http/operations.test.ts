@@ -240,7 +240,7 @@ describe("the catalog", () => {
       price: { input: 1, output: 2, cache_read: 1, cache_write: 1, cache_write_1h: 1 },
       input_modalities: ["text"],
       supported_parameters: ["temperature", "tools"],
-      surfaces: ["chat.completions"],
+      surfaces: ["chat.completions", "responses", "messages"],
       free: false,
       available: true,
     });

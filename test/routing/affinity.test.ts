@@ -210,7 +210,7 @@ const ROUTES = [route("a"), route("b"), route("c")];
 const ONE = model("x/one", ROUTES);
 const CATALOG = catalogOf([ONE, model("x/two", [route("b")])], { both: ["x/one", "x/two"] });
 const stopAt = (host: string, of = "x/one"): Candidate =>
-  paidCandidates(CATALOG.models.get(of)!, { surface: "chat.completions" }, routeStateOf()).find(
+  paidCandidates(CATALOG.models.get(of)!, { surface: "chat.completions" }).find(
     ({ route: one }) => one.host.id === host,
   )!;
 

@@ -22,12 +22,11 @@ const CATALOG = catalogOf(
       contextLength: 100_000,
     }),
     model("a/unpriced", [route("cheap", { price: null })]),
-    model("a/foreign", [route("claude", { on: { speaks: ["messages"] } })]),
     model("a/free", [route("spare", { free: true, price: null })]),
   ],
   {
     both: ["a/one", "a/two"],
-    none: ["a/unpriced", "a/foreign", "a/free"],
+    none: ["a/unpriced", "a/free"],
     one: ["a/one"],
   },
 );
@@ -179,9 +178,9 @@ describe("hosts that cannot stream", () => {
 
   test("share by price only what those that stream cannot serve", () => {
     const chance = () => 0.999;
-    expect(order("a/mixed", {}, { order: "price" }, routeStateOf({ chance }))).toStartWith("dear");
+    expect(order("a/mixed", {}, { order: "price", chance })).toStartWith("dear");
     const down = ["dear", "cheap"];
-    expect(order("a/mixed", {}, { order: "price" }, routeStateOf({ chance, down }))).toBe("other whole");
+    expect(order("a/mixed", {}, { order: "price", chance }, routeStateOf({ down }))).toBe("other whole");
   });
 
   test("come before the next model, which the client did not want first", () => {
@@ -231,8 +230,8 @@ describe("order: price", () => {
     ]);
     const counts = prices.map(() => 0);
     for (let draw = 0; draw < 1_000; draw++) {
-      const routeState = routeStateOf({ chance: () => draw / 1_000, ...more });
-      const made = makePlan(queryFor("a/m", { order: "price" }), catalog, routeState, SUGGEST) as Plan;
+      const query = queryFor("a/m", { order: "price", chance: () => draw / 1_000 });
+      const made = makePlan(query, catalog, routeStateOf(more), SUGGEST) as Plan;
       counts[Number(made.candidates[0]!.route.host.id.slice(1))]! += 1;
     }
     return counts;
@@ -248,17 +247,17 @@ describe("order: price", () => {
   });
   test("after the first, the cheapest", () => {
     const dearFirst = makePlan(
-      queryFor("a/one", { order: "price" }),
+      queryFor("a/one", { order: "price", chance: () => 0.9999 }),
       CATALOG,
-      routeStateOf({ chance: () => 0.9999 }),
+      routeStateOf(),
       SUGGEST,
     ) as Plan;
     expect(tries(dearFirst)).toEqual(["a/one@dear", "a/one@cheap", "a/one@middle"]);
   });
   test("the request's own order and sort are not drawn", () => {
-    const routeState = routeStateOf({ chance: () => 0.9999 });
-    expect(hosts({ sort: "price" }, { order: "price" }, routeState)).toBe("cheap middle dear");
-    expect(hosts({ order: ["middle"] }, { order: "price" }, routeState)).toStartWith("middle");
+    const drawn = { order: "price", chance: () => 0.9999 } as const;
+    expect(hosts({ sort: "price" }, drawn)).toBe("cheap middle dear");
+    expect(hosts({ order: ["middle"] }, drawn)).toStartWith("middle");
   });
 });
 
@@ -278,7 +277,7 @@ describe("several models", () => {
     ).toEqual(["a/one@cheap", "a/one@dear", "a/one@middle", "a/two@far", "a/two@middle"]);
   });
   test("whatever keeps one from being planned, the next is", () => {
-    for (const name of ["a/unpriced", "a/foreign", "gateway/auto:none"]) {
+    for (const name of ["a/unpriced", "gateway/auto:none"]) {
       expect(tries(plan(asking(name, { models: ["a/two"] })))).toEqual(["a/two@middle", "a/two@far"]);
     }
     const allowed = asking("a/one", { models: ["a/two"] }, { allowedModels: ["a/two"] });
@@ -364,10 +363,10 @@ describe("Auto", () => {
       "a/one (not allowed on this key), a/two (not allowed on this key)",
     ],
     [
-      "cannot price, cannot be joined, only free",
+      "cannot price, only free",
       queryFor("gateway/auto:none"),
       routeStateOf(),
-      "a/unpriced (cannot price the request), a/foreign (no host speaks an API that this endpoint can be translated to), a/free (cannot price the request)",
+      "a/unpriced (cannot price the request), a/free (cannot price the request)",
     ],
     [
       "a mixture",

@@ -50,9 +50,8 @@ export const routeStateOf = (
 ): RouteState => ({
   // In the order of their names, which recovers first.
   restMs: (one) => 1 + (more.down?.indexOf(one.host.id) ?? -1),
-  chance: () => 0,
+  usable: (one) => !more.down?.includes(one.host.id),
   verifiedFree: () => true,
-  joins: (client, spoken) => client === spoken,
   speed: () => null,
   lastAttempt: () => null,
   ...more,
@@ -69,6 +68,7 @@ export const queryFor = (name: string, more: Partial<RouteQuery> = {}): RouteQue
   maxHosts: 3,
   order: "listed",
   sticky: null,
+  chance: () => 0,
   ...more,
 });
 

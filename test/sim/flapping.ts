@@ -1,5 +1,4 @@
-import type { Route } from "../../src/catalog/catalog.ts";
-import { attempt, type HealthDesk, type Outcome, type Ways } from "../../src/hosts/attempt.ts";
+import { type AttemptCall, type AttemptDeps, attempt, type Outcome } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Health } from "../../src/routing/health.ts";
@@ -11,10 +10,10 @@ import { epochMs } from "../../src/units/clock.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { systemRandom } from "../../src/units/random.ts";
-import { BLIND_HEALTH } from "../fakes/blind-health.ts";
+import { BlindHealth } from "../fakes/blind-health.ts";
 import { rethrow } from "../fakes/rethrow.ts";
 import { type Deed, ScriptedHosts } from "../fakes/scripted-hosts.ts";
-import { catalogOf, model, queryFor, route, routeStateOf } from "../routing/world.ts";
+import { catalogOf, model, queryFor, route } from "../routing/world.ts";
 import { VirtualClock } from "./clock.ts";
 import { Random } from "./random.ts";
 
@@ -32,30 +31,21 @@ export async function flap({ seed, minutes, blind = false }: Run): Promise<Flapp
     ({ id, failing }, at) =>
       new FlappingHost(id, failing, random, new Random(seed * HOSTS.length + at), clock),
   );
-  const health = new Health(clock);
-  const known: Known = blind
-    ? { desk: BLIND_HEALTH, restMs: () => 0 }
-    : { desk: health, restMs: (one) => health.restMs(one) };
+  const health = blind ? new BlindHealth(clock) : new Health(clock);
   const minutesSeen = Array.from({ length: minutes }, () => newMinute());
   const balances = Array.from({ length: CUSTOMERS }, (_, at) => `bal_${at}` as BalanceId);
   const asks: Promise<void>[] = [];
-  const ways = waysOn(
+  const deps = depsOn(
     new ScriptedHosts(clock, (id) => hosts.find((host) => host.id === id)!.deed()),
     clock,
     health,
-    known,
   );
 
   const ask = async (): Promise<void> => {
     const startedMs = clock.elapsedMs();
-    const plan = makePlan(
-      queryFor(MODEL.id),
-      CATALOG,
-      routeStateOf({ restMs: known.restMs }),
-      () => "",
-    ) as Plan;
+    const plan = makePlan(queryFor(MODEL.id), CATALOG, health, () => "") as Plan;
     const by = balances[asks.length % balances.length]!;
-    const outcome = await attempt(REQUEST, plan, { ...ways, balanceId: by }, new AbortController().signal);
+    const outcome = await attempt(REQUEST, plan, { ...CALL, balanceId: by }, deps);
     note(minutesSeen[Math.floor(startedMs / MINUTE_MS)]!, outcome, clock.elapsedMs() - startedMs);
     if (outcome.kind !== "opened") return;
     clock.after(STREAM_MS, () => {
@@ -140,35 +130,29 @@ const REQUEST = SURFACES["chat.completions"].readRequest(
   ),
 ) as GenerationRequest;
 
-interface Known {
-  readonly desk: HealthDesk;
-  restMs(route: Route): number;
-}
-
-const waysOn = (
-  transport: ScriptedHosts,
-  clock: Clock,
-  health: Health,
-  { desk }: Known,
-): Omit<Ways, "balanceId"> => ({
-  transport,
-  clock,
-  deadlines: new Deadlines(clock, rethrow),
+const CALL: Omit<AttemptCall, "balanceId"> = {
+  signal: new AbortController().signal,
   limits: { firstTokenMs: 30_000, maxHosts: 3, hedgeMs: null, chunkGapMs: 120_000, totalMs: 1_200_000 },
-  destinations: new Destinations(SURFACES),
-  surfaces: SURFACES,
-  pairing,
   clientHeaders: {},
   outputCeiling: null,
   defaultMaxOutputTokens: 1_000,
-  health: desk,
-  slots: new HostSlots(clock),
   keyId: "key",
   trace: null,
-  random: systemRandom,
   receipt: "req_test" as ReceiptId,
+};
+
+const depsOn = (transport: ScriptedHosts, clock: Clock, health: Health): AttemptDeps => ({
+  transport,
+  clock,
+  deadlines: new Deadlines(clock, rethrow),
+  destinations: new Destinations(SURFACES),
+  surfaces: SURFACES,
+  pairing,
+  health,
+  slots: new HostSlots(clock),
+  random: systemRandom,
   onFault: rethrow,
-  observe: ({ route: one }, _, lesson) => health.observe(one, lesson),
+  tried() {},
 });
 
 /** Up for a while, down for a while, if it flaps; slow by the log-normal law that first tokens follow. */

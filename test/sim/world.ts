@@ -431,9 +431,16 @@ class World {
         this.ask(key ?? this.holders.pick(random), random, random.chance(0.7));
     } else if (dice < 0.14) await this.holders.rotate(random, this.time);
     else if (dice < 0.15) await this.holders.revise(random, this.time);
-    else if (dice < 0.17) this.unverified.delete(random.pick(FREE_HOSTS));
-    else if (dice < 0.18) this.unverified.add(random.pick(FREE_HOSTS));
+    else if (dice < 0.17) this.verify(random.pick(FREE_HOSTS), true);
+    else if (dice < 0.18) this.verify(random.pick(FREE_HOSTS), false);
     else if (dice < 0.21) await this.pass(random.below(70_000));
+  }
+
+  /** What a probe of a free host has shown. */
+  private verify(host: string, isFree: boolean): void {
+    if (isFree) this.unverified.delete(host);
+    else this.unverified.add(host);
+    verifyFree(this.life!.health, this.unverified);
   }
 
   /** Clients that are told how long to wait come back then, to the moment, or a little too soon. */
@@ -548,6 +555,7 @@ interface Life {
   readonly ledger: Ledger;
   readonly books: Books;
   readonly debits: Debits;
+  readonly health: Health;
   readonly generate: Generate;
   end(): void;
 }
@@ -570,6 +578,7 @@ function openHouse(parts: {
   const ledger = new Ledger(clock, books.journal, store, { current: (key) => holders.current(key, clock) });
   books.follow(ledger);
   const health = new Health(clock);
+  verifyFree(health, unverified);
   const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;
   const openTier = { requestsPerDay, accountlessRequestsPerDay, rpm };
   const settings = { ...SETTINGS, openTierRpm: rpm };
@@ -583,21 +592,13 @@ function openHouse(parts: {
     surfaces: SURFACES,
     pairing,
     health,
+    chance: chanceOf(random.bytes),
     affinity,
     expected: new SlowlyThinking(),
-    routeState: {
-      restMs: (route) => health.restMs(route),
-      speed: (route) => health.speed(route),
-      lastAttempt: (route) => health.lastAttempt(route),
-      chance: chanceOf(random.bytes),
-      verifiedFree: ({ host }) => !unverified.has(host.id),
-      joins: (client, host) => client === host,
-    },
     slots: new HostSlots(clock),
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, rethrow),
-    observe: ({ route }, _, lesson) => health.observe(route, lesson),
-    ended: ({ route }, end) => health.streamEnded(route, end),
+    tried() {},
     catalog: () => CATALOG,
     settings: () => settings,
     suggest: () => "",
@@ -620,7 +621,12 @@ function openHouse(parts: {
     onFault: rethrow,
   };
   const debits = new Debits(ledger, books.journal, parts.debits);
-  return { clock, ledger, books, debits, generate: generator(house), end: parts.end };
+  return { clock, ledger, books, debits, health, generate: generator(house), end: parts.end };
+}
+
+function verifyFree(health: Health, unverified: ReadonlySet<string>): void {
+  for (const { routes } of CATALOG.models.values())
+    for (const route of routes) if (route.free) health.verify(route, !unverified.has(route.host.id));
 }
 
 /** What open requests hold of each counter; of an allowance, each holds one. */
