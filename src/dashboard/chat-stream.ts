@@ -11,18 +11,51 @@ export interface ChatRequest {
   readonly maxTokens: number;
 }
 
+/** As much of an answer as is known. Times are those of this browser, from the sending of the request. */
+export interface ChatAnswer {
+  readonly text: string;
+  /** The id of its receipt. */
+  readonly receipt: string | null;
+  /** Of the whole request; told with the stream's last event. */
+  readonly usage: ChatUsage | null;
+  /** To the first token, be it a thought. */
+  readonly firstTokenMs: number | null;
+  readonly totalMs: number | null;
+  readonly finishReason: string | null;
+}
+
+export interface ChatUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Null where the gateway does not tell. */
+  readonly costUsd: number | null;
+}
+
 /**
- * Streams a chat completion. Returns the receipt's id; rejects with what the gateway or the stream says went
- * wrong.
+ * Streams a chat completion, and tells the answer again with all that has come. Rejects with what the gateway or the
+ * stream says went wrong; what was told before stays true.
  */
 export async function streamChat(
   api: Api,
   { model, messages, maxTokens }: ChatRequest,
-  onText: (text: string) => void,
+  onAnswer: (answer: ChatAnswer) => void,
   signal: AbortSignal,
-): Promise<string | null> {
-  const body = { model, messages, max_tokens: maxTokens, stream: true };
+): Promise<void> {
+  const began = performance.now();
+  const body = {
+    model,
+    messages,
+    max_tokens: maxTokens,
+    stream: true,
+    stream_options: { include_usage: true },
+  };
   const response = await api.open("POST", "v1/chat/completions", body, signal);
+  let answer: ChatAnswer = { ...NOTHING, receipt: response.headers.get("x-gateway-receipt") };
+  const tell = (more: Partial<ChatAnswer>) => {
+    answer = { ...answer, ...more };
+    onAnswer(answer);
+  };
+  tell({});
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -30,20 +63,53 @@ export async function streamChat(
     if (done) break;
     const lines = (rest + value).split("\n");
     rest = lines.pop()!;
-    for (const line of lines) readLine(line, onText);
+    for (const event of lines.map(eventIn)) {
+      if (event === null) continue;
+      if (event.error !== undefined) throw new Error(event.error.message);
+      tell(told(event, answer, performance.now() - began));
+    }
   }
-  return response.headers.get("x-gateway-receipt");
+  tell({ totalMs: performance.now() - began });
 }
 
-function readLine(line: string, onText: (text: string) => void): void {
-  if (!line.startsWith("data: ") || line === "data: [DONE]") return;
-  const event = JSON.parse(line.slice("data: ".length)) as ChatEvent;
-  if (event.error !== undefined) throw new Error(event.error.message);
-  const text = event.choices?.[0]?.delta?.content;
-  if (typeof text === "string" && text !== "") onText(text);
+const NOTHING: ChatAnswer = {
+  text: "",
+  receipt: null,
+  usage: null,
+  firstTokenMs: null,
+  totalMs: null,
+  finishReason: null,
+};
+
+const eventIn = (line: string): ChatEvent | null =>
+  line.startsWith("data: ") && line !== "data: [DONE]" ? JSON.parse(line.slice("data: ".length)) : null;
+
+function told({ choices, usage }: ChatEvent, { text, firstTokenMs }: ChatAnswer, ms: number) {
+  const { delta = {}, finish_reason } = choices?.[0] ?? {};
+  const isToken = Boolean(delta.content || delta.reasoning_content);
+  return {
+    text: text + (delta.content ?? ""),
+    ...(firstTokenMs === null && isToken ? { firstTokenMs: ms } : {}),
+    ...(typeof finish_reason === "string" ? { finishReason: finish_reason } : {}),
+    ...(usage ? { usage: usageOf(usage) } : {}),
+  };
 }
+
+const usageOf = ({ prompt_tokens, completion_tokens, cost }: NonNullable<ChatEvent["usage"]>): ChatUsage => ({
+  inputTokens: prompt_tokens,
+  outputTokens: completion_tokens,
+  costUsd: cost ?? null,
+});
 
 interface ChatEvent {
   readonly error?: { readonly message: string };
-  readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[];
+  readonly choices?: readonly {
+    readonly delta?: { readonly content?: string | null; readonly reasoning_content?: string | null };
+    readonly finish_reason?: string | null;
+  }[];
+  readonly usage?: {
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+    readonly cost?: number;
+  } | null;
 }

@@ -1,0 +1,246 @@
+import type { FunctionComponent } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Api, ApiRefusal } from "../api.ts";
+import { type ChatAnswer, type ChatMessage, streamChat } from "../chat-stream.ts";
+import { count, milliseconds, usd } from "../format.ts";
+import { useOwner } from "../owner.ts";
+import { canAnswer, firstToAnswer, MAX_ANSWER_TOKENS, type ModelChoice } from "../playground-models.ts";
+import { useAction } from "../resource.ts";
+import { Choice, Form } from "./field.tsx";
+import { Note, Problem } from "./notice.tsx";
+
+/** Messages to models, and what each answer took. Kept for as long as the page is shown. */
+export function Conversation({ secret, keyId, models }: ConversationProps) {
+  const { me, refresh } = useOwner();
+  const [model, setModel] = useState(() => (firstToAnswer(models, me) ?? models[0]!).id);
+  const [turns, setTurns] = useState<readonly Turn[]>([]);
+  const [draft, setDraft] = useState("");
+  const [coming, setComing] = useState<Answered | null>(null);
+  const abort = useRef<AbortController | null>(null);
+  const end = useRef<HTMLDivElement>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+  useEffect(() => {
+    if (turns.length > 0) end.current?.scrollIntoView({ block: "nearest" });
+  }, [turns, coming]);
+
+  const send = useAction(async () => {
+    const content = draft.trim();
+    if (content === "") return;
+    const asked = [...turns, { role: "user", content } as const];
+    const stop = new AbortController();
+    abort.current = stop;
+    let turn: Answered = { role: "assistant", content: "", model, answer: null };
+    setTurns(asked);
+    setDraft("");
+    setComing(turn);
+    try {
+      await streamChat(
+        new Api(secret),
+        { model, messages: asked.map(messageOf), maxTokens: MAX_ANSWER_TOKENS },
+        (answer) => setComing((turn = { ...turn, content: answer.text, answer })),
+        stop.signal,
+      );
+      if (turn.content === "") throw new Error(SILENT);
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+    } finally {
+      setComing(null);
+      if (turn.content !== "") setTurns([...asked, turn]);
+      else {
+        // Nothing came of it: the words go back to where they can be sent again.
+        setTurns(turns);
+        setDraft(content);
+      }
+      refresh();
+    }
+  });
+
+  return (
+    <section class="card chat">
+      <Choice
+        label="Model"
+        value={model}
+        onValue={setModel}
+        options={models.map(({ id, name }) => [id, name] as const)}
+      />
+      <Warning chosen={models.find(({ id }) => id === model)!} models={models} />
+      <div class="talk" role="log" aria-label="Conversation" aria-busy={coming !== null}>
+        {turns.length === 0 && coming === null && <p class="soft">Send a message to begin.</p>}
+        {turns.map((turn, index) => (
+          <Said key={index} turn={turn} />
+        ))}
+        {coming !== null && <Said turn={coming} streaming />}
+      </div>
+      <Problem error={send.error} />
+      <NextStep error={send.error} keyId={keyId} model={model} models={models} onModel={setModel} />
+      <Form class="say" onSubmit={send.run}>
+        <label class="unseen" for="message">
+          Message
+        </label>
+        <textarea
+          id="message"
+          rows={3}
+          value={draft}
+          placeholder="Message"
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+              event.preventDefault();
+              send.run();
+            }
+          }}
+        />
+        <div class="row" ref={end}>
+          {/* Were they one element, the click that stops would go on to send: its button is the other one by then. */}
+          {send.busy ? (
+            <button key="stop" type="button" class="quiet" onClick={() => abort.current?.abort()}>
+              Stop
+            </button>
+          ) : (
+            <button key="send" type="submit" class="primary" disabled={draft.trim() === ""}>
+              Send
+            </button>
+          )}
+          <span class="hint">Enter sends; Shift+Enter starts a new line.</span>
+        </div>
+      </Form>
+    </section>
+  );
+}
+
+interface ConversationProps {
+  readonly secret: string;
+  readonly keyId: string;
+  /** At least one. */
+  readonly models: readonly ModelChoice[];
+}
+
+type Turn = Answered | { readonly role: "user"; readonly content: string };
+
+interface Answered {
+  readonly role: "assistant";
+  readonly content: string;
+  /** Which gave it. */
+  readonly model: string;
+  /** Null until its response began. */
+  readonly answer: ChatAnswer | null;
+}
+
+const messageOf = ({ role, content }: Turn): ChatMessage => ({ role, content });
+
+const SILENT = `The model ended without a word of an answer. One that thinks first may have used up the ${count(MAX_ANSWER_TOKENS)} tokens that an answer may have here: ask for something shorter, or choose another model.`;
+
+function Said({ turn, streaming = false }: { turn: Turn; streaming?: boolean }) {
+  const Markdown = useMarkdown();
+  if (turn.role === "user") {
+    return (
+      <div class="said user">
+        <div class="soft small">You</div>
+        <div class="said-text">{turn.content}</div>
+      </div>
+    );
+  }
+  const { content, model, answer } = turn;
+  return (
+    <div class="said assistant">
+      <div class="soft small">{model}</div>
+      <div class={streaming ? "streaming" : ""}>
+        {content === "" && (
+          <span class="soft">{answer?.firstTokenMs == null ? "Waiting…" : "Thinking…"}</span>
+        )}
+        {Markdown === null ? <div class="said-text">{content}</div> : <Markdown text={content} />}
+      </div>
+      {!streaming && answer !== null && <Took of={answer} />}
+    </div>
+  );
+}
+
+/** What the answer used, cost and took; of one that was stopped, only what is known. */
+const Took = ({ of: { usage, firstTokenMs, totalMs, receipt, finishReason } }: { of: ChatAnswer }) => (
+  <ul class="took soft small">
+    {totalMs === null && <li>stopped</li>}
+    {finishReason === "length" && <li class="warn">cut off at {count(MAX_ANSWER_TOKENS)} tokens</li>}
+    {usage !== null && (
+      <li>
+        {count(usage.inputTokens)} → {count(usage.outputTokens)} tokens
+      </li>
+    )}
+    {usage?.costUsd != null && <li>{usd(usage.costUsd)}</li>}
+    {firstTokenMs !== null && <li>first token after {milliseconds(firstTokenMs)}</li>}
+    {totalMs !== null && <li>{milliseconds(totalMs)} in all</li>}
+    {receipt !== null && (
+      <li>
+        <a href={`#/receipts/${receipt}`}>
+          Receipt<span class="unseen"> of this answer</span>
+        </a>
+      </li>
+    )}
+  </ul>
+);
+
+/** The reader of Markdown, which no other page needs; null until it is here. */
+function useMarkdown(): FunctionComponent<{ text: string }> | null {
+  const [part, setPart] = useState<typeof import("./markdown.tsx") | null>(null);
+  useEffect(() => {
+    // Without it, answers are shown as they came.
+    import("./markdown.tsx").then(setPart).catch(() => {});
+  }, []);
+  return part?.Markdown ?? null;
+}
+
+/** Before a refusal says so. */
+function Warning({ chosen, models }: { chosen: ModelChoice; models: readonly ModelChoice[] }) {
+  const { me } = useOwner();
+  if (canAnswer(chosen, me)) return null;
+  const other = firstToAnswer(models, me);
+  const credit = me.available_usd <= 0 ? "There is no credit" : `There is ${usd(me.available_usd)} of credit`;
+  return (
+    <Note tone="warn">
+      <p>
+        {chosen.price === null
+          ? "Today's free requests are used up"
+          : `${credit} on this balance, which does not cover an answer of this model`}
+        : <a href="#/credit">add credit</a>
+        {other === null ? "; no other model can answer now." : `, or choose ${other.name}.`}
+      </p>
+    </Note>
+  );
+}
+
+/** What helps with a refusal, a click away. */
+function NextStep({ error, keyId, model, models, onModel }: NextStepProps) {
+  const { me } = useOwner();
+  if (!(error instanceof ApiRefusal)) return null;
+  const others = models.filter(({ id }) => id !== model);
+  const other = firstToAnswer(others, me);
+  const step = STEPS[error.code];
+  if (step === undefined && other === null) return null;
+  return (
+    <div class="row next-step">
+      {other !== null && error.code !== "invalid_api_key" && (
+        <button type="button" class="quiet" onClick={() => onModel(other.id)}>
+          Switch to {other.name}
+        </button>
+      )}
+      {step === "credit" && <a href="#/credit">Add credit</a>}
+      {step === "key" && <a href={`#/keys/${keyId}`}>See this key's limits</a>}
+    </div>
+  );
+}
+
+interface NextStepProps {
+  readonly error: unknown;
+  readonly keyId: string;
+  /** The one that was asked. */
+  readonly model: string;
+  readonly models: readonly ModelChoice[];
+  readonly onModel: (id: string) => void;
+}
+
+const STEPS: Readonly<Record<string, "credit" | "key" | undefined>> = {
+  insufficient_credit: "credit",
+  budget_exhausted: "key",
+  rate_limited: "key",
+  invalid_api_key: "key",
+  invalid_request: "key",
+};
