@@ -8,7 +8,7 @@ import type { Key } from "../../src/keys/key.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../../src/ledger/charge.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { Reservation } from "../../src/ledger/reservation.ts";
-import type { RouteState } from "../../src/routing/candidate.ts";
+import { Health } from "../../src/routing/health.ts";
 import type { Plan } from "../../src/routing/plan.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -232,8 +232,7 @@ class HoldWorld {
       allowances: [],
       settings: SETTINGS,
     };
-    const routeState = { speed: () => null } as Partial<RouteState> as RouteState;
-    return admit(ask, { ledger, clock, expected, routeState, catalog: () => CATALOG });
+    return admit(ask, { ledger, clock, expected, health: new Health(clock), catalog: () => CATALOG });
   }
 
   private goOn(work: Work): void {
