@@ -2,6 +2,7 @@ import { type Clock, pause } from "../units/clock.ts";
 import { MAX_NANO_USD, type NanoUsd } from "../units/usd.ts";
 import type { Grant, Statement } from "./authority.ts";
 import { boundOf, type CounterId } from "./counter.ts";
+import { LEASE_MS } from "./membership.ts";
 
 /**
  * A ledger's side of the grants that it shares limits by: what it states to the Authority, and what it makes
@@ -390,11 +391,14 @@ const AHEAD_REQUESTS = 8;
 const LOW_REQUESTS = 4;
 /** An Authority that is silent for longer is out of reach, or loaded. */
 const ANSWER_MS = 1_000;
-/** The length of a lease: who hears nothing for longer may not go on anyway. */
-const LOADED_MS = 10_000;
-/** How long a request waits for others to give back what they were asked for: on a busy machine they may be slow. */
-const RECALL_MS = 3_000;
-const MAX_ROUNDS = 40;
+/** Who hears nothing for longer may not go on anyway. */
+const LOADED_MS = LEASE_MS;
+/**
+ * How long a request waits for others to say what they have left, and to give it back: until then all have done so,
+ * or the leases of those who have not are over, and nothing can be had of them.
+ */
+const RECALL_MS = LEASE_MS + 2_000;
+const MAX_ROUNDS = 150;
 /**
  * What they are given each time before the Authority is asked again, first and at most. It is also what
  * passes before an inquiry: those who run short meanwhile, wherever, share it, so a counter has no more than

@@ -122,7 +122,7 @@ describeOnOwnPostgres("three gateways and a PostgreSQL that fail under load", (c
     await until(async () => (await used()) > 0.299);
     expect(await used()).toBeLessThanOrEqual(0.3);
     await allInOrder();
-  }, 120_000);
+  }, 300_000);
 
   /** Spends what is left, until no worst case fits any more; returns the status that says so. */
   async function drain(at: number, key: string): Promise<number> {

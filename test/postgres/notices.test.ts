@@ -15,7 +15,7 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
   let host: FakeHost;
   let gateways: OpenGateway[] = [];
   beforeAll(async () => {
-    host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 1 }).whole));
+    host = await startFakeHost(() => json(chatText(["ok"], { input: 10, output: 100 }).whole));
   });
   afterAll(async () => {
     await host.close();
@@ -81,6 +81,17 @@ describeOnPostgres("what nodes tell each other through the database", (cluster) 
     expect({ ...short }).toMatchObject({ granted: 100, spare: 900 });
     await postgres.close();
   });
+
+  test("is not needed for credit that others were granted and do not use, down to the last", async () => {
+    const [one, other] = await pair(await speechless("spender"));
+    // Each request costs $0.001.
+    const key = await one.key(0.02);
+    for (const gateway of [one, other]) expect((await gateway.chat(key.key)).status).toBe(200);
+    let served = 2;
+    while ((await one.chat(key.key)).status === 200) served += 1;
+    expect(served).toBe(20);
+    await closeAll();
+  }, 60_000);
 
   /** A database whose user may not call what says words on channels. */
   async function speechless(role: string): Promise<string> {

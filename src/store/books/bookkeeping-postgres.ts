@@ -77,6 +77,7 @@ export async function openPostgresBooks(
   });
   await node.follow();
   const stopTending = tend(grants, clock);
+  const stopAnswering = answerInquiries(authority, name, grants, clock);
   const stopClosing = closeGoneNodes({ registry, usable: () => node.usable(), clock, log });
   postgres.listen({
     [CHANGES]: () => void node.hurry(),
@@ -154,6 +155,7 @@ export async function openPostgresBooks(
     figures: () => figures(grants, books, node),
     async close() {
       stopTending();
+      stopAnswering();
       stopClosing();
       // The epoch of a node that could not ship everything stays open: its next life ships the rest and
       // closes it.
@@ -196,6 +198,7 @@ function disklessBooks({ clock, log }: BookkeepingParts, store: PostgresHolds, n
 const CONNECTIONS = 8;
 const DEADLINE_MS = 5_000;
 const TEND_MS = 250;
+const LOOK_MS = 1_000;
 /** Nodes ship each 200 ms. */
 const SHIPPED_MS = 300;
 const LONGEST_REQUEST_MS = 3_600_000;
@@ -245,6 +248,27 @@ function tend(grants: Grants, clock: Clock): () => void {
     if (++turns % IDLE_EVERY === 0) grants.returnIdle();
   }
   return () => timer.cancel();
+}
+
+/** Finds the inquiries that no notification told of; returns what ends it. */
+function answerInquiries(
+  authority: PostgresAuthority,
+  node: string,
+  grants: Grants,
+  clock: Clock,
+): () => void {
+  let timer = clock.after(LOOK_MS, look);
+  let stopped = false;
+  async function look(): Promise<void> {
+    // A database that is away is told of elsewhere.
+    const found = await authority.inquiries(node).catch(() => []);
+    for (const { counter, inquiry } of found) grants.recall(counter, inquiry);
+    if (!stopped) timer = clock.after(LOOK_MS, look);
+  }
+  return () => {
+    stopped = true;
+    timer.cancel();
+  };
 }
 
 function figures(grants: Grants, { journal, shipped, batches }: NodeBooks, node: Membership): Figure[] {

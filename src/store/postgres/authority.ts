@@ -52,6 +52,19 @@ export class PostgresAuthority implements Authority {
     );
   }
 
+  /**
+   * The inquiries of late after what this node was granted, which it has not answered. Notifications arrive
+   * sooner, where the database sends them and nothing happened to the connection.
+   */
+  async inquiries(node: string): Promise<Inquiry[]> {
+    const rows = await this.postgres.query<{ counter: CounterId; inquiries: string }>(
+      (sql) => sql`SELECT counter, inquiries FROM counters JOIN grants ON counter = id
+        WHERE inquired_at > clock_timestamp() - ${`${LATE_MS} milliseconds`}::interval AND node = ${node}
+          AND granted > shipped AND coalesce(heard, 0) < inquiries LIMIT ${MAX_INQUIRIES}`,
+    );
+    return rows.map(({ counter, inquiries }) => ({ counter, inquiry: Number(inquiries) }));
+  }
+
   private start(): void {
     this.busy = true;
     this.defer(async () => {
@@ -73,12 +86,20 @@ export class PostgresAuthority implements Authority {
 /** The channel on which nodes hear which counters somebody runs short of: `asker counter inquiry`. */
 export const RECALLS = "gateway_recalls";
 
+interface Inquiry {
+  readonly counter: CounterId;
+  readonly inquiry: number;
+}
+
 interface Waiting {
   statement: Statement;
   readonly answer: PromiseWithResolvers<Grant>;
 }
 
 const MAX_BATCH = 256;
+/** Nobody waits for answers for longer. */
+const LATE_MS = 15_000;
+const MAX_INQUIRIES = 1_000;
 
 async function settleAll(
   postgres: Postgres,
@@ -226,7 +247,8 @@ async function write(sql: TransactionSQL, node: string, books: readonly Book[]):
   const isChanged = ({ before, standing, inquiriesBefore, inquiries }: Book): boolean =>
     before !== standing.granted || inquiriesBefore !== inquiries;
   if (!books.some(isChanged)) return;
-  await sql`UPDATE counters SET reserved = row.reserved, inquiries = row.inquiries
+  await sql`UPDATE counters SET reserved = row.reserved, inquiries = row.inquiries,
+      inquired_at = CASE WHEN counters.inquiries < row.inquiries THEN clock_timestamp() ELSE inquired_at END
     FROM json_to_recordset(${rows}::text::json) AS row (id TEXT, reserved BIGINT, inquiries BIGINT)
     WHERE counters.id = row.id`;
 }
@@ -256,8 +278,7 @@ async function recall(
     if (row === undefined) continue;
     const [spare, open] = [nano(row.spare), nano(row.open)];
     const answered = Math.min(inquiry, Number(row.heard ?? inquiry));
-    // Of those who cannot be told that they are asked, nothing is expected but what they return by themselves.
-    others.set(counter, postgres.canSay ? { spare, open, answered } : { spare, open: spare });
+    others.set(counter, { spare, open, answered });
     if (spare > 0 || answered < awaited) asked.push(`${node} ${counter} ${inquiry}`);
   }
   await postgres.say(sql, RECALLS, asked);

@@ -278,4 +278,9 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE keys ADD COLUMN made_by TEXT;
   `,
+  // 14: inquiries are found by polling, too; see ledger/authority
+  `
+  ALTER TABLE counters ADD COLUMN inquired_at TIMESTAMPTZ;
+  CREATE INDEX counters_by_inquiry ON counters (inquired_at) WHERE inquired_at IS NOT NULL;
+  `,
 ];

@@ -50,11 +50,6 @@ export class Postgres {
     }
   }
 
-  /** Whether anybody can be told anything. */
-  get canSay(): boolean {
-    return !this.isMute;
-  }
-
   /**
    * Sends a notification on a channel when the transaction commits. Does nothing if the database does not
    * support that, which would fail the transaction: listeners also poll.
