@@ -10,7 +10,7 @@ import { ReceiptPage } from "./admin/receipt.tsx";
 import { Usage } from "./admin/usage.tsx";
 import { Api, ApiRefusal } from "./api.ts";
 import { Form, TextField } from "./parts/field.tsx";
-import { Frame, Head, Mark } from "./parts/frame.tsx";
+import { Entrance, Frame, Head } from "./parts/frame.tsx";
 import { Problem } from "./parts/notice.tsx";
 import { useAction } from "./resource.ts";
 import { go, useRoute } from "./route.ts";
@@ -44,12 +44,7 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
     onToken(token);
   });
   return (
-    <main class="welcome" id="main">
-      <div class="welcome-head">
-        <Mark />
-        <h1>Administration</h1>
-        <p class="lead">For the operator of this gateway.</p>
-      </div>
+    <Entrance title="Administration" lead="For the operator of this gateway.">
       <section class="card">
         <Form onSubmit={open.run}>
           <TextField
@@ -66,7 +61,7 @@ function Door({ onToken }: { onToken: (token: string) => void }) {
           </button>
         </Form>
       </section>
-    </main>
+    </Entrance>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { SetUpAnswer } from "../../api/keys.ts";
-import { Mark } from "../parts/frame.tsx";
+import { Entrance } from "../parts/frame.tsx";
 import { Secret } from "../parts/secret.tsx";
 
 /**
@@ -17,15 +17,10 @@ export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () 
     return () => removeEventListener("beforeunload", warn);
   }, []);
   return (
-    <main class="welcome" id="main">
-      <div class="welcome-head">
-        <Mark />
-        <h1>Save both secrets now</h1>
-        <p class="lead">
-          They are shown only this once. The gateway stores only their hashes: if you lose both, nobody can
-          restore them.
-        </p>
-      </div>
+    <Entrance
+      title="Save both secrets now"
+      lead="They are shown only this once. The gateway stores only their hashes: if you lose both, nobody can restore them."
+    >
       <div class="card stack">
         <Secret
           label="API key"
@@ -50,6 +45,6 @@ export function SaveSecrets({ made, onSaved }: { made: SetUpAnswer; onSaved: () 
           {!both && <p class="hint">Confirm both to continue.</p>}
         </div>
       </div>
-    </main>
+    </Entrance>
   );
 }

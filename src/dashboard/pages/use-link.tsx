@@ -1,6 +1,6 @@
 import type { LinkAnswer, SessionAnswer } from "../../api/accounts.ts";
 import { Api } from "../api.ts";
-import { Mark } from "../parts/frame.tsx";
+import { AskFirst } from "../parts/ask-first.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction, useResource } from "../resource.ts";
 import { sessionVisit, type Visit } from "../visit.ts";
@@ -18,38 +18,32 @@ export function UseLink({ token, onVisit, onDone }: UseLinkProps) {
   });
   const claimed = link.data?.claimed_balance_id ?? null;
   return (
-    <main class="welcome" id="main">
-      <div class="welcome-head">
-        <Mark />
-        <h1>Sign in</h1>
-        <p class="lead">
-          {link.data === null
-            ? "The link that you were sent works once."
-            : `As ${link.data.email}? The link works once.`}
-        </p>
-      </div>
-      <section class="card stack">
-        {claimed !== null && (
-          <Note tone="warn">
-            <p>
-              The balance <span class="mono">{claimed}</span> was claimed for this address, and becomes yours.
-              Go on only if you claimed it.
-            </p>
-          </Note>
-        )}
-        <Problem error={use.error ?? link.error} />
-        <div class="row">
-          {link.data !== null && (
-            <button type="button" class="primary" disabled={use.busy} onClick={() => use.run()}>
-              {claimed === null ? "Sign in here" : "Sign in and take the balance"}
-            </button>
-          )}
-          <button type="button" class="quiet" onClick={onDone}>
-            Not now
-          </button>
-        </div>
-      </section>
-    </main>
+    <AskFirst
+      title="Sign in"
+      lead={
+        link.data === null
+          ? "The link that you were sent works once."
+          : `As ${link.data.email}? The link works once.`
+      }
+      button={
+        link.data && {
+          label: claimed === null ? "Sign in here" : "Sign in and take the balance",
+          busy: use.busy,
+          onClick: use.run,
+        }
+      }
+      onDone={onDone}
+    >
+      {claimed !== null && (
+        <Note tone="warn">
+          <p>
+            The balance <span class="mono">{claimed}</span> was claimed for this address, and becomes yours.
+            Go on only if you claimed it.
+          </p>
+        </Note>
+      )}
+      <Problem error={use.error ?? link.error} />
+    </AskFirst>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { MeAnswer } from "../../api/me.ts";
 import { Api, ApiRefusal } from "../api.ts";
-import { Mark } from "../parts/frame.tsx";
+import { AskFirst } from "../parts/ask-first.tsx";
 import { Problem } from "../parts/notice.tsx";
 import { useResource } from "../resource.ts";
 import { presentVisit } from "../visit.ts";
@@ -14,37 +14,27 @@ export function UseRecovery({ secret, onOpen, onDone }: UseRecoveryProps) {
   const found = useResource(() => lookAround(secret), [secret]);
   const unknown = found.error instanceof ApiRefusal && found.error.status === 401;
   return (
-    <main class="welcome" id="main">
-      <div class="welcome-head">
-        <Mark />
-        <h1>Use this recovery link?</h1>
-        {found.data !== null && (
-          <p class="lead">
+    <AskFirst
+      title="Use this recovery link?"
+      lead={
+        found.data && (
+          <>
             It opens the balance <span class="mono">{found.data.balance}</span>.
-          </p>
-        )}
-      </div>
-      {unknown ? <TurnedAway by="recovery" /> : <Problem error={found.error} />}
-      <section class="card stack">
-        {found.data !== null && (
-          <p class="soft">
-            {found.data.present === null
-              ? "Open only links that you saved yourself: whoever else has it can use the balance, too."
-              : `This tab shows ${found.data.present} now, and would show that balance instead.`}
-          </p>
-        )}
-        <div class="row">
-          {found.data !== null && (
-            <button type="button" class="primary" onClick={onOpen}>
-              Open this balance
-            </button>
-          )}
-          <button type="button" class="quiet" onClick={onDone}>
-            Not now
-          </button>
-        </div>
-      </section>
-    </main>
+          </>
+        )
+      }
+      notice={unknown ? <TurnedAway by="recovery" /> : <Problem error={found.error} />}
+      button={found.data && { label: "Open this balance", onClick: onOpen }}
+      onDone={onDone}
+    >
+      {found.data !== null && (
+        <p class="soft">
+          {found.data.present === null
+            ? "Open only links that you saved yourself: whoever else has it can use the balance, too."
+            : `This tab shows ${found.data.present} now, and would show that balance instead.`}
+        </p>
+      )}
+    </AskFirst>
   );
 }
 

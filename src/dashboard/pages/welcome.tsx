@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { SetUpAnswer } from "../../api/keys.ts";
 import { Api, ApiRefusal } from "../api.ts";
 import { Form, TextField } from "../parts/field.tsx";
-import { Mark } from "../parts/frame.tsx";
+import { Entrance } from "../parts/frame.tsx";
 import { Note, Problem } from "../parts/notice.tsx";
 import { useAction } from "../resource.ts";
 import { recoverySecretIn, type Visit } from "../visit.ts";
@@ -12,14 +12,10 @@ import { SignIn } from "./sign-in.tsx";
 export function Welcome({ onSetUp, onRecovery, onVisit }: WelcomeProps) {
   const create = useAction(async () => onSetUp(await new Api(null).post<SetUpAnswer>("v1/keys")));
   return (
-    <main class="welcome" id="main">
-      <div class="welcome-head">
-        <Mark />
-        <h1>One key for every model</h1>
-        <p class="lead">
-          Create a key now. It needs no account, no email and no payment, and it works within a minute.
-        </p>
-      </div>
+    <Entrance
+      title="One key for every model"
+      lead="Create a key now. It needs no account, no email and no payment, and it works within a minute."
+    >
       <section class="card" aria-labelledby="new">
         <h2 id="new">New here</h2>
         <p class="soft">
@@ -32,7 +28,7 @@ export function Welcome({ onSetUp, onRecovery, onVisit }: WelcomeProps) {
       </section>
       <SignIn onVisit={onVisit} />
       <Recover onRecovery={onRecovery} />
-    </main>
+    </Entrance>
   );
 }
 

@@ -51,7 +51,27 @@ interface FrameProps {
   readonly children: ComponentChildren;
 }
 
-export const Mark = () => (
+/** The page of somebody who is not inside yet. */
+export const Entrance = ({
+  title,
+  lead,
+  children,
+}: {
+  title: string;
+  lead: ComponentChildren;
+  children: ComponentChildren;
+}) => (
+  <main class="welcome" id="main">
+    <div class="welcome-head">
+      <Mark />
+      <h1>{title}</h1>
+      {lead !== null && <p class="lead">{lead}</p>}
+    </div>
+    {children}
+  </main>
+);
+
+const Mark = () => (
   <svg class="mark" viewBox="0 0 32 32" width="30" height="30" aria-hidden="true">
     <rect width="32" height="32" rx="9" />
     <path d="M8 11h9M8 16h16M8 21h6" />

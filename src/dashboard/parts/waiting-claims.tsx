@@ -15,9 +15,8 @@ export function WaitingClaims() {
 function Review() {
   const { api, me, refresh } = useOwner();
   const claims = useResource(() => api.get<List<WaitingClaim>>("v1/me/claims"), [api, me]);
-  const settle = useAction(async (id: string, word: "POST" | "DELETE") => {
-    const path = `v1/me/claims/${id}`;
-    await (word === "POST" ? api.post(path) : api.delete(path));
+  const settle = useAction(async (id: string, method: string) => {
+    await api.open(method, `v1/me/claims/${id}`);
     refresh();
   });
   return (
@@ -38,22 +37,17 @@ function Review() {
               </span>
             </p>
             <div class="row">
-              <button
-                type="button"
-                class="primary"
-                disabled={settle.busy}
-                onClick={() => settle.run(claim.balance_id, "POST")}
-              >
-                Confirm
-              </button>
-              <button
-                type="button"
-                class="quiet"
-                disabled={settle.busy}
-                onClick={() => settle.run(claim.balance_id, "DELETE")}
-              >
-                Decline
-              </button>
+              {WORDS.map(([label, look, method]) => (
+                <button
+                  key={label}
+                  type="button"
+                  class={look}
+                  disabled={settle.busy}
+                  onClick={() => settle.run(claim.balance_id, method)}
+                >
+                  {label}
+                </button>
+              ))}
             </div>
           </li>
         ))}
@@ -61,3 +55,9 @@ function Review() {
     </section>
   );
 }
+
+/** What its owner says to a claim. */
+const WORDS = [
+  ["Confirm", "primary", "POST"],
+  ["Decline", "quiet", "DELETE"],
+] as const;
