@@ -5,6 +5,7 @@ import type { AccountId, BalanceId, KeyId } from "../units/id.ts";
 import type { Account } from "./account.ts";
 import type { AccountChange, Belongings } from "./account-store.ts";
 import { belonging, CLAIM_DAYS } from "./belonging.ts";
+import { changeAccounts } from "./change.ts";
 import type { AccountDesk } from "./desk.ts";
 import type { Email } from "./email.ts";
 import { claimMail } from "./mail.ts";
@@ -38,12 +39,12 @@ export async function claimByEmail(
   balanceId: BalanceId,
   email: Email,
 ): Promise<Account | Refusal> {
-  const now = desk.clock.now();
   const token = newLinkToken(desk.random);
   const link = linkOf(desk, token, email, balanceId);
-  const change = await desk.store.change(
+  const change = await changeAccounts(
+    desk,
     { email, balance: balanceId },
-    ({ balance, holdings, liveLinks }) => {
+    ({ balance, holdings, liveLinks }, now) => {
       const unclaimable = whyUnclaimable(balance, desk, now);
       if (unclaimable !== null) return unclaimable;
       if (liveLinks.claim >= MOST_CLAIM_LINKS) return tooManyClaims();
@@ -66,13 +67,12 @@ export async function claimByWallet(
   balanceId: BalanceId,
   signed: SignedMessage,
 ): Promise<Account | Refusal> {
-  const now = desk.clock.now();
   const proved = await proveWallet(desk, signed);
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
   const own = ownBalance(desk);
   const about = { message: hash, wallet, balance: balanceId };
-  const change = await desk.store.change(about, ({ message, balance, holdings }) => {
+  const change = await changeAccounts(desk, about, ({ message, balance, holdings }, now) => {
     if (message === null) return spentMessage();
     const unclaimable = whyUnclaimable(balance, desk, now);
     if (unclaimable !== null) return unclaimable;
@@ -84,9 +84,7 @@ export async function claimByWallet(
       attach: [balanceId],
     };
   });
-  if (refused(change)) return change;
-  desk.forgetBalance(balanceId);
-  return change.account;
+  return refused(change) ? change : change.account;
 }
 
 /**
@@ -99,10 +97,10 @@ export async function settleClaim(
   balanceId: BalanceId,
   word: "confirm" | "decline",
 ): Promise<BalanceId | Refusal> {
-  const now = desk.clock.now();
-  const change = await desk.store.change(
+  const change = await changeAccounts(
+    desk,
     { account, balance: balanceId },
-    ({ balance, holdings }): AccountChange | Refusal => {
+    ({ balance, holdings }, now): AccountChange | Refusal => {
       if (holdings === null || balance === null) return noClaim("id");
       const at = belonging(balance, now);
       if (word === "confirm" && at.state === "claimed" && at.account === account) return {};
@@ -113,9 +111,7 @@ export async function settleClaim(
       return { account: holdings.account, attach: [balanceId] };
     },
   );
-  if (refused(change)) return change;
-  desk.forgetBalance(balanceId);
-  return balanceId;
+  return refused(change) ? change : balanceId;
 }
 
 const noClaim = (param: string): Refusal =>

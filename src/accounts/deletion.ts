@@ -3,6 +3,7 @@ import { suspension } from "../errors/suspension.ts";
 import type { AccountId, BalanceId } from "../units/id.ts";
 import type { AccountChange } from "./account-store.ts";
 import { belonging, undoEnds } from "./belonging.ts";
+import { changeAccounts } from "./change.ts";
 import type { AccountDesk } from "./desk.ts";
 
 /** What an end has come to. */
@@ -18,21 +19,19 @@ export interface Ended {
  * less than a week ago is not its own to end, so that goes back to whoever set it up.
  */
 export async function deleteAccount(desk: AccountDesk, account: AccountId): Promise<Ended | Refusal> {
-  const now = desk.clock.now();
-  const change = await desk.store.change({ account }, ({ holdings }): Required<Ending> | Refusal => {
+  const change = await changeAccounts(desk, { account }, ({ holdings }, now): Required<Ending> | Refusal => {
     if (holdings === null) return refuse("invalid_request", "There is no such account.");
     const { account, balances, claimed } = holdings;
     if (account.suspended !== null) return suspension(account.suspended, desk.links().contact);
     const detach = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
     return { account, detach, close: balances.filter((id) => !detach.includes(id)), erase: true };
   });
-  return refused(change) ? change : told(desk, { closed: change.close, detached: change.detach });
+  return refused(change) ? change : { closed: change.close, detached: change.detach };
 }
 
 /** Ends a balance without an account: its recovery secret and its keys. A claim that waits ends with it. */
 export async function closeBalance(desk: AccountDesk, id: BalanceId): Promise<Ended | Refusal> {
-  const now = desk.clock.now();
-  const change = await desk.store.change({ balance: id }, ({ balance }): AccountChange | Refusal => {
+  const change = await changeAccounts(desk, { balance: id }, ({ balance }, now): AccountChange | Refusal => {
     if (balance === null) return refuse("invalid_request", "There is no such balance.");
     if (balance.suspended !== null) return suspension(balance.suspended, desk.links().contact);
     const { state } = belonging(balance, now);
@@ -45,12 +44,7 @@ export async function closeBalance(desk: AccountDesk, id: BalanceId): Promise<En
         : "The balance belongs to an account, which only a session of it can delete.",
     );
   });
-  return refused(change) ? change : told(desk, { closed: [id], detached: [] });
+  return refused(change) ? change : { closed: [id], detached: [] };
 }
 
 type Ending = Pick<AccountChange, "account" | "detach" | "close" | "erase">;
-
-function told(desk: AccountDesk, ended: Ended): Ended {
-  for (const balance of [...ended.closed, ...ended.detached]) desk.forgetBalance(balance);
-  return ended;
-}

@@ -5,6 +5,7 @@ import { hashSecret } from "../units/secret-hash.ts";
 import type { Account, Holdings } from "./account.ts";
 import type { AccountChange, AccountState, Link, Question } from "./account-store.ts";
 import { isPending } from "./belonging.ts";
+import { changeAccounts } from "./change.ts";
 import type { AccountDesk } from "./desk.ts";
 import type { Email } from "./email.ts";
 import { signInMail } from "./mail.ts";
@@ -57,8 +58,7 @@ export async function lookAtLink(desk: AccountDesk, token: string): Promise<Link
 
 /** Uses up a mailed link, and takes over the balance whose claim it was mailed for. */
 export function signInByLink(desk: AccountDesk, token: string): Promise<SignedIn | Refusal> {
-  const now = desk.clock.now();
-  return enter(desk, { link: hashSecret(token) }, ({ link, holdings }) => {
+  return enter(desk, { link: hashSecret(token) }, ({ link, holdings }, now) => {
     if (link === null || link.expiresAt <= now) return spentLink();
     const known = holdings ?? newcomer({ email: link.email, wallet: null }, desk, now);
     return { known, attach: confirmedBy(link, known, now) };
@@ -69,10 +69,10 @@ export async function signInByWallet(desk: AccountDesk, signed: SignedMessage): 
   const proved = await proveWallet(desk, signed);
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
-  return enter(desk, { message: hash, wallet }, ({ message, holdings }) => {
+  return enter(desk, { message: hash, wallet }, ({ message, holdings }, now) => {
     // Somebody else was faster and used it.
     if (message === null) return spentMessage();
-    return { known: holdings ?? newcomer({ email: null, wallet }, desk, desk.clock.now()), attach: [] };
+    return { known: holdings ?? newcomer({ email: null, wallet }, desk, now), attach: [] };
   });
 }
 
@@ -94,26 +94,23 @@ interface Opened {
 async function enter(
   desk: AccountDesk,
   about: Question,
-  prove: (state: AccountState) => Opened | Refusal,
+  prove: (state: AccountState, now: EpochMs) => Opened | Refusal,
 ): Promise<SignedIn | Refusal> {
-  const now = desk.clock.now();
   const session = newSession(desk.random);
-  const expiresAt = (now + SESSION_MS) as EpochMs;
   const own = ownBalance(desk);
-  const change = await desk.store.change(about, (state) => {
-    const opened = prove(state);
+  const change = await changeAccounts(desk, about, (state, now) => {
+    const opened = prove(state, now);
     if (refused(opened)) return opened;
     const { known, attach } = opened;
     return {
       account: { ...known.account, provedAt: known.account.provedAt ?? now },
       ...(known.balances.length === 0 ? { balance: own } : {}),
       attach,
-      session: { hash: hashSecret(session), expiresAt },
+      session: { hash: hashSecret(session), expiresAt: (now + SESSION_MS) as EpochMs },
     };
   });
   if (refused(change)) return change;
-  for (const balance of change.attach) desk.forgetBalance(balance);
-  return { account: change.account, session, expiresAt };
+  return { account: change.account, session, expiresAt: change.session.expiresAt };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { AccountId, BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { AccountChange, Belongings } from "./account-store.ts";
 import { belonging, UNDO_DAYS } from "./belonging.ts";
+import { changeAccounts } from "./change.ts";
 import type { AccountDesk } from "./desk.ts";
 import { ownBalance } from "./sign-in.ts";
 
@@ -13,22 +14,25 @@ import { ownBalance } from "./sign-in.ts";
  * even where that has replaced the recovery secret since. Null for a secret that opens nothing.
  */
 export async function takeBack(desk: AccountDesk, secret: SecretHash): Promise<BalanceId | Refusal | null> {
-  const now = desk.clock.now();
   const own = ownBalance(desk);
-  const change = await desk.store.change({ recovery: secret }, ({ balance }): AccountChange | Refusal => {
-    if (balance === null) return {};
-    const at = belonging(balance, now);
-    if (at.state === "offered") return { decline: balance.id };
-    if (at.state === "claimed" && balance.undo === secret) {
-      // Otherwise it would be the way out of a suspension.
-      const suspended = balance.suspended ?? balance.owner!.account.suspended;
-      return suspended === null ? left(balance, own) : suspension(suspended, desk.links().contact);
-    }
-    // It is an old one, and its time is over.
-    if (balance.recovery !== secret) return {};
-    return nothingToUndo(at.state === "nobody's");
-  });
-  return refused(change) ? change : freed(desk, change);
+  const change = await changeAccounts(
+    desk,
+    { recovery: secret },
+    ({ balance }, now): AccountChange | Refusal => {
+      if (balance === null) return {};
+      const at = belonging(balance, now);
+      if (at.state === "offered") return { decline: balance.id };
+      if (at.state === "claimed" && balance.undo === secret) {
+        // Otherwise it would be the way out of a suspension.
+        const suspended = balance.suspended ?? balance.owner!.account.suspended;
+        return suspended === null ? left(balance, own) : suspension(suspended, desk.links().contact);
+      }
+      // It is an old one, and its time is over.
+      if (balance.recovery !== secret) return {};
+      return nothingToUndo(at.state === "nobody's");
+    },
+  );
+  return refused(change) ? change : (change.decline ?? change.detach?.[0] ?? null);
 }
 
 /** The operator's word, at any time: a balance that an account claimed, or that was claimed for it, is free. */
@@ -37,39 +41,34 @@ export async function detach(
   account: AccountId,
   balanceId: BalanceId,
 ): Promise<BalanceId | Refusal> {
-  const now = desk.clock.now();
   const own = ownBalance(desk);
-  const change = await desk.store.change({ balance: balanceId }, ({ balance }): AccountChange | Refusal => {
-    const at = balance === null ? null : belonging(balance, now);
-    if (balance !== null && at?.state === "offered" && at.claim.accountId === account) {
-      return { decline: balanceId };
-    }
-    if (balance === null || balance.owner?.account.id !== account) {
-      return refuse(
-        "invalid_request",
-        "`balance_id` must name a balance of this account, or one claimed for it.",
-        {
-          param: "balance_id",
-        },
-      );
-    }
-    return balance.claimedAt === null ? neverClaimed() : left(balance, own);
-  });
-  if (refused(change)) return change;
-  freed(desk, change);
-  return balanceId;
+  const change = await changeAccounts(
+    desk,
+    { balance: balanceId },
+    ({ balance }, now): AccountChange | Refusal => {
+      const at = balance === null ? null : belonging(balance, now);
+      if (balance !== null && at?.state === "offered" && at.claim.accountId === account) {
+        return { decline: balanceId };
+      }
+      if (balance === null || balance.owner?.account.id !== account) {
+        return refuse(
+          "invalid_request",
+          "`balance_id` must name a balance of this account, or one claimed for it.",
+          {
+            param: "balance_id",
+          },
+        );
+      }
+      return balance.claimedAt === null ? neverClaimed() : left(balance, own);
+    },
+  );
+  return refused(change) ? change : balanceId;
 }
 
 /** An account that somebody signed in to is never without a balance. */
 function left({ id, owner }: Belongings, own: NonNullable<AccountChange["balance"]>): AccountChange {
   const { account, balances } = owner!;
   return { account, detach: [id], ...(balances.length === 1 ? { balance: own } : {}) };
-}
-
-function freed(desk: AccountDesk, { decline, detach }: AccountChange): BalanceId | null {
-  const balance = decline ?? detach?.[0] ?? null;
-  if (balance !== null) desk.forgetBalance(balance);
-  return balance;
 }
 
 const nothingToUndo = (unclaimed: boolean): Refusal =>
