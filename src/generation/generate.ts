@@ -92,7 +92,7 @@ class Run {
 
       const read = surface.readRequest(call.body);
       if (refused(read)) return this.refusal(read, subjectOf(call.body));
-      const meant = idMeantBy(read.model, this.catalog);
+      const meant = idMeantBy(read.model, this.catalog, house.suggest);
       if (refused(meant)) return this.refusal(meant, read);
       const request = meant === read.model ? read : { ...read, model: meant };
       this.request = request;
@@ -189,7 +189,7 @@ class Run {
     }
     const overrides = readOverrides(request.overrides, request.surface);
     if (refused(overrides)) return overrides;
-    const moreModels = idsMeantBy(overrides.moreModels, catalog);
+    const moreModels = idsMeantBy(overrides.moreModels, catalog, house.suggest);
     if (refused(moreModels)) return moreModels;
     const { model, surface, promptEstimate, json } = request;
     // With a single host there is no choice to remember.

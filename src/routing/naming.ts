@@ -15,10 +15,8 @@ export type Suggest = (id: string) => string;
 
 /** Why a key may not name this model; null when it may. */
 export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest): Refusal | null {
-  const model = idMeantBy(naming.model, catalog);
+  const model = idMeantBy(naming.model, catalog, suggest);
   if (refused(model)) return model;
-  const unknown = unknownId(model, catalog);
-  if (unknown !== null) return unknownModel(unknown, suggest);
   if (asksOpenTier(model, catalog)) {
     const free = freeModels({ ...naming, model }, catalog);
     return refused(free) ? free : null;
@@ -36,25 +34,31 @@ export function nameRefusal(naming: Naming, catalog: Catalog, suggest: Suggest):
 
 /**
  * The id that a request's name stands for: itself, where something is published under it; else the only id
- * that it fits. A name that fits none stays as it is, and is unknown.
+ * that it fits. Refused where it fits none, or several.
  */
-export function idMeantBy(name: string, catalog: Catalog): string | Refusal {
-  if (unknownId(name, catalog) === null) return name;
+export function idMeantBy(name: string, catalog: Catalog, suggest: Suggest): string | Refusal {
+  const unknown = unknownId(name, catalog);
+  if (unknown === null) return name;
   const tag = name.endsWith(FREE_SUFFIX) ? FREE_SUFFIX : "";
   const whole = catalog.shortNames.idsOf(name);
   const ids =
     whole.length > 0 || tag === ""
       ? whole
       : catalog.shortNames.idsOf(withoutFree(name)).map((id) => `${id}${tag}`);
-  return ids.length > 1 ? severalModels(name, ids) : (ids[0] ?? name);
+  if (ids.length > 1) return severalModels(name, ids);
+  return ids[0] ?? unknownModel(unknown, suggest);
 }
 
 /** Those of a list. */
-export function idsMeantBy(names: readonly string[], catalog: Catalog): readonly string[] | Refusal {
+export function idsMeantBy(
+  names: readonly string[],
+  catalog: Catalog,
+  suggest: Suggest,
+): readonly string[] | Refusal {
   if (names.length === 0) return names;
   const ids: string[] = [];
   for (const name of names) {
-    const id = idMeantBy(name, catalog);
+    const id = idMeantBy(name, catalog, suggest);
     if (refused(id)) return id;
     ids.push(id);
   }
@@ -79,7 +83,7 @@ export function asksOpenTier(model: string, catalog: Catalog): boolean {
 }
 
 /** The id by which a name asks for what nobody published; null when all is known. */
-export function unknownId(name: string, catalog: Catalog): string | null {
+function unknownId(name: string, catalog: Catalog): string | null {
   if (name === FREE_AUTO_MODEL || isRouted(name, catalog)) return null;
   if (!asksOpenTier(name, catalog)) return name;
   const id = withoutFree(name);

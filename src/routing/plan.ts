@@ -19,7 +19,6 @@ import {
   NOT_ALLOWED,
   notAllowed,
   type Suggest,
-  unknownId,
   unknownModel,
   unresolvable,
 } from "./naming.ts";
@@ -48,7 +47,7 @@ export interface Plan {
 
 /**
  * The hosts that a request may be tried on, in order, or why there are none. Only reads what is known of them
- * right now.
+ * right now. The query's model is a published id, as `idMeantBy` finds it.
  */
 export function makePlan(
   query: RouteQuery,
@@ -57,7 +56,7 @@ export function makePlan(
   suggest: Suggest,
 ): Plan | Refusal {
   const more = othersOf(query);
-  const unknown = unknownId(query.model, catalog) ?? unknownOf(more, catalog);
+  const unknown = unknownOf(more, catalog);
   if (unknown !== null) return unknownModel(unknown, suggest);
   return asksOpenTier(query.model, catalog)
     ? planFree(query, catalog, routeState)

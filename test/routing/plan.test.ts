@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Refusal } from "../../src/errors/refusal.ts";
 import type { RouteQuery, RouteState } from "../../src/routing/candidate.ts";
+import { idMeantBy } from "../../src/routing/naming.ts";
 import { readOverrides } from "../../src/routing/overrides.ts";
 import { makePlan, type Plan } from "../../src/routing/plan.ts";
 import { Speed } from "../../src/routing/speed.ts";
@@ -406,7 +407,7 @@ describe("Auto", () => {
     ]);
   });
   test("an unknown variant is an unknown model", () => {
-    expect(refusal(queryFor("gateway/auto:nothing")).code).toBe("unknown_model");
+    expect(idMeantBy("gateway/auto:nothing", CATALOG, SUGGEST)).toMatchObject({ code: "unknown_model" });
   });
 });
 
