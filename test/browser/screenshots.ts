@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { ADMIN } from "../process/gateway.ts";
@@ -7,9 +8,9 @@ import { PicturedWorld } from "./pictured-world.ts";
 
 /**
  * Pictures of every page in light, dark and on a phone, for people to look at: `bun run
- * test/browser/screenshots.ts`.
+ * test/browser/screenshots.ts <folder> [light | dark | phone]`. docs/dashboard.png is the top of `overview-light`.
  */
-const FOLDER = join(import.meta.dir, "../../docs/screenshots");
+const [FOLDER = join(tmpdir(), "gateway-screenshots"), only] = process.argv.slice(2);
 
 const LOOKS: Record<string, Look> = {
   light: { colorScheme: "light" },
@@ -21,7 +22,6 @@ const LOOKS: Record<string, Look> = {
 const TALLEST = 1_300;
 
 mkdirSync(FOLDER, { recursive: true });
-const only = process.argv[2];
 const world = await PicturedWorld.make();
 const browser = await launch();
 for (const [name, look] of Object.entries(LOOKS)) {
@@ -29,17 +29,8 @@ for (const [name, look] of Object.entries(LOOKS)) {
 }
 await browser.close();
 await world.close();
-shrink();
+console.log(FOLDER);
 process.exit(0);
-
-/**
- * They lie in the repository, so they had better be small; where there is no pngquant they are only larger.
- */
-function shrink(): void {
-  if (Bun.which("pngquant") === null) return;
-  const files = readdirSync(FOLDER).map((file) => join(FOLDER, file));
-  Bun.spawnSync(["pngquant", "--speed", "1", "--nofs", "--ext", ".png", "--force", "40", ...files]);
-}
 
 async function picture(browser: Browser, name: string, look: Look): Promise<void> {
   const visitor = await Visitor.arrive(browser, world.gateway.url, look);
