@@ -355,10 +355,11 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     },
     unpaidWaitS(balance, call) {
       if (rooms.means.known(balance) !== 0) return null;
-      return unpaidRequests.take({ balance, network: wideNetwork(call.blocks()) });
+      return unpaidRequests.take({ balance, network: wideNetwork(call.blocks()) }, call.body.length);
     },
     counting: {
       count: (what, { body }, turn) => counting.prompt(what, body, turn),
+      readUnpaid: (asked, turn) => counting.request(asked, turn),
       credit: (balance) => rooms.means.of(balance),
       later: new LaterCounts(),
       countAnswer: (texts, family) => counting.count(texts, family),
@@ -387,6 +388,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
   const { ledger, keyring } = books;
   const countDesk: CountDesk = {
     count: (what, { body }, turn) => counting.prompt(what, body, turn),
+    readUnpaid: (asked, turn) => counting.request(asked, turn),
     credit: (balance) => rooms.means.of(balance),
     allowance: new CountAllowance(clock),
     later: new LaterCounts(),
@@ -432,6 +434,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
+    compactUnpaid: (body, turn) => counting.compaction(body, turn),
     countTokens: (body, asker) => countMessages(body, asker, countDesk),
     catalog: () => inForce.config.catalog,
     routeState: health,

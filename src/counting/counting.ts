@@ -1,26 +1,27 @@
-import { FairLine } from "../limits/fair-line.ts";
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { Subject } from "../surfaces/refused-request.ts";
+import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Family } from "../tokens/families.ts";
 import type { Clock, Timer } from "../units/clock.ts";
+import { CountingWorker, MAX_WORK_MS } from "./counting-worker.ts";
+import { type Compacted, type Count, GIVES_WAY, type ReadWork, type RequestSeen, type Work } from "./work.ts";
 
 /**
- * Exact counts, in a thread of its own: tokenizing a long text takes longer than any stream should wait. The
- * thread starts with the first count and does one after the other. Who waits is bounded in number and in time,
- * and a thread that does not finish in time is replaced.
+ * Exact counts, in a thread: tokenizing a long text takes longer than any stream should wait. What nobody pays
+ * for has a thread of its own, of the lowest priority, so that who pays never waits for more of it than the
+ * kernel gives it. Large requests of senders without credit are read there as well.
  */
 export class Counting {
-  private thread: Worker | null = null;
-  private busy = false;
-  private stopped = false;
   private loading: Timer | null = null;
-  /** Ends what the thread does now. */
-  private finish: ((count: Count | null) => void) | null = null;
-  private readonly line: FairLine<true>;
+  private readonly paid: CountingWorker;
+  private readonly unpaid: CountingWorker;
 
   constructor(
     private readonly clock: Clock,
-    private readonly threadUrl = new URL("./counting-thread.ts", import.meta.url),
+    threadUrl = new URL("./counting-thread.ts", import.meta.url),
   ) {
-    this.line = new FairLine(MAX_WAITING, clock, Object.keys(RANKS).length);
+    this.paid = new CountingWorker(clock, threadUrl, { args: [], ranks: 2 });
+    this.unpaid = new CountingWorker(clock, threadUrl, { args: [GIVES_WAY], ranks: 1 });
   }
 
   /**
@@ -28,7 +29,7 @@ export class Counting {
    * they cannot be counted in time. Goes before all prompts, because a bill waits for it.
    */
   async count(texts: readonly string[], family: Family): Promise<number | null> {
-    return (await this.take({ what: "answer", texts, family }, BILLED))?.tokens ?? null;
+    return (await this.counted({ what: "answer", texts, family }, BILLED))?.tokens ?? null;
   }
 
   /**
@@ -37,7 +38,7 @@ export class Counting {
    */
   async billedPrompt(body: Uint8Array, family: Family): Promise<number | null> {
     const turn: CountTurn = { ...BILLED, rank: "paid" };
-    return (await this.take({ what: "text", body, family }, turn))?.tokens ?? null;
+    return (await this.counted({ what: "text", body, family }, turn))?.tokens ?? null;
   }
 
   /**
@@ -45,7 +46,31 @@ export class Counting {
    * to (null when they can be of any size). Null when it cannot be counted in time.
    */
   prompt(what: "text" | "files", body: Uint8Array, turn: CountTurn): Promise<Count | null> {
-    return this.take({ what, body, family: "o200k" }, turn);
+    return this.counted({ what, body, family: "o200k" }, turn);
+  }
+
+  /**
+   * Reads the request of somebody without credit, whose body is handed over and comes back; null when there is
+   * too much to do. Of its members, only short ones come back.
+   */
+  async request(asked: Omit<ReadWork, "what">, turn: Omit<CountTurn, "rank">): Promise<ReadRequest | null> {
+    const work: ReadWork = { what: "request", ...asked };
+    const handedOver = [asked.body.buffer as ArrayBuffer];
+    const seen = (await this.unpaid.take(work, { ...turn, rank: 0 }, handedOver)) as RequestSeen | null;
+    if (seen === null) return null;
+    const { read, subject, body } = seen;
+    return "request" in read
+      ? { read: { ...read.request, body }, subject }
+      : { read: refuse(read.code, read.message, read.details), subject };
+  }
+
+  /** A body of `/v1/responses/compact` of such a sender as an ordinary request (surfaces/responses/compaction). */
+  async compaction(body: Uint8Array, turn: Omit<CountTurn, "rank">): Promise<Uint8Array | null> {
+    const work: Work = { what: "compaction", body };
+    const handedOver = [body.buffer as ArrayBuffer];
+    return (
+      ((await this.unpaid.take(work, { ...turn, rank: 0 }, handedOver)) as Compacted | null)?.body ?? null
+    );
   }
 
   /**
@@ -58,67 +83,17 @@ export class Counting {
 
   /** What waits is answered null. */
   stop(): void {
-    this.stopped = true;
     this.loading?.cancel();
-    this.replace();
+    this.paid.stop();
+    this.unpaid.stop();
   }
 
-  private async take(work: CountWork, { key, rank, signal, withinMs }: CountTurn): Promise<Count | null> {
-    const ms = Math.min(withinMs, MAX_COUNT_MS);
-    const dueMs = this.clock.elapsedMs() + ms;
-    const place = this.occupy() ?? (await this.line.wait(key, 1, ms, signal, RANKS[rank]));
-    if (place === null) return null;
-    const leftMs = dueMs - this.clock.elapsedMs();
-    if (!this.stopped && !signal.aborted && leftMs > 0) return this.run(work, leftMs, signal);
-    this.vacate();
-    return null;
-  }
-
-  /** Answers in time whatever happens; the thread is free only when it has finished, or was replaced. */
-  private run(work: CountWork, leftMs: number, signal: AbortSignal): Promise<Count | null> {
-    const { clock } = this;
-    const { promise, resolve } = Promise.withResolvers<Count | null>();
-    const leave = () => resolve(null);
-    const timers = [clock.after(leftMs, leave), clock.after(MAX_COUNT_MS, () => this.replace())];
-    signal.addEventListener("abort", leave);
-    this.finish = (count) => {
-      this.finish = null;
-      for (const timer of timers) timer.cancel();
-      signal.removeEventListener("abort", leave);
-      resolve(count);
-      this.vacate();
-    };
-    (this.thread ??= this.open()).postMessage(work);
-    return promise;
-  }
-
-  private occupy(): true | null {
-    if (this.busy) return null;
-    this.busy = true;
-    return true;
-  }
-
-  private vacate(): void {
-    this.busy = false;
-    this.line.invite(() => this.occupy());
-  }
-
-  private open(): Worker {
-    const thread = new Worker(this.threadUrl, { ref: false } as WorkerOptions);
-    thread.onmessage = ({ data }: MessageEvent<Count>) => {
-      if (thread === this.thread) this.finish?.(data);
-    };
-    thread.onerror = () => {
-      if (thread === this.thread) this.replace();
-    };
-    return thread;
-  }
-
-  /** The next count opens a new thread. */
-  private replace(): void {
-    this.thread?.terminate();
-    this.thread = null;
-    this.finish?.(null);
+  private counted(work: Work, { rank, ...turn }: CountTurn): Promise<Count | null> {
+    const done =
+      rank === "unpaid"
+        ? this.unpaid.take(work, { ...turn, rank: 0 })
+        : this.paid.take(work, { ...turn, rank: RANKS[rank] });
+    return done as Promise<Count | null>;
   }
 }
 
@@ -126,29 +101,20 @@ export class Counting {
 export interface CountTurn {
   /** Whoever shares it takes turns with the others. */
   readonly key: string;
-  readonly rank: keyof typeof RANKS;
+  readonly rank: keyof typeof RANKS | "unpaid";
   readonly signal: AbortSignal;
   readonly withinMs: number;
 }
 
-/** Who goes first. */
-const RANKS = { answer: 0, paid: 1, unpaid: 2 };
-
-export interface Count {
-  readonly tokens: number | null;
-  /** Processor time that it took. */
-  readonly ms: number;
+/** A request without the long members of its prompt, or why it is refused. */
+export interface ReadRequest {
+  readonly read: GenerationRequest | Refusal;
+  readonly subject: Subject;
 }
 
-/** What the thread is told to count. */
-export type CountWork =
-  | { readonly what: "answer"; readonly texts: readonly string[]; readonly family: Family }
-  | { readonly what: "text" | "files"; readonly body: Uint8Array; readonly family: Family };
-
+/** Who goes first. */
+const RANKS = { answer: 0, paid: 1 };
 const LOAD_AFTER_MS = 5_000;
-/** Twice what the largest body takes, the loading of the vocabulary included. */
-export const MAX_COUNT_MS = 10_000;
-/** A host that fails may end many hundred streams at once, and each of them is counted. */
-const MAX_WAITING = 2_000;
+export const MAX_COUNT_MS = MAX_WORK_MS;
 const STAYS = new AbortController().signal;
 const BILLED: CountTurn = { key: "", rank: "answer", signal: STAYS, withinMs: MAX_COUNT_MS };

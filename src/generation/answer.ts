@@ -38,6 +38,8 @@ export interface Call {
   readonly body: Uint8Array;
   /** The network blocks that the client is in, the narrowest first. */
   blocks(): readonly string[];
+  /** The body is large, and its sender could not pay for so much. */
+  readonly isUnpaid: boolean;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }

@@ -1,8 +1,10 @@
 import { MAX_COUNT_MS } from "../counting/counting.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Key } from "../keys/key.ts";
+import { withCeiling } from "../surfaces/messages/ceiling.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
 import { type CountingDesk, PromptCount } from "./prompt-count.ts";
+import { readUnpaid } from "./unpaid-request.ts";
 
 /**
  * Input tokens of a Messages request, as Anthropic's endpoint for that counts them; estimated where the
@@ -10,20 +12,18 @@ import { type CountingDesk, PromptCount } from "./prompt-count.ts";
  */
 export async function countMessages(
   body: Uint8Array,
-  { key, blocks, signal }: CountAsker,
+  { key, blocks, isUnpaid, signal }: CountAsker,
   desk: CountDesk,
 ): Promise<number | Refusal> {
-  const request = SURFACES.messages.readRequest(withCeiling(body));
+  const call = { blocks: () => blocks, signal };
+  const asked = { surface: "messages", body, counting: true } as const;
+  const request = isUnpaid
+    ? (await readUnpaid(asked, call, desk)).read
+    : SURFACES.messages.readRequest(withCeiling(body));
   if (refused(request)) return request;
   const unnamed = desk.nameRefusal(request.model, key);
   if (unnamed !== null) return unnamed;
-  const prompt = new PromptCount(
-    request,
-    key.balanceId,
-    desk,
-    { blocks: () => blocks, signal },
-    MAX_COUNT_MS,
-  );
+  const prompt = new PromptCount(request, key.balanceId, desk, call, MAX_COUNT_MS);
   return (await prompt.text()) ?? request.promptEstimate;
 }
 
@@ -31,21 +31,12 @@ export async function countMessages(
 export interface CountAsker {
   readonly key: Key;
   readonly blocks: readonly string[];
+  /** The body is large, and its sender could not pay for so much. */
+  readonly isUnpaid: boolean;
   readonly signal: AbortSignal;
 }
 
 export interface CountDesk extends CountingDesk {
   /** Why the key may not name the model. */
   nameRefusal(model: string, key: Key): Refusal | null;
-}
-
-/** That endpoint takes a request without a ceiling. */
-function withCeiling(body: Uint8Array): Uint8Array {
-  try {
-    const json = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
-    if (typeof json !== "object" || json === null || "max_tokens" in json) return body;
-    return new TextEncoder().encode(JSON.stringify({ ...json, max_tokens: 1 }));
-  } catch {
-    return body;
-  }
 }

@@ -1,4 +1,5 @@
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import type { ReadRequest } from "../counting/counting.ts";
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
@@ -17,6 +18,7 @@ import { makePlan, type Plan } from "../routing/plan.ts";
 import { type Subject, subjectOf } from "../surfaces/refused-request.ts";
 import { withoutPrompt } from "../surfaces/request.ts";
 import type { GenerationRequest, Surface } from "../surfaces/surface.ts";
+import { assert } from "../units/assert.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
@@ -31,6 +33,7 @@ import { PromptCount } from "./prompt-count.ts";
 import { KeptPrompts, Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey, tooMuchUnpaid } from "./refusals.ts";
 import { rateRefusal } from "./shortfall.ts";
+import { readUnpaid } from "./unpaid-request.ts";
 
 /**
  * A generation request from the bearer token to the last byte. Every decision about it is made here, in
@@ -90,8 +93,9 @@ class Run {
       const unpaidWaitS = house.unpaidWaitS(holder.balance.id, call);
       if (unpaidWaitS !== null) return this.refusal(tooMuchUnpaid(unpaidWaitS));
 
-      const read = surface.readRequest(call.body);
-      if (refused(read)) return this.refusal(read, subjectOf(call.body));
+      const seen = call.isUnpaid ? await this.readUnpaid() : null;
+      const read = seen === null ? surface.readRequest(call.body) : seen.read;
+      if (refused(read)) return this.refusal(read, seen?.subject ?? subjectOf(call.body));
       const meant = idMeantBy(read.model, this.catalog, house.suggest);
       if (refused(meant)) return this.refusal(meant, read);
       const request = meant === read.model ? read : { ...read, model: meant };
@@ -124,6 +128,8 @@ class Run {
       const admitting = admit(ask, house);
       const admitted = admitting instanceof Promise ? await admitting : admitting;
       if (refused(admitted)) return this.refusal(admitted);
+      const whole = seen === null ? request : this.parsed(request);
+      this.request = whole;
       const { reservation } = admitted.hold;
       const bill = new Bill(house, reservation, this.startedMs, this.requestTrace());
       this.bill = bill;
@@ -131,7 +137,7 @@ class Run {
       // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
       // for its settlement.
       if (request.stream) void house.journal.durable(reservation.sequence);
-      const outcome = await this.attempt(request, admitted, holder);
+      const outcome = await this.attempt(whole, admitted, holder);
       bill.tries = outcome.tries;
       // Both await here and not in a function of their own, because each async call costs four objects.
       switch (outcome.kind) {
@@ -141,13 +147,13 @@ class Run {
           const firstTokenMs = bill.elapsedMs();
           const durable = house.journal.durable(reservation.sequence);
           if (durable === true || (await durable))
-            return this.stream(outcome, request, admitted, bill, firstTokenMs);
+            return this.stream(outcome, whole, admitted, bill, firstTokenMs);
           outcome.cancel();
           return await this.failed(bookkeepingDown(), "failed", bill);
         }
         case "answered": {
           this.served(outcome.candidate);
-          const billed = this.billed(outcome, request);
+          const billed = this.billed(outcome, whole);
           const ended = this.settle(outcome, billed instanceof Promise ? await billed : billed, bill);
           if (ended.durable === true || (await ended.durable)) return this.whole(outcome, ended, bill);
           bill.takeBack(ended);
@@ -176,6 +182,19 @@ class Run {
     }
   }
 
+  private readUnpaid(): Promise<ReadRequest> {
+    const { call, surface, house } = this;
+    const { body } = call;
+    return readUnpaid({ surface: surface.name, body, counting: false }, call, house.counting);
+  }
+
+  /** A request that was read in a thread, with all of its members. */
+  private parsed({ body, model }: GenerationRequest): GenerationRequest {
+    const read = this.surface.readRequest(body);
+    assert(!refused(read), "a request was read in a thread and refused afterwards");
+    return { ...read, model };
+  }
+
   private areAllFull({ candidates }: Plan): boolean {
     for (const { route } of candidates) if (!this.house.slots.full(route.host)) return false;
     return true;
@@ -194,7 +213,8 @@ class Run {
     const { model, surface, promptEstimate, json } = request;
     // With a single host there is no choice to remember.
     let sticky: StickyRoute | null = null;
-    if (catalog.models.get(model)?.routes.length !== 1) {
+    // Nor is there a conversation in what was read of an unpaid request.
+    if (!call.isUnpaid && catalog.models.get(model)?.routes.length !== 1) {
       const { conversation, turned } = conversationOf(request, call.headers, balance.id);
       this.conversation = conversation;
       if (turned) sticky = house.affinity.stickyRoute(conversation);

@@ -1,3 +1,4 @@
+import type { Counting } from "../counting/counting.ts";
 import type { CountAllowance, CountTaken } from "../limits/count-allowance.ts";
 import { wideNetwork } from "../limits/wide-network.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
@@ -118,6 +119,8 @@ export interface CountingDesk {
   count(what: "text" | "files", request: GenerationRequest, turn: PromptTurn): Promise<PromptTokens | null>;
   /** What the balance could pay. */
   credit(balance: BalanceId): NanoUsd | Promise<NanoUsd>;
+  /** Reads a request in a thread, whose body is handed over and comes back; null when there is too much to do. */
+  readUnpaid: Counting["request"];
   readonly allowance: CountAllowance;
   readonly later: LaterCounts;
 }

@@ -19,6 +19,10 @@ export class ClientCall implements Call {
     this.signal = signal;
   }
 
+  get isUnpaid(): boolean {
+    return this.exchange.isUnpaid;
+  }
+
   blocks(): readonly string[] {
     return clientBlocks(this.exchange, this.deps);
   }

@@ -1,5 +1,6 @@
 import type { AccountDesk } from "../accounts/desk.ts";
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
+import type { Counting } from "../counting/counting.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { Answer, Call } from "../generation/answer.ts";
@@ -48,6 +49,8 @@ export interface HttpDeps {
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
   countTokens(body: Uint8Array, asker: CountAsker): Promise<number | Refusal>;
+  /** A body of `/v1/responses/compact` of somebody without credit as an ordinary request; null when there is too much to do. */
+  readonly compactUnpaid: Counting["compaction"];
   catalog(): Catalog;
   readonly routeState: RouteStatus & Pick<RouteState, "speed">;
   /** What routing and the hosts' lines show, over all workers. */

@@ -33,6 +33,8 @@ export class Exchange implements Connection {
    * credential may have ended meanwhile; null for anybody else.
    */
   letInAgain: (() => Promise<Refusal | null>) | null = null;
+  /** The body is large, and its sender could not pay for so much. */
+  isUnpaid = false;
   private id: ReceiptId | null = null;
   private room: Release | null = null;
 

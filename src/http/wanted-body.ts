@@ -113,6 +113,7 @@ async function takeRoom(
   const release = await deps.bodies.take(sender, length, MAX_WAIT_MS, exchange.request.signal);
   if (release === null) return noRoom();
   exchange.keepRoom(release);
+  exchange.isUnpaid = !sender.pays;
   return { release, pays: sender.pays };
 }
 

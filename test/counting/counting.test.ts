@@ -1,5 +1,11 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
+import type { SurfaceName } from "../../src/catalog/catalog.ts";
 import { Counting, type CountTurn } from "../../src/counting/counting.ts";
+import { refused } from "../../src/errors/refusal.ts";
+import { compactionRequest } from "../../src/surfaces/responses/compaction.ts";
+import type { GenerationRequest } from "../../src/surfaces/surface.ts";
+import { SURFACES } from "../../src/surfaces/surfaces.ts";
+import { assert } from "../../src/units/assert.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { until } from "../fakes/until.ts";
 
@@ -83,33 +89,98 @@ test("who waits no longer than for so long is answered then, and so is who leave
   expect(await next).toBe(5);
 });
 
-test("answers are counted first, then prompts of those who pay, by turn, then the others'", async () => {
+test("answers are counted first, then prompts of those who pay, by turn", async () => {
   const { prompt } = open(SICK);
   const order: string[] = [];
   const done = (name: string) => () => void order.push(name);
   await Promise.all([
     prompt("-").then(done("at work")),
-    prompt("-", { key: "free", rank: "unpaid" }).then(done("free")),
     prompt("-", { key: "a" }).then(done("a")),
     prompt("-", { key: "a" }).then(done("a")),
     prompt("-", { key: "b" }).then(done("b")),
     counting.count(["-"], "o200k").then(done("answer")),
   ]);
-  expect(order).toEqual(["at work", "answer", "a", "b", "a", "free"]);
+  expect(order).toEqual(["at work", "answer", "a", "b", "a"]);
 });
 
-test("so many may wait; prompts that nobody paid for make room for the others, and those for answers", async () => {
+test("whatever nobody pays for is counted elsewhere: who pays does not wait until it is done", async () => {
   const { clock, prompt } = open(SICK);
-  const hung = prompt("hang");
+  const free = [prompt("hang", { rank: "unpaid" }), prompt("-", { rank: "unpaid" })];
+  expect(await Promise.all([prompt("one"), counting.count(["three"], "o200k")])).toEqual([3, 5]);
+  clock.advance(10_000);
+  expect(await Promise.all(free)).toEqual([null, null]);
+});
+
+test("so many may wait; prompts make room for answers", async () => {
+  const { clock, prompt } = open(SICK);
+  const hung = [prompt("hang"), prompt("hang", { rank: "unpaid" })];
   const free = Array.from({ length: 2_001 }, () => prompt("-", { rank: "unpaid" }));
   expect(await free[2_000]!).toBeNull();
   const paid = Array.from({ length: 2_000 }, () => prompt("-"));
-  expect(await Promise.all(free)).toEqual(Array(2_001).fill(null));
   const answer = counting.count(["answer"], "o200k");
   expect(await paid[1_999]!).toBeNull();
   clock.advance(MINUTE_MS);
-  expect(await hung).toBeNull();
+  expect(await Promise.all(hung)).toEqual([null, null]);
   expect(await answer).toBeNull();
+});
+
+describe("a request of somebody without credit", () => {
+  const turn = { key: "192.0.2.0/24", signal: STAYS, withinMs: MINUTE_MS };
+  const asked = (json: object, surface: SurfaceName = "chat.completions", isCount = false) => {
+    const body = new TextEncoder().encode(JSON.stringify(json));
+    return { sent: body.slice(), body, surface, counting: isCount };
+  };
+  const messages = [{ role: "user", content: "a".repeat(100_000) }];
+
+  test("is read without its prompt, and its body comes back", async () => {
+    open();
+    const one = asked({ model: "a/b", messages, max_tokens: 7, metadata: { user_id: "u" } });
+    const { read, subject } = (await counting.request(one, turn))!;
+    expect(one.body.length).toBe(0);
+    assert(!refused(read), "a request that is fine");
+    expect(Buffer.from(read.body).equals(one.sent)).toBeTrue();
+    expect(read).toEqual({
+      ...(SURFACES["chat.completions"].readRequest(one.sent) as GenerationRequest),
+      body: read.body,
+      json: { model: "a/b", max_tokens: 7, metadata: { user_id: "u" } },
+    });
+    expect(subject).toEqual({ model: "a/b", stream: false });
+  });
+
+  test.each<[why: string, json: object]>([
+    ["has no messages", { model: "a/b", messages: [] }],
+    ["asks for two things at once", { model: "a/b", messages, n: 0 }],
+  ])("that %s is refused as any other", async (_, json) => {
+    open();
+    const one = asked(json);
+    const { read } = (await counting.request(one, turn))!;
+    expect(read).toEqual(SURFACES["chat.completions"].readRequest(one.sent));
+    expect(refused(read)).toBeTrue();
+  });
+
+  test("with long overrides is refused, because they would have to be taken apart again", async () => {
+    open();
+    const { read } = (await counting.request(
+      asked({ model: "a/b", messages, models: Array(2_000).fill("a/b") }),
+      turn,
+    ))!;
+    assert(refused(read), "too long");
+    expect([read.code, read.details.param]).toEqual(["invalid_request", "models"]);
+  });
+
+  test("to be counted needs no ceiling", async () => {
+    open();
+    const { read } = (await counting.request(asked({ model: "a/b", messages }, "messages", true), turn))!;
+    expect(refused(read)).toBeFalse();
+    const without = (await counting.request(asked({ model: "a/b", messages }, "messages"), turn))!;
+    expect(refused(without.read)).toBeTrue();
+  });
+
+  test("to be compacted becomes an ordinary one", async () => {
+    open();
+    const { body, sent } = asked({ model: "a/b", input: "x".repeat(70_000) });
+    expect(await counting.compaction(body, turn)).toEqual(compactionRequest(sent));
+  });
 });
 
 test("stopped, it counts nothing more", async () => {

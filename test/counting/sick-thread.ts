@@ -1,9 +1,9 @@
-import type { Count, CountWork } from "../../src/counting/counting.ts";
+import type { Count, Work } from "../../src/counting/work.ts";
 
 /** A counting thread that does as its text says. */
 declare const self: Worker;
 
-self.onmessage = ({ data }: MessageEvent<CountWork>) => {
+self.onmessage = ({ data }: MessageEvent<Work>) => {
   const text = data.what === "answer" ? data.texts.join("") : new TextDecoder().decode(data.body);
   if (text === "hang") for (;;);
   if (text === "throw") throw new Error("out of its depth");

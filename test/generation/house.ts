@@ -123,6 +123,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         const tokens = what === "text" ? (options.promptTokens ?? promptBound) : (options.fileTokens ?? null);
         return { tokens, ms: what === "text" ? body.length * COUNTED_MS_PER_BYTE : 1 };
       },
+      readUnpaid: async () => null,
       credit: () => credit,
       countAnswer: async (texts, family) => {
         const counter = await FAMILIES.get(family);
@@ -152,6 +153,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         headers,
         body: new TextEncoder().encode(JSON.stringify(body)),
         blocks: () => [],
+        isUnpaid: false,
         signal,
       }),
     sendBytes: (surface, body) =>
@@ -160,6 +162,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         headers: new Headers(),
         body,
         blocks: () => [],
+        isUnpaid: false,
         signal: new AbortController().signal,
       }),
     receipt(answer) {

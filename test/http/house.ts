@@ -170,6 +170,7 @@ export class TestHouse {
       bodies: this.bodies,
       unpaidBytes: new UnpaidBytes(clock),
       controlBodies: this.controlBodies,
+      compactUnpaid: async () => null,
       countTokens: async (body) => body.length,
       catalog: () => CATALOG,
       routeState: {

@@ -25,6 +25,7 @@ export class Client {
       headers: new Headers(),
       body: new TextEncoder().encode(body),
       blocks: () => blocks,
+      isUnpaid: false,
       signal: abort.signal,
     });
     ask.receipt = answer.headers["x-gateway-receipt"] ?? null;

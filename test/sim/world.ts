@@ -611,6 +611,7 @@ function openHouse(parts: {
     counting: {
       // More than any host reports.
       count: async (what, { promptBound }) => ({ tokens: what === "text" ? promptBound / 2 : null, ms: 1 }),
+      readUnpaid: async () => null,
       credit: async (balance) => (await ledger.balance(balance)).available,
       countAnswer: async (texts) => Math.ceil(texts.join("").length / 4),
       countPrompt: async (body) => Math.ceil(body.length / 4),

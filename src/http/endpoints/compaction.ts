@@ -1,7 +1,10 @@
 import { COMPACTION } from "../../api/generation.ts";
 import { errorObject, type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { Answer } from "../../generation/answer.ts";
+import { tooMuchUnpaid } from "../../generation/refusals.ts";
+import { wideNetwork } from "../../limits/wide-network.ts";
 import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
+import { clientBlocks } from "../client-blocks.ts";
 import { ClientCall } from "../client-call.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
@@ -27,12 +30,23 @@ async function compact(exchange: Exchange, deps: HttpDeps): Promise<Response | R
   if (refused(body)) return turnedAway(body, deps);
   exchange.gatewaysTurn();
   try {
-    const call = new ClientCall(secret, compactionRequest(body), exchange, deps);
+    const request = exchange.isUnpaid ? await compactUnpaid(body, exchange, deps) : compactionRequest(body);
+    if (request === null) return turnedAway(tooMuchUnpaid(RETRY_S), deps);
+    const call = new ClientCall(secret, request, exchange, deps);
     return compactionResponse(await deps.generate("responses", call), deps);
   } finally {
     exchange.clientsTurn();
   }
 }
+
+/** Parsing ten megabytes would keep everybody else waiting. */
+function compactUnpaid(body: Uint8Array, exchange: Exchange, deps: HttpDeps): Promise<Uint8Array | null> {
+  const key = wideNetwork(clientBlocks(exchange, deps));
+  return deps.compactUnpaid(body, { key, signal: exchange.request.signal, withinMs: COMPACT_MS });
+}
+
+const COMPACT_MS = 10_000;
+const RETRY_S = 5;
 
 function turnedAway(refusal: Refusal, deps: HttpDeps): Refusal {
   deps.turnedAway("responses", refusal.code);

@@ -80,7 +80,8 @@ async function countTokens(exchange: Exchange, deps: HttpDeps): Promise<Reply | 
   const body = await readWanted(exchange, identity, deps);
   if (refused(body)) return body;
   const { signal } = exchange.request;
-  const asker = { key: identity.key, blocks: clientBlocks(exchange, deps), signal };
+  const { isUnpaid } = exchange;
+  const asker = { key: identity.key, blocks: clientBlocks(exchange, deps), isUnpaid, signal };
   const tokens = await deps.countTokens(body, asker);
   return refused(tokens) ? tokens : ok({ input_tokens: tokens });
 }
