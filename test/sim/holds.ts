@@ -217,6 +217,7 @@ class HoldWorld {
     const counted = Math.min(request.promptBound, Math.ceil(input / (0.7 + 0.8 * random.next())));
     const counting: CountingDesk = {
       count: async () => ({ tokens: counted, ms: 1 }),
+      readUnpaid: async () => null,
       credit: () => this.credit,
       allowance: { take: () => ({ giveBack() {}, took() {} }) } as never,
       later: new LaterCounts(),
