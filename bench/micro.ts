@@ -11,7 +11,7 @@ import { bench, do_not_optimize, group, run } from "mitata";
 import type { Key } from "../src/keys/key.ts";
 import { Keyring } from "../src/keys/keyring.ts";
 import { Ledger } from "../src/ledger/ledger.ts";
-import type { Finished } from "../src/ledger/receipt.ts";
+import type { FinishedRequest } from "../src/ledger/receipt.ts";
 import { formatRecord, type LedgerRecord } from "../src/ledger/record.ts";
 import { Reservation, type Want } from "../src/ledger/reservation.ts";
 import { ByteBudget } from "../src/limits/byte-budget.ts";
@@ -88,7 +88,7 @@ function counted(): Piece {
   };
 }
 
-function finishedOf(model: string, host: string): Finished {
+function finishedOf(model: string, host: string): FinishedRequest {
   const tokens = { input: 10, cacheRead: 0, cacheWrite: 0, output: 30, reasoning: 0 };
   return {
     id: "rcpt_bench",

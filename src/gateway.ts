@@ -8,11 +8,11 @@ import type { FoundHosts } from "./config/found-hosts.ts";
 import { ConfigError, formatProblems } from "./config/problem.ts";
 import { Counting } from "./counting/counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
-import { type CountDesk, countMessages } from "./generation/count-tokens.ts";
+import { type CountTokensDeps, countMessages } from "./generation/count-tokens.ts";
+import type { GenerationDeps } from "./generation/deps.ts";
 import { ExpectedOutput } from "./generation/expected-output.ts";
 import { generator } from "./generation/generate.ts";
-import type { House } from "./generation/house.ts";
-import { LaterCounts } from "./generation/prompt-count.ts";
+import { DeferredCounts } from "./generation/prompt-count.ts";
 import { Receipts } from "./generation/refused-receipts.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
 import { Destinations } from "./hosts/destination.ts";
@@ -170,7 +170,7 @@ interface Parts {
 async function assemble(parts: Parts): Promise<Gateway> {
   const { inForce, folder, clock, env } = parts;
   const rooms = await openRooms(parts);
-  const generate = generator(houseOf(rooms, parts));
+  const generate = generator(generationDeps(rooms, parts));
   const reload = inTurn(() => reloaded(rooms, parts));
   let started = false;
   const departure = new Departure({
@@ -310,7 +310,7 @@ async function openRooms(parts: Parts) {
 }
 
 /** What a generation request passes through. */
-function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
+function generationDeps(rooms: Rooms, { inForce, clock, random, log }: Parts): GenerationDeps {
   const hostCosts = new HostCosts(clock);
   const unpaidRequests = new UnpaidRequests(clock);
   const { books, health, freeRoutes, reporting, counting, receipts } = rooms;
@@ -328,11 +328,11 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
     affinity: new Affinity(clock),
     expected: new ExpectedOutput(),
     slots: rooms.slots,
-    tried({ route }, outcome, lesson) {
+    tried({ route }, outcome, observation) {
       reporting.metrics.tried(route.host.id, outcome);
       if (!route.free) return;
-      if (lesson.kind === "served") freeRoutes.served(route);
-      if (lesson.kind === "failed") freeRoutes.doubt(route);
+      if (observation.kind === "served") freeRoutes.served(route);
+      if (observation.kind === "failed") freeRoutes.doubt(route);
     },
     openStreams: rooms.openStreams,
     deadlines: rooms.deadlines,
@@ -361,7 +361,7 @@ function houseOf(rooms: Rooms, { inForce, clock, random, log }: Parts): House {
       count: (what, { body }, turn) => counting.prompt(what, body, turn),
       readUnpaid: (asked, turn) => counting.request(asked, turn),
       credit: (balance) => rooms.means.of(balance),
-      later: new LaterCounts(),
+      later: new DeferredCounts(),
       countAnswer: (texts, family) => counting.count(texts, family),
       countPrompt: (body, family) => counting.billedPrompt(body, family),
       allowance: new CountAllowance(clock),
@@ -386,12 +386,12 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
   const { inForce, clock, random, folder, log } = parts;
   const { books, health, colleagues, hostsHere, reporting, counting, mailer } = rooms;
   const { ledger, keyring } = books;
-  const countDesk: CountDesk = {
+  const countDesk: CountTokensDeps = {
     count: (what, { body }, turn) => counting.prompt(what, body, turn),
     readUnpaid: (asked, turn) => counting.request(asked, turn),
     credit: (balance) => rooms.means.of(balance),
     allowance: new CountAllowance(clock),
-    later: new LaterCounts(),
+    later: new DeferredCounts(),
     nameRefusal: (model: string, { allowedModels }: Key) =>
       nameRefusal({ model, allowedModels }, inForce.config.catalog, rooms.suggest),
   };

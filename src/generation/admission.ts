@@ -17,8 +17,8 @@ import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
+import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { Hold } from "./hold.ts";
-import type { House, Settings } from "./house.ts";
 import type { PromptCount } from "./prompt-count.ts";
 import { shortfallRefusal } from "./shortfall.ts";
 
@@ -27,42 +27,47 @@ import { shortfallRefusal } from "./shortfall.ts";
  * held at once may be less (generation/hold). The check and the take are one synchronous call of the ledger; only
  * loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
-export function admit(ask: Ask, desk: Desk): Admitted | Promise<Admitted | Refusal> {
+export function admit(ask: AdmissionRequest, deps: AdmissionDeps): Admitted | Promise<Admitted | Refusal> {
   const { promptBound, promptHasFiles } = ask.request;
-  const sized = size(ask, promptHasFiles ? null : promptBound, desk);
-  const taken = takeAtOnce(ask, sized, desk);
+  const sized = size(ask, promptHasFiles ? null : promptBound, deps);
+  const taken = takeAtOnce(ask, sized, deps);
   return taken instanceof Reservation
-    ? admitted(taken, ask, sized, desk)
-    : admitSlowly(taken, ask, sized, desk);
+    ? admitted(taken, ask, sized, deps)
+    : admitSlowly(taken, ask, sized, deps);
 }
 
 async function admitSlowly(
   loading: Promise<Lane> | null,
-  ask: Ask,
-  sized: Sized,
-  desk: Desk,
+  ask: AdmissionRequest,
+  sized: SizedRequest,
+  deps: AdmissionDeps,
 ): Promise<Admitted | Refusal> {
   await loading;
-  const first = await take(ask, sized, desk);
-  if (first instanceof Reservation) return admitted(first, ask, sized, desk);
-  if (!isMoney(first)) return refusal(first, ask, sized, desk);
+  const first = await take(ask, sized, deps);
+  if (first instanceof Reservation) return admitted(first, ask, sized, deps);
+  if (!isMoney(first)) return refusal(first, ask, sized, deps);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing
   // for money.
   const { promptBound, promptHasFiles } = ask.request;
   const tokens = (await ask.prompt.most()) ?? (promptHasFiles ? null : promptBound);
-  const counted = size(ask, tokens, desk);
-  const second = counted.worst < sized.worst ? await take(ask, counted, desk) : first;
-  if (second instanceof Reservation) return admitted(second, ask, counted, desk);
-  const modest = isMoney(second) ? withoutDearer(ask, tokens, desk) : null;
-  if (modest === null) return refusal(second, ask, counted, desk);
-  const least = size(modest, tokens, desk);
-  const third = await take(modest, least, desk);
+  const counted = size(ask, tokens, deps);
+  const second = counted.worst < sized.worst ? await take(ask, counted, deps) : first;
+  if (second instanceof Reservation) return admitted(second, ask, counted, deps);
+  const modest = isMoney(second) ? withoutDearer(ask, tokens, deps) : null;
+  if (modest === null) return refusal(second, ask, counted, deps);
+  const least = size(modest, tokens, deps);
+  const third = await take(modest, least, deps);
   return third instanceof Reservation
-    ? admitted(third, modest, least, desk)
-    : refusal(third, modest, least, desk);
+    ? admitted(third, modest, least, deps)
+    : refusal(third, modest, least, deps);
 }
 
-function admitted(reservation: Reservation, ask: Ask, sized: Sized, { ledger, expected }: Desk): Admitted {
+function admitted(
+  reservation: Reservation,
+  ask: AdmissionRequest,
+  sized: SizedRequest,
+  { ledger, expected }: AdmissionDeps,
+): Admitted {
   const { plan, prompt, request } = ask;
   const { outputCeiling, heldOutput, longest } = sized;
   prompt.paid();
@@ -77,11 +82,15 @@ function admitted(reservation: Reservation, ask: Ask, sized: Sized, { ledger, ex
  * The same request without the places to go on to that could cost more than where it begins; null where there
  * are none. Whoever can pay for the model that they named is not refused for what might take its place.
  */
-function withoutDearer(ask: Ask, promptBound: number | null, desk: Desk): Ask | null {
+function withoutDearer(
+  ask: AdmissionRequest,
+  promptBound: number | null,
+  deps: AdmissionDeps,
+): AdmissionRequest | null {
   const { plan } = ask;
   const [first, ...others] = plan.candidates;
   const mostOf = (candidates: readonly Candidate[]) =>
-    size({ ...ask, plan: { ...plan, candidates } }, promptBound, desk).worst;
+    size({ ...ask, plan: { ...plan, candidates } }, promptBound, deps).worst;
   const alone = mostOf([first!]);
   const candidates = [first!, ...others.filter((other) => mostOf([first!, other]) <= alone)];
   if (candidates.length === plan.candidates.length) return null;
@@ -92,8 +101,8 @@ function withoutDearer(ask: Ask, promptBound: number | null, desk: Desk): Ask | 
   return { ...ask, plan: { ...plan, candidates, auto } };
 }
 
-/** One request at the desk. */
-export interface Ask {
+/** A request that wants to be admitted. */
+export interface AdmissionRequest {
   readonly receipt: ReceiptId;
   readonly key: Key;
   readonly budgets: readonly Budget[];
@@ -103,12 +112,12 @@ export interface Ask {
   /** Open Tier allowances that it draws on; empty on the paid tier. */
   readonly allowances: readonly Allowance[];
   readonly settings: Pick<
-    Settings,
+    GenerationSettings,
     "attempts" | "contact" | "dashboardUrl" | "defaultMaxOutputTokens" | "openTierRpm"
   >;
 }
 
-type Desk = Pick<House, "ledger" | "clock" | "expected" | "health" | "catalog">;
+type AdmissionDeps = Pick<GenerationDeps, "ledger" | "clock" | "expected" | "health" | "catalog">;
 
 export interface Admitted {
   readonly hold: Hold;
@@ -119,7 +128,7 @@ export interface Admitted {
 }
 
 /** What a request may cost, and what of that is held at once. */
-export interface Sized {
+export interface SizedRequest {
   readonly worst: NanoUsd;
   readonly amount: NanoUsd;
   /** Output tokens, of all choices together: of the worst case, and those that are held at once. */
@@ -134,14 +143,14 @@ export interface Sized {
 }
 
 /** A prompt whose bound is null is held at the model's whole context, which bounds every prompt. */
-function size(ask: Ask, promptBound: number | null, desk: Desk): Sized {
+function size(ask: AdmissionRequest, promptBound: number | null, deps: AdmissionDeps): SizedRequest {
   const { plan, request, settings } = ask;
   const longestOne = longestAnswer(plan);
   const ceiling = Math.min(request.maxOutputTokens ?? settings.defaultMaxOutputTokens, longestOne);
   const outputCeiling = ceiling * request.choices;
   // Where the client named no ceiling, the answer may be as long as the model's longest.
   const longest = request.maxOutputTokens === null ? longestOne * request.choices : outputCeiling;
-  const heldOutput = heldAtOnce(outputCeiling, longest, ask, desk);
+  const heldOutput = heldAtOnce(outputCeiling, longest, ask, deps);
   const widest = widestModel(plan).contextLength;
   const bound = promptBound === null || request.promptUnseen ? widest : Math.min(promptBound, widest);
   const { promptCachedFor1h: cachedFor1h, promptBesideAudio } = request;
@@ -162,18 +171,18 @@ function size(ask: Ask, promptBound: number | null, desk: Desk): Sized {
 function heldAtOnce(
   ceiling: number,
   longest: number,
-  { key, plan, request, settings }: Ask,
-  desk: Desk,
+  { key, plan, request, settings }: AdmissionRequest,
+  deps: AdmissionDeps,
 ): number {
   if (!request.stream || request.promptUnseen || request.answersInAudio) return ceiling;
   const { candidates } = plan;
   if (!candidates.every(isStoppable)) return ceiling;
   const { firstTokenMs } = settings.attempts;
-  return desk.expected.atOnce(ceiling, longest, {
+  return deps.expected.atOnce(ceiling, longest, {
     lineage: key.lineage,
     candidates,
     firstTokenMs,
-    routeState: desk.health,
+    routeState: deps.health,
   });
 }
 
@@ -197,16 +206,24 @@ function widestModel({ candidates }: Plan): Model {
 /**
  * Null when a limit is short; a promise, which the caller must await, when something has to be loaded first.
  */
-function takeAtOnce(ask: Ask, sized: Sized, desk: Desk): Reservation | Promise<Lane> | null {
-  const at = desk.clock.now();
-  const lane = desk.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
+function takeAtOnce(
+  ask: AdmissionRequest,
+  sized: SizedRequest,
+  deps: AdmissionDeps,
+): Reservation | Promise<Lane> | null {
+  const at = deps.clock.now();
+  const lane = deps.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
   if (lane instanceof Promise) return lane;
-  const outcome = desk.ledger.admit(lane, wantOf(ask, sized, at));
+  const outcome = deps.ledger.admit(lane, reservationRequest(ask, sized, at));
   return outcome instanceof Reservation ? outcome : null;
 }
 
-async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | Shortfall> {
-  const { ledger, clock } = desk;
+async function take(
+  ask: AdmissionRequest,
+  sized: SizedRequest,
+  deps: AdmissionDeps,
+): Promise<Reservation | Shortfall> {
+  const { ledger, clock } = deps;
   const { key, budgets, allowances } = ask;
   // A lane that took long to load may be yesterday's by now, and a grant may have gone to another request.
   let isFinal = false;
@@ -217,7 +234,7 @@ async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | S
       await loading;
       continue;
     }
-    const want = wantOf(ask, sized, at);
+    const want = reservationRequest(ask, sized, at);
     const outcome = ledger.admit(loading, want);
     if (outcome instanceof Reservation || outcome.what === "books" || isFinal) return outcome;
     // No other node can have room for what is more than the limit has left.
@@ -236,7 +253,7 @@ async function take(ask: Ask, sized: Sized, desk: Desk): Promise<Reservation | S
 
 const MAX_LANE_ROUNDS = 32;
 
-function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
+function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: EpochMs): Want {
   const { receipt, key, budgets, request, plan, allowances, settings } = ask;
   return {
     receipt,
@@ -260,8 +277,12 @@ function wantOf(ask: Ask, sized: Sized, at: EpochMs): Want {
 const dearestOf = ({ candidates }: Plan) =>
   candidates.length === 1 ? candidates[0]!.price : dearest(candidates.map(({ price }) => price));
 
-const refusal = (short: Shortfall, ask: Ask, sized: Sized, desk: Desk): Refusal =>
-  shortfallRefusal(short, ask, sized, desk.clock.now(), desk);
+const refusal = (
+  short: Shortfall,
+  ask: AdmissionRequest,
+  sized: SizedRequest,
+  deps: AdmissionDeps,
+): Refusal => shortfallRefusal(short, ask, sized, deps.clock.now(), deps);
 
 const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall => "worst" in short;
 

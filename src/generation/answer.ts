@@ -2,7 +2,7 @@
  * What a generation request is answered with. The HTTP floor turns it into a response and adds nothing to it:
  * every header, the receipt's among them, is here.
  */
-export type Answer = WholeAnswer | StreamedAnswer;
+export type GenerationAnswer = WholeAnswer | StreamedAnswer;
 
 export interface WholeAnswer {
   readonly kind: "whole";
@@ -30,7 +30,7 @@ export interface Sink {
 }
 
 /** A generation request as the HTTP floor hands it on: nothing of it is parsed yet. */
-export interface Call {
+export interface GenerationCall {
   /** The plaintext of the bearer token. */
   readonly secret: string;
   /** Of the client's request, lower-case names. */

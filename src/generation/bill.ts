@@ -1,17 +1,17 @@
 import type { Refusal } from "../errors/refusal.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../ledger/charge.ts";
 import {
-  type Finished,
+  type AttemptRecord,
+  type FinishedRequest,
   formatReceipt,
   type Receipt,
   type RequestTrace,
-  type Try,
 } from "../ledger/receipt.ts";
 import type { Ending, Reservation, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Billed } from "../surfaces/surface.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
-import type { House } from "./house.ts";
+import type { GenerationDeps } from "./deps.ts";
 
 /**
  * Ends a request that holds money: once, with one receipt. The caller waits until the end is durable, then
@@ -19,18 +19,18 @@ import type { House } from "./house.ts";
  */
 export class Bill {
   /** The hosts that were asked; set once they have been. */
-  tries: readonly Try[] = [];
+  tries: readonly AttemptRecord[] = [];
 
   constructor(
-    private readonly house: Pick<House, "clock" | "expected" | "ledger" | "journal" | "finished">,
+    private readonly deps: Pick<GenerationDeps, "clock" | "expected" | "ledger" | "journal" | "finished">,
     readonly reservation: Reservation,
     /** Monotonic time of the request's arrival. */
     readonly startedMs: number,
     private readonly trace: RequestTrace | null,
   ) {}
 
-  settle(end: End): Ended {
-    const { house, reservation } = this;
+  settle(end: RequestEnd): EndedRequest {
+    const { deps, reservation } = this;
     const ending: Ending = {
       state: end.state,
       cost: costOfEnd(end),
@@ -41,29 +41,29 @@ export class Bill {
     };
     const { key } = reservation.want;
     if (end.state === "settled" && end.candidate !== undefined)
-      house.expected.note(key.lineage, end.candidate.model.id, end.tokens.output);
-    let receipt: Told;
-    const settlement = house.ledger.settle(reservation, ending, (settled) => {
+      deps.expected.note(key.lineage, end.candidate.model.id, end.tokens.output);
+    let receipt: FinishedReceipt;
+    const settlement = deps.ledger.settle(reservation, ending, (settled) => {
       receipt = this.receipt(end, settled);
       return formatReceipt(receipt);
     });
-    return { settlement, durable: house.journal.durable(settlement.sequence), receipt: receipt! };
+    return { settlement, durable: deps.journal.durable(settlement.sequence), receipt: receipt! };
   }
 
   /** Reports the end as the client sees it: as an error, if it could not be recorded. */
-  tell({ receipt }: Ended, isDurable: boolean): void {
-    this.house.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
+  tell({ receipt }: EndedRequest, isDurable: boolean): void {
+    this.deps.finished(isDurable ? receipt : { ...receipt, errorCode: "internal_error" });
   }
 
   /**
    * For an answer that is not given because its end could not be recorded: then it must not cost anything
    * either.
    */
-  takeBack(ended: Ended): void {
+  takeBack(ended: EndedRequest): void {
     const { held } = ended.settlement;
     const receipt = this.receipt(FAULT, { charged: ZERO_USD, writtenOff: ZERO_USD, lost: ZERO_USD, held });
-    const { house, reservation } = this;
-    if (house.ledger.takeBack(reservation, ended.settlement, formatReceipt(receipt))) house.finished(receipt);
+    const { deps, reservation } = this;
+    if (deps.ledger.takeBack(reservation, ended.settlement, formatReceipt(receipt))) deps.finished(receipt);
     else this.tell(ended, false);
   }
 
@@ -74,10 +74,10 @@ export class Bill {
 
   /** Milliseconds since the request arrived. */
   elapsedMs(): number {
-    return this.house.clock.elapsedMs() - this.startedMs;
+    return this.deps.clock.elapsedMs() - this.startedMs;
   }
 
-  private receipt(end: End, settled: Settled): Told {
+  private receipt(end: RequestEnd, settled: Settled): FinishedReceipt {
     const { tries, trace } = this;
     const { want } = this.reservation;
     // A receipt's cost is always its tokens at its price, also where the hold did not cover all of them.
@@ -109,7 +109,7 @@ export class Bill {
 }
 
 /** How a request that held something ended. */
-export interface End {
+export interface RequestEnd {
   readonly state: Exclude<Receipt["state"], "refused" | "recovered">;
   readonly tokens: Tokens;
   readonly from?: Receipt["tokensFrom"];
@@ -121,25 +121,25 @@ export interface End {
 }
 
 /** An end, on its way to the disk. */
-export interface Ended {
+export interface EndedRequest {
   readonly settlement: Settlement;
   readonly durable: true | Promise<boolean>;
-  readonly receipt: Told;
+  readonly receipt: FinishedReceipt;
 }
 
 /** What the client is told of it. */
-export const billedBy = ({ settlement, receipt }: Ended): Billed => ({
+export const billedBy = ({ settlement, receipt }: EndedRequest): Billed => ({
   tokens: receipt.tokens,
   costUsd: usdFromNano(settlement.charged),
 });
 
 /** Both what is stored and what is reported. */
-type Told = Receipt & Finished;
+type FinishedReceipt = Receipt & FinishedRequest;
 
-const FAULT: End = { state: "failed", tokens: NO_TOKENS, errorCode: "internal_error" };
+const FAULT: RequestEnd = { state: "failed", tokens: NO_TOKENS, errorCode: "internal_error" };
 
 /** What the tokens cost, or as many of them as cost no more than `most`. */
-function costOfEnd({ tokens, candidate }: End, most?: NanoUsd): NanoUsd {
+function costOfEnd({ tokens, candidate }: RequestEnd, most?: NanoUsd): NanoUsd {
   if (candidate === undefined) return ZERO_USD;
   return costOf(most === undefined ? tokens : within(tokens, candidate.price, most), candidate.price);
 }

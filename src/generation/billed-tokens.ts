@@ -15,7 +15,7 @@ import { completed } from "./metering.ts";
  */
 export function billedTokens(
   answer: EndedAnswer,
-  asked: Asked,
+  asked: BilledRequest,
   count: Counts,
 ): BilledTokens | Promise<BilledTokens> {
   const prompt = believedPrompt(answer.usage, asked);
@@ -26,7 +26,7 @@ export function billedTokens(
 }
 
 /** Whether the prompt need not be counted any more, as messages hosts tell its size at the beginning. */
-export const isPromptTold = (usage: Usage | null, asked: Asked): boolean =>
+export const isPromptReported = (usage: Usage | null, asked: BilledRequest): boolean =>
   believedPrompt(usage, asked) !== null;
 
 /** An answer that is over, however it ended. */
@@ -37,7 +37,7 @@ export interface EndedAnswer {
   readonly isLeft: boolean;
 }
 
-interface Asked {
+interface BilledRequest {
   readonly request: GenerationRequest;
   readonly model: Pick<Model, "contextLength" | "maxOutputTokens">;
 }
@@ -54,14 +54,14 @@ export interface BilledTokens {
   readonly from: "host" | "counted";
 }
 
-type Prompt = Pick<Tokens, "input" | "cacheRead" | "cacheWrite" | "audioInput" | "cacheWrite1h">;
-type Output = Pick<Tokens, "output" | "audioOutput" | "reasoning">;
+type PromptTokensBilled = Pick<Tokens, "input" | "cacheRead" | "cacheWrite" | "audioInput" | "cacheWrite1h">;
+type OutputTokensBilled = Pick<Tokens, "output" | "audioOutput" | "reasoning">;
 
 async function countedTokens(
   answer: EndedAnswer,
-  prompt: Prompt | null,
-  output: Output | null,
-  asked: Asked,
+  prompt: PromptTokensBilled | null,
+  output: OutputTokensBilled | null,
+  asked: BilledRequest,
   count: Counts,
 ): Promise<BilledTokens> {
   const [read, written] = await Promise.all([
@@ -74,7 +74,7 @@ async function countedTokens(
 }
 
 /** What the host said of the prompt, without what cannot be true of it; null when nothing is left. */
-function believedPrompt(usage: Usage | null, { request, model }: Asked): Prompt | null {
+function believedPrompt(usage: Usage | null, { request, model }: BilledRequest): PromptTokensBilled | null {
   if (usage === null) return null;
   const { promptBound, promptHasFiles, promptUnseen } = request;
   const bound =
@@ -96,7 +96,7 @@ function believedPrompt(usage: Usage | null, { request, model }: Asked): Prompt 
 }
 
 /** What the host said of the answer, where there is no doubt; null where it has to be counted to know. */
-function believedOutput({ usage, text }: EndedAnswer, asked: Asked): Output | null {
+function believedOutput({ usage, text }: EndedAnswer, asked: BilledRequest): OutputTokensBilled | null {
   if (usage === null) return null;
   if (usage.output === 0) return text.estimate === 0 ? NO_OUTPUT : null;
   if (text.estimateSinceReport > 0 || usage.output > mostOutput(usage, asked)) return null;
@@ -104,7 +104,7 @@ function believedOutput({ usage, text }: EndedAnswer, asked: Asked): Output | nu
 }
 
 /** The same where it is in doubt, or the client left before its end. */
-async function judgedOutput(answer: EndedAnswer, asked: Asked, count: Counts): Promise<Judged> {
+async function judgedOutput(answer: EndedAnswer, asked: BilledRequest, count: Counts): Promise<JudgedOutput> {
   const { usage, text, isLeft } = answer;
   const delivered = await exactly(text.all(), text.estimate, count);
   const counted = { ...NO_OUTPUT, output: Math.min(delivered, allowed(asked)), isTold: false };
@@ -116,28 +116,28 @@ async function judgedOutput(answer: EndedAnswer, asked: Asked, count: Counts): P
   return { ...outputOf(usage, Math.min(told, most)), isTold: rest === 0 && told <= most };
 }
 
-interface Judged extends Output {
+interface JudgedOutput extends OutputTokensBilled {
   /** It is the host's number. */
   readonly isTold: boolean;
 }
 
 const isTooLittle = (told: number, written: number): boolean => told * VOCABULARIES_DIFFER < written;
 
-const outputOf = ({ reasoning, audioOutput }: Usage, output: number): Output => ({
+const outputOf = ({ reasoning, audioOutput }: Usage, output: number): OutputTokensBilled => ({
   output,
   reasoning: Math.min(reasoning, output),
   ...(audioOutput === undefined ? {} : { audioOutput: Math.min(audioOutput, output) }),
 });
 
 /** Thoughts are not under every host's ceiling; more of them than the model writes at all are none. */
-function mostOutput({ reasoning }: Usage, { request, model }: Asked): number {
+function mostOutput({ reasoning }: Usage, { request, model }: BilledRequest): number {
   const { maxOutputTokens: longest } = model;
   const ceiling = Math.min(request.maxOutputTokens ?? longest, longest);
   return ceiling * request.choices + Math.min(reasoning, longest * request.choices);
 }
 
 /** Text counts in another vocabulary than the host's: the client is charged for no more than it allowed. */
-const allowed = ({ request }: Asked): number =>
+const allowed = ({ request }: BilledRequest): number =>
   (request.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.choices;
 
 async function exactly({ texts, unkept }: Written, estimate: number, count: Counts): Promise<number> {
@@ -146,13 +146,13 @@ async function exactly({ texts, unkept }: Written, estimate: number, count: Coun
 }
 
 /** Images and files stay at what they are held at: only the text can be counted. */
-async function countedPrompt({ request }: Asked, count: Counts): Promise<Prompt> {
+async function countedPrompt({ request }: BilledRequest, count: Counts): Promise<PromptTokensBilled> {
   const { promptEstimate, promptTextEstimate } = request;
   const text = (await count.prompt()) ?? promptTextEstimate;
   return { ...NO_TOKENS, input: text + promptEstimate - promptTextEstimate };
 }
 
-const NO_OUTPUT: Output = { output: 0, reasoning: 0 };
+const NO_OUTPUT: OutputTokensBilled = { output: 0, reasoning: 0 };
 
 /**
  * What hosts put around a prompt, and count: Anthropic's words on tools, up to 700 tokens; xAI's own prompt before

@@ -3,7 +3,7 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import type { Key } from "../keys/key.ts";
 import { withCeiling } from "../surfaces/messages/ceiling.ts";
 import { SURFACES } from "../surfaces/surfaces.ts";
-import { type CountingDesk, PromptCount } from "./prompt-count.ts";
+import { PromptCount, type PromptCountDeps } from "./prompt-count.ts";
 import { readUnpaid } from "./unpaid-request.ts";
 
 /**
@@ -12,23 +12,23 @@ import { readUnpaid } from "./unpaid-request.ts";
  */
 export async function countMessages(
   body: Uint8Array,
-  { key, blocks, isUnpaid, signal }: CountAsker,
-  desk: CountDesk,
+  { key, blocks, isUnpaid, signal }: CountRequester,
+  deps: CountTokensDeps,
 ): Promise<number | Refusal> {
   const call = { blocks: () => blocks, signal };
   const asked = { surface: "messages", body, counting: true } as const;
   const request = isUnpaid
-    ? (await readUnpaid(asked, call, desk)).read
+    ? (await readUnpaid(asked, call, deps)).read
     : SURFACES.messages.readRequest(withCeiling(body));
   if (refused(request)) return request;
-  const unnamed = desk.nameRefusal(request.model, key);
+  const unnamed = deps.nameRefusal(request.model, key);
   if (unnamed !== null) return unnamed;
-  const prompt = new PromptCount(request, key.balanceId, desk, call, MAX_COUNT_MS);
+  const prompt = new PromptCount(request, key.balanceId, deps, call, MAX_COUNT_MS);
   return (await prompt.text()) ?? request.promptEstimate;
 }
 
 /** Who wants to know how many tokens a prompt has, and from which network blocks, the narrowest first. */
-export interface CountAsker {
+export interface CountRequester {
   readonly key: Key;
   readonly blocks: readonly string[];
   /** The body is large, and its sender could not pay for so much. */
@@ -36,7 +36,7 @@ export interface CountAsker {
   readonly signal: AbortSignal;
 }
 
-export interface CountDesk extends CountingDesk {
+export interface CountTokensDeps extends PromptCountDeps {
   /** Why the key may not name the model. */
   nameRefusal(model: string, key: Key): Refusal | null;
 }

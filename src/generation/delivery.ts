@@ -1,17 +1,17 @@
 import type { Host } from "../catalog/catalog.ts";
 import { bookkeepingDown } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal } from "../errors/refusal.ts";
+import type { Opened } from "../hosts/host-attempt.ts";
 import { redact } from "../hosts/redact.ts";
-import type { Opened } from "../hosts/try.ts";
 import { costOf } from "../ledger/charge.ts";
 import { type RelayEnd, relay } from "../stream/relay.ts";
 import type { Billed, GenerationRequest } from "../surfaces/surface.ts";
 import type { Sink, StreamedAnswer } from "./answer.ts";
-import { type Bill, billedBy, type End, type Ended } from "./bill.ts";
+import { type Bill, billedBy, type EndedRequest, type RequestEnd } from "./bill.ts";
 import { type BilledTokens, billedTokens } from "./billed-tokens.ts";
+import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { aheadOf } from "./expected-output.ts";
 import { type Hold, RunningStream } from "./hold.ts";
-import type { House, Settings } from "./house.ts";
 import type { Recount } from "./recount.ts";
 import { stoppedForCredit, upstreamError } from "./refusals.ts";
 
@@ -19,18 +19,18 @@ import { stoppedForCredit, upstreamError } from "./refusals.ts";
  * A stream that is ready for its client: the first token is in hand and the hold is durable. From here on no
  * other host can be asked; whatever happens, the stream ends with a charge for what was delivered.
  */
-export class Delivery implements StreamedAnswer {
+export class StreamDelivery implements StreamedAnswer {
   readonly kind = "stream";
   readonly status = 200;
   private begun = false;
 
   constructor(
     readonly headers: Readonly<Record<string, string>>,
-    private readonly parcel: Parcel,
+    private readonly context: DeliveryContext,
   ) {
     // A client may leave before the response is pulled. Then nobody runs the stream, but its hold must still
     // be settled.
-    const { signal } = parcel;
+    const { signal } = context;
     if (signal.aborted) this.handleEvent();
     else signal.addEventListener("abort", this);
   }
@@ -42,8 +42,8 @@ export class Delivery implements StreamedAnswer {
       return Promise.resolve();
     }
     this.begun = true;
-    this.parcel.signal.removeEventListener("abort", this);
-    return deliver(this.parcel, sink);
+    this.context.signal.removeEventListener("abort", this);
+    return deliver(this.context, sink);
   }
 
   /** @internal The client leaves. */
@@ -55,9 +55,9 @@ export class Delivery implements StreamedAnswer {
 /**
  * What a delivery needs. It may take minutes, so nothing here keeps the prompt alive, which may be megabytes.
  */
-interface Parcel {
-  readonly house: House;
-  readonly settings: Settings;
+interface DeliveryContext {
+  readonly deps: GenerationDeps;
+  readonly settings: GenerationSettings;
   readonly request: GenerationRequest;
   readonly opened: Opened;
   readonly bill: Bill;
@@ -72,19 +72,19 @@ interface Parcel {
 const DEAD_SINK: Sink = { write: () => false, close() {} };
 
 /** Never rejects. */
-async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
-  const { house, settings, request, opened, bill, hold, firstTokenMs, signal } = parcel;
+async function deliver(context: DeliveryContext, sink: Sink): Promise<void> {
+  const { deps, settings, request, opened, bill, hold, firstTokenMs, signal } = context;
   const { judge, candidate } = opened;
   try {
-    house.ledger.serves(bill.reservation, {
+    deps.ledger.serves(bill.reservation, {
       model: candidate.model.id,
       host: candidate.route.host.id,
       price: candidate.price,
       attempts: bill.tries,
       firstTokenMs,
     });
-    const pace = house.expected.paceOf([candidate], house.health);
-    const ahead = aheadOf(pace, house.expected.growth);
+    const pace = deps.expected.paceOf([candidate], deps.health);
+    const ahead = aheadOf(pace, deps.expected.growth);
     const running = new RunningStream(request, judge, candidate.price, pace, bill.startedMs, ahead);
     const line = {
       source: opened.source,
@@ -97,37 +97,37 @@ async function deliver(parcel: Parcel, sink: Sink): Promise<void> {
         deadlineMs: bill.startedMs + settings.totalMs,
         keepaliveMs: settings.keepaliveMs ?? Number.POSITIVE_INFINITY,
       },
-      keepalive: house.surfaces[request.surface].keepalive,
-      clock: house.clock,
-      deadlines: house.deadlines,
+      keepalive: deps.surfaces[request.surface].keepalive,
+      clock: deps.clock,
+      deadlines: deps.deadlines,
       meter: hold.begin(running),
       host: opened,
-      open: house.openStreams,
+      open: deps.openStreams,
     };
     const end = ofCustomers(await relay(line, opened.takeFirst()), candidate.route.host);
     const by = bill.reservation.want.key.balanceId;
     // One piece does not show how fast the host writes.
     const ms = opened.isWhole ? 0 : bill.elapsedMs() - firstTokenMs;
-    house.health.streamEnded(candidate.route, { kind: end.kind, tokens: judge.countedTokens, ms, by });
+    deps.health.streamEnded(candidate.route, { kind: end.kind, tokens: judge.countedTokens, ms, by });
     const { usage, text } = judge;
     const answer = { usage, text, isLeft: end.kind === "client_left" };
-    const counting = billedTokens(answer, { request, model: candidate.model }, parcel.counts);
+    const counting = billedTokens(answer, { request, model: candidate.model }, context.counts);
     // Nothing of the settlement has begun, and until it has, the hold stands.
     const billed = counting instanceof Promise ? await counting : counting;
     if (usage?.costUsd !== undefined)
-      house.hostCharged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
-    const ended = bill.settle(endOf(end, billed, parcel));
+      deps.hostCharged(candidate, usage.costUsd, costOf(billed.tokens, candidate.price));
+    const ended = bill.settle(endOf(end, billed, context));
     const isDurable = ended.durable === true || (await ended.durable);
     bill.tell(ended, isDurable);
-    const last = lastFrames(end, parcel, ended, isDurable);
+    const last = lastFrames(end, context, ended, isDurable);
     if (last !== null) await sink.write(last);
   } catch (error) {
-    house.onFault(error, bill.reservation.want.receipt);
+    deps.onFault(error, bill.reservation.want.receipt);
     opened.cancel();
     bill.abandon();
-    await sink.write(failure(internalError(), parcel, null));
+    await sink.write(failure(internalError(), context, null));
   } finally {
-    parcel.counts.drop();
+    context.counts.drop();
     sink.close();
   }
 }
@@ -139,8 +139,8 @@ const ofCustomers = (end: RelayEnd, host: Host): RelayEnd =>
 function endOf(
   end: RelayEnd,
   { tokens, from }: BilledTokens,
-  { opened, settings, firstTokenMs }: Parcel,
-): End {
+  { opened, settings, firstTokenMs }: DeliveryContext,
+): RequestEnd {
   const common = { candidate: opened.candidate, firstTokenMs, tokens, from };
   switch (end.kind) {
     case "complete":
@@ -160,15 +160,20 @@ function endOf(
 }
 
 /** What tells the bill, and the end mark or the error that takes its place; null when nobody is there. */
-function lastFrames(end: RelayEnd, parcel: Parcel, ended: Ended, isDurable: boolean): Uint8Array | null {
+function lastFrames(
+  end: RelayEnd,
+  context: DeliveryContext,
+  ended: EndedRequest,
+  isDurable: boolean,
+): Uint8Array | null {
   if (end.kind === "client_left") return null;
-  if (!isDurable) return failure(bookkeepingDown(), parcel, null);
+  if (!isDurable) return failure(bookkeepingDown(), context, null);
   const bill = billedBy(ended);
-  if (end.kind === "complete") return parcel.opened.judge.last(bill);
+  if (end.kind === "complete") return context.opened.judge.last(bill);
   const { settlement: settled } = ended;
   const why = end.kind === "out_of_credit" ? stoppedForCredit(settled) : upstreamError(end.message, settled);
-  return failure(why, parcel, bill);
+  return failure(why, context, bill);
 }
 
-const failure = (refusal: Refusal, { opened, settings }: Parcel, bill: Billed | null): Uint8Array =>
+const failure = (refusal: Refusal, { opened, settings }: DeliveryContext, bill: Billed | null): Uint8Array =>
   opened.judge.fail(errorObject(refusal, settings.baseUrl), bill);

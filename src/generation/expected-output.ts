@@ -12,15 +12,15 @@ import type { KeyId } from "../units/id.ts";
  * bill. And what this key's answers of this model came to lately.
  */
 export class ExpectedOutput {
-  private readonly answers = new LRUCache<string, Lately>({ max: MAX_PAIRS });
+  private readonly answers = new LRUCache<string, RecentAnswers>({ max: MAX_PAIRS });
 
-  constructor(readonly growth: Growth = GROWTH) {}
+  constructor(readonly growth: HoldGrowth = GROWTH) {}
 
   /** Output tokens to hold at once of `ceiling`; with no limits, the answer could come to `longest`. */
   atOnce(
     ceiling: number,
     longest: number,
-    { lineage, candidates, firstTokenMs, routeState }: Expecting,
+    { lineage, candidates, firstTokenMs, routeState }: ExpectedOutputQuery,
   ): number {
     const pace = this.paceOf(candidates, routeState);
     const thought = tokensIn(firstTokenMs, pace) + aheadOf(pace, this.growth);
@@ -34,7 +34,7 @@ export class ExpectedOutput {
   note(lineage: KeyId, model: string, tokens: number): void {
     const pair = pairOf(lineage, model);
     let lately = this.answers.get(pair);
-    if (lately === undefined) this.answers.set(pair, (lately = new Lately()));
+    if (lately === undefined) this.answers.set(pair, (lately = new RecentAnswers()));
     lately.add(tokens);
   }
 
@@ -48,7 +48,7 @@ export class ExpectedOutput {
 }
 
 /** Whose request may be served where, and by when it has its first token. */
-export interface Expecting {
+export interface ExpectedOutputQuery {
   readonly lineage: KeyId;
   readonly candidates: readonly Candidate[];
   readonly firstTokenMs: number;
@@ -56,7 +56,7 @@ export interface Expecting {
 }
 
 /** How holds grow. */
-export interface Growth {
+export interface HoldGrowth {
   /** The pace of a host that was not measured yet, or is slow. */
   readonly tokensPerSecond: number;
   /** Tokens that are held before they are needed, at least. */
@@ -66,12 +66,12 @@ export interface Growth {
   readonly leastStepTokens: number;
 }
 
-const GROWTH: Growth = { tokensPerSecond: 250, aheadTokens: 512, stepTokens: 4_096, leastStepTokens: 64 };
+const GROWTH: HoldGrowth = { tokensPerSecond: 250, aheadTokens: 512, stepTokens: 4_096, leastStepTokens: 64 };
 
 export const tokensIn = (ms: number, pace: number): number => Math.ceil((ms * pace) / 1_000);
 
 /** Tokens to hold before they are needed: those on the way, and what a host writes between two looks. */
-export const aheadOf = (pace: number, { aheadTokens }: Growth): number =>
+export const aheadOf = (pace: number, { aheadTokens }: HoldGrowth): number =>
   Math.max(aheadTokens, tokensIn(LOOK_EVERY_MS, pace));
 
 /** While nothing comes, a hold is looked at this often. */
@@ -86,7 +86,7 @@ const MAX_PAIRS = 20_000;
 const pairOf = (lineage: KeyId, model: string): string => `${lineage} ${model}`;
 
 /** The last answers of a key by one model. */
-class Lately {
+class RecentAnswers {
   /** Zero until there are enough of them. */
   expected = 0;
   private readonly tokens = new Uint32Array(ANSWERS);

@@ -3,8 +3,8 @@ import type { ReadRequest } from "../counting/counting.ts";
 import { bookkeepingDown, StoreUnreachable } from "../errors/bookkeeping.ts";
 import { errorObject, internalError, type Refusal, refusalHeaders, refused } from "../errors/refusal.ts";
 import { suspension } from "../errors/suspension.ts";
-import { attempt, type Outcome } from "../hosts/attempt.ts";
-import type { Answered, Opened } from "../hosts/try.ts";
+import { type AttemptOutcome, attempt } from "../hosts/attempt.ts";
+import type { Answered, Opened } from "../hosts/host-attempt.ts";
 import type { Holder } from "../keys/keyring.ts";
 import { costOf, NO_TOKENS } from "../ledger/charge.ts";
 import { type RequestTrace, refusedReceipt } from "../ledger/receipt.ts";
@@ -23,12 +23,12 @@ import type { EpochMs } from "../units/clock.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import { type Admitted, admit, checkContext, imposedCeiling } from "./admission.ts";
-import type { Answer, Call, StreamedAnswer, WholeAnswer } from "./answer.ts";
-import { Bill, billedBy, type Ended } from "./bill.ts";
-import { type BilledTokens, billedTokens, isPromptTold } from "./billed-tokens.ts";
+import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
+import { Bill, billedBy, type EndedRequest } from "./bill.ts";
+import { type BilledTokens, billedTokens, isPromptReported } from "./billed-tokens.ts";
 import { clientHeaders } from "./client-headers.ts";
-import { Delivery } from "./delivery.ts";
-import type { House, Settings } from "./house.ts";
+import { StreamDelivery } from "./delivery.ts";
+import type { GenerationDeps, GenerationSettings } from "./deps.ts";
 import { PromptCount } from "./prompt-count.ts";
 import { KeptPrompts, Recount, unkept } from "./recount.ts";
 import { crowded, noAnswer, noOverride, notAKey, tooMuchUnpaid } from "./refusals.ts";
@@ -39,9 +39,11 @@ import { readUnpaid } from "./unpaid-request.ts";
  * A generation request from the bearer token to the last byte. Every decision about it is made here, in
  * reading order; the rooms that this calls hold the arithmetic and the I/O.
  */
-export function generator(house: House): (surface: SurfaceName, call: Call) => Promise<Answer> {
+export function generator(
+  deps: GenerationDeps,
+): (surface: SurfaceName, call: GenerationCall) => Promise<GenerationAnswer> {
   const prompts = new KeptPrompts();
-  return (surface, call) => new Run(house, house.surfaces[surface], call, prompts).answer();
+  return (surface, call) => new Run(deps, deps.surfaces[surface], call, prompts).answer();
 }
 
 /** One request, up to its answer. Its fields fill in the order of the rooms. */
@@ -49,7 +51,7 @@ class Run {
   private readonly id: ReceiptId;
   private readonly at: EpochMs;
   private readonly startedMs: number;
-  private readonly settings: Settings;
+  private readonly settings: GenerationSettings;
   private readonly catalog: Catalog;
   private readonly trace: Trace | null;
   private holder: Holder | null = null;
@@ -61,24 +63,24 @@ class Run {
   private opened: Opened | null = null;
 
   constructor(
-    private readonly house: House,
+    private readonly deps: GenerationDeps,
     private readonly surface: Surface,
-    private readonly call: Call,
+    private readonly call: GenerationCall,
     private readonly prompts: KeptPrompts,
   ) {
-    this.at = house.clock.now();
-    this.id = newReceiptId(this.at, house.random);
-    this.startedMs = house.clock.elapsedMs();
-    this.trace = house.openTrace(call.headers);
-    this.settings = house.settings();
-    this.catalog = house.catalog();
+    this.at = deps.clock.now();
+    this.id = newReceiptId(this.at, deps.random);
+    this.startedMs = deps.clock.elapsedMs();
+    this.trace = deps.openTrace(call.headers);
+    this.settings = deps.settings();
+    this.catalog = deps.catalog();
   }
 
   /** Never rejects. */
-  async answer(): Promise<Answer> {
-    const { house, call, surface, settings } = this;
+  async answer(): Promise<GenerationAnswer> {
+    const { deps, call, surface, settings } = this;
     try {
-      const found = house.identify(call.secret, this.at);
+      const found = deps.identify(call.secret, this.at);
       const holder = found instanceof Promise ? await found : found;
       if (holder === null) return this.refusal(notAKey(call.secret, settings.dashboardUrl));
       if (holder.balance.suspended !== null) {
@@ -88,30 +90,30 @@ class Run {
 
       // Before the body is parsed, so that a key at a hundred times its rate does not cost a hundred times as
       // much.
-      const tooOften = house.ledger.overRate(holder.key);
+      const tooOften = deps.ledger.overRate(holder.key);
       if (tooOften !== null) return this.refusal(rateRefusal(tooOften, settings.dashboardUrl));
-      const unpaidWaitS = house.unpaidWaitS(holder.balance.id, call);
+      const unpaidWaitS = deps.unpaidWaitS(holder.balance.id, call);
       if (unpaidWaitS !== null) return this.refusal(tooMuchUnpaid(unpaidWaitS));
 
       const seen = call.isUnpaid ? await this.readUnpaid() : null;
       const read = seen === null ? surface.readRequest(call.body) : seen.read;
       if (refused(read)) return this.refusal(read, seen?.subject ?? subjectOf(call.body));
-      const meant = idMeantBy(read.model, this.catalog, house.suggest);
+      const meant = idMeantBy(read.model, this.catalog, deps.suggest);
       if (refused(meant)) return this.refusal(meant, read);
       const request = meant === read.model ? read : { ...read, model: meant };
       this.request = request;
 
       if (asksOpenTier(request.model, this.catalog)) {
-        this.allowances = house.allowances(holder, call);
+        this.allowances = deps.allowances(holder, call);
         // Loaded before anything is refused, so that every answer can say what remains.
-        await house.ledger.lane(holder.key, [], this.allowances, this.at);
+        await deps.ledger.lane(holder.key, [], this.allowances, this.at);
       }
       const plan = this.plan(request, holder);
       if (refused(plan)) return this.refusal(plan);
       const prompt = new PromptCount(
         request,
         holder.balance.id,
-        house.counting,
+        deps.counting,
         call,
         settings.attempts.firstTokenMs,
       );
@@ -120,23 +122,23 @@ class Run {
       if (tooLong !== null) return this.refusal(tooLong);
 
       // Before anything is held: shedding must cost less than serving.
-      if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, house.chance));
-      if (!house.journal.healthy) return this.refusal(bookkeepingDown());
+      if (this.areAllFull(plan)) return this.refusal(crowded(request, plan, deps.chance));
+      if (!deps.journal.healthy) return this.refusal(bookkeepingDown());
       const { id: receipt, allowances } = this;
       const { key, budgets } = holder;
       const ask = { receipt, key, budgets, request, prompt, plan, allowances, settings };
-      const admitting = admit(ask, house);
+      const admitting = admit(ask, deps);
       const admitted = admitting instanceof Promise ? await admitting : admitting;
       if (refused(admitted)) return this.refusal(admitted);
       const whole = seen === null ? request : this.parsed(request);
       this.request = whole;
       const { reservation } = admitted.hold;
-      const bill = new Bill(house, reservation, this.startedMs, this.requestTrace());
+      const bill = new Bill(deps, reservation, this.startedMs, this.requestTrace());
       this.bill = bill;
 
       // Written while the host works, because a stream's first byte waits for it. A whole answer waits only
       // for its settlement.
-      if (request.stream) void house.journal.durable(reservation.sequence);
+      if (request.stream) void deps.journal.durable(reservation.sequence);
       const outcome = await this.attempt(whole, admitted, holder);
       bill.tries = outcome.tries;
       // Both await here and not in a function of their own, because each async call costs four objects.
@@ -145,7 +147,7 @@ class Run {
           this.opened = outcome;
           this.served(outcome.candidate);
           const firstTokenMs = bill.elapsedMs();
-          const durable = house.journal.durable(reservation.sequence);
+          const durable = deps.journal.durable(reservation.sequence);
           if (durable === true || (await durable))
             return this.stream(outcome, whole, admitted, bill, firstTokenMs);
           outcome.cancel();
@@ -166,8 +168,8 @@ class Run {
             plan: admitted.plan,
             key,
             catalog,
-            routeState: house.health,
-            chance: house.chance,
+            routeState: deps.health,
+            chance: deps.chance,
           });
           return await this.failed(why, outcome.kind === "abandoned" ? "cancelled" : "failed", bill);
         }
@@ -175,7 +177,7 @@ class Run {
     } catch (error) {
       // The store is only asked before anything is held.
       if (error instanceof StoreUnreachable && this.bill === null) return this.refusal(bookkeepingDown());
-      house.onFault(error, this.id);
+      deps.onFault(error, this.id);
       this.opened?.cancel();
       this.bill?.abandon();
       return this.errorAnswer(internalError());
@@ -183,9 +185,9 @@ class Run {
   }
 
   private readUnpaid(): Promise<ReadRequest> {
-    const { call, surface, house } = this;
+    const { call, surface, deps } = this;
     const { body } = call;
-    return readUnpaid({ surface: surface.name, body, counting: false }, call, house.counting);
+    return readUnpaid({ surface: surface.name, body, counting: false }, call, deps.counting);
   }
 
   /** A request that was read in a thread, with all of its members. */
@@ -196,19 +198,19 @@ class Run {
   }
 
   private areAllFull({ candidates }: Plan): boolean {
-    for (const { route } of candidates) if (!this.house.slots.full(route.host)) return false;
+    for (const { route } of candidates) if (!this.deps.slots.full(route.host)) return false;
     return true;
   }
 
   private plan(request: GenerationRequest, { key, balance }: Holder): Plan | Refusal {
-    const { house, catalog, call, settings } = this;
+    const { deps, catalog, call, settings } = this;
     if (this.allowances.length > 0) {
       const override = namesOverrides(request.overrides);
       if (override !== null) return noOverride(override);
     }
     const overrides = readOverrides(request.overrides, request.surface);
     if (refused(overrides)) return overrides;
-    const moreModels = idsMeantBy(overrides.moreModels, catalog, house.suggest);
+    const moreModels = idsMeantBy(overrides.moreModels, catalog, deps.suggest);
     if (refused(moreModels)) return moreModels;
     const { model, surface, promptEstimate, json } = request;
     // With a single host there is no choice to remember.
@@ -217,7 +219,7 @@ class Run {
     if (!call.isUnpaid && catalog.models.get(model)?.routes.length !== 1) {
       const { conversation, turned } = conversationOf(request, call.headers, balance.id);
       this.conversation = conversation;
-      if (turned) sticky = house.affinity.stickyRoute(conversation);
+      if (turned) sticky = deps.affinity.stickyRoute(conversation);
     }
     const query: RouteQuery = {
       model,
@@ -231,12 +233,12 @@ class Run {
       maxHosts: settings.attempts.maxHosts,
       order: settings.order,
       sticky,
-      chance: house.chance,
+      chance: deps.chance,
     };
-    return makePlan(query, catalog, house.health, house.suggest);
+    return makePlan(query, catalog, deps.health, deps.suggest);
   }
 
-  private attempt(request: GenerationRequest, admitted: Admitted, { key }: Holder): Promise<Outcome> {
+  private attempt(request: GenerationRequest, admitted: Admitted, { key }: Holder): Promise<AttemptOutcome> {
     const { settings, trace } = this;
     const { headers, signal } = this.call;
     const call = {
@@ -250,13 +252,13 @@ class Run {
       trace,
       receipt: this.id,
     };
-    return attempt(request, admitted.plan, call, this.house);
+    return attempt(request, admitted.plan, call, this.deps);
   }
 
   /** Whoever waited for a count has that much less time for a first token. */
-  private limitsLeft(): Settings["attempts"] {
+  private limitsLeft(): GenerationSettings["attempts"] {
     const { attempts } = this.settings;
-    const spentMs = this.house.clock.elapsedMs() - this.startedMs;
+    const spentMs = this.deps.clock.elapsedMs() - this.startedMs;
     if (spentMs < NOTABLE_MS) return attempts;
     return { ...attempts, firstTokenMs: Math.max(NOTABLE_MS, attempts.firstTokenMs - spentMs) };
   }
@@ -268,23 +270,23 @@ class Run {
     bill: Bill,
     firstTokenMs: number,
   ): StreamedAnswer {
-    const { house, settings, call } = this;
+    const { deps, settings, call } = this;
     const headers = {
       ...this.headers("text/event-stream", opened.omitted),
       "cache-control": "no-cache",
       "x-accel-buffering": "no",
     };
     const isFree = bill.reservation.want.amount === 0;
-    const isTold = isPromptTold(opened.judge.usage, { request, model: opened.candidate.model });
+    const isTold = isPromptReported(opened.judge.usage, { request, model: opened.candidate.model });
     // Counting a long prompt takes seconds of a thread, for which nobody would pay here.
     const prompt = isFree || isTold ? null : this.prompts.keep(request.body);
-    return new Delivery(headers, {
-      house,
+    return new StreamDelivery(headers, {
+      deps,
       settings,
       request: withoutPrompt(request),
       opened,
       bill,
-      counts: new Recount(house.counting, opened.candidate, prompt),
+      counts: new Recount(deps.counting, opened.candidate, prompt),
       hold,
       firstTokenMs,
       signal: call.signal,
@@ -298,25 +300,25 @@ class Run {
     const { usage, countedTokens: estimate, texts } = reply;
     const all = () => ({ texts: texts(), unkept: 0 });
     const text = { estimate, estimateSinceReport: 0, all, sinceReport: all };
-    const counts = new Recount(this.house.counting, candidate, unkept(request.body));
+    const counts = new Recount(this.deps.counting, candidate, unkept(request.body));
     return billedTokens({ usage, text, isLeft: false }, { request, model: candidate.model }, counts);
   }
 
-  private settle({ reply, candidate }: Answered, { tokens, from }: BilledTokens, bill: Bill): Ended {
+  private settle({ reply, candidate }: Answered, { tokens, from }: BilledTokens, bill: Bill): EndedRequest {
     const { usage } = reply;
     if (usage?.costUsd !== undefined)
-      this.house.hostCharged(candidate, usage.costUsd, costOf(tokens, candidate.price));
+      this.deps.hostCharged(candidate, usage.costUsd, costOf(tokens, candidate.price));
     return bill.settle({ state: "settled", tokens, from, candidate, firstTokenMs: bill.elapsedMs() });
   }
 
-  private whole({ reply, omitted }: Answered, ended: Ended, bill: Bill): WholeAnswer {
+  private whole({ reply, omitted }: Answered, ended: EndedRequest, bill: Bill): WholeAnswer {
     bill.tell(ended, true);
     const headers = this.headers("application/json", omitted);
     return { kind: "whole", status: 200, headers, body: reply.body(billedBy(ended)) };
   }
 
   private served(candidate: Candidate): void {
-    if (this.conversation !== null) this.house.affinity.served(this.conversation, candidate);
+    if (this.conversation !== null) this.deps.affinity.served(this.conversation, candidate);
   }
 
   /** Gives the hold back and answers with the error, once both are durable. */
@@ -331,20 +333,20 @@ class Run {
 
   /** Answers a request that opened no hold. */
   private refusal(refusal: Refusal, subject: Subject | null = this.subject()): WholeAnswer {
-    const { house, holder } = this;
+    const { deps, holder } = this;
     const receipt = refusedReceipt({
       id: this.id,
       createdAt: this.at,
       surface: this.surface.name,
       modelRequested: subject?.model ?? "",
       stream: subject?.stream ?? false,
-      totalMs: house.clock.elapsedMs() - this.startedMs,
+      totalMs: deps.clock.elapsedMs() - this.startedMs,
       errorCode: refusal.code,
     });
-    house.finished({ ...receipt, keyId: holder?.key.id ?? null, trace: this.requestTrace() });
+    deps.finished({ ...receipt, keyId: holder?.key.id ?? null, trace: this.requestTrace() });
     if (holder !== null) {
       const { id: keyId, balanceId } = holder.key;
-      house.keepRefused({ ...receipt, keyId, balanceId });
+      deps.keepRefused({ ...receipt, keyId, balanceId });
     }
     return this.errorAnswer(refusal);
   }
@@ -372,7 +374,7 @@ class Run {
       "request-id": this.id,
     };
     if (this.allowances.length > 0) {
-      const remaining = this.house.ledger.remaining(this.allowances, this.house.clock.now());
+      const remaining = this.deps.ledger.remaining(this.allowances, this.deps.clock.now());
       if (remaining !== null) headers["x-gateway-open-tier-remaining"] = String(remaining);
     }
     // Whatever was not sent to the host is named, never dropped silently.

@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
 import type { NanoUsd } from "../units/usd.ts";
-import { type Growth, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
+import { type HoldGrowth, LOOK_EVERY_MS, tokensIn } from "./expected-output.ts";
 import { completed } from "./metering.ts";
 
 /**
@@ -34,7 +34,7 @@ export class Hold {
     /** Tokens that it can have: the ceiling that the client named, or else the model's longest answer. */
     private readonly longest: number,
     isCeilingNamed: boolean,
-    private readonly growth: Growth,
+    private readonly growth: HoldGrowth,
   ) {
     this.step = growth.stepTokens;
     this.price = reservation.want.price;

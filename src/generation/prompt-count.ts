@@ -4,7 +4,7 @@ import { wideNetwork } from "../limits/wide-network.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
-import type { Call } from "./answer.ts";
+import type { GenerationCall } from "./answer.ts";
 import type { Hold } from "./hold.ts";
 
 /**
@@ -21,8 +21,8 @@ export class PromptCount {
   constructor(
     private readonly request: GenerationRequest,
     private readonly balance: BalanceId,
-    private readonly desk: CountingDesk,
-    private readonly call: Pick<Call, "blocks" | "signal">,
+    private readonly deps: PromptCountDeps,
+    private readonly call: Pick<GenerationCall, "blocks" | "signal">,
     private readonly withinMs: number,
   ) {}
 
@@ -57,18 +57,18 @@ export class PromptCount {
    * is kept of the prompt for it but what waits for the counting thread.
    */
   countLater(hold: Pick<Hold, "isPromptLarge" | "promptHas">): void {
-    const { request, desk, textTokens } = this;
+    const { request, deps, textTokens } = this;
     const { length } = request.body;
-    if (textTokens !== null || request.promptUnseen || !desk.later.mayTake(length)) return;
+    if (textTokens !== null || request.promptUnseen || !deps.later.mayTake(length)) return;
     if (!hold.isPromptLarge) return;
-    desk.later.take(length);
+    deps.later.take(length);
     const turn = this.turn("paid");
     const counting = [
-      desk.count("text", request, turn),
-      request.promptHasFiles ? desk.count("files", request, turn) : { tokens: 0 },
+      deps.count("text", request, turn),
+      request.promptHasFiles ? deps.count("files", request, turn) : { tokens: 0 },
     ];
     void Promise.all(counting).then(([text, files]) => {
-      desk.later.giveBack(length);
+      deps.later.giveBack(length);
       const [textHas, filesHave] = [text?.tokens ?? null, files?.tokens ?? null];
       if (textHas !== null && filesHave !== null) hold.promptHas(this.mostOf(textHas, filesHave));
     });
@@ -87,7 +87,7 @@ export class PromptCount {
 
   private async counted(what: "text" | "files"): Promise<number | null> {
     if (!(await this.take())) return null;
-    const count = await this.desk.count(what, this.request, this.turn(this.hasCredit ? "paid" : "unpaid"));
+    const count = await this.deps.count(what, this.request, this.turn(this.hasCredit ? "paid" : "unpaid"));
     if (count !== null) this.taken?.took(count.ms);
     return count?.tokens ?? null;
   }
@@ -105,16 +105,16 @@ export class PromptCount {
   /** Taken once for all parts, so that the files are not refused after the text was counted. */
   private async take(): Promise<boolean> {
     if (this.taken !== null) return true;
-    const { desk, balance, call, request } = this;
-    this.hasCredit = (await desk.credit(balance)) > 0;
+    const { deps, balance, call, request } = this;
+    this.hasCredit = (await deps.credit(balance)) > 0;
     const payer = { balance, network: wideNetwork(call.blocks()), hasCredit: this.hasCredit };
-    this.taken = desk.allowance.take(payer, request.body.length);
+    this.taken = deps.allowance.take(payer, request.body.length);
     this.isSpent = this.taken === null;
     return !this.isSpent;
   }
 }
 
-export interface CountingDesk {
+export interface PromptCountDeps {
   /** Null when there is too much to do; tokens are null where a file can be of any size. */
   count(what: "text" | "files", request: GenerationRequest, turn: PromptTurn): Promise<PromptTokens | null>;
   /** What the balance could pay. */
@@ -122,7 +122,7 @@ export interface CountingDesk {
   /** Reads a request in a thread, whose body is handed over and comes back; null when there is too much to do. */
   readUnpaid: Counting["request"];
   readonly allowance: CountAllowance;
-  readonly later: LaterCounts;
+  readonly later: DeferredCounts;
 }
 
 export interface PromptTokens {
@@ -143,7 +143,7 @@ export interface PromptTurn {
 const COUNT_MARGIN = 1.5;
 
 /** The prompts that wait to be counted although their requests are under way: so many bytes of them at a time. */
-export class LaterCounts {
+export class DeferredCounts {
   private bytes = 0;
 
   constructor(private readonly leastBytes = LEAST_LATER_BYTES) {}

@@ -8,7 +8,7 @@ export class Recount implements Counts {
   private readonly family: Family;
 
   constructor(
-    private readonly desk: RecountDesk,
+    private readonly deps: RecountDeps,
     { model, route }: Candidate,
     /** Null where it is not there any more: then it is billed by its estimate. */
     private readonly body: PromptBody | null,
@@ -17,12 +17,12 @@ export class Recount implements Counts {
   }
 
   answer(texts: readonly string[]): Promise<number | null> {
-    return this.desk.countAnswer(texts, this.family);
+    return this.deps.countAnswer(texts, this.family);
   }
 
   async prompt(): Promise<number | null> {
     const body = this.body === null ? null : await this.body.read();
-    return body === null ? null : this.desk.countPrompt(body, this.family);
+    return body === null ? null : this.deps.countPrompt(body, this.family);
   }
 
   drop(): void {
@@ -31,7 +31,7 @@ export class Recount implements Counts {
 }
 
 /** Both may take a while, and answer null when there is too much to do. */
-export interface RecountDesk {
+export interface RecountDeps {
   /** Tokens of texts, all together. */
   countAnswer(texts: readonly string[], family: Family): Promise<number | null>;
   /** Of a request body's text. */

@@ -1,8 +1,8 @@
 import { isSession } from "../accounts/secret.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type Refusal, refuse, retryAfter, sentence } from "../errors/refusal.ts";
-import type { Outcome } from "../hosts/attempt.ts";
-import type { Rejected } from "../hosts/try.ts";
+import type { AttemptOutcome } from "../hosts/attempt.ts";
+import type { Rejected } from "../hosts/host-attempt.ts";
 import type { Key } from "../keys/key.ts";
 import { isRecoverySecret, isShownPrefix } from "../keys/secret.ts";
 import type { Settled } from "../ledger/reservation.ts";
@@ -19,11 +19,11 @@ import { formatUsd } from "../units/usd.ts";
  * and rates are in ./shortfall.
  */
 export function noAnswer(
-  outcome: Exclude<Outcome, { kind: "opened" | "answered" }>,
-  unserved: Unserved,
+  outcome: Exclude<AttemptOutcome, { kind: "opened" | "answered" }>,
+  unserved: UnservedRequest,
 ): Refusal {
   switch (outcome.kind) {
-    case "unsayable":
+    case "untranslatable":
       return outcome.refusal;
     case "rejected":
       return rejection(outcome, unserved.request);
@@ -37,7 +37,7 @@ export function noAnswer(
 }
 
 /** Said of a request that was planned and could not be served. */
-interface Unserved {
+interface UnservedRequest {
   readonly request: GenerationRequest;
   readonly plan: Plan;
   readonly key: Key;
@@ -83,8 +83,8 @@ function lengthsOf(said: string, contextLength: number, { promptEstimate }: Gene
 }
 
 function exhaustion(
-  { tries, timedOut, waitedMs }: Extract<Outcome, { kind: "exhausted" }>,
-  { request, plan, key, catalog, routeState }: Unserved,
+  { tries, timedOut, waitedMs }: Extract<AttemptOutcome, { kind: "exhausted" }>,
+  { request, plan, key, catalog, routeState }: UnservedRequest,
 ): Refusal {
   const { model, surface } = request;
   const tried = `${tries.length} ${tries.length === 1 ? "host was" : "hosts were"} tried`;

@@ -17,14 +17,14 @@ import { budgetUnder } from "../surfaces/vocabulary/reasoning.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { operatorAt } from "../units/contact.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
-import type { Ask, Sized } from "./admission.ts";
-import type { House } from "./house.ts";
+import type { AdmissionRequest, SizedRequest } from "./admission.ts";
+import type { GenerationDeps } from "./deps.ts";
 
 /** The refusal of a request for whose worst case, `sized`, a limit is short. */
 export function shortfallRefusal(
   short: Shortfall,
-  ask: Ask,
-  sized: Sized,
+  ask: AdmissionRequest,
+  sized: SizedRequest,
   now: EpochMs,
   models: Models,
 ): Refusal {
@@ -55,7 +55,7 @@ export function shortfallRefusal(
 }
 
 /** The longest answer that fits now is named even where waiting helps: who cannot wait may shorten it. */
-function capMessage(short: CapShortfall, ask: Ask, sized: Sized): string {
+function capMessage(short: CapShortfall, ask: AdmissionRequest, sized: SizedRequest): string {
   const { limit, spent, held, worst } = short;
   const name = short.what === "budget" ? `budget \`${short.budget}\`` : `key's \`${short.what}\``;
   const used = `${formatUsd(spent)} is used, and ${formatUsd(held)} is held by open requests`;
@@ -81,7 +81,7 @@ function untilRoom(short: CapShortfall, now: EpochMs): RefusalDetails {
 const HELD_RETRY_S = 5;
 
 /** What makes a request fit that needs more tokens by itself than a minute has; null where nothing does. */
-function shorterFor({ limit }: RateShortfall, { request }: Ask): string | null {
+function shorterFor({ limit }: RateShortfall, { request }: AdmissionRequest): string | null {
   const fits = Math.floor((limit - request.promptEstimate) / request.choices);
   return fits >= 1 ? lowered(fits, request) : null;
 }
@@ -128,7 +128,12 @@ function sharers(owner: string): string {
   return "all keys of the balance";
 }
 
-function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized, models: Models): string {
+function balanceMessage(
+  short: BalanceShortfall,
+  ask: AdmissionRequest,
+  sized: SizedRequest,
+  models: Models,
+): string {
   const { plan, request } = ask;
   const { available, held, worst } = short;
   const fits = affordableOutput(available, sized.prompt, request.choices, sized.price);
@@ -147,11 +152,11 @@ function balanceMessage(short: BalanceShortfall, ask: Ask, sized: Sized, models:
 }
 
 /** Who adds credit to what: whoever reads this may be an agent that has to tell a person. */
-const whereCredit = ({ key, settings: { contact, dashboardUrl } }: Ask): string =>
+const whereCredit = ({ key, settings: { contact, dashboardUrl } }: AdmissionRequest): string =>
   `Credit is added to balance \`${key.balanceId}\` by ${operatorAt(contact)}; its owner sees it at ${dashboardUrl}.`;
 
 /** The same model where it is free, else any that is. */
-function freeInstead(model: Model, { key }: Ask, { catalog, health }: Models): string {
+function freeInstead(model: Model, { key }: AdmissionRequest, { catalog, health }: Models): string {
   const isAllowed = ({ id }: Model) =>
     key.allowedModels === null ||
     key.allowedModels.some((one) => one === id || one === `${id}${FREE_SUFFIX}`);
@@ -160,13 +165,15 @@ function freeInstead(model: Model, { key }: Ask, { catalog, health }: Models): s
 }
 
 /** What is served, to look for a model that costs nothing. */
-type Models = Pick<House, "catalog"> & { readonly health: Pick<House["health"], "verifiedFree"> };
+type Models = Pick<GenerationDeps, "catalog"> & {
+  readonly health: Pick<GenerationDeps["health"], "verifiedFree">;
+};
 
 /** The largest ceiling with which the request would be admitted now; 0 where not even its prompt fits. */
 const outputThatFits = (
   { limit, spent, held }: CapShortfall,
-  { request }: Ask,
-  { prompt, price }: Sized,
+  { request }: AdmissionRequest,
+  { prompt, price }: SizedRequest,
 ): number => affordableOutput((limit - spent - held) as NanoUsd, prompt, request.choices, price);
 
 const lowered = (ceiling: number, request: GenerationRequest): string =>
@@ -174,7 +181,7 @@ const lowered = (ceiling: number, request: GenerationRequest): string =>
 
 const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 
-const uncounted = ({ prompt }: Ask): string =>
+const uncounted = ({ prompt }: AdmissionRequest): string =>
   prompt.isSpent
     ? " The prompt is estimated at one token per byte, because too many refused requests of this balance were counted within the last minute."
     : "";

@@ -2,8 +2,8 @@ import { MAX_COUNT_MS, type ReadRequest } from "../counting/counting.ts";
 import type { ReadWork } from "../counting/work.ts";
 import { wideNetwork } from "../limits/wide-network.ts";
 import type { Subject } from "../surfaces/refused-request.ts";
-import type { Call } from "./answer.ts";
-import type { CountingDesk } from "./prompt-count.ts";
+import type { GenerationCall } from "./answer.ts";
+import type { PromptCountDeps } from "./prompt-count.ts";
 import { tooMuchUnpaid } from "./refusals.ts";
 
 /**
@@ -13,11 +13,11 @@ import { tooMuchUnpaid } from "./refusals.ts";
  */
 export async function readUnpaid(
   asked: Omit<ReadWork, "what">,
-  call: Pick<Call, "blocks" | "signal">,
-  desk: Pick<CountingDesk, "readUnpaid">,
+  call: Pick<GenerationCall, "blocks" | "signal">,
+  deps: Pick<PromptCountDeps, "readUnpaid">,
 ): Promise<ReadRequest> {
   const turn = { key: wideNetwork(call.blocks()), signal: call.signal, withinMs: MAX_COUNT_MS };
-  return (await desk.readUnpaid(asked, turn)) ?? { read: tooMuchUnpaid(RETRY_S), subject: NOTHING_KNOWN };
+  return (await deps.readUnpaid(asked, turn)) ?? { read: tooMuchUnpaid(RETRY_S), subject: NOTHING_KNOWN };
 }
 
 const NOTHING_KNOWN: Subject = { model: "", stream: false };

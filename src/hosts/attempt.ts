@@ -1,27 +1,27 @@
 import type { Model } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
-import type { Try } from "../ledger/receipt.ts";
+import type { AttemptRecord } from "../ledger/receipt.ts";
 import type { HostSlots, Slot } from "../limits/host-slots.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import type { Health, Lesson } from "../routing/health.ts";
+import type { Health, Observation } from "../routing/health.ts";
 import type { Plan } from "../routing/plan.ts";
 import type { GenerationRequest } from "../surfaces/surface.ts";
 import type { Deadlines } from "../units/deadlines.ts";
 import type { BalanceId } from "../units/id.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { childSpan, formatTraceparent, type TraceContext } from "../units/trace-context.ts";
-import { type Ceilings, type PairingOf, type Said, sayTo } from "./said.ts";
-import { TimeLimit } from "./time-limit.ts";
 import {
   type Answered,
+  HostAttempt,
+  type HostAttemptCall,
+  type HostAttemptDeps,
+  type HostAttemptLimits,
+  type HostAttemptOutcome,
   type Opened,
   type Rejected,
-  Trial,
-  type TrialCall,
-  type TrialDeps,
-  type TryLimits,
-  type TryOutcome,
-} from "./try.ts";
+} from "./host-attempt.ts";
+import { encodeFor, type HostRequest, type OutputCeilings, type PairingOf } from "./host-request.ts";
+import { TimeLimit } from "./time-limit.ts";
 
 /**
  * Walks the plan until a host answers. It returns only with the first token in hand (or with the whole
@@ -33,24 +33,24 @@ export function attempt(
   plan: Plan,
   call: AttemptCall,
   deps: AttemptDeps,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   deps.health.begin();
   return new Walk(request, plan, call, deps).walk();
 }
 
 /** What all attempts are made with, made once. */
-export interface AttemptDeps extends TrialDeps {
+export interface AttemptDeps extends HostAttemptDeps {
   readonly pairing: PairingOf;
   readonly health: Health;
   readonly slots: HostSlots;
   readonly deadlines: Deadlines;
   readonly random: RandomBytes;
   /** Told of each try, once health has learnt from it. */
-  tried(candidate: Candidate, outcome: Try["outcome"], lesson: Lesson): void;
+  tried(candidate: Candidate, outcome: AttemptRecord["outcome"], observation: Observation): void;
 }
 
 /** What differs from one request to the next. */
-export interface AttemptCall extends TrialCall, Ceilings {
+export interface AttemptCall extends HostAttemptCall, OutputCeilings {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
   readonly limits: AttemptLimits;
@@ -62,7 +62,7 @@ export interface AttemptCall extends TrialCall, Ceilings {
   readonly trace: TraceContext | null;
 }
 
-export interface AttemptLimits extends TryLimits {
+export interface AttemptLimits extends HostAttemptLimits {
   /** From the first try to the first token, over all hosts. */
   readonly firstTokenMs: number;
   readonly maxHosts: number;
@@ -73,12 +73,12 @@ export interface AttemptLimits extends TryLimits {
   readonly hedgeMs: number | null;
 }
 
-export type Outcome = { readonly tries: readonly Try[] } & (
+export type AttemptOutcome = { readonly tries: readonly AttemptRecord[] } & (
   | Opened
   | Answered
   | Rejected
   | { readonly kind: "exhausted"; readonly timedOut: boolean; readonly waitedMs: number }
-  | { readonly kind: "unsayable"; readonly refusal: Refusal }
+  | { readonly kind: "untranslatable"; readonly refusal: Refusal }
   /** No host was tried, because each had as many requests as it takes. */
   | { readonly kind: "crowded" }
   | { readonly kind: "abandoned" }
@@ -93,12 +93,12 @@ class Walk {
   private candidates: readonly Candidate[];
   private next = 0;
   /** In the order in which they began. */
-  private readonly running: Running[] = [];
-  private readonly tries: Try[] = [];
+  private readonly running: RunningAttempt[] = [];
+  private readonly tries: AttemptRecord[] = [];
   private begun = 0;
   private hedged = false;
   private crowded = false;
-  private unsayable: Refusal | null = null;
+  private untranslatable: Refusal | null = null;
   /** The last host's verdict on the request that the walk moved on from. */
   private verdict: Rejected | null = null;
   /** The models that it moved on from with one. */
@@ -114,7 +114,7 @@ class Walk {
     this.candidates = plan.candidates;
   }
 
-  async walk(): Promise<Outcome> {
+  async walk(): Promise<AttemptOutcome> {
     const { running } = this;
     const { signal } = this.call;
     try {
@@ -158,9 +158,9 @@ class Walk {
       const at = this.next++;
       const candidate = this.candidates[at]!;
       if (this.isJudged(candidate)) continue;
-      const said = sayTo(request, candidate, call, pairing);
-      if (refused(said)) {
-        this.unsayable ??= said;
+      const hostRequest = encodeFor(request, candidate, call, pairing);
+      if (refused(hostRequest)) {
+        this.untranslatable ??= hostRequest;
         continue;
       }
       const isLast = at >= plan.candidates.length - 1;
@@ -176,17 +176,17 @@ class Walk {
         return false;
       }
       if (slot !== null) {
-        this.ask(candidate, said, slot);
+        this.ask(candidate, hostRequest, slot);
         return true;
       }
       // Nobody stands in a line while another host is already being asked.
-      if (this.running.length === 0) return this.startInLine(candidate, said);
+      if (this.running.length === 0) return this.startInLine(candidate, hostRequest);
       this.crowded = true;
     }
     return false;
   }
 
-  private async startInLine(candidate: Candidate, said: Said): Promise<boolean> {
+  private async startInLine(candidate: Candidate, hostRequest: HostRequest): Promise<boolean> {
     const { clock, slots } = this.deps;
     const { keyId, signal } = this.call;
     const leftMs = this.deadlineMs - clock.elapsedMs();
@@ -200,20 +200,36 @@ class Walk {
       slot.release();
       return false;
     }
-    this.ask(candidate, said, slot);
+    this.ask(candidate, hostRequest, slot);
     return true;
   }
 
-  private ask(candidate: Candidate, said: Said, slot: Slot): void {
+  private ask(candidate: Candidate, hostRequest: HostRequest, slot: Slot): void {
     const { call, deps, request } = this;
     const { clock, health, deadlines, random } = deps;
     const startedMs = clock.elapsedMs();
     health.enter(candidate.route);
-    const { ms, early } = this.limitOf(candidate, said, startedMs);
+    const { ms, early } = this.limitOf(candidate, hostRequest, startedMs);
     const limit = new TimeLimit(clock, deadlines, ms, call.signal, early);
     const span = call.trace === null ? null : childSpan(call.trace, random);
-    const ended = new Trial(request, candidate, said, traced(call, span), deps, limit, slot).run();
-    this.running.push({ candidate, streams: said.stream, limit, at: this.begun++, startedMs, ended, span });
+    const ended = new HostAttempt(
+      request,
+      candidate,
+      hostRequest,
+      traced(call, span),
+      deps,
+      limit,
+      slot,
+    ).run();
+    this.running.push({
+      candidate,
+      streams: hostRequest.stream,
+      limit,
+      at: this.begun++,
+      startedMs,
+      ended,
+      span,
+    });
   }
 
   /**
@@ -223,14 +239,14 @@ class Walk {
    */
   private limitOf(
     candidate: Candidate,
-    said: Said,
+    hostRequest: HostRequest,
     nowMs: number,
   ): { readonly ms: number; readonly early: boolean } {
     const { limits } = this.call;
     const { health } = this.deps;
     const left = Math.min(limits.maxHosts - this.begun, this.candidates.length - this.next + 1);
     const shareMs = (this.deadlineMs - nowMs) / left;
-    const other = this.request.stream && said.stream ? this.readyAfter(1) : null;
+    const other = this.request.stream && hostRequest.stream ? this.readyAfter(1) : null;
     if (other === null) return { ms: shareMs, early: false };
     const patienceMs =
       health.patienceMs(candidate.route, other.route, candidate.model, this.request.promptEstimate) ??
@@ -259,7 +275,7 @@ class Walk {
   }
 
   /** The try that ends first; null when it is time to ask another host as well. */
-  private async firstEnd(): Promise<Running | null> {
+  private async firstEnd(): Promise<RunningAttempt | null> {
     const [first, second] = this.running;
     if (second !== undefined) return Promise.race([whenEnded(first!), whenEnded(second)]);
     const { clock } = this.deps;
@@ -274,7 +290,7 @@ class Walk {
   }
 
   /** The outcome of the request, if this try decides it; null when the walk goes on. */
-  private judge(ended: Running, outcome: TryOutcome): Final | null {
+  private judge(ended: RunningAttempt, outcome: HostAttemptOutcome): FinalOutcome | null {
     if (this.running[0] === ended) this.running.shift();
     else this.running.pop();
     this.note(ended, outcome);
@@ -306,12 +322,12 @@ class Walk {
     return true;
   }
 
-  private note({ candidate, at, startedMs, span }: Running, outcome: TryOutcome): void {
+  private note({ candidate, at, startedMs, span }: RunningAttempt, outcome: HostAttemptOutcome): void {
     const { deps, call } = this;
     const ms = deps.clock.elapsedMs() - startedMs;
     const { kind } = outcome;
     const host = candidate.route.host.id;
-    const tried: Try = {
+    const tried: AttemptRecord = {
       host,
       model: candidate.model.id,
       outcome: kind,
@@ -320,12 +336,12 @@ class Walk {
       ...causeOf(outcome),
     };
     this.tries[at] = span === null ? tried : { ...tried, span: { id: span.spanId, startedMs } };
-    const lesson = lessonOf(outcome, ms, this.request.promptEstimate, call.balanceId);
-    deps.health.observe(candidate.route, lesson);
-    deps.tried(candidate, kind, lesson);
+    const observation = observationOf(outcome, ms, this.request.promptEstimate, call.balanceId);
+    deps.health.observe(candidate.route, observation);
+    deps.tried(candidate, kind, observation);
   }
 
-  private end(outcome: Final): Outcome {
+  private end(outcome: FinalOutcome): AttemptOutcome {
     this.leave(outcome.kind === "abandoned" ? "abandoned" : "outrun");
     return Object.assign(outcome, { tries: this.tries });
   }
@@ -343,11 +359,12 @@ class Walk {
     }
   }
 
-  private exhausted(): Outcome {
-    const { tries, unsayable, verdict } = this;
+  private exhausted(): AttemptOutcome {
+    const { tries, untranslatable, verdict } = this;
     if (verdict !== null && tries.at(-1)?.outcome === "rejected") return { ...verdict, tries };
     if (tries.length === 0 && this.crowded) return { kind: "crowded", tries };
-    if (tries.length === 0 && unsayable !== null) return { kind: "unsayable", refusal: unsayable, tries };
+    if (tries.length === 0 && untranslatable !== null)
+      return { kind: "untranslatable", refusal: untranslatable, tries };
     const { firstTokenMs } = this.call.limits;
     const waitedMs = this.deps.clock.elapsedMs() - (this.deadlineMs - firstTokenMs);
     // Timers fire a little early or late, so the last share may end just before the whole does.
@@ -362,15 +379,15 @@ const isGood = (status: number): boolean => status < 300;
 /** The longest wait in the line for a host. Beyond that, a client is better told to come back later. */
 const MAX_LINE_MS = 5_000;
 
-const traced = (call: AttemptCall, span: TraceContext | null): TrialCall =>
+const traced = (call: AttemptCall, span: TraceContext | null): HostAttemptCall =>
   span === null
     ? call
     : { ...call, clientHeaders: { ...call.clientHeaders, traceparent: formatTraceparent(span) } };
 
-type Final = Opened | Answered | Rejected | { readonly kind: "abandoned" };
+type FinalOutcome = Opened | Answered | Rejected | { readonly kind: "abandoned" };
 
 /** A host that is being asked. */
-interface Running {
+interface RunningAttempt {
   readonly candidate: Candidate;
   /** It was asked for a stream. */
   readonly streams: boolean;
@@ -378,16 +395,21 @@ interface Running {
   /** Its index among the tries. */
   readonly at: number;
   readonly startedMs: number;
-  readonly ended: Promise<TryOutcome>;
+  readonly ended: Promise<HostAttemptOutcome>;
   readonly span: TraceContext | null;
 }
 
-const whenEnded = async (running: Running): Promise<Running> => {
+const whenEnded = async (running: RunningAttempt): Promise<RunningAttempt> => {
   await running.ended;
   return running;
 };
 
-function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: BalanceId): Lesson {
+function observationOf(
+  outcome: HostAttemptOutcome,
+  ms: number,
+  promptTokens: number,
+  by: BalanceId,
+): Observation {
   switch (outcome.kind) {
     case "opened":
       // How long a whole answer takes says nothing about first tokens.
@@ -407,12 +429,12 @@ function lessonOf(outcome: TryOutcome, ms: number, promptTokens: number, by: Bal
   }
 }
 
-function causeOf(outcome: TryOutcome): Pick<Try, "status" | "fault"> | null {
+function causeOf(outcome: HostAttemptOutcome): Pick<AttemptRecord, "status" | "fault"> | null {
   if ("status" in outcome) return { status: outcome.status };
   return "fault" in outcome ? { fault: outcome.fault } : null;
 }
 
-const detailOf = (outcome: TryOutcome): string | null => {
+const detailOf = (outcome: HostAttemptOutcome): string | null => {
   if (outcome.kind === "opened" || outcome.kind === "answered") return null;
   // A host's sentence about a request may quote it, and receipts are stored. Only the client is told the
   // whole sentence.

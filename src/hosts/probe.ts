@@ -10,8 +10,8 @@ import { HostFault, type HostReply, type Transport } from "./transport.ts";
  * Asks a free route for one token: it is verified when it answers and its host reports no charge. Nothing is
  * served on the Open Tier on the word of a configuration file alone.
  */
-export async function probeFree(route: Route, tools: ProbeTools): Promise<boolean> {
-  const { transport, destinations, clock, surfaces, pairing } = tools;
+export async function probeFree(route: Route, deps: ProbeDeps): Promise<boolean> {
+  const { transport, destinations, clock, surfaces, pairing } = deps;
   const { host } = route;
   const language = host.speaks[0]!;
   const surface = surfaces[language];
@@ -46,7 +46,7 @@ export async function probeFree(route: Route, tools: ProbeTools): Promise<boolea
   }
 }
 
-export interface ProbeTools {
+export interface ProbeDeps {
   readonly transport: Transport;
   readonly destinations: Destinations;
   readonly clock: Clock;

@@ -1,9 +1,9 @@
 import type { Route, SurfaceName } from "../catalog/catalog.ts";
 import { type Refusal, refused } from "../errors/refusal.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
-import type { Asked, GenerationRequest, Pairing, StreamJudge } from "../surfaces/surface.ts";
+import type { AnswerMetadata, GenerationRequest, Pairing, StreamJudge } from "../surfaces/surface.ts";
 import { ownHeaders } from "./destination.ts";
-import { type ProbeTools, readShort } from "./probe.ts";
+import { type ProbeDeps, readShort } from "./probe.ts";
 import { redact } from "./redact.ts";
 import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.ts";
 
@@ -12,15 +12,15 @@ import { beginsWhole, HostFault, type HostReply, type Read } from "./transport.t
  * answer as a client's would be read: what an operator wants to know before customers find it out. It costs a
  * few tokens at the host.
  */
-export async function checkRoute(route: Route, spoken: SurfaceName, tools: ProbeTools): Promise<RouteCheck> {
-  const { transport, destinations, clock, surfaces } = tools;
-  const question = ask(route, spoken, tools);
-  if (refused(question)) return failed(null, question.message);
+export async function checkRoute(route: Route, spoken: SurfaceName, deps: ProbeDeps): Promise<RouteCheck> {
+  const { transport, destinations, clock, surfaces } = deps;
+  const probe = ask(route, spoken, deps);
+  if (refused(probe)) return failed(null, probe.message);
   const startedMs = clock.elapsedMs();
   const exchange = transport.open({
-    to: destinations.at(route.host, spoken, question.stream),
+    to: destinations.at(route.host, spoken, probe.stream),
     headers: ownHeaders(route.host, spoken, spoken, {}),
-    body: question.body,
+    body: probe.body,
   });
   let late = false;
   const timer = clock.after(ANSWER_MS, () => {
@@ -33,7 +33,7 @@ export async function checkRoute(route: Route, spoken: SurfaceName, tools: Probe
       reply instanceof HostFault
         ? failed(null, `${reply.kind}: ${reply.message}`)
         : reply.status >= 200 && reply.status <= 299
-          ? await read(reply, question, () => clock.elapsedMs() - startedMs)
+          ? await read(reply, probe, () => clock.elapsedMs() - startedMs)
           : failed(
               reply.status,
               surfaces[spoken].readHostError(reply.status, (await readShort(reply)) ?? NO_BYTES).message,
@@ -53,7 +53,7 @@ export type RouteCheck =
   | { readonly kind: "whole"; readonly ms: number }
   /** A whole answer, although it was asked to stream. */
   | { readonly kind: "unstreamed" }
-  /** In the host's own words, which may repeat the question: it was not a customer's. */
+  /** In the host's own words, which may repeat the probe: it was not a customer's. */
   | { readonly kind: "failed"; readonly status: number | null; readonly message: string };
 
 /** The least that OpenAI takes in Responses. */
@@ -69,19 +69,19 @@ const QUESTIONS: Record<SurfaceName, object> = {
 
 const failed = (status: number | null, message: string): RouteCheck => ({ kind: "failed", status, message });
 
-interface Question {
+interface ProbeRequest {
   readonly stream: boolean;
   readonly body: Uint8Array;
   readonly request: GenerationRequest;
   readonly pair: Pairing;
-  readonly asked: Asked;
+  readonly asked: AnswerMetadata;
 }
 
 function ask(
   { host, model, quirks = host.quirks }: Route,
   spoken: SurfaceName,
-  { surfaces, pairing, clock }: ProbeTools,
-): Question | Refusal {
+  { surfaces, pairing, clock }: ProbeDeps,
+): ProbeRequest | Refusal {
   const stream = quirks.noStream !== true;
   const words = JSON.stringify({ ...QUESTIONS[spoken], model, stream });
   const request = surfaces[spoken].readRequest(new TextEncoder().encode(words));
@@ -102,7 +102,7 @@ function ask(
 
 async function read(
   reply: HostReply,
-  { stream, request, pair, asked }: Question,
+  { stream, request, pair, asked }: ProbeRequest,
   ms: () => number,
 ): Promise<RouteCheck> {
   const first = stream ? await reply.read() : NO_BYTES;

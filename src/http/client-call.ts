@@ -1,10 +1,10 @@
-import type { Call } from "../generation/answer.ts";
+import type { GenerationCall } from "../generation/answer.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
 
 /** A generation request of the client at the other end of an exchange. */
-export class ClientCall implements Call {
+export class ClientCall implements GenerationCall {
   readonly headers: Headers;
   readonly signal: AbortSignal;
 

@@ -3,8 +3,8 @@ import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { Counting } from "../counting/counting.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { Refusal } from "../errors/refusal.ts";
-import type { Answer, Call } from "../generation/answer.ts";
-import type { CountAsker } from "../generation/count-tokens.ts";
+import type { GenerationAnswer, GenerationCall } from "../generation/answer.ts";
+import type { CountRequester } from "../generation/count-tokens.ts";
 import type { KeyDesk } from "../keys/desk.ts";
 import type { Key } from "../keys/key.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
@@ -36,7 +36,7 @@ export interface HttpDeps {
   /** Told of an address that sent `X-Forwarded-For` and is not among the trusted proxies. */
   untrustedProxy(address: string): void;
   settings(): HttpSettings;
-  generate(surface: SurfaceName, call: Call): Promise<Answer>;
+  generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
   /** Told of a generation request that was refused before its body was read. */
   turnedAway(surface: SurfaceName, code: ErrorCode): void;
   /** The refusal for a key that has reached its rate, null for any other; takes nothing. */
@@ -48,7 +48,7 @@ export interface HttpDeps {
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
   /** Counts the input tokens of a Messages request; refused for a model that the key could not use. */
-  countTokens(body: Uint8Array, asker: CountAsker): Promise<number | Refusal>;
+  countTokens(body: Uint8Array, asker: CountRequester): Promise<number | Refusal>;
   /** A body of `/v1/responses/compact` of somebody without credit as an ordinary request; null when there is too much to do. */
   readonly compactUnpaid: Counting["compaction"];
   catalog(): Catalog;

@@ -1,4 +1,4 @@
-import type { Answer, Sink, StreamedAnswer } from "../generation/answer.ts";
+import type { GenerationAnswer, Sink, StreamedAnswer } from "../generation/answer.ts";
 
 /**
  * An answer as a response. Streams are Bun's direct ones: each write goes to the socket at once, and while
@@ -6,7 +6,7 @@ import type { Answer, Sink, StreamedAnswer } from "../generation/answer.ts";
  * against pull streams and TransformStream: the cheapest for each event, and the only one whose writes say
  * that the client left.
  */
-export function answerResponse(answer: Answer, turns: Turns): Response {
+export function answerResponse(answer: GenerationAnswer, turns: Turns): Response {
   const { status, headers } = answer;
   const body = answer.kind === "whole" ? (answer.body as Uint8Array<ArrayBuffer>) : streamOf(answer, turns);
   return new Response(body, { status, headers });

@@ -22,7 +22,7 @@ export interface Receipt {
   /** The model and host that served; null when none did. */
   readonly model: string | null;
   readonly host: string | null;
-  readonly attempts: readonly Try[];
+  readonly attempts: readonly AttemptRecord[];
   readonly stream: boolean;
   readonly tokens: Tokens;
   /** Reported by the host, or counted by the gateway from the text. */
@@ -37,7 +37,7 @@ export interface Receipt {
 }
 
 /** A generation request that has ended, as metrics, logs and traces see it. */
-export interface Finished extends Omit<Receipt, "keyId"> {
+export interface FinishedRequest extends Omit<Receipt, "keyId"> {
   /** Null when the request carried no valid key. */
   readonly keyId: KeyId | null;
   readonly trace: RequestTrace | null;
@@ -132,7 +132,7 @@ export const recoveredReceipt = ({
     modelRequested: hold.about.model,
     model: hold.served?.model ?? null,
     host: hold.served?.host ?? null,
-    attempts: (hold.served?.attempts ?? []) as readonly Try[],
+    attempts: (hold.served?.attempts ?? []) as readonly AttemptRecord[],
     stream: hold.about.stream,
     tokens,
     tokensFrom: "counted",
@@ -145,7 +145,12 @@ export const recoveredReceipt = ({
     errorCode: null,
   });
 
-const publicTry = ({ host, outcome, ms, detail }: Try) => ({ host, outcome, ms: Math.round(ms), detail });
+const publicTry = ({ host, outcome, ms, detail }: AttemptRecord) => ({
+  host,
+  outcome,
+  ms: Math.round(ms),
+  detail,
+});
 
 const publicPrice = (
   { input, output, cacheRead, cacheWrite, cacheWrite1h, audioInput, audioOutput }: Price,
@@ -164,7 +169,7 @@ const perMillion = (price: NanoPerMillion): number => price / 1_000_000_000;
 const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * 10) / 10);
 
 /** One host tried, as the receipt lists it. */
-export interface Try {
+export interface AttemptRecord {
   readonly host: string;
   readonly model: string;
   /**

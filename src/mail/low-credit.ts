@@ -10,7 +10,7 @@ import { type Clock, type EpochMs, pause } from "../units/clock.ts";
 import type { Log } from "../units/log.ts";
 import { Rounds } from "../units/rounds.ts";
 import { type NanoUsd, usdFromNano } from "../units/usd.ts";
-import type { Delivery } from "./mailer.ts";
+import type { MailOutcome } from "./mailer.ts";
 
 /**
  * Looks at the balances of all accounts every few minutes, a page at a time with pauses between, and tells
@@ -21,8 +21,8 @@ import type { Delivery } from "./mailer.ts";
 export class LowCreditWatch {
   private readonly rounds: Rounds;
 
-  constructor(private readonly house: LowCreditHouse) {
-    this.rounds = new Rounds(house.clock, FIRST_MS, () => this.look());
+  constructor(private readonly deps: LowCreditDeps) {
+    this.rounds = new Rounds(deps.clock, FIRST_MS, () => this.look());
   }
 
   /** Resolves when nobody is being told any more. */
@@ -34,13 +34,13 @@ export class LowCreditWatch {
     try {
       await this.lookAtAll();
     } catch (error) {
-      if (!this.rounds.stopped) this.house.log("low credit", { problem: String(error) });
+      if (!this.rounds.stopped) this.deps.log("low credit", { problem: String(error) });
     }
     return EVERY_MS;
   }
 
   private async lookAtAll(): Promise<void> {
-    const { store, clock, below } = this.house;
+    const { store, clock, below } = this.deps;
     let last: WatchedBalance | null = null;
     while (!this.rounds.stopped) {
       const limit = below();
@@ -54,7 +54,7 @@ export class LowCreditWatch {
 
   /** False when mails cannot be sent now: the others are told in a later round. */
   private async lookAt(balances: readonly WatchedBalance[], below: NanoUsd): Promise<boolean> {
-    const { store, clock } = this.house;
+    const { store, clock } = this.deps;
     const changes = balances.flatMap((balance) => {
       const mark = nextMark(balance, below, clock.now());
       return mark === null ? [] : [{ balance, mark }];
@@ -67,7 +67,7 @@ export class LowCreditWatch {
   }
 
   private async tell(balance: WatchedBalance, below: NanoUsd): Promise<boolean> {
-    const { store, clock, log, deliver, links } = this.house;
+    const { store, clock, log, deliver, links } = this.deps;
     // Anew, because the mails before this one took their time.
     const due = nextMark(balance, below, clock.now())!;
     const [mine] = await store.mark<MarkChange>([{ balance, mark: due }]);
@@ -92,13 +92,13 @@ export class LowCreditWatch {
   }
 }
 
-interface LowCreditHouse {
+interface LowCreditDeps {
   readonly store: LowCreditStore;
   readonly clock: Clock;
   readonly log: Log;
   /** Null: nobody is told. Asked anew for each page. */
   readonly below: () => NanoUsd | null;
-  readonly deliver: (mail: Mail) => Promise<Delivery>;
+  readonly deliver: (mail: Mail) => Promise<MailOutcome>;
   readonly links: () => { readonly dashboardUrl: string; readonly contact: string | null };
 }
 

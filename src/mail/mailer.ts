@@ -16,19 +16,19 @@ export class Mailer {
   private readonly sending = new Set<Promise<unknown>>();
   private files = 0;
 
-  constructor(private readonly house: MailerHouse) {}
+  constructor(private readonly deps: MailerDeps) {}
 
   post(mail: Mail): void {
     if (this.sending.size >= MOST_SENDING) {
-      this.house.log("mail", { problem: "too many mails are being sent; one was dropped" });
+      this.deps.log("mail", { problem: "too many mails are being sent; one was dropped" });
       return;
     }
     void this.deliver(mail);
   }
 
   /** For whoever can wait, and sends one mail after another. */
-  async deliver(mail: Mail): Promise<Delivery> {
-    const config = this.house.smtp();
+  async deliver(mail: Mail): Promise<MailOutcome> {
+    const config = this.deps.smtp();
     if (config === null) return this.tryFile(mail);
     const sent = this.send(mail, config).finally(() => this.sending.delete(sent));
     this.sending.add(sent);
@@ -41,10 +41,10 @@ export class Mailer {
     this.smtp?.transport.close();
   }
 
-  private async send({ to, subject, text }: Mail, asPosted: SmtpConfig): Promise<Delivery> {
+  private async send({ to, subject, text }: Mail, asPosted: SmtpConfig): Promise<MailOutcome> {
     for (let attempt = 1; ; attempt++) {
       // A reload may have named another server since.
-      const config = this.house.smtp() ?? asPosted;
+      const config = this.deps.smtp() ?? asPosted;
       try {
         await this.transport(config).sendMail({
           from: config.from,
@@ -59,9 +59,9 @@ export class Mailer {
         const { code = null, responseCode = null } = error as { code?: string; responseCode?: number };
         const refused = responseCode !== null && responseCode >= 500;
         const final = refused || attempt === ATTEMPTS;
-        this.house.log("mail", { problem: "not sent", code, response: responseCode, attempt, final });
+        this.deps.log("mail", { problem: "not sent", code, response: responseCode, attempt, final });
         if (final) return refused && code !== null && ABOUT_THE_MAIL.has(code) ? "refused" : "failed";
-        await pause(this.house.clock, attempt * RETRY_MS);
+        await pause(this.deps.clock, attempt * RETRY_MS);
       }
     }
   }
@@ -75,24 +75,24 @@ export class Mailer {
     return this.smtp.transport;
   }
 
-  private tryFile(mail: Mail): Delivery {
+  private tryFile(mail: Mail): MailOutcome {
     try {
       this.file(mail);
       return "sent";
     } catch (error) {
       // Of a disk that is full, say. The message names the file, not the mail.
-      this.house.log("mail", { problem: "not written", error: String(error) });
+      this.deps.log("mail", { problem: "not written", error: String(error) });
       return "failed";
     }
   }
 
   private file({ to, subject, text }: Mail): void {
-    const folder = join(this.house.folder, "outbox");
+    const folder = join(this.deps.folder, "outbox");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.files += 1;
     // Random as well, because workers share the folder.
-    const order = `${this.house.clock.now()}-${String(this.files).padStart(6, "0")}`;
-    const name = `${order}-${randomBase58(8, this.house.random)}.eml`;
+    const order = `${this.deps.clock.now()}-${String(this.files).padStart(6, "0")}`;
+    const name = `${order}-${randomBase58(8, this.deps.random)}.eml`;
     writeFileSync(join(folder, name), `To: ${to}\nSubject: ${subject}\n\n${text}`, {
       mode: 0o600,
       flag: "wx",
@@ -106,9 +106,9 @@ export class Mailer {
 }
 
 /** `refused`: the server does not want this mail or recipient, and asking again is of no use. */
-export type Delivery = "sent" | "refused" | "failed";
+export type MailOutcome = "sent" | "refused" | "failed";
 
-interface MailerHouse {
+interface MailerDeps {
   /** Where `outbox` is made. */
   readonly folder: string;
   readonly clock: Clock;

@@ -96,31 +96,31 @@ export class Health {
   }
 
   /** After each attempt. */
-  observe(route: Route, lesson: Lesson): void {
+  observe(route: Route, observation: Observation): void {
     const nowMs = this.clock.elapsedMs();
     const host = this.hostHealth(route.host.id);
     const known = routeHealth(host, route.model);
     const { circuit, speed } = known;
-    switch (lesson.kind) {
+    switch (observation.kind) {
       case "served":
         host.served += 1;
         known.served += 1;
-        host.circuit.served(nowMs, lesson.by);
-        circuit.served(nowMs, lesson.by);
-        if (lesson.firstTokenMs !== null) {
-          speed.firstToken(lesson.firstTokenMs, lesson.promptTokens);
-          host.firstTokenMs = moved(host.firstTokenMs, lesson.firstTokenMs);
+        host.circuit.served(nowMs, observation.by);
+        circuit.served(nowMs, observation.by);
+        if (observation.firstTokenMs !== null) {
+          speed.firstToken(observation.firstTokenMs, observation.promptTokens);
+          host.firstTokenMs = moved(host.firstTokenMs, observation.firstTokenMs);
         }
         return;
       case "failed":
         host.failed += 1;
-        this.noteFailure(known, lesson.detail);
-        if (lesson.wholeHost) {
-          this.rested(route.host.id, null, host.circuit.failed(nowMs, lesson));
+        this.noteFailure(known, observation.detail);
+        if (observation.wholeHost) {
+          this.rested(route.host.id, null, host.circuit.failed(nowMs, observation));
           circuit.left();
         } else {
           host.circuit.left();
-          this.rested(route.host.id, route.model, circuit.failed(nowMs, lesson));
+          this.rested(route.host.id, route.model, circuit.failed(nowMs, observation));
         }
         return;
       case "nothing":
@@ -216,7 +216,7 @@ export class Health {
 }
 
 /** What an attempt taught about its host. */
-export type Lesson =
+export type Observation =
   /** A first token, or a whole answer, for which there is no first-token time. */
   | {
       readonly kind: "served";

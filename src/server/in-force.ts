@@ -2,7 +2,7 @@ import { type Config, type Links, linksOf } from "../config/config.ts";
 import type { FoundConfig } from "../config/find-config.ts";
 import type { FoundHosts } from "../config/found-hosts.ts";
 import { startOnlyChanges } from "../config/start-only.ts";
-import type { Settings } from "../generation/house.ts";
+import type { GenerationSettings } from "../generation/deps.ts";
 import type { HttpSettings } from "../http/deps.ts";
 
 /** The configuration in force, and what the floors are told of it: worked out once, not for every request. */
@@ -28,7 +28,7 @@ export class InForce {
     return this.told.links;
   }
 
-  get generation(): Settings {
+  get generation(): GenerationSettings {
     return this.told.generation;
   }
 
@@ -55,7 +55,7 @@ export class InForce {
 
 interface Told {
   readonly links: Links;
-  readonly generation: Settings;
+  readonly generation: GenerationSettings;
   readonly http: HttpSettings;
 }
 

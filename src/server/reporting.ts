@@ -1,6 +1,6 @@
 import { isNameable } from "../catalog/closest-id.ts";
 import type { Config } from "../config/config.ts";
-import type { Finished } from "../ledger/receipt.ts";
+import type { FinishedRequest } from "../ledger/receipt.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { Health } from "../routing/health.ts";
@@ -24,13 +24,13 @@ export class Reporting {
 
   constructor(
     private readonly inForce: InForce,
-    tools: ReportingTools,
+    deps: ReportingDeps,
     { health, slots, bodies, books }: Reported,
   ) {
-    const { writeLog, clock } = tools;
+    const { writeLog, clock } = deps;
     const knows = (model: string) => isNameable(model, inForce.config.catalog);
     this.requestLog = writeLog === null ? null : new RequestLog(writeLog, clock, knows);
-    this.tracing = openTracing(tools, { model: knows, server: (host) => serverOf(host, inForce.config) });
+    this.tracing = openTracing(deps, { model: knows, server: (host) => serverOf(host, inForce.config) });
     this.metrics = new Metrics({
       knows,
       hosts: () => health.report(inForce.config.catalog),
@@ -50,7 +50,7 @@ export class Reporting {
     return this.tracing?.open(headers) ?? null;
   }
 
-  finished(done: Finished): void {
+  finished(done: FinishedRequest): void {
     this.metrics.finished(done);
     if (this.inForce.config.log === "json") this.requestLog?.add(done);
     this.tracing?.add(done);
@@ -67,7 +67,7 @@ export class Reporting {
   }
 }
 
-interface ReportingTools {
+interface ReportingDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly random: RandomBytes;
@@ -84,7 +84,7 @@ interface Reported {
   readonly books: Bookkeeping;
 }
 
-function openTracing({ env, clock, random, log }: ReportingTools, known: Known): TraceExporter | null {
+function openTracing({ env, clock, random, log }: ReportingDeps, known: Known): TraceExporter | null {
   const settings = tracingSettings(env);
   if (settings === null) return null;
   // Headers may hold a secret, and so may an address.

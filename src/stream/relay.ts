@@ -8,11 +8,11 @@ import type { OpenStream, OpenStreams } from "./open-streams.ts";
  * write. Returns the one reason for which it ended. It does not send the end mark, which has to wait for the
  * settlement.
  */
-export function relay(line: Line, first: Uint8Array): Promise<RelayEnd> {
-  return new Promise((ended, failed) => new Relay(line, ended, failed).begin(first));
+export function relay(context: RelayContext, first: Uint8Array): Promise<RelayEnd> {
+  return new Promise((ended, failed) => new Relay(context, ended, failed).begin(first));
 }
 
-export interface Line {
+export interface RelayContext {
   readonly source: ByteSource;
   readonly judge: StreamJudge;
   readonly sink: { write(bytes: Uint8Array): boolean | Promise<boolean> };
@@ -89,15 +89,15 @@ class Relay implements OpenStream, Deadline {
   private early: ReadResult | undefined = undefined;
 
   constructor(
-    private readonly line: Line,
+    private readonly context: RelayContext,
     private readonly ended: (end: RelayEnd) => void,
     private readonly failed: (error: unknown) => void,
   ) {
-    this.touchedMs = line.clock.elapsedMs();
-    line.deadlines.add(this);
-    line.open.opened(this);
-    if (line.signal.aborted) this.leave();
-    else line.signal.addEventListener("abort", this);
+    this.touchedMs = context.clock.elapsedMs();
+    context.deadlines.add(this);
+    context.open.opened(this);
+    if (context.signal.aborted) this.leave();
+    else context.signal.addEventListener("abort", this);
   }
 
   begin(first: Uint8Array): void {
@@ -136,14 +136,14 @@ class Relay implements OpenStream, Deadline {
 
   private readOn(): void {
     for (;;) {
-      const read = this.line.source.next(this);
+      const read = this.context.source.next(this);
       if (read === undefined || !this.take(read)) return;
     }
   }
 
   /** Whether to read on: not when the stream is over, or while the client has to take what it was given. */
   private take(read: ReadResult): boolean {
-    const { judge, clock } = this.line;
+    const { judge, clock } = this.context;
     this.touchedMs = clock.elapsedMs();
     if (read instanceof Uint8Array) return this.give(judge.push(read));
     if (read === null) return this.give(judge.end());
@@ -156,8 +156,8 @@ class Relay implements OpenStream, Deadline {
       const isFirst = this.givenMs === Number.POSITIVE_INFINITY;
       this.givenMs = this.touchedMs;
       // From now on a sign of life may be due.
-      if (isFirst) this.line.deadlines.add(this);
-      const taken = this.line.sink.write(bytes);
+      if (isFirst) this.context.deadlines.add(this);
+      const taken = this.context.sink.write(bytes);
       if (typeof taken !== "boolean") {
         void this.awaitTaken(taken);
         return false;
@@ -169,7 +169,7 @@ class Relay implements OpenStream, Deadline {
 
   private goesOn(): boolean {
     if (this.over) return false;
-    const { judge, meter } = this.line;
+    const { judge, meter } = this.context;
     if (!this.left) {
       this.delivered = judge.countedTokens;
       judge.text.deliver();
@@ -187,9 +187,9 @@ class Relay implements OpenStream, Deadline {
   private async awaitTaken(taken: Promise<boolean>): Promise<void> {
     try {
       const isTaken = await this.untilTaken(taken);
-      this.givenMs = this.touchedMs = this.line.clock.elapsedMs();
+      this.givenMs = this.touchedMs = this.context.clock.elapsedMs();
       // The host's silence counts again, so its deadline is nearer.
-      if (!this.over) this.line.deadlines.add(this);
+      if (!this.over) this.context.deadlines.add(this);
       if (!isTaken) this.leave();
       if (this.goesOn()) this.readOn();
     } catch (error) {
@@ -202,13 +202,13 @@ class Relay implements OpenStream, Deadline {
     try {
       this.givenMs = nowMs;
       this.pinging = true;
-      const taken = this.line.sink.write(this.line.keepalive);
+      const taken = this.context.sink.write(this.context.keepalive);
       const isTaken = typeof taken === "boolean" ? taken : await this.untilTaken(taken);
       this.pinging = false;
-      if (isTaken) this.givenMs = this.line.clock.elapsedMs();
+      if (isTaken) this.givenMs = this.context.clock.elapsedMs();
       else this.leave();
       if (this.over) return;
-      this.line.deadlines.add(this);
+      this.context.deadlines.add(this);
       const { early } = this;
       this.early = undefined;
       if (early !== undefined) this.arrived(early);
@@ -230,8 +230,8 @@ class Relay implements OpenStream, Deadline {
   private leave(): void {
     if (this.left) return;
     this.left = true;
-    this.line.judge.text.end();
-    if (this.line.onDisconnect === "cancel") this.halt();
+    this.context.judge.text.end();
+    if (this.context.onDisconnect === "cancel") this.halt();
   }
 
   /** Why reading ended: our own doing, or the host's. */
@@ -246,7 +246,7 @@ class Relay implements OpenStream, Deadline {
   /** Ends what is waited for, the host's bytes or the client; the stream ends where that is noticed. */
   private halt(): void {
     this.halted = true;
-    this.line.host.cancel();
+    this.context.host.cancel();
     this.endTaking?.(true);
   }
 
@@ -262,26 +262,28 @@ class Relay implements OpenStream, Deadline {
   private close(): boolean {
     if (this.over) return false;
     this.over = true;
-    const { line } = this;
-    line.deadlines.drop(this);
-    line.open.ended(this);
-    line.signal.removeEventListener("abort", this);
+    const { context } = this;
+    context.deadlines.drop(this);
+    context.open.ended(this);
+    context.signal.removeEventListener("abort", this);
     // Does nothing to a complete stream.
-    line.host.cancel();
+    context.host.cancel();
     return true;
   }
 
   /** Each sign of life of the host puts it off, and a client that takes nothing yet, as long as there is time. */
   get dueMs(): number {
-    return this.left ? this.endMs : Math.min(this.endMs, this.line.meter.dueMs, this.pingMs);
+    return this.left ? this.endMs : Math.min(this.endMs, this.context.meter.dueMs, this.pingMs);
   }
 
   private get pingMs(): number {
-    return this.endTaking === null ? this.givenMs + this.line.limits.keepaliveMs : Number.POSITIVE_INFINITY;
+    return this.endTaking === null
+      ? this.givenMs + this.context.limits.keepaliveMs
+      : Number.POSITIVE_INFINITY;
   }
 
   private get endMs(): number {
-    const { chunkGapMs, deadlineMs } = this.line.limits;
+    const { chunkGapMs, deadlineMs } = this.context.limits;
     // The host's silence goes on while the client takes a sign of life.
     const waits = this.endTaking === null || this.pinging;
     return waits ? Math.min(this.touchedMs + chunkGapMs, deadlineMs) : deadlineMs;
@@ -289,7 +291,7 @@ class Relay implements OpenStream, Deadline {
 
   /** @internal */
   timeIsUp(): void {
-    const { clock, limits, meter, deadlines } = this.line;
+    const { clock, limits, meter, deadlines } = this.context;
     const nowMs = clock.elapsedMs();
     if (nowMs < this.endMs) {
       if (this.left) deadlines.add(this);

@@ -117,11 +117,11 @@ export interface Pairing {
    */
   hostBody(request: GenerationRequest, target: HostTarget): HostBody | Refusal;
   /** Reads a whole, unstreamed 2xx answer. */
-  readReply(body: Uint8Array, request: GenerationRequest, asked: Asked): Reply;
+  readReply(body: Uint8Array, request: GenerationRequest, asked: AnswerMetadata): Reply;
   /** Judges a streamed answer as it arrives. */
-  openStream(request: GenerationRequest, asked: Asked): StreamJudge;
+  openStream(request: GenerationRequest, asked: AnswerMetadata): StreamJudge;
   /** The same where the client wants it whole. */
-  openWhole(request: GenerationRequest, asked: Asked): WholeJudge;
+  openWhole(request: GenerationRequest, asked: AnswerMetadata): WholeJudge;
 }
 
 export interface HostBody {
@@ -131,7 +131,7 @@ export interface HostBody {
 }
 
 /** What an answer says about itself. */
-export interface Asked {
+export interface AnswerMetadata {
   /** The model's id in the catalog. */
   readonly publicModel: string;
   /** Unix time in seconds, for when the host states none. */

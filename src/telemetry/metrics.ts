@@ -1,4 +1,4 @@
-import type { Finished } from "../ledger/receipt.ts";
+import type { FinishedRequest } from "../ledger/receipt.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { HostSlots } from "../limits/host-slots.ts";
 import type { HostReport } from "../routing/health.ts";
@@ -44,14 +44,14 @@ export class Metrics {
     ),
   };
   /** By surface, model and host. */
-  private readonly ways = new Map<string, Way>();
+  private readonly series = new Map<string, RouteSeries>();
   /** By host and outcome: as many as hosts were ever configured, times the outcomes of an attempt. */
   private readonly tries = new Map<string, Count>();
 
-  constructor(private readonly house: MeasuredHouse) {}
+  constructor(private readonly sources: MetricSources) {}
 
   /** A generation request has ended. */
-  finished(done: Finished): void {
+  finished(done: FinishedRequest): void {
     const { state, errorCode, tokens, firstTokenMs, totalMs } = done;
     const way = this.way(done.surface, this.modelOf(done), done.host ?? "");
     way.outcome(state, errorCode ?? "").add(1);
@@ -94,25 +94,25 @@ export class Metrics {
 
   read(): Metric[] {
     const families = Object.values(this.families).map((family) => family.read());
-    return [...families, ...houseMetrics(this.house), ...hostMetrics(this.house.hosts())];
+    return [...families, ...gauges(this.sources), ...hostMetrics(this.sources.hosts())];
   }
 
-  private modelOf({ model, modelRequested }: Finished): string {
-    return model ?? (this.house.knows(modelRequested) ? modelRequested : UNKNOWN);
+  private modelOf({ model, modelRequested }: FinishedRequest): string {
+    return model ?? (this.sources.knows(modelRequested) ? modelRequested : UNKNOWN);
   }
 
-  private way(surface: string, model: string, host: string): Way {
+  private way(surface: string, model: string, host: string): RouteSeries {
     const key = `${surface}\n${model}\n${host}`;
-    const known = this.ways.get(key);
+    const known = this.series.get(key);
     if (known !== undefined) return known;
-    const way = new Way(this.families, { surface, model, host });
-    if (this.ways.size < MAX_SERIES) this.ways.set(key, way);
+    const way = new RouteSeries(this.families, { surface, model, host });
+    if (this.series.size < MAX_SERIES) this.series.set(key, way);
     return way;
   }
 }
 
 /** Where the gauges are read when they are asked for. */
-export interface MeasuredHouse {
+export interface MetricSources {
   /** A model of the catalog, or an automatic route. */
   knows(model: string): boolean;
   hosts(): readonly HostReport[];
@@ -137,7 +137,7 @@ const FIRST_TOKEN_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
 const DURATION_S = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
 
 /** The series of one surface, model and host, looked up once. */
-class Way {
+class RouteSeries {
   readonly firstToken: Distribution;
   readonly duration: Distribution;
   readonly input: Count;
@@ -178,8 +178,8 @@ class Way {
   }
 }
 
-function houseMetrics(house: MeasuredHouse): Metric[] {
-  const { slots, bodies, ledger, journal } = house;
+function gauges(sources: MetricSources): Metric[] {
+  const { slots, bodies, ledger, journal } = sources;
   const lines = [...slots.lines()];
   const each = (name: string, help: string, value: (line: (typeof lines)[number]) => number) =>
     looked(
@@ -222,9 +222,9 @@ function houseMetrics(house: MeasuredHouse): Metric[] {
         type: "counter",
         help: "Request log lines and spans dropped since start.",
       },
-      Object.entries(house.dropped()).map(([kind, count]) => [labels({ kind }), count]),
+      Object.entries(sources.dropped()).map(([kind, count]) => [labels({ kind }), count]),
     ),
-    ...house.figures().map(({ value, ...about }) => looked(about, [["", value]])),
+    ...sources.figures().map(({ value, ...about }) => looked(about, [["", value]])),
     one("process_resident_memory_bytes", "Resident memory in bytes.", process.memoryUsage.rss(), {
       together: "apart",
     }),

@@ -1,5 +1,5 @@
 import { ERRORS } from "../errors/codes.ts";
-import type { Finished } from "../ledger/receipt.ts";
+import type { FinishedRequest } from "../ledger/receipt.ts";
 import { type Clock, isoTime, type Timer } from "../units/clock.ts";
 import { usdFromNano } from "../units/usd.ts";
 
@@ -11,7 +11,7 @@ import { usdFromNano } from "../units/usd.ts";
 export class RequestLog {
   /** Lines that the reader was too slow for. */
   dropped = 0;
-  private queue: Finished[] = [];
+  private queue: FinishedRequest[] = [];
   private timer: Timer | null = null;
   private writing: Promise<void> | null = null;
 
@@ -21,7 +21,7 @@ export class RequestLog {
     private readonly knows: (model: string) => boolean,
   ) {}
 
-  add(done: Finished): void {
+  add(done: FinishedRequest): void {
     if (this.queue.length >= MAX_QUEUED) {
       this.dropped += 1;
       return;
@@ -52,7 +52,7 @@ export class RequestLog {
     }
   }
 
-  private line(done: Finished): string {
+  private line(done: FinishedRequest): string {
     const { tokens, errorCode, firstTokenMs, totalMs, trace } = done;
     return JSON.stringify({
       at: isoTime(done.createdAt),
@@ -93,7 +93,7 @@ export class RequestLog {
 export type LogWriter = (text: string) => Promise<void>;
 
 /** The HTTP status that the answer began with. */
-export function statusOf({ errorCode, firstTokenMs, host }: Finished): number {
+export function statusOf({ errorCode, firstTokenMs, host }: FinishedRequest): number {
   const begun = host !== null && firstTokenMs !== null;
   return errorCode === null || begun ? OK : ERRORS[errorCode].status;
 }

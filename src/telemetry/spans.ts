@@ -1,5 +1,5 @@
 import { ERRORS } from "../errors/codes.ts";
-import type { Finished, RequestTrace, Try } from "../ledger/receipt.ts";
+import type { AttemptRecord, FinishedRequest, RequestTrace } from "../ledger/receipt.ts";
 import { usdFromNano } from "../units/usd.ts";
 import { statusOf } from "./request-log.ts";
 
@@ -8,7 +8,7 @@ import { statusOf } from "./request-log.ts";
  * that was asked, named by OpenTelemetry's conventions for generative AI ("Semantic conventions for
  * generative client AI spans"). They carry what the request log carries, and nothing that it leaves out.
  */
-export function spansOf(done: Finished, trace: RequestTrace, known: Known): Span[] {
+export function spansOf(done: FinishedRequest, trace: RequestTrace, known: Known): Span[] {
   const { modelRequested, errorCode, totalMs } = done;
   const requested = known.model(modelRequested) ? modelRequested : "unknown";
   const endMs = trace.startedAt + (totalMs ?? 0);
@@ -82,8 +82,8 @@ const ROUTES: Readonly<Record<string, string>> = {
 };
 
 function attemptSpan(
-  { host, model, outcome, ms, span, status, fault }: Try,
-  done: Finished,
+  { host, model, outcome, ms, span, status, fault }: AttemptRecord,
+  done: FinishedRequest,
   trace: RequestTrace,
   { endMs, known }: { readonly endMs: number; readonly known: Known },
 ): Span[] {
@@ -122,7 +122,7 @@ const common = (requested: string) => ({
 });
 
 /** Who served, and what it used; the prompt's tokens include the cached ones, as the conventions want it. */
-function answered({ host, model, tokens }: Finished) {
+function answered({ host, model, tokens }: FinishedRequest) {
   if (host === null) return {};
   return {
     "gen_ai.provider.name": host,

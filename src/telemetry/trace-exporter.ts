@@ -1,4 +1,4 @@
-import type { Finished, RequestTrace } from "../ledger/receipt.ts";
+import type { FinishedRequest, RequestTrace } from "../ledger/receipt.ts";
 import { type Clock, pause, type Timer } from "../units/clock.ts";
 import type { RandomBytes } from "../units/random.ts";
 import { openTrace, readTraceparent, type Trace } from "../units/trace-context.ts";
@@ -13,22 +13,22 @@ import { isSampled, type TracingSettings } from "./tracing-settings.ts";
 export class TraceExporter {
   /** Number of requests whose spans were not sent. */
   dropped = 0;
-  private queue: [Finished, RequestTrace][] = [];
+  private queue: [FinishedRequest, RequestTrace][] = [];
   private timer: Timer | null = null;
   private sending: Promise<void> | null = null;
   private stopped = false;
 
   constructor(
     private readonly settings: TracingSettings,
-    private readonly tools: ExporterTools,
+    private readonly deps: TraceExporterDeps,
   ) {}
 
   open(headers: Headers): Trace {
     const parent = readTraceparent(headers.get("traceparent"));
-    return openTrace(parent, (from, id) => isSampled(this.settings, from, id), this.tools.random);
+    return openTrace(parent, (from, id) => isSampled(this.settings, from, id), this.deps.random);
   }
 
-  add(done: Finished): void {
+  add(done: FinishedRequest): void {
     const { trace } = done;
     if (trace === null || !trace.sampled) return;
     if (this.queue.length >= MAX_QUEUED) {
@@ -37,7 +37,7 @@ export class TraceExporter {
     }
     this.queue.push([done, trace]);
     if (this.queue.length >= BATCH) this.begin();
-    else this.timer ??= this.tools.clock.after(this.settings.delayMs, () => this.begin());
+    else this.timer ??= this.deps.clock.after(this.settings.delayMs, () => this.begin());
   }
 
   /** Sends what is left, for at most `ms`; what did not arrive by then is lost. */
@@ -45,7 +45,7 @@ export class TraceExporter {
     this.stopped = true;
     this.begin();
     const late = Promise.withResolvers<void>();
-    const timer = this.tools.clock.after(ms, late.resolve);
+    const timer = this.deps.clock.after(ms, late.resolve);
     await Promise.race([this.sending, late.promise]);
     timer.cancel();
   }
@@ -61,7 +61,7 @@ export class TraceExporter {
   private async sendAll(): Promise<void> {
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, BATCH);
-      const { known } = this.tools;
+      const { known } = this.deps;
       const spans = batch.flatMap(([done, trace]) => spansOf(done, trace, known));
       if (!(await this.send(this.requestBody(spans)))) this.dropped += batch.length;
     }
@@ -75,7 +75,7 @@ export class TraceExporter {
       const again = status === null || RETRYABLE.has(status.code);
       if (!again || this.stopped || attempt + 1 >= MAX_ATTEMPTS) return false;
       await pause(
-        this.tools.clock,
+        this.deps.clock,
         Math.min(status?.retryAfterMs ?? BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS),
       );
     }
@@ -84,7 +84,7 @@ export class TraceExporter {
   private async post(body: string): Promise<{ code: number; retryAfterMs: number | null } | null> {
     const { url, headers } = this.settings;
     try {
-      const response = await this.tools.fetch(url, {
+      const response = await this.deps.fetch(url, {
         method: "POST",
         headers: { ...headers, "content-type": "application/json" },
         body,
@@ -112,7 +112,7 @@ export class TraceExporter {
   }
 }
 
-export interface ExporterTools {
+export interface TraceExporterDeps {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly known: Known;

@@ -16,10 +16,10 @@ import {
 import { House, isRotated, World } from "./world.ts";
 
 let gateway: OpenGateway;
-let house: House;
+let deps: House;
 beforeAll(async () => {
   gateway = await open("trusted_proxies: [127.0.0.0/8]\n");
-  house = new House(gateway);
+  deps = new House(gateway);
 });
 afterAll(() => gateway.close());
 
@@ -30,7 +30,7 @@ async function freshWorld(state: State, rotated: boolean): Promise<World> {
   const name = `${state} ${rotated}`;
   const known = worlds.get(name);
   if (known !== undefined && !known.used) return known;
-  const world = await World.make(house, state, rotated);
+  const world = await World.make(deps, state, rotated);
   worlds.set(name, world);
   return world;
 }
@@ -60,7 +60,7 @@ test("a cookie is its session to the gateway's own pages; to others it changes n
     // Pages elsewhere may try the endpoints that take a key, where a cookie says nothing.
     const mayAsk = method === "GET" || /completions|responses|messages/.test(path);
     const foreign = mayAsk ? own : "400 invalid_request";
-    expect(`${nameOf(operation)} ${await inCookie(house.url)}`).toBe(`${nameOf(operation)} ${own}`);
+    expect(`${nameOf(operation)} ${await inCookie(deps.url)}`).toBe(`${nameOf(operation)} ${own}`);
     expect(`${nameOf(operation)} ${await inCookie("https://evil.example")}`).toBe(
       `${nameOf(operation)} ${foreign}`,
     );
@@ -68,7 +68,7 @@ test("a cookie is its session to the gateway's own pages; to others it changes n
 });
 
 test("the table has every operation", async () => {
-  const { operations } = await Conformity.of(house.url);
+  const { operations } = await Conformity.of(deps.url);
   const shape = (path: string) => path.replaceAll(/\{\w+\}|\?.*$/g, (part) => (part[0] === "?" ? "" : "*"));
   const known = OPERATIONS.map(({ method, path }) => `${method} ${shape(path)}`);
   const missing = operations

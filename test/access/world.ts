@@ -12,7 +12,7 @@ export class World {
   used = false;
 
   private constructor(
-    private readonly house: House,
+    private readonly deps: House,
     private readonly secrets: Readonly<Record<Credential, string | null>>,
     private readonly names: Readonly<Record<string, string>>,
     private readonly ids: Readonly<Partial<Record<Credential, Ids>>>,
@@ -20,42 +20,42 @@ export class World {
   ) {}
 
   /** `rotated`: the set-up key was, and there are the one that took its place and the one in its grace. */
-  static async make(house: House, state: State, rotated: boolean): Promise<World> {
-    const setUp = await house.setUp();
+  static async make(deps: House, state: State, rotated: boolean): Promise<World> {
+    const setUp = await deps.setUp();
     const owner = { bearer: setUp.recovery_secret };
-    const [spare, revoked] = [await house.newKey(owner), await house.newKey(owner)];
-    await house.send("DELETE", `/v1/keys/${revoked.id}`, owner);
-    await house.send("POST", "/v1/budgets", {
+    const [spare, revoked] = [await deps.newKey(owner), await deps.newKey(owner)];
+    await deps.send("DELETE", `/v1/keys/${revoked.id}`, owner);
+    await deps.send("POST", "/v1/budgets", {
       ...owner,
       json: { name: "team", cap_usd: 1, window: "month" },
     });
-    await house.credit(setUp.balance_id);
-    const receipts = { setUp: await house.chat(setUp.key), spare: await house.chat(spare.key) };
+    await deps.credit(setUp.balance_id);
+    const receipts = { setUp: await deps.chat(setUp.key), spare: await deps.chat(spare.key) };
 
-    const email = house.newEmail();
+    const email = deps.newEmail();
     if (state !== "nobody's") {
-      await house.send("POST", "/v1/me/claim", { bearer: setUp.key, json: { email } });
+      await deps.send("POST", "/v1/me/claim", { bearer: setUp.key, json: { email } });
     }
     const isAccounts = state === "claimed" || state === "replaced" || state === "kept";
-    const entered = isAccounts ? await house.useLink(email) : await house.signIn(email);
-    const stranger = house.newEmail();
-    const other = await house.signIn(stranger);
-    const offered = await house.setUp();
-    await house.send("POST", "/v1/me/claim", { bearer: offered.key, json: { email } });
+    const entered = isAccounts ? await deps.useLink(email) : await deps.signIn(email);
+    const stranger = deps.newEmail();
+    const other = await deps.signIn(stranger);
+    const offered = await deps.setUp();
+    await deps.send("POST", "/v1/me/claim", { bearer: offered.key, json: { email } });
 
     const by =
       state === "replaced"
         ? { bearer: entered.session, headers: { "x-gateway-balance": setUp.balance_id } }
         : owner;
-    const recovery = (await house.send("POST", "/v1/me/recovery", by)).json.recovery_secret;
+    const recovery = (await deps.send("POST", "/v1/me/recovery", by)).json.recovery_secret;
     const next = rotated
-      ? (await house.send("POST", `/v1/keys/${setUp.id}/rotate`, { bearer: setUp.key })).json
+      ? (await deps.send("POST", `/v1/keys/${setUp.id}/rotate`, { bearer: setUp.key })).json
       : null;
-    const nextReceipt = next === null ? "" : await house.chat(next.key);
-    if (state === "kept") house.age(setUp.balance_id);
+    const nextReceipt = next === null ? "" : await deps.chat(next.key);
+    if (state === "kept") deps.age(setUp.balance_id);
     const [sessions, token] = [
-      await house.send("GET", "/v1/auth/sessions", { bearer: entered.session }),
-      await house.askForLink(stranger),
+      await deps.send("GET", "/v1/auth/sessions", { bearer: entered.session }),
+      await deps.askForLink(stranger),
     ];
 
     const secrets = {
@@ -86,13 +86,13 @@ export class World {
       ownerMadeKey: { key: spare.id, another: setUp.id, receipt: receipts.spare, others: receipts.setUp },
       revokedKey: { ...first, key: revoked.id },
     };
-    return new World(house, secrets, { ...names, otherAccount: other.account_id }, ids, isAccounts);
+    return new World(deps, secrets, { ...names, otherAccount: other.account_id }, ids, isAccounts);
   }
 
   /** The status of an answer, and for refusals the code. */
   async ask({ method, path, body }: Operation, by: Credential, headers = this.bearing(by)): Promise<string> {
     const json = await this.filledBody(body, by);
-    const reply = await this.house.send(method, this.filled(path, by), {
+    const reply = await this.deps.send(method, this.filled(path, by), {
       headers,
       ...(json === undefined ? {} : { json }),
     });
@@ -123,7 +123,7 @@ export class World {
 
   private async filledBody(body: unknown, by: Credential): Promise<unknown> {
     if (body === undefined) return undefined;
-    const signed = JSON.stringify(body).includes("{signed}") ? await this.house.signed() : null;
+    const signed = JSON.stringify(body).includes("{signed}") ? await this.deps.signed() : null;
     const text = JSON.stringify(body).replace('"{signed}"', JSON.stringify(signed));
     return JSON.parse(this.filled(text, by));
   }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Answer } from "../../src/generation/answer.ts";
+import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { PAID_MS_A_MINUTE } from "../../src/limits/count-allowance.ts";
 import { json } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -30,7 +30,7 @@ const send = (content: unknown) =>
     ask("chat.completions", { messages: [{ role: "user", content }], max_tokens: 100 }),
   );
 
-async function codeOf(answer: Answer) {
+async function codeOf(answer: GenerationAnswer) {
   const text = await read(answer);
   return answer.status === 200 ? 200 : (JSON.parse(text).error.code as string);
 }

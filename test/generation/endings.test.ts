@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
-import type { Answer } from "../../src/generation/answer.ts";
+import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { pairing } from "../../src/surfaces/surfaces.ts";
 import { json, type SseOptions, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
@@ -381,7 +381,7 @@ describe("money", () => {
 });
 
 /** Reads until so many bytes' worth of words arrived, then leaves as a closed socket does. */
-async function leaveAfter(answer: Answer, count: number, abort: AbortController): Promise<void> {
+async function leaveAfter(answer: GenerationAnswer, count: number, abort: AbortController): Promise<void> {
   if (answer.kind !== "stream") throw new Error("not a stream");
   let text = "";
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -403,7 +403,7 @@ async function settled(house: TestHouse): Promise<void> {
 
 /** A settlement is in the books a sync later than in memory. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do
-async function durableReceipt(house: TestHouse, answer: Answer): Promise<any> {
+async function durableReceipt(house: TestHouse, answer: GenerationAnswer): Promise<any> {
   for (;;) {
     const receipt = house.receipt(answer);
     if (receipt !== null) return receipt;

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { SURFACE_NAMES, type SurfaceName } from "../../src/catalog/catalog.ts";
-import type { Answer } from "../../src/generation/answer.ts";
+import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -98,7 +98,7 @@ class Reader {
   }
 }
 
-async function receiptOf(house: TestHouse, answer: Answer) {
+async function receiptOf(house: TestHouse, answer: GenerationAnswer) {
   for (;;) {
     const receipt = house.receipt(answer);
     if (receipt !== null) return receipt;

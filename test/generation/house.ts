@@ -7,11 +7,11 @@ import {
   type Price,
   type SurfaceName,
 } from "../../src/catalog/catalog.ts";
-import type { Answer } from "../../src/generation/answer.ts";
+import type { GenerationAnswer } from "../../src/generation/answer.ts";
+import type { GenerationDeps, GenerationSettings } from "../../src/generation/deps.ts";
 import { ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { generator } from "../../src/generation/generate.ts";
-import type { House, Settings } from "../../src/generation/house.ts";
-import { LaterCounts, type PromptTurn } from "../../src/generation/prompt-count.ts";
+import { DeferredCounts, type PromptTurn } from "../../src/generation/prompt-count.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Key } from "../../src/keys/key.ts";
@@ -90,7 +90,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       at: clock.now(),
     });
   }
-  const house: House = {
+  const deps: GenerationDeps = {
     clock,
     random: systemRandom,
     ledger,
@@ -132,12 +132,12 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       countPrompt: async (body, family) =>
         countPromptTokens(JSON.parse(Buffer.from(body).toString()), await FAMILIES.get(family)),
       allowance: new CountAllowance(options.countClock ?? clock),
-      later: new LaterCounts(),
+      later: new DeferredCounts(),
     },
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),
   };
-  const generate = generator(house);
+  const generate = generator(deps);
   return {
     ledger,
     disk,
@@ -189,7 +189,7 @@ const FAMILIES = new Families();
 export interface HouseOptions {
   readonly creditUsd?: number;
   readonly key?: Partial<Key>;
-  readonly settings?: Partial<Settings>;
+  readonly settings?: Partial<GenerationSettings>;
   readonly model?: Partial<Model>;
   readonly free?: boolean;
   readonly auto?: ReadonlyMap<string, readonly string[]>;
@@ -206,7 +206,7 @@ export interface HouseOptions {
   /** Of the minutes within which prompts may be counted for nothing. */
   readonly countClock?: Clock;
   /** In place of the surfaces' own. */
-  readonly pairing?: House["pairing"];
+  readonly pairing?: GenerationDeps["pairing"];
   /** In place of the database's. */
   readonly sums?: Sums;
 }
@@ -223,10 +223,15 @@ export interface TestHouse {
   /** Where each stood in line. */
   readonly turns: readonly PromptTurn[];
   readonly slots: HostSlots;
-  send(surface: SurfaceName, body: object, signal?: AbortSignal, headers?: Headers): Promise<Answer>;
-  sendBytes(surface: SurfaceName, body: Uint8Array): Promise<Answer>;
+  send(
+    surface: SurfaceName,
+    body: object,
+    signal?: AbortSignal,
+    headers?: Headers,
+  ): Promise<GenerationAnswer>;
+  sendBytes(surface: SurfaceName, body: Uint8Array): Promise<GenerationAnswer>;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into the receipt as its readers do
-  receipt(answer: Answer): any;
+  receipt(answer: GenerationAnswer): any;
   /** Running sums, in the store or in memory, that are not what the entries say. */
   drifts(): Promise<readonly Drift[]>;
   close(): Promise<void>;
@@ -244,7 +249,7 @@ const PRICE: Price = {
   cacheWrite: pricePerMillion(1.25)!,
 };
 
-const SETTINGS: Settings = {
+const SETTINGS: GenerationSettings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
   contact: null,
@@ -302,7 +307,7 @@ export const ask = (surface: SurfaceName, more: object = {}): object => {
 };
 
 /** Runs an answer to its end, as a client that reads everything. */
-export async function read(answer: Answer): Promise<string> {
+export async function read(answer: GenerationAnswer): Promise<string> {
   if (answer.kind === "whole") return new TextDecoder().decode(answer.body);
   const decoder = new TextDecoder();
   let text = "";

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Model, Price, SurfaceName } from "../../src/catalog/catalog.ts";
 import { SURFACE_NAMES } from "../../src/catalog/catalog.ts";
-import type { Answer } from "../../src/generation/answer.ts";
+import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import { json, sse } from "../fakes/behaviours.ts";
 import { gate } from "../fakes/gate.ts";
 import { type Behaviour, type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -278,7 +278,7 @@ async function open(): Promise<void> {
   house = await openHouse(rows, { creditUsd: 1_000_000, models, blind: true });
 }
 
-async function receiptOf(answer: Answer) {
+async function receiptOf(answer: GenerationAnswer) {
   for (;;) {
     const receipt = house.receipt(answer);
     if (receipt !== null) return receipt;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { type AttemptCall, type AttemptDeps, attempt, type Outcome } from "../../src/hosts/attempt.ts";
+import { type AttemptCall, type AttemptDeps, type AttemptOutcome, attempt } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots, type Slot } from "../../src/limits/host-slots.ts";
 import { paidCandidates } from "../../src/routing/candidate.ts";
@@ -46,7 +46,7 @@ interface Options {
 }
 
 /** Starts an attempt on hosts that do as told; a host that is not named fails at once. */
-function start(script: Readonly<Record<string, Deed>>, options: Options = {}): Promise<Outcome> {
+function start(script: Readonly<Record<string, Deed>>, options: Options = {}): Promise<AttemptOutcome> {
   const {
     stream = true,
     hedgeMs = null,
@@ -95,7 +95,7 @@ async function pass(ms: number): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-const tried = ({ tries }: Outcome): string =>
+const tried = ({ tries }: AttemptOutcome): string =>
   tries.map(({ host, outcome, ms }) => `${host} ${outcome} ${Math.round(ms)}`).join(", ");
 const answers = (ms: number): Deed => ({ does: "answers", ms });
 const answersWhole = (ms: number): Deed => ({ does: "answers whole", ms });
@@ -455,7 +455,7 @@ test("a client that leaves as its turn in a line comes leaves the place to the n
 
 describe("a neighbour whose requests make a host fail", () => {
   const plan = { ...PLAN, candidates: PLAN.candidates.slice(0, 1) };
-  const asks = async (balanceId: string, deed: Deed): Promise<Outcome> => {
+  const asks = async (balanceId: string, deed: Deed): Promise<AttemptOutcome> => {
     const outcome = start({ a: deed }, { plan, balanceId: balanceId as BalanceId });
     await pass(deed.does === "nothing" ? 30_000 : 100);
     return outcome;

@@ -3,7 +3,7 @@ import type { ContractAnswer } from "../../src/accounts/wallet.ts";
 import { type Catalog, catalogOf, type Host, type Model } from "../../src/catalog/catalog.ts";
 import { AppBundle } from "../../src/dashboard/bundle.ts";
 import { refuse } from "../../src/errors/refusal.ts";
-import type { Answer, Call } from "../../src/generation/answer.ts";
+import type { GenerationAnswer, GenerationCall } from "../../src/generation/answer.ts";
 import { AddressThrottle, throttlesOf } from "../../src/http/address.ts";
 import { httpApp, listen } from "../../src/http/app.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
@@ -38,7 +38,7 @@ export const ADMIN_TOKEN = "or-admin-of-the-tests";
 export class TestHouse {
   readonly db = openDatabase(":memory:");
   readonly faults: { error: unknown; receipt: string }[] = [];
-  readonly calls: Call[] = [];
+  readonly calls: GenerationCall[] = [];
   readonly credits = new Map<string, Credit>();
   readonly receipts: StoredReceipt[] = [];
   settings = {
@@ -51,7 +51,7 @@ export class TestHouse {
     catalogIsPublic: false,
     trustedProxies: networks("127.0.0.0/8"),
   };
-  generate: (call: Call) => Promise<Answer> = async () => wholeAnswer({ served: true });
+  generate: (call: GenerationCall) => Promise<GenerationAnswer> = async () => wholeAnswer({ served: true });
   usage: HttpDeps["usage"] = async () => sumUsage([], 1, 1);
   spending: HttpDeps["spending"] = async (of) => spendingOf([], of);
   unready: string | null = null;
@@ -304,7 +304,7 @@ export interface Sent {
   readonly json: any;
 }
 
-const wholeAnswer = (json: unknown, status = 200): Answer => ({
+const wholeAnswer = (json: unknown, status = 200): GenerationAnswer => ({
   kind: "whole",
   status,
   headers: { "content-type": "application/json", "x-gateway-receipt": "rcpt_played" },

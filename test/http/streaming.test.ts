@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { Answer, Call, Sink } from "../../src/generation/answer.ts";
+import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { TestHouse } from "./house.ts";
 import { RawClient, readResponse } from "./raw-client.ts";
@@ -17,10 +17,10 @@ const REQUEST = (path = "/v1/chat/completions") =>
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 /** Answers the next request with a stream that the test writes itself. */
-let stream: Gate<{ sink: Sink; call: Call; finish: () => void }>;
+let stream: Gate<{ sink: Sink; call: GenerationCall; finish: () => void }>;
 beforeEach(() => {
   stream = gate();
-  house.generate = async (call): Promise<Answer> => ({
+  house.generate = async (call): Promise<GenerationAnswer> => ({
     kind: "stream",
     status: 200,
     headers: {
@@ -168,7 +168,7 @@ describe("Bun ends a connection on which a request is pipelined behind an open o
 
   test("two that are sent at once", async () => {
     const client = new RawClient(house.port);
-    const heard = new Promise<Call>((hear) => {
+    const heard = new Promise<GenerationCall>((hear) => {
       const streaming = house.generate;
       house.generate = (call) => {
         hear(call);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Answer, Call, Sink } from "../../src/generation/answer.ts";
+import type { GenerationAnswer, GenerationCall, Sink } from "../../src/generation/answer.ts";
 import { type Gate, gate } from "../fakes/gate.ts";
 import { TestHouse } from "./house.ts";
 import { RawClient } from "./raw-client.ts";
@@ -19,13 +19,13 @@ afterAll(() => house.stop());
 
 interface Opened {
   readonly sink: Sink;
-  readonly call: Call;
+  readonly call: GenerationCall;
   readonly finish: () => void;
 }
 
 const streamInto =
   (opened: Gate<Opened>) =>
-  async (call: Call): Promise<Answer> => ({
+  async (call: GenerationCall): Promise<GenerationAnswer> => ({
     kind: "stream",
     status: 200,
     headers: { "content-type": "text/event-stream" },
@@ -36,7 +36,7 @@ const streamInto =
     },
   });
 
-async function ask(answer: (call: Call) => Promise<Answer>): Promise<RawClient> {
+async function ask(answer: (call: GenerationCall) => Promise<GenerationAnswer>): Promise<RawClient> {
   house.generate = answer;
   const client = new RawClient(house.port);
   await client.write(

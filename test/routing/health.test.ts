@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Route } from "../../src/catalog/catalog.ts";
-import { Health, type HostRest, type Lesson } from "../../src/routing/health.ts";
+import { Health, type HostRest, type Observation } from "../../src/routing/health.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { BALANCE, catalogOf, failedFor, model, route, servedIn } from "./world.ts";
 
 const A = route("a");
 const A_OTHER = { ...A, model: "another" };
-const SERVED: Lesson = servedIn(100);
-const FAILED: Lesson = failedFor(null);
-const UNREACHABLE: Lesson = failedFor(null, true);
-const NOTHING: Lesson = { kind: "nothing" };
+const SERVED: Observation = servedIn(100);
+const FAILED: Observation = failedFor(null);
+const UNREACHABLE: Observation = failedFor(null, true);
+const NOTHING: Observation = { kind: "nothing" };
 
 let clock = new ManualClock();
 let health = new Health(clock);
@@ -26,16 +26,16 @@ function enter(one: Route): boolean {
   return true;
 }
 
-const attempts = (...lessons: Lesson[]): void => {
-  for (const lesson of lessons) {
+const attempts = (...lessons: Observation[]): void => {
+  for (const observation of lessons) {
     enter(A);
-    health.observe(A, lesson);
+    health.observe(A, observation);
   }
 };
 const FIRST_REST_MS = 1_000;
 
 describe("how the last attempt at a route ended", () => {
-  test.each<[string, readonly Lesson[], "served" | "failed" | null]>([
+  test.each<[string, readonly Observation[], "served" | "failed" | null]>([
     ["nothing was tried", [], null],
     ["it served", [FAILED, SERVED], "served"],
     ["it failed once", [SERVED, FAILED], "failed"],
@@ -67,7 +67,7 @@ describe("a circuit", () => {
   });
 
   test("what a host thinks of a request, and clients that leave, never count", () => {
-    attempts(FAILED, FAILED, ...Array<Lesson>(50).fill(NOTHING));
+    attempts(FAILED, FAILED, ...Array<Observation>(50).fill(NOTHING));
     expect(health.usable(A)).toBe(true);
     attempts(FAILED);
     expect(health.usable(A)).toBe(false);
@@ -118,7 +118,7 @@ describe("a circuit", () => {
   });
 
   test("requests that were under way together and fail together are one failure", () => {
-    attempts(...Array<Lesson>(100).fill(FAILED));
+    attempts(...Array<Observation>(100).fill(FAILED));
     expect(health.restMs(A)).toBe(FIRST_REST_MS);
   });
 
@@ -151,7 +151,7 @@ describe("a circuit", () => {
   });
 
   test("it is unproven while its host is", () => {
-    attempts(...Array<Lesson>(3).fill(failedFor(null, true)));
+    attempts(...Array<Observation>(3).fill(failedFor(null, true)));
     clock.advance(FIRST_REST_MS);
     expect(health.unproven(A)).toBe(true);
   });
@@ -192,14 +192,14 @@ describe("what one worker of a machine finds out", () => {
     told = [];
     one = new Health(clock, (rest) => told.push(rest));
   });
-  const failing = (route: Route, ...lessons: Lesson[]): void => {
-    for (const lesson of lessons) one.observe(route, lesson);
+  const failing = (route: Route, ...lessons: Observation[]): void => {
+    for (const observation of lessons) one.observe(route, observation);
   };
   const hear = (): void => {
     for (const rest of told) health.told(rest);
   };
 
-  const cases: { name: string; lessons: Lesson[]; rests: number; others: number }[] = [
+  const cases: { name: string; lessons: Observation[]; rests: number; others: number }[] = [
     { name: "a model that fails three times", lessons: [FAILED, FAILED, FAILED], rests: 1_000, others: 0 },
     { name: "a host out of reach", lessons: Array(3).fill(UNREACHABLE), rests: 1_000, others: 1_000 },
     { name: "a rest that the host asked for", lessons: [failedFor(7_000)], rests: 7_000, others: 0 },
@@ -221,7 +221,7 @@ describe("what one worker of a machine finds out", () => {
   }
 
   test("is told once, however many requests failed together", () => {
-    failing(A, ...Array<Lesson>(100).fill(FAILED), ...Array<Lesson>(100).fill(failedFor(7_000)));
+    failing(A, ...Array<Observation>(100).fill(FAILED), ...Array<Observation>(100).fill(failedFor(7_000)));
     expect(told.map(({ ms }) => ms)).toEqual([1_000, 7_000]);
   });
 
@@ -250,14 +250,14 @@ describe("what one worker of a machine finds out", () => {
 
 describe("failures that a request may have brought about", () => {
   const [ONE, OTHER, THIRD] = ["bal_one", "bal_other", "bal_third"] as [BalanceId, BalanceId, BalanceId];
-  const served = (by: BalanceId): Lesson => ({ ...servedIn(100), by });
-  const doubtful = (by: BalanceId): Lesson => ({ ...failedFor(null), by, doubtful: true });
-  const certain = (by: BalanceId): Lesson => ({ ...failedFor(null), by });
+  const served = (by: BalanceId): Observation => ({ ...servedIn(100), by });
+  const doubtful = (by: BalanceId): Observation => ({ ...failedFor(null), by, doubtful: true });
+  const certain = (by: BalanceId): Observation => ({ ...failedFor(null), by });
 
-  const cases: { name: string; lessons: Lesson[]; opens: boolean }[] = [
+  const cases: { name: string; lessons: Observation[]; opens: boolean }[] = [
     {
       name: "of one balance while another was just served: no",
-      lessons: [served(OTHER), ...Array<Lesson>(50).fill(doubtful(ONE))],
+      lessons: [served(OTHER), ...Array<Observation>(50).fill(doubtful(ONE))],
       opens: false,
     },
     {
@@ -327,7 +327,7 @@ describe("failures that a request may have brought about", () => {
   test("streams that break: of one balance no, of two yes", () => {
     const broken = (by: BalanceId) => ({ kind: "host_failed", tokens: 5, ms: 10, by }) as const;
     attempts(served(OTHER));
-    attempts(...Array<Lesson>(5).fill(served(ONE)));
+    attempts(...Array<Observation>(5).fill(served(ONE)));
     for (let count = 0; count < 5; count++) health.streamEnded(A, broken(ONE));
     expect(health.usable(A)).toBe(true);
     health.streamEnded(A, broken(OTHER));

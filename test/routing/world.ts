@@ -7,7 +7,7 @@ import {
   type Route,
 } from "../../src/catalog/catalog.ts";
 import type { Candidate, RouteQuery, RouteState } from "../../src/routing/candidate.ts";
-import type { Lesson } from "../../src/routing/health.ts";
+import type { Observation } from "../../src/routing/health.ts";
 import { NO_OVERRIDES } from "../../src/routing/overrides.ts";
 import type { Plan } from "../../src/routing/plan.ts";
 import type { BalanceId } from "../../src/units/id.ts";
@@ -75,7 +75,7 @@ export const queryFor = (name: string, more: Partial<RouteQuery> = {}): RouteQue
 export const BALANCE = "bal_one" as BalanceId;
 
 export const servedIn = (firstTokenMs: number | null, promptTokens = 10) =>
-  ({ kind: "served", firstTokenMs, promptTokens, by: BALANCE }) satisfies Lesson;
+  ({ kind: "served", firstTokenMs, promptTokens, by: BALANCE }) satisfies Observation;
 
 /** By the host's own doing. */
 export const failedFor = (restMs: number | null, wholeHost = false) =>
@@ -86,7 +86,7 @@ export const failedFor = (restMs: number | null, wholeHost = false) =>
     by: BALANCE,
     doubtful: false,
     detail: "status 500",
-  }) satisfies Lesson;
+  }) satisfies Observation;
 
 /** `author/model@host`, in the order of the tries. */
 export const tries = ({ candidates }: Plan): string[] =>

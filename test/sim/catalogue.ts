@@ -1,6 +1,6 @@
 import { type Catalog, catalogOf, type Host, type Model, type Price } from "../../src/catalog/catalog.ts";
-import { ExpectedOutput, type Growth } from "../../src/generation/expected-output.ts";
-import type { Settings } from "../../src/generation/house.ts";
+import type { GenerationSettings } from "../../src/generation/deps.ts";
+import { ExpectedOutput, type HoldGrowth } from "../../src/generation/expected-output.ts";
 import { pseudonyms } from "../../src/open-tier/open-tier.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
 import { THOUGHTS_PER_SECOND } from "./hosts.ts";
@@ -62,7 +62,7 @@ const MODELS: readonly Model[] = [
 }));
 
 /** How holds grow here: hosts think slowly, and their answers are short. */
-const GROWTH: Growth = {
+const GROWTH: HoldGrowth = {
   tokensPerSecond: THOUGHTS_PER_SECOND,
   aheadTokens: 40,
   stepTokens: 96,
@@ -121,7 +121,7 @@ export const makeTier = (random: Random): Tier => ({
   rpm: random.pick([null, 1, 3]),
 });
 
-export const SETTINGS: Settings = {
+export const SETTINGS: GenerationSettings = {
   baseUrl: "http://gateway",
   dashboardUrl: "http://gateway/dashboard",
   contact: null,

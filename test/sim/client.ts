@@ -1,4 +1,4 @@
-import type { Answer } from "../../src/generation/answer.ts";
+import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import type { generator } from "../../src/generation/generate.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import type { Asked, Auditor } from "./auditor.ts";
@@ -49,7 +49,7 @@ export class Client {
     this.end("refused");
   }
 
-  private async read(answer: Extract<Answer, { kind: "stream" }>): Promise<void> {
+  private async read(answer: Extract<GenerationAnswer, { kind: "stream" }>): Promise<void> {
     const { ask, random, clock } = this;
     await answer.run({
       write: (bytes) => {

@@ -1,4 +1,4 @@
-import { type AttemptCall, type AttemptDeps, attempt, type Outcome } from "../../src/hosts/attempt.ts";
+import { type AttemptCall, type AttemptDeps, type AttemptOutcome, attempt } from "../../src/hosts/attempt.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
 import { Health } from "../../src/routing/health.ts";
@@ -188,7 +188,7 @@ class FlappingHost {
 
 const newMinute = (): Minute => ({ requests: 0, served: 0, attempts: 0, firstTokensMs: [] });
 
-function note(minute: Minute, { kind, tries }: Outcome, ms: number): void {
+function note(minute: Minute, { kind, tries }: AttemptOutcome, ms: number): void {
   minute.requests += 1;
   minute.attempts += tries.length;
   if (kind !== "opened") return;

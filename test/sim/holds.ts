@@ -1,8 +1,8 @@
 import { catalogOf, type Model, type Price, type Route } from "../../src/catalog/catalog.ts";
-import { type Ask, admit } from "../../src/generation/admission.ts";
+import { type AdmissionRequest, admit } from "../../src/generation/admission.ts";
 import { aheadOf, ExpectedOutput, LOOK_EVERY_MS } from "../../src/generation/expected-output.ts";
 import { type Hold, RunningStream } from "../../src/generation/hold.ts";
-import { type CountingDesk, LaterCounts, PromptCount } from "../../src/generation/prompt-count.ts";
+import { DeferredCounts, PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
 import type { AttemptLimits } from "../../src/hosts/attempt.ts";
 import type { Key } from "../../src/keys/key.ts";
 import { costOf, NO_TOKENS, type Tokens, within } from "../../src/ledger/charge.ts";
@@ -215,15 +215,15 @@ class HoldWorld {
     const { random, ledger, clock, expected } = this;
     // The host's vocabulary needs up to half as many tokens again as the one that is used for counting.
     const counted = Math.min(request.promptBound, Math.ceil(input / (0.7 + 0.8 * random.next())));
-    const counting: CountingDesk = {
+    const counting: PromptCountDeps = {
       count: async () => ({ tokens: counted, ms: 1 }),
       readUnpaid: async () => null,
       credit: () => this.credit,
       allowance: { take: () => ({ giveBack() {}, took() {} }) } as never,
-      later: new LaterCounts(),
+      later: new DeferredCounts(),
     };
     const client = { blocks: () => ["192.0.2.0/24"], signal: new AbortController().signal };
-    const ask: Ask = {
+    const ask: AdmissionRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       key,
       budgets: [],

@@ -1,6 +1,6 @@
+import type { GenerationDeps } from "../../src/generation/deps.ts";
 import { generator } from "../../src/generation/generate.ts";
-import type { House } from "../../src/generation/house.ts";
-import { LaterCounts } from "../../src/generation/prompt-count.ts";
+import { DeferredCounts } from "../../src/generation/prompt-count.ts";
 import { Destinations } from "../../src/hosts/destination.ts";
 import type { Key } from "../../src/keys/key.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
@@ -582,7 +582,7 @@ function openHouse(parts: {
   const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;
   const openTier = { requestsPerDay, accountlessRequestsPerDay, rpm };
   const settings = { ...SETTINGS, openTierRpm: rpm };
-  const house: House = {
+  const deps: GenerationDeps = {
     clock,
     random: random.bytes,
     ledger,
@@ -616,13 +616,13 @@ function openHouse(parts: {
       countAnswer: async (texts) => Math.ceil(texts.join("").length / 4),
       countPrompt: async (body) => Math.ceil(body.length / 4),
       allowance: countAllowance,
-      later: new LaterCounts(0),
+      later: new DeferredCounts(0),
     },
     keepRefused() {},
     onFault: rethrow,
   };
   const debits = new Debits(ledger, books.journal, parts.debits);
-  return { clock, ledger, books, debits, health, generate: generator(house), end: parts.end };
+  return { clock, ledger, books, debits, health, generate: generator(deps), end: parts.end };
 }
 
 function verifyFree(health: Health, unverified: ReadonlySet<string>): void {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { LowCreditStore } from "../../src/accounts/low-credit.ts";
 import type { Mail } from "../../src/accounts/mail.ts";
 import { LowCreditWatch } from "../../src/mail/low-credit.ts";
-import type { Delivery } from "../../src/mail/mailer.ts";
+import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 
@@ -140,7 +140,7 @@ export function lowCreditCases(open: () => Promise<LowCreditBench>): void {
   });
 
   test("while mails cannot be sent, owners wait for theirs", async () => {
-    let delivery: Delivery = "failed";
+    let delivery: MailOutcome = "failed";
     const watch = desk.watch(async () => delivery);
     await bench.addAccount("acct_b", "bob@example.com");
     await bench.addBalance("bal_b", "acct_b");
@@ -242,7 +242,7 @@ class Desk {
 
   constructor(private readonly store: LowCreditStore) {}
 
-  watch(deliver: (mail: Mail) => Promise<Delivery> = async () => "sent") {
+  watch(deliver: (mail: Mail) => Promise<MailOutcome> = async () => "sent") {
     let next: (() => void) | null = null;
     let ended = () => {};
     const clock: Clock = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { OpenStreams } from "../../src/stream/open-streams.ts";
-import { type Line, type ReadResult, type RelayEnd, relay } from "../../src/stream/relay.ts";
+import { type ReadResult, type RelayContext, type RelayEnd, relay } from "../../src/stream/relay.ts";
 import type { StreamJudge } from "../../src/surfaces/surface.ts";
 import { AnswerText } from "../../src/tokens/answer-text.ts";
 import { Deadlines } from "../../src/units/deadlines.ts";
@@ -39,13 +39,13 @@ class Played {
   };
 
   constructor(
-    onDisconnect: Line["onDisconnect"] = "cancel",
-    meter: Line["meter"] = { covers: () => true, dueMs: Number.POSITIVE_INFINITY },
+    onDisconnect: RelayContext["onDisconnect"] = "cancel",
+    meter: RelayContext["meter"] = { covers: () => true, dueMs: Number.POSITIVE_INFINITY },
     keepaliveMs = Number.POSITIVE_INFINITY,
     { first = WORD, takesAtOnce = false } = {},
   ) {
     this.takesAtOnce = takesAtOnce;
-    const line: Line = {
+    const line: RelayContext = {
       source: { next: (reader) => this.next(reader) },
       judge: this.judge as unknown as StreamJudge,
       sink: {

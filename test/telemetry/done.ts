@@ -1,10 +1,10 @@
-import type { Finished } from "../../src/ledger/receipt.ts";
+import type { FinishedRequest } from "../../src/ledger/receipt.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
 import { ZERO_USD } from "../../src/units/usd.ts";
 
 /** A request that ended well, recorded in a trace. */
-export const doneOf = (id: string, more: Partial<Finished> = {}): Finished => ({
+export const doneOf = (id: string, more: Partial<FinishedRequest> = {}): FinishedRequest => ({
   id: `rcpt_${id}` as ReceiptId,
   createdAt: 1_763_000_000_000 as EpochMs,
   state: "settled",

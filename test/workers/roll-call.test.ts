@@ -60,37 +60,37 @@ class House {
   }
 }
 
-async function heard(house: House): Promise<string[]> {
-  const lines = house.lines();
-  for (const index of [0, 1]) house.answer(index);
+async function heard(deps: House): Promise<string[]> {
+  const lines = deps.lines();
+  for (const index of [0, 1]) deps.answer(index);
   return lines;
 }
 
 test("the answer comes when the last worker has answered, and waits for no clock", async () => {
-  const house = new House();
-  house.counts.splice(0, 2, 3, 4);
-  const lines = await heard(house);
+  const deps = new House();
+  deps.counts.splice(0, 2, 3, 4);
+  const lines = await heard(deps);
   expect(lines).toContain("things_total 7");
   expect(lines).toContain("open 2");
 });
 
 test("who asks meanwhile gets the same answer, and the workers are asked once", async () => {
-  const house = new House();
-  const both = Promise.all([house.lines(), house.lines()]);
-  expect(house.asked.map((rounds) => rounds.length)).toEqual([1, 1]);
-  for (const index of [0, 1]) house.answer(index);
+  const deps = new House();
+  const both = Promise.all([deps.lines(), deps.lines()]);
+  expect(deps.asked.map((rounds) => rounds.length)).toEqual([1, 1]);
+  for (const index of [0, 1]) deps.answer(index);
   const [one, other] = await both;
   expect(one).toEqual(other);
 });
 
 test("a silent worker's counts stand as they were last heard, its gauges are left out, and it is counted", async () => {
-  const house = new House();
-  house.counts.splice(0, 2, 3, 4);
-  await heard(house);
-  house.counts.splice(0, 2, 10, 10);
-  const asked = house.lines();
-  house.answer(0);
-  house.clock.advance(500);
+  const deps = new House();
+  deps.counts.splice(0, 2, 3, 4);
+  await heard(deps);
+  deps.counts.splice(0, 2, 10, 10);
+  const asked = deps.lines();
+  deps.answer(0);
+  deps.clock.advance(500);
   const lines = await asked;
   expect(lines).toContain("things_total 14");
   expect(lines).toContain("open 1");
@@ -98,39 +98,39 @@ test("a silent worker's counts stand as they were last heard, its gauges are lef
 });
 
 test("a worker that ends while it is asked is not waited for", async () => {
-  const house = new House();
-  const asked = house.lines();
-  house.answer(0);
-  house.serving[1] = false;
-  house.call.ended(2);
+  const deps = new House();
+  const asked = deps.lines();
+  deps.answer(0);
+  deps.serving[1] = false;
+  deps.call.ended(2);
   expect(await asked).toContain('gateway_workers{state="starting"} 1');
 });
 
 test("what an ended worker had counted stays, however often it ends", async () => {
-  const house = new House();
+  const deps = new House();
   for (let life = 1; life <= 3; life++) {
-    house.counts[1] = 5;
-    expect(await heard(house)).toContain(`things_total ${life * 5}`);
-    house.call.ended(2);
-    house.counts[1] = 0;
-    const lines = await heard(house);
+    deps.counts[1] = 5;
+    expect(await heard(deps)).toContain(`things_total ${life * 5}`);
+    deps.call.ended(2);
+    deps.counts[1] = 0;
+    const lines = await heard(deps);
     expect(lines).toContain(`things_total ${life * 5}`);
     expect(lines).toContain(`gateway_worker_restarts_total ${life}`);
   }
 });
 
 test("a worker that does not serve yet is not asked", async () => {
-  const house = new House();
-  house.serving[1] = false;
-  const lines = await heard(house);
-  expect(house.asked[1]).toEqual([]);
+  const deps = new House();
+  deps.serving[1] = false;
+  const lines = await heard(deps);
+  expect(deps.asked[1]).toEqual([]);
   expect(lines).toContain('gateway_workers{state="starting"} 1');
 });
 
 test("of hosts, it is said at how many workers a route rests and why, and what all workers have there", async () => {
-  const house = new House();
-  const hosts = house.call.hosts();
-  for (const index of [0, 1]) house.answer(index);
+  const deps = new House();
+  const hosts = deps.call.hosts();
+  for (const index of [0, 1]) deps.answer(index);
   expect(await hosts).toEqual({
     routes: [
       {

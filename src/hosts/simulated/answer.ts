@@ -12,12 +12,12 @@ export interface SimulatedAnswer {
   readonly outputTokens: number;
   /** The token ceiling ended it. */
   readonly cut: boolean;
-  readonly said: Said;
+  readonly said: SimulatedContent;
   /** The text stands for the conversation. */
   readonly isSummary: boolean;
 }
 
-export type Said =
+export type SimulatedContent =
   | { readonly kind: "text"; readonly words: readonly string[] }
   | {
       readonly kind: "tool";
@@ -28,7 +28,7 @@ export type Said =
     };
 
 /** What one of the wire languages read from a request. */
-export interface Asked {
+export interface SimulatedRequest {
   readonly model: string;
   readonly stream: boolean;
   readonly maxOutputTokens: number | null;
@@ -52,7 +52,7 @@ const GREETING = "Hello from the simulated host! You said: ";
 const TOKEN_CHARACTERS = 16;
 
 export function simulatedAnswer(
-  asked: Asked,
+  asked: SimulatedRequest,
   mostTokens: number,
   id: string,
   nowMs: number,

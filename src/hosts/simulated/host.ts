@@ -73,15 +73,15 @@ async function answer(
     );
   }
   const id = randomBase58(ID_CHARACTERS, random);
-  const said = simulatedAnswer(asked, SIMULATED_LIMITS.maxOutputTokens, id, clock.now());
-  if (said.inputTokens > SIMULATED_LIMITS.contextLength) {
+  const answer = simulatedAnswer(asked, SIMULATED_LIMITS.maxOutputTokens, id, clock.now());
+  if (answer.inputTokens > SIMULATED_LIMITS.contextLength) {
     return refusal(
       language,
       400,
-      `The prompt is too long: ${said.inputTokens} tokens > ${SIMULATED_LIMITS.contextLength} maximum.`,
+      `The prompt is too long: ${answer.inputTokens} tokens > ${SIMULATED_LIMITS.contextLength} maximum.`,
     );
   }
-  return asked.stream ? stream(language, said, json, clock, paceMs) : Response.json(language.whole(said));
+  return asked.stream ? stream(language, answer, json, clock, paceMs) : Response.json(language.whole(answer));
 }
 
 async function readJson(request: Request): Promise<Readonly<Record<string, unknown>> | null> {
@@ -99,12 +99,12 @@ const refusal = (language: SimulatedLanguage, status: number, message: string): 
 /** Events up to the next word leave together; the reader's pull and the pace decide when. */
 function stream(
   language: SimulatedLanguage,
-  said: SimulatedAnswer,
+  answer: SimulatedAnswer,
   json: Readonly<Record<string, unknown>>,
   clock: Clock,
   paceMs: number,
 ): Response {
-  const events = language.events(said, json);
+  const events = language.events(answer, json);
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {

@@ -1,4 +1,4 @@
-import type { Asked, SimulatedAnswer } from "./answer.ts";
+import type { SimulatedAnswer, SimulatedRequest } from "./answer.ts";
 
 /**
  * A wire language as a host speaks it. The three of them are written from their providers' reference pages.
@@ -6,7 +6,7 @@ import type { Asked, SimulatedAnswer } from "./answer.ts";
 export interface SimulatedLanguage {
   readonly path: string;
   /** A text says what is wrong with the request. */
-  read(json: Readonly<Record<string, unknown>>): Asked | string;
+  read(json: Readonly<Record<string, unknown>>): SimulatedRequest | string;
   whole(answer: SimulatedAnswer): object;
   events(answer: SimulatedAnswer, json: Readonly<Record<string, unknown>>): Generator<SimulatedEvent>;
   error(status: number, message: string): object;

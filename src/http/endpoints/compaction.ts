@@ -1,6 +1,6 @@
 import { COMPACTION } from "../../api/generation.ts";
 import { errorObject, type Refusal, refuse, refused } from "../../errors/refusal.ts";
-import type { Answer } from "../../generation/answer.ts";
+import type { GenerationAnswer } from "../../generation/answer.ts";
 import { tooMuchUnpaid } from "../../generation/refusals.ts";
 import { wideNetwork } from "../../limits/wide-network.ts";
 import { compactionRequest, readCompaction } from "../../surfaces/responses/compaction.ts";
@@ -53,7 +53,7 @@ function turnedAway(refusal: Refusal, deps: HttpDeps): Refusal {
   return refusal;
 }
 
-function compactionResponse(answer: Answer, deps: HttpDeps): Response {
+function compactionResponse(answer: GenerationAnswer, deps: HttpDeps): Response {
   const { status, headers } = answer;
   // An error, because nothing else is streamed when it is asked for whole.
   const body = answer.kind === "whole" ? (answer.body as Uint8Array<ArrayBuffer>) : null;

@@ -1,6 +1,6 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
-import type { Asked, Billed, Usage } from "../surface.ts";
+import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
 import { citationOf } from "../translation/citations.ts";
 import type { Answer, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId } from "../vocabulary/answer-writer.ts";
@@ -24,7 +24,7 @@ export class ChatWriter extends AnswerWriter {
   private thinks = false;
 
   constructor(
-    private readonly asked: Asked,
+    private readonly asked: AnswerMetadata,
     private readonly wantsUsage: boolean,
   ) {
     super();
@@ -153,7 +153,7 @@ function detailOf(text: string, seal: Seal | null, index: number): Json {
 }
 
 /** A whole answer for a chat client. */
-export function writeChatAnswer(answer: Answer, usage: Usage, asked: Asked): Json {
+export function writeChatAnswer(answer: Answer, usage: Usage, asked: AnswerMetadata): Json {
   return {
     id: answerId("chatcmpl-", answer.id),
     object: "chat.completion",

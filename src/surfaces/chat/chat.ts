@@ -18,7 +18,15 @@ import {
 } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import { COMMENT } from "../sse.ts";
-import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import type {
+  AnswerMetadata,
+  GenerationRequest,
+  HostBody,
+  HostTarget,
+  Pairing,
+  Reply,
+  Surface,
+} from "../surface.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
@@ -153,7 +161,7 @@ function passMessages({ body, json }: GenerationRequest, { quirks }: HostTarget,
   changes.omitted.push(...lost);
 }
 
-function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
+function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: AnswerMetadata): Reply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);

@@ -1,6 +1,6 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
-import type { Asked, Billed, Usage } from "../surface.ts";
+import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
 import type { Answer, AnswerBlock, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId, NO_USAGE } from "../vocabulary/answer-writer.ts";
 import type { Seal } from "../vocabulary/conversation.ts";
@@ -23,7 +23,7 @@ export class MessagesWriter extends AnswerWriter {
   private refused = false;
 
   constructor(
-    private readonly asked: Asked,
+    private readonly asked: AnswerMetadata,
     private readonly hostFamily: string,
     /** Told at the start, until the host reports its own count. */
     private readonly promptEstimate: number,
@@ -144,7 +144,7 @@ function stopReason(reason: StopReason, refused: boolean): string {
   }
 }
 
-const messageOf = (id: string, { publicModel }: Asked): Json => ({
+const messageOf = (id: string, { publicModel }: AnswerMetadata): Json => ({
   id,
   type: "message",
   role: "assistant",
@@ -155,7 +155,12 @@ const messageOf = (id: string, { publicModel }: Asked): Json => ({
 });
 
 /** A whole answer for a messages client. */
-export function writeMessagesAnswer(answer: Answer, usage: Usage, asked: Asked, hostFamily: string): Json {
+export function writeMessagesAnswer(
+  answer: Answer,
+  usage: Usage,
+  asked: AnswerMetadata,
+  hostFamily: string,
+): Json {
   const refused = answer.blocks.some(({ block }) => block.kind === "refusal");
   return {
     ...messageOf(answerId("msg_", answer.id), asked),

@@ -10,7 +10,15 @@ import { leaveOutOwnTools } from "../own-tools.ts";
 import { addText, counted, parseReply } from "../reply.ts";
 import { checkMessages, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
-import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import type {
+  AnswerMetadata,
+  GenerationRequest,
+  HostBody,
+  HostTarget,
+  Pairing,
+  Reply,
+  Surface,
+} from "../surface.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readAnthropicUsage } from "../usage.ts";
 import { mayHoldSeals, withoutSeals } from "../vocabulary/seal.ts";
@@ -85,7 +93,7 @@ function leaveOutSeals({ body, json }: GenerationRequest, changes: BodyChanges):
   changes.omitted.push("reasoning");
 }
 
-function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
+function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: AnswerMetadata): Reply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);

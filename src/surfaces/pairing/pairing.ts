@@ -23,7 +23,7 @@ import { readResponsesRequest } from "../responses/request-reader.ts";
 import { writeResponsesRequest } from "../responses/request-writer.ts";
 import { EVENT, EventCutter, eventEnd } from "../sse.ts";
 import type {
-  Asked,
+  AnswerMetadata,
   Billed,
   GenerationRequest,
   HostBody,
@@ -78,12 +78,12 @@ interface Language {
   writeRequest(conversation: Conversation, target: HostTarget, saying: Saying): Record<string, unknown>;
   openReader(events: AnswerEvents, family: string): AnswerReader;
   readAnswer(json: Json, events: AnswerEvents, family: string): HostError | null;
-  openWriter(request: GenerationRequest, asked: Asked, hostFamily: string): AnswerWriter;
+  openWriter(request: GenerationRequest, asked: AnswerMetadata, hostFamily: string): AnswerWriter;
   writeAnswer(
     answer: Answer,
     usage: Usage,
     request: GenerationRequest,
-    asked: Asked,
+    asked: AnswerMetadata,
     hostFamily: string,
   ): Json;
   /** Its hosts call functions only: freeform tools are wrapped. */
@@ -148,7 +148,7 @@ function readReply(
   host: SurfaceName,
   bytes: Uint8Array,
   request: GenerationRequest,
-  asked: Asked,
+  asked: AnswerMetadata,
 ): Reply {
   const json = parseExactObject(textOf(bytes, 0, bytes.length));
   if (json === null) return { kind: "fault", error: NO_OBJECT };
@@ -167,7 +167,7 @@ function writeReply(
   answer: Answer,
   text: AnswerText,
   request: GenerationRequest,
-  asked: Asked,
+  asked: AnswerMetadata,
   hostFamily: string,
 ): Extract<Reply, { kind: "reply" }> {
   const body = ({ tokens, costUsd }: Billed) => {
@@ -282,7 +282,7 @@ class TranslatingWhole extends TranslatingJudge implements WholeJudge {
     private readonly client: SurfaceName,
     host: SurfaceName,
     private readonly whole: GenerationRequest,
-    private readonly asked: Asked,
+    private readonly asked: AnswerMetadata,
   ) {
     const answer = new Answer();
     const family = familyOf(host, asked.publicModel);

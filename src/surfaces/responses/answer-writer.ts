@@ -1,7 +1,7 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
 import { billedUsage } from "../billed.ts";
 import { asObject } from "../json.ts";
-import type { Asked, Billed, Usage } from "../surface.ts";
+import type { AnswerMetadata, Billed, Usage } from "../surface.ts";
 import { citationOf } from "../translation/citations.ts";
 import type { Answer, AnswerBlock, Citation, OpenBlock, StopReason } from "../vocabulary/answer-events.ts";
 import { AnswerWriter, answerId } from "../vocabulary/answer-writer.ts";
@@ -30,7 +30,7 @@ export class ResponsesWriter extends AnswerWriter {
 
   constructor(
     private readonly request: Json,
-    private readonly asked: Asked,
+    private readonly asked: AnswerMetadata,
     private readonly form: ItemForm,
   ) {
     super();
@@ -205,7 +205,12 @@ export const itemForm = (request: Json): ItemForm => ({
 });
 
 /** A whole answer for a responses client. */
-export function writeResponsesAnswer(answer: Answer, usage: Usage, request: Json, asked: Asked): Json {
+export function writeResponsesAnswer(
+  answer: Answer,
+  usage: Usage,
+  request: Json,
+  asked: AnswerMetadata,
+): Json {
   const id = answerId("resp_", answer.id);
   const encrypted = wantsEncrypted(request);
   const form = itemForm(request);
@@ -233,7 +238,7 @@ interface Told {
  * The object that a response is, with what the client asked for repeated, as OpenAI does. Every member is always
  * there, and never null where Open Responses has a number: strict clients refuse what lacks one.
  */
-function responseOf(request: Json, { publicModel, atS, endS }: Asked, told: Told): Json {
+function responseOf(request: Json, { publicModel, atS, endS }: AnswerMetadata, told: Told): Json {
   const { id, status, output, reason, usage } = told;
   return {
     id,

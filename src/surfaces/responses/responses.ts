@@ -9,7 +9,15 @@ import { addText, counted, parseReply } from "../reply.ts";
 import { checkCount, invalid, passedChanges, readBody, readCeiling, toRequest } from "../request.ts";
 import { retelling } from "../retelling.ts";
 import { COMMENT } from "../sse.ts";
-import type { Asked, GenerationRequest, HostBody, HostTarget, Pairing, Reply, Surface } from "../surface.ts";
+import type {
+  AnswerMetadata,
+  GenerationRequest,
+  HostBody,
+  HostTarget,
+  Pairing,
+  Reply,
+  Surface,
+} from "../surface.ts";
 import { leaveOutUnsafe } from "../unsafe-members.ts";
 import { readOpenAiUsage } from "../usage.ts";
 import { faultIn } from "./answer-reader.ts";
@@ -121,7 +129,7 @@ function passedInput({ body, json }: GenerationRequest, target: HostTarget, chan
     : withReadableThoughts(withPlainSummaries(offering, body), body, changes);
 }
 
-function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: Asked): Reply {
+function readReply(body: Uint8Array, _request: GenerationRequest, { publicModel }: AnswerMetadata): Reply {
   const reply = parseReply(body);
   if (reply === null) return { kind: "fault", error: NO_OBJECT };
   const error = faultIn(reply);

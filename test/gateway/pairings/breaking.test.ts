@@ -9,11 +9,11 @@ import { House } from "./house.ts";
 import { ask } from "./sdk-clients.ts";
 
 /** A host that refuses, or breaks halfway: the official SDKs must notice, in whichever language. */
-let house: House;
+let deps: House;
 beforeAll(async () => {
-  house = await House.open();
+  deps = await House.open();
 });
-afterAll(() => house.close());
+afterAll(() => deps.close());
 
 const HELLO: Readonly<Record<SurfaceName, object>> = {
   "chat.completions": { messages: [{ role: "user", content: "Hi" }] },
@@ -46,7 +46,7 @@ const REFUSAL: Readonly<Record<SurfaceName, object>> = {
 const BROKEN = SICK.filter(([, { broken, story }]) => broken !== null && story.text !== undefined);
 
 const refusing = (client: SurfaceName, speaks: SurfaceName, stream: boolean): Promise<Error> =>
-  ask(client, house, { ...HELLO[client], model: `${speaks}/model` }, stream).then(
+  ask(client, deps, { ...HELLO[client], model: `${speaks}/model` }, stream).then(
     () => Promise.reject(new Error("the SDK saw nothing wrong")),
     (error) => error,
   );
@@ -54,9 +54,9 @@ const refusing = (client: SurfaceName, speaks: SurfaceName, stream: boolean): Pr
 describe.each(SURFACE_NAMES)("%s client", (client) => {
   describe.each(SURFACE_NAMES)("%s host", (speaks) => {
     test.each([false, true])("a host's refusal keeps its sentence, streamed: %p", async (stream) => {
-      house.instead = json(REFUSAL[speaks], 400);
+      deps.instead = json(REFUSAL[speaks], 400);
       const error = (await refusing(client, speaks, stream)) as APIError | AnthropicError;
-      house.instead = null;
+      deps.instead = null;
       expect(error).toBeInstanceOf(client === "messages" ? AnthropicError : APIError);
       expect(error.status).toBe(400);
       expect(error.message).toContain(SENTENCE);
@@ -65,9 +65,9 @@ describe.each(SURFACE_NAMES)("%s client", (client) => {
     test.each(BROKEN.filter(([, { host }]) => host === speaks))(
       "%s: is no answer",
       async (_name, { stream }) => {
-        house.answers = [{ stream } as Transcript];
+        deps.answers = [{ stream } as Transcript];
         const body = { ...HELLO[client], model: `${speaks}/model` };
-        const seen = await ask(client, house, body, true).then(
+        const seen = await ask(client, deps, body, true).then(
           // OpenAI's package takes a failed response for what it is: a response.
           ({ told }) => told.end,
           (error: Error) => error,

@@ -22,11 +22,11 @@ export class House {
   ) {}
 
   static async open(): Promise<House> {
-    let house: House;
+    let deps: House;
     const host = await startFakeHost((request) => {
-      if (house.instead !== null) return house.instead;
-      const [next, ...later] = house.answers;
-      if (later.length > 0) house.answers = later;
+      if (deps.instead !== null) return deps.instead;
+      const [next, ...later] = deps.answers;
+      if (later.length > 0) deps.answers = later;
       return replaying(next!, request);
     });
     const hosts = SURFACE_NAMES.map(
@@ -46,8 +46,8 @@ export class House {
     const gateway = await open(`hosts:\n${hosts.join("\n")}\nmodels:${models.join("")}\n`);
     const limits = { rpm_limit: 100_000, tpm_limit: 1_000_000_000, daily_limit_usd: 1_000 };
     const { key } = await gateway.key(1_000, limits);
-    house = new House(gateway, host, key);
-    return house;
+    deps = new House(gateway, host, key);
+    return deps;
   }
 
   get url(): string {

@@ -14,11 +14,11 @@ import { ask } from "./sdk-clients.ts";
  * The official SDKs on hosts of all three languages, over the gateway's socket: what the host is sent, what
  * the client sees.
  */
-let house: House;
+let deps: House;
 beforeAll(async () => {
-  house = await House.open();
+  deps = await House.open();
 });
-afterAll(() => house.close());
+afterAll(() => deps.close());
 
 /** Answers of each language's own host. */
 const ANSWERS: Readonly<Record<SurfaceName, Readonly<Record<"text" | "json" | "calls", Transcript>>>> = {
@@ -49,9 +49,9 @@ describe.each(Object.entries<Said>(SAID))("%s", (_name, said) => {
 
       test.each([false, true])(`${client} client, ${speaks} host, streamed: %p`, async (stream) => {
         const answer = ANSWERS[speaks][said.answer ?? "text"];
-        house.answers = [answer];
-        const { told, headers } = await ask(client, house, { ...body, model: `${speaks}/model` }, stream);
-        const sent = house.translated(speaks);
+        deps.answers = [answer];
+        const { told, headers } = await ask(client, deps, { ...body, model: `${speaks}/model` }, stream);
+        const sent = deps.translated(speaks);
         expect(sent).toMatchObject(plain(hears));
         expect(sent.model).toBe("host-model");
         expect(headers.get("x-gateway-omitted")).toBe(said.omitted?.[`${client} on ${speaks}`] ?? null);
@@ -85,9 +85,9 @@ describe.each([...OFFICIAL, ...ACCENTED])("%s", (_name, transcript) => {
       [true, "model"],
       [true, "whole"],
     ])(`${client} client, streamed: %p, by ${speaks}/%s`, async (stream, name) => {
-      house.answers = [transcript];
-      const { told } = await ask(client, house, { ...HELLO[client], model: `${speaks}/${name}` }, stream);
-      if (name === "whole") expect(house.sent().stream ?? false).toBe(false);
+      deps.answers = [transcript];
+      const { told } = await ask(client, deps, { ...HELLO[client], model: `${speaks}/${name}` }, stream);
+      if (name === "whole") expect(deps.sent().stream ?? false).toBe(false);
       expect(told).toEqual({
         ...tellable(client, story),
         ...(client === speaks && story.said ? { end: story.said } : {}),

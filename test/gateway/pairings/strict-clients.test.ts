@@ -9,17 +9,17 @@ import { House } from "./house.ts";
  * Clients that check an answer member by member, against what the providers send and not against their
  * published types.
  */
-let house: House;
+let deps: House;
 beforeAll(async () => {
-  house = await House.open();
-  house.answers = [OPENAI_CHAT["text, most of its prompt from the cache, after thoughts that are not shown"]];
+  deps = await House.open();
+  deps.answers = [OPENAI_CHAT["text, most of its prompt from the cache, after thoughts that are not shown"]];
 });
-afterAll(() => house.close());
+afterAll(() => deps.close());
 
 const messages = [{ role: "user", content: "Hello?" }];
 const ask = (path: string, model: string, more: object = {}) =>
-  house.gateway.send("POST", path, {
-    bearer: house.key,
+  deps.gateway.send("POST", path, {
+    bearer: deps.key,
     json: { model, messages, max_tokens: 500, ...more },
   });
 
@@ -31,7 +31,7 @@ test("Vercel's AI SDK 6 refuses `citations: null` in a text", async () => {
 });
 
 test("OpenRouter's client refuses an answer without `system_fingerprint`", async () => {
-  house.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
+  deps.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
   const { json } = await ask("/v1/chat/completions", "messages/model");
   expect(json).toMatchObject({ object: "chat.completion", system_fingerprint: null });
 });
@@ -40,10 +40,10 @@ test("OpenRouter's client refuses a response without `completed_at` and its pena
   const penalties = { frequency_penalty: 0, presence_penalty: 0 };
   const isNumber = (value: unknown) => typeof value === "number";
   const asked = { input: "Hello?", max_output_tokens: 500 };
-  house.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
+  deps.answers = [ANTHROPIC_MESSAGES["text, most of its prompt from the cache"]];
   const send = (more: object) =>
-    house.gateway.send("POST", "/v1/responses", {
-      bearer: house.key,
+    deps.gateway.send("POST", "/v1/responses", {
+      bearer: deps.key,
       json: { model: "messages/model", ...asked, ...more },
     });
   const { json } = await send({});
@@ -65,7 +65,7 @@ test("OpenRouter's client refuses a response without `completed_at` and its pena
 test.each(SURFACE_NAMES)(
   "OpenRouter's provider for Vercel's AI SDK asks for a stream's usage in its own words, of %s",
   async (host) => {
-    house.answers = [TEXTS[host]];
+    deps.answers = [TEXTS[host]];
     const reported = async (include: boolean) => {
       const more = { stream: true, usage: { include } };
       const { text } = await ask("/v1/chat/completions", `${host}/model`, more);

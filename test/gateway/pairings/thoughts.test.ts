@@ -14,11 +14,11 @@ import { House } from "./house.ts";
  * sends back what it was given; the host that had the thoughts gets them exactly, and no other host gets any
  * of it.
  */
-let house: House;
+let deps: House;
 beforeAll(async () => {
-  house = await House.open();
+  deps = await House.open();
 });
-afterAll(() => house.close());
+afterAll(() => deps.close());
 
 const ANSWERS: Readonly<Record<SurfaceName, Transcript>> = {
   "chat.completions": COMPATIBLE_CHAT["OpenRouter: comments, signed thoughts, usage beside an empty choice"],
@@ -34,7 +34,7 @@ type Conversation = (first: string, second: string, stream: boolean, stored?: bo
 
 const CONVERSATIONS: Readonly<Record<SurfaceName, Conversation>> = {
   "chat.completions": async (first, second) => {
-    const { chat } = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/v1`, maxRetries: 0 });
+    const { chat } = new OpenAI({ apiKey: deps.key, baseURL: `${deps.url}/v1`, maxRetries: 0 });
     const messages: Loose[] = [{ role: "user", content: "How warm is it?" }];
     const body = { messages, max_tokens: 21_000, reasoning_effort: "high" as const, tools: [TOOL.chat] };
     const answer = await chat.completions.create({ ...body, model: first });
@@ -46,7 +46,7 @@ const CONVERSATIONS: Readonly<Record<SurfaceName, Conversation>> = {
     return chat.completions.create({ ...body, model: second });
   },
   responses: async (first, second, stream, stored = false) => {
-    const { responses } = new OpenAI({ apiKey: house.key, baseURL: `${house.url}/v1`, maxRetries: 0 });
+    const { responses } = new OpenAI({ apiKey: deps.key, baseURL: `${deps.url}/v1`, maxRetries: 0 });
     const input: Loose[] = [{ role: "user", content: "How warm is it?" }];
     const body = {
       input,
@@ -65,7 +65,7 @@ const CONVERSATIONS: Readonly<Record<SurfaceName, Conversation>> = {
     return responses.create({ ...body, model: second });
   },
   messages: async (first, second, stream) => {
-    const client = new Anthropic({ apiKey: house.key, baseURL: house.url, maxRetries: 0 });
+    const client = new Anthropic({ apiKey: deps.key, baseURL: deps.url, maxRetries: 0 });
     const messages: Anthropic.MessageParam[] = [{ role: "user", content: "How warm is it?" }];
     const thinking = { type: "enabled" as const, budget_tokens: 16_000 };
     const body = { messages, max_tokens: 21_000, thinking, tools: [TOOL.messages] };
@@ -135,16 +135,16 @@ describe.each(SURFACE_NAMES.flatMap((client) => SURFACE_NAMES.map((host) => [cli
       [true, "model"],
       [true, "whole"],
     ])("come back to it as they were, streamed: %p, by %s", async (stream, served) => {
-      house.answers = [ANSWERS[host]];
+      deps.answers = [ANSWERS[host]];
       await CONVERSATIONS[client](`${host}/${served}`, `${host}/${served}`, stream);
-      RETURNED[host](client === host ? house.sent() : house.translated(host));
-      if (client !== host) expect(JSON.stringify(house.sent())).not.toContain("gwseal");
+      RETURNED[host](client === host ? deps.sent() : deps.translated(host));
+      if (client !== host) expect(JSON.stringify(deps.sent())).not.toContain("gwseal");
     });
 
     test.each(SURFACE_NAMES.filter((other) => other !== host))("are not for a %s host", async (other) => {
-      house.answers = [ANSWERS[host], ANSWERS[other]];
+      deps.answers = [ANSWERS[host], ANSWERS[other]];
       await CONVERSATIONS[client](`${host}/model`, `${other}/model`, false);
-      const sent = JSON.stringify(client === other ? house.sent() : house.translated(other));
+      const sent = JSON.stringify(client === other ? deps.sent() : deps.translated(other));
       for (const secret of SECRETS) expect(sent).not.toContain(secret);
       expect(sent).toContain("How warm is it?");
     });
@@ -154,9 +154,9 @@ describe.each(SURFACE_NAMES.flatMap((client) => SURFACE_NAMES.map((host) => [cli
 test.each(SURFACE_NAMES)(
   "a client that believes in stored items has thoughts of a %s host too",
   async (host) => {
-    house.answers = [ANSWERS[host]];
+    deps.answers = [ANSWERS[host]];
     await CONVERSATIONS.responses(`${host}/model`, `${host}/model`, true, true);
-    RETURNED[host](house.sent());
-    if (host === "responses") expect(house.sent(2).include).toEqual(["reasoning.encrypted_content"]);
+    RETURNED[host](deps.sent());
+    if (host === "responses") expect(deps.sent(2).include).toEqual(["reasoning.encrypted_content"]);
   },
 );

@@ -11,11 +11,11 @@ import type { Transcript } from "../../fakes/hosts/transcript.ts";
 import { House } from "./house.ts";
 
 /** Vercel's AI SDK, whose every provider speaks to hosts of all three languages. */
-let house: House;
+let deps: House;
 beforeAll(async () => {
-  house = await House.open();
+  deps = await House.open();
 });
-afterAll(() => house.close());
+afterAll(() => deps.close());
 
 const SPEAKS: Readonly<Record<string, SurfaceName>> = {
   "@ai-sdk/openai, chat": "chat.completions",
@@ -26,17 +26,17 @@ const SPEAKS: Readonly<Record<string, SurfaceName>> = {
 const PROVIDERS: Readonly<Record<string, (model: string) => LanguageModel>> = {
   "@ai-sdk/openai, chat": (model) => openai().chat(model),
   "@ai-sdk/openai, responses": (model) => openai().responses(model),
-  "@ai-sdk/anthropic": (model) => createAnthropic({ apiKey: house.key, baseURL: `${house.url}/v1` })(model),
+  "@ai-sdk/anthropic": (model) => createAnthropic({ apiKey: deps.key, baseURL: `${deps.url}/v1` })(model),
   "@ai-sdk/openai-compatible": (model) =>
     createOpenAICompatible({
       name: "gateway",
-      apiKey: house.key,
-      baseURL: `${house.url}/v1`,
+      apiKey: deps.key,
+      baseURL: `${deps.url}/v1`,
       includeUsage: true,
       supportsStructuredOutputs: true,
     })(model),
 };
-const openai = () => createOpenAI({ apiKey: house.key, baseURL: `${house.url}/v1` });
+const openai = () => createOpenAI({ apiKey: deps.key, baseURL: `${deps.url}/v1` });
 
 interface Answers {
   readonly text: Transcript;
@@ -89,7 +89,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       const answers = ANSWERS[host];
       // What a provider says in the host's own language is its own affair.
       const sent = (fromEnd = 1) =>
-        SPEAKS[name] === host ? house.sent(fromEnd) : house.translated(host, fromEnd);
+        SPEAKS[name] === host ? deps.sent(fromEnd) : deps.translated(host, fromEnd);
       const run = async (options: Parameters<typeof generateText>[0]) => {
         const asked = { maxRetries: 0, maxOutputTokens: 500, providerOptions: STATELESS, ...options };
         if (!streamed) return generateText(asked);
@@ -105,7 +105,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       };
 
       test("text, and what it cost", async () => {
-        house.answers = [answers.text];
+        deps.answers = [answers.text];
         const model = provider(`${host}/${served}`);
         const { text, usage, finishReason } = await run({
           model,
@@ -126,7 +126,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       });
 
       test("two tools are called and their results come back", async () => {
-        house.answers = [answers.calls, answers.text];
+        deps.answers = [answers.calls, answers.text];
         const asked: string[] = [];
         const { text, steps } = await run({
           model: provider(`${host}/${served}`),
@@ -153,7 +153,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       });
 
       test("an object that follows a schema", async () => {
-        house.answers = [answers.json];
+        deps.answers = [answers.json];
         const { output } = await run({
           model: provider(`${host}/${served}`),
           prompt: "Where?",
@@ -164,7 +164,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       });
 
       test("an image and a PDF", async () => {
-        house.answers = [answers.text];
+        deps.answers = [answers.text];
         await run({
           model: provider(`${host}/${served}`),
           messages: [
@@ -188,7 +188,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       });
 
       test("an answer that is too long", async () => {
-        house.answers = [answers.length];
+        deps.answers = [answers.length];
         const { text, finishReason } = await run({
           model: provider(`${host}/${served}`),
           prompt: "A story?",
@@ -201,8 +201,8 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
 }
 
 test("a provider that refers to what it believes to be stored is told so at once", async () => {
-  house.answers = [ANSWERS.responses.calls];
-  const before = house.host.requests.length;
+  deps.answers = [ANSWERS.responses.calls];
+  const before = deps.host.requests.length;
   const refused = generateText({
     model: openai().responses("responses/model"),
     prompt: "How warm is it?",
@@ -211,7 +211,7 @@ test("a provider that refers to what it believes to be stored is told so at once
     tools: { get_weather: tool({ inputSchema: CITY, execute: () => "4 °C" }) },
   });
   await expect(refused).rejects.toThrow("providerOptions.openai.store");
-  expect(house.host.requests.length).toBe(before + 1);
+  expect(deps.host.requests.length).toBe(before + 1);
 });
 
 /** What the tools gave, as the host's language has it. */

@@ -4,7 +4,7 @@ import type { Slot } from "../limits/host-slots.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { NO_BYTES } from "../surfaces/bytes.ts";
 import type {
-  Asked,
+  AnswerMetadata,
   GenerationRequest,
   HostError,
   Reply,
@@ -15,8 +15,8 @@ import type {
 import type { Clock } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type Destinations, ownHeaders } from "./destination.ts";
+import type { HostRequest } from "./host-request.ts";
 import { redact } from "./redact.ts";
-import type { Said } from "./said.ts";
 import type { TimeLimit } from "./time-limit.ts";
 import {
   beginsWhole,
@@ -29,7 +29,7 @@ import {
 } from "./transport.ts";
 
 /** Asks one host for a first token (or for its whole answer, where that is wanted). */
-export class Trial {
+export class HostAttempt {
   private exchange: Exchange | null = null;
   /** When the first token of a collected answer arrived. */
   private firstMs: number | null = null;
@@ -39,9 +39,9 @@ export class Trial {
   constructor(
     private readonly request: GenerationRequest,
     private readonly candidate: Candidate,
-    private readonly said: Said,
-    private readonly call: TrialCall,
-    private readonly deps: TrialDeps,
+    private readonly hostRequest: HostRequest,
+    private readonly call: HostAttemptCall,
+    private readonly deps: HostAttemptDeps,
     private readonly limit: TimeLimit,
     private readonly slot: Slot,
   ) {}
@@ -50,9 +50,9 @@ export class Trial {
    * Runs until the answer is here, the host fails, or time is up. The place at the host is then released,
    * except for an opened stream, which keeps it until the host is done.
    */
-  async run(): Promise<TryOutcome> {
+  async run(): Promise<HostAttemptOutcome> {
     const { limit, slot } = this;
-    let outcome: TryOutcome | null = null;
+    let outcome: HostAttemptOutcome | null = null;
     try {
       let reply = await this.ask(false);
       // A pooled connection that the host had closed in the meantime says nothing about the host: retry once,
@@ -84,7 +84,7 @@ export class Trial {
   private ask(fresh: boolean): Promise<HostReply | HostFault> {
     const { request, call, deps, limit } = this;
     const { host } = this.candidate.route;
-    const { spoken, stream, body } = this.said;
+    const { spoken, stream, body } = this.hostRequest;
     const exchange = deps.transport.open({
       to: deps.destinations.at(host, spoken, stream),
       headers: ownHeaders(host, request.surface, spoken, call.clientHeaders),
@@ -96,9 +96,9 @@ export class Trial {
     return exchange.reply;
   }
 
-  private judge(reply: HostReply): TryOutcome | Promise<TryOutcome> {
+  private judge(reply: HostReply): HostAttemptOutcome | Promise<HostAttemptOutcome> {
     const { request, candidate, deps } = this;
-    const { pairing, stream } = this.said;
+    const { pairing, stream } = this.hostRequest;
     this.status = reply.status;
     if (reply.status < 200 || reply.status > 299) return this.judgeStatus(reply);
     const endS = () => Math.floor(deps.clock.now() / 1_000);
@@ -112,14 +112,17 @@ export class Trial {
       : this.collect(reply, pairing.openWhole(request, asked), asked);
   }
 
-  private async awaitWhole(body: Promise<Uint8Array | HostFault>, asked: Asked): Promise<TryOutcome> {
+  private async awaitWhole(
+    body: Promise<Uint8Array | HostFault>,
+    asked: AnswerMetadata,
+  ): Promise<HostAttemptOutcome> {
     return this.judgeWhole(await body, asked);
   }
 
-  private judgeWhole(body: Uint8Array | HostFault, asked: Asked): TryOutcome {
+  private judgeWhole(body: Uint8Array | HostFault, asked: AnswerMetadata): HostAttemptOutcome {
     if (body instanceof HostFault) return this.faulted(body);
     if (this.request.stream) return this.retold(body, asked);
-    const reply = this.said.pairing.readReply(body, this.request, asked);
+    const reply = this.hostRequest.pairing.readReply(body, this.request, asked);
     return reply.kind === "reply" ? this.answered(reply) : this.failed(reply.error);
   }
 
@@ -127,7 +130,7 @@ export class Trial {
    * An error behind a good status. That a prompt is too long or against its rules, OpenAI says only in the
    * stream; it is no less a verdict on the request.
    */
-  private failed(error: HostError): TryOutcome {
+  private failed(error: HostError): HostAttemptOutcome {
     const { candidate, status } = this;
     return error.isVerdict
       ? { kind: "rejected", candidate, status, error }
@@ -135,28 +138,28 @@ export class Trial {
   }
 
   /** All of a whole answer comes with its first token. */
-  private retold(body: Uint8Array, asked: Asked): TryOutcome {
-    const { request, candidate, said, deps } = this;
-    const events = deps.surfaces[said.spoken].retell(body);
+  private retold(body: Uint8Array, asked: AnswerMetadata): HostAttemptOutcome {
+    const { request, candidate, hostRequest, deps } = this;
+    const events = deps.surfaces[hostRequest.spoken].retell(body);
     if (!(events instanceof Uint8Array)) return this.failed(events);
-    const judge = said.pairing.openStream(request, asked);
+    const judge = hostRequest.pairing.openStream(request, asked);
     const first = judge.push(events);
     if (judge.fault !== null) return this.failed(judge.fault);
     if (!saysAnything(judge)) return { kind: "refused", message: "the answer is empty" };
-    return new Opened(candidate, said.body.omitted, ALL_READ, judge, first, this.exchange!, true);
+    return new Opened(candidate, hostRequest.body.omitted, ALL_READ, judge, first, this.exchange!, true);
   }
 
   private answered(reply: Answered["reply"]): Answered {
-    return { kind: "answered", candidate: this.candidate, omitted: this.said.body.omitted, reply };
+    return { kind: "answered", candidate: this.candidate, omitted: this.hostRequest.body.omitted, reply };
   }
 
-  private async judgeStatus(reply: HostReply): Promise<TryOutcome> {
-    const { candidate, said, limit, deps } = this;
+  private async judgeStatus(reply: HostReply): Promise<HostAttemptOutcome> {
+    const { candidate, hostRequest, limit, deps } = this;
     const body = await readWhole(reply, MAX_ERROR_BYTES);
     if (limit.over) return limit.outcome();
     const { status } = reply;
     const bytes = body instanceof Uint8Array ? body : NO_BYTES;
-    const error = deps.surfaces[said.spoken].readHostError(status, bytes);
+    const error = deps.surfaces[hostRequest.spoken].readHostError(status, bytes);
     const isClients = status >= 400 && status <= 499 && !HOST_FAILURES.has(status);
     if (isClients && error.blames === "request") return { kind: "rejected", candidate, status, error };
     const ofAccount = error.blames === "account";
@@ -172,7 +175,11 @@ export class Trial {
     };
   }
 
-  private async awaitFirstToken(source: HostReply, judge: StreamJudge, asked: Asked): Promise<TryOutcome> {
+  private async awaitFirstToken(
+    source: HostReply,
+    judge: StreamJudge,
+    asked: AnswerMetadata,
+  ): Promise<HostAttemptOutcome> {
     const held: Uint8Array[] = [];
     const most = MAX_PRELUDE_BYTES + REPEATED_REQUEST * this.request.body.length;
     for (let readBytes = 0; readBytes <= most; ) {
@@ -190,7 +197,7 @@ export class Trial {
         const first = held.length === 1 ? bytes : Buffer.concat(held);
         return new Opened(
           this.candidate,
-          this.said.body.omitted,
+          this.hostRequest.body.omitted,
           source.takeBody(),
           judge,
           first,
@@ -208,7 +215,11 @@ export class Trial {
    * Reads a stream to its end for a client that wants the answer whole. The client has seen nothing, so any
    * failure moves on.
    */
-  private async collect(source: HostReply, judge: WholeJudge, asked: Asked): Promise<TryOutcome> {
+  private async collect(
+    source: HostReply,
+    judge: WholeJudge,
+    asked: AnswerMetadata,
+  ): Promise<HostAttemptOutcome> {
     const { clock } = this.deps;
     const { limits } = this.call;
     for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
@@ -236,19 +247,19 @@ export class Trial {
   }
 
   /** A bug of ours that this answer brought to light. The next host's answer may be readable. */
-  private unreadable(error: unknown): TryOutcome {
+  private unreadable(error: unknown): HostAttemptOutcome {
     this.deps.onFault(error, this.call.receipt);
     if (this.limit.over) return this.late(this.limit.outcome());
     return this.late({ kind: "refused", message: "its answer could not be read" });
   }
 
-  private late(failure: TryOutcome): TryOutcome {
+  private late(failure: HostAttemptOutcome): HostAttemptOutcome {
     return this.firstMs === null || failure.kind === "abandoned"
       ? failure
-      : ({ ...failure, lateMs: this.deps.clock.elapsedMs() - this.firstMs } as TryOutcome);
+      : ({ ...failure, lateMs: this.deps.clock.elapsedMs() - this.firstMs } as HostAttemptOutcome);
   }
 
-  private faulted(fault: HostFault): TryOutcome {
+  private faulted(fault: HostFault): HostAttemptOutcome {
     if (this.limit.over) return this.limit.outcome();
     return {
       kind: "unreachable",
@@ -260,7 +271,7 @@ export class Trial {
 }
 
 /** A host's words go to customers, into receipts and into the log. */
-function withoutSecrets(outcome: TryOutcome, host: Host): TryOutcome {
+function withoutSecrets(outcome: HostAttemptOutcome, host: Host): HostAttemptOutcome {
   if (outcome.kind === "rejected") {
     const { message, kept, param } = outcome.error;
     const clean = {
@@ -281,7 +292,7 @@ const isStale = (reply: HostReply | HostFault, limit: TimeLimit): boolean =>
   reply instanceof HostFault && reply.stale && !limit.over;
 
 /** What hosts are asked with, whoever asks. */
-export interface TrialDeps {
+export interface HostAttemptDeps {
   readonly transport: Transport;
   readonly destinations: Destinations;
   readonly clock: Clock;
@@ -291,20 +302,20 @@ export interface TrialDeps {
 }
 
 /** What differs from one client's call to the next. */
-export interface TrialCall {
-  readonly limits: TryLimits;
+export interface HostAttemptCall {
+  readonly limits: HostAttemptLimits;
   /** The client's headers that the host should see, lower-case names. */
   readonly clientHeaders: Readonly<Record<string, string>>;
   readonly receipt: ReceiptId;
 }
 
 /** Limits on an answer that is collected: silence inside it, and its whole duration. */
-export interface TryLimits {
+export interface HostAttemptLimits {
   readonly chunkGapMs: number;
   readonly totalMs: number;
 }
 
-export type TryOutcome =
+export type HostAttemptOutcome =
   | Opened
   | Answered
   | Rejected
@@ -439,7 +450,7 @@ async function readOn(
   }
 }
 
-const overloads = (outcome: TryOutcome): boolean =>
+const overloads = (outcome: HostAttemptOutcome): boolean =>
   (outcome.kind === "silent" && outcome.early !== true) ||
   (outcome.kind === "refused" && outcome.overloaded === true);
 

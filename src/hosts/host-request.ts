@@ -7,12 +7,12 @@ import type { GenerationRequest, HostBody, HostTarget, Pairing } from "../surfac
  * The request in one of the host's languages: the one that the plan prefers, or another if that one cannot
  * express it. A refusal is the preferred language's.
  */
-export function sayTo(
+export function encodeFor(
   request: GenerationRequest,
   { model, route, hostSurface }: Candidate,
-  ceilings: Ceilings,
+  ceilings: OutputCeilings,
   pairing: PairingOf,
-): Said | Refusal {
+): HostRequest | Refusal {
   const quirks = route.quirks ?? route.host.quirks;
   const stream = quirks.noStream !== true && (request.stream || takesLong(request, model, ceilings));
   const target = {
@@ -27,11 +27,11 @@ export function sayTo(
   // Chat comes last where the host is known not to take the request there.
   const avoidsChat = quirks.noChat === true || (quirks.noChatTools === true && mayThinkWithTools(request));
   const first = avoidsChat && hostSurface === CHAT ? (speaks.find(isNotChat) ?? CHAT) : hostSurface;
-  const preferred = sayIn(first, request, target, pairing);
+  const preferred = encodeIn(first, request, target, pairing);
   if (!refused(preferred)) return preferred;
   for (const spoken of avoidsChat ? chatLast(speaks) : speaks) {
-    const said = spoken === first ? preferred : sayIn(spoken, request, target, pairing);
-    if (!refused(said)) return said;
+    const hostRequest = spoken === first ? preferred : encodeIn(spoken, request, target, pairing);
+    if (!refused(hostRequest)) return hostRequest;
   }
   return preferred;
 }
@@ -51,7 +51,7 @@ function ceilingFor(
   { maxOutputTokens, stream: wanted }: GenerationRequest,
   model: Model,
   stream: boolean,
-  ceilings: Ceilings,
+  ceilings: OutputCeilings,
 ): number | null {
   const imposed = wanted && stream ? null : ceilings.outputCeiling;
   const most = maxOutputTokens ?? imposed;
@@ -70,7 +70,7 @@ function mayThinkWithTools({ json }: GenerationRequest): boolean {
 }
 
 /** What a host is told, and in which language. */
-export interface Said {
+export interface HostRequest {
   readonly spoken: SurfaceName;
   readonly pairing: Pairing;
   readonly stream: boolean;
@@ -80,19 +80,19 @@ export interface Said {
 export type PairingOf = (client: SurfaceName, host: SurfaceName) => Pairing;
 
 /** Output tokens, where the client named no number of them. */
-export interface Ceilings {
+export interface OutputCeilings {
   /** Stops a host at this many; null does not. */
   readonly outputCeiling: number | null;
   /** Named to hosts whose language wants a ceiling. */
   readonly defaultMaxOutputTokens: number;
 }
 
-function sayIn(
+function encodeIn(
   spoken: SurfaceName,
   request: GenerationRequest,
   target: HostTarget,
   pairing: PairingOf,
-): Said | Refusal {
+): HostRequest | Refusal {
   const pair = pairing(request.surface, spoken);
   const body = pair.hostBody(request, target);
   return refused(body) ? body : { spoken, pairing: pair, stream: target.stream, body };
@@ -103,7 +103,7 @@ function sayIn(
  * all of it, and a long one would never come. Where it may be long, the host is asked to stream, and the
  * answer is put together here.
  */
-function takesLong(request: GenerationRequest, model: Model, ceilings: Ceilings): boolean {
+function takesLong(request: GenerationRequest, model: Model, ceilings: OutputCeilings): boolean {
   const ceiling =
     request.maxOutputTokens ??
     ceilings.outputCeiling ??

@@ -2,7 +2,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { AttemptDeps, AttemptLimits } from "../hosts/attempt.ts";
 import type { Holder } from "../keys/keyring.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Finished, Receipt } from "../ledger/receipt.ts";
+import type { FinishedRequest, Receipt } from "../ledger/receipt.ts";
 import type { Allowance } from "../ledger/reservation.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { Candidate, HostOrder } from "../routing/candidate.ts";
@@ -11,41 +11,41 @@ import type { EpochMs } from "../units/clock.ts";
 import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
 import type { NanoUsd } from "../units/usd.ts";
-import type { Call } from "./answer.ts";
+import type { GenerationCall } from "./answer.ts";
 import type { ExpectedOutput } from "./expected-output.ts";
-import type { CountingDesk } from "./prompt-count.ts";
-import type { RecountDesk } from "./recount.ts";
+import type { PromptCountDeps } from "./prompt-count.ts";
+import type { RecountDeps } from "./recount.ts";
 
 /** Everything a request passes through. `catalog` and `settings` answer anew after a reload. */
-export interface House extends AttemptDeps {
+export interface GenerationDeps extends AttemptDeps {
   /** Numbers from 0, below 1. */
   chance(): number;
   readonly ledger: Ledger;
-  readonly journal: Durability;
+  readonly journal: JournalDurability;
   readonly affinity: Affinity;
   readonly expected: ExpectedOutput;
   readonly openStreams: OpenStreams;
   catalog(): Catalog;
-  settings(): Settings;
+  settings(): GenerationSettings;
   /** The sentence that suggests the closest published id, and where the catalog is. */
   suggest(id: string): string;
   identify(secret: string, at: EpochMs): Holder | null | Promise<Holder | null>;
-  allowances(holder: Holder, call: Call): readonly Allowance[];
+  allowances(holder: Holder, call: GenerationCall): readonly Allowance[];
   /** Seconds to wait where too much was asked without credit; null where it may be looked at. */
-  unpaidWaitS(balance: BalanceId, call: Call): number | null;
+  unpaidWaitS(balance: BalanceId, call: GenerationCall): number | null;
   /** The host said what an answer cost there, USD; `cost` is what it cost here. */
   hostCharged(candidate: Candidate, saidUsd: number, cost: NanoUsd): void;
-  readonly counting: CountingDesk & RecountDesk;
+  readonly counting: PromptCountDeps & RecountDeps;
   /** The request's place in a trace; null when nobody traces. */
   openTrace(headers: Headers): Trace | null;
   /** Told of each request's end, once. */
-  finished(done: Finished): void;
+  finished(done: FinishedRequest): void;
   /** Keeps the receipt of a request that opened no hold, in memory. */
   keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void;
   onFault(error: unknown, receipt: ReceiptId): void;
 }
 
-export interface Settings {
+export interface GenerationSettings {
   readonly baseUrl: string;
   readonly dashboardUrl: string;
   /** Where customers reach the operator; null when the configuration does not say. */
@@ -62,7 +62,7 @@ export interface Settings {
 }
 
 /** See store/journal. */
-export interface Durability {
+export interface JournalDurability {
   durable(sequence: number): true | Promise<boolean>;
   readonly healthy: boolean;
 }
