@@ -8,6 +8,7 @@ import { Books, onTheLoop } from "../sqlite/books.ts";
 import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
 import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
+import { LogSync } from "../sqlite/log-sync.ts";
 import { SqliteLowCreditStore } from "../sqlite/low-credit-store.ts";
 import { Upkeep } from "../sqlite/upkeep.ts";
 import { MOST_CHARTS, MOST_SPENDINGS, UsageReader } from "../usage.ts";
@@ -15,8 +16,8 @@ import { type Bookkeeping, type BookkeepingParts, journalOptions, withMemory } f
 
 /** One process that keeps everything in its data folder. */
 export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeeping> {
-  const { folder, clock, log } = parts;
-  const onFault = (error: unknown) => log("books", { error: String(error) });
+  const { folder, clock } = parts;
+  const onFault = (error: unknown) => parts.log("books", { error: String(error) });
   const db = openDatabase(folder.databasePath);
   const store = new LedgerStore(db);
   const booksDb = openDatabase(folder.databasePath, "NORMAL", BOOKS_WAIT_MS);
@@ -25,7 +26,11 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const checkpoint = async () => (upkeep ?? ends).checkpoint();
   const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
   const books = await Books.open(opening, store.reached());
-  const keys = new SqliteKeyStore(db, clock);
+  // What strangers change as well: keys, accounts, sessions. The event loop does not wait for their syncs.
+  const controlDb = openDatabase(folder.databasePath, "NORMAL");
+  const log = new LogSync(folder.databasePath);
+  const durable = () => log.durable();
+  const keys = new SqliteKeyStore(controlDb, clock, durable);
   const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));
   const ledger: Ledger = new Ledger(clock, books.journal, store, keyring);
   books.follow(ledger);
@@ -45,7 +50,7 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
     journal: books.journal,
     keys,
     nodes: { list: async () => [], close: async () => "unknown" },
-    accounts: new SqliteAccountStore(db, clock),
+    accounts: new SqliteAccountStore(controlDb, clock, durable),
     lowCredit: new SqliteLowCreditStore(db),
     keyring,
     healthy: () => books.journal.healthy,
@@ -91,6 +96,8 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       usage.stop();
       spending.stop();
       booksDb.close();
+      controlDb.close();
+      log.close();
       db.close();
     },
   };

@@ -31,8 +31,8 @@ import {
 } from "../account-rows.ts";
 
 /**
- * Accounts, sessions, sign-in links and claims in SQLite. A change is one immediate transaction, synced at
- * commit. What has expired is deleted whenever something of its kind is added, so that nothing a stranger may
+ * Accounts, sessions, sign-in links and claims in SQLite. A change is one immediate transaction, and
+ * durable when its promise resolves. What has expired is deleted whenever something of its kind is added, so that nothing a stranger may
  * cause stays for good.
  */
 export class SqliteAccountStore implements AccountStore {
@@ -41,6 +41,8 @@ export class SqliteAccountStore implements AccountStore {
   constructor(
     private readonly db: Database,
     private readonly clock: Pick<Clock, "now">,
+    /** Where the connection does not sync at commit: resolves once what was committed is durable. */
+    private readonly durable: () => Promise<void> = async () => {},
   ) {
     this.statements = prepare(db);
   }
@@ -49,7 +51,7 @@ export class SqliteAccountStore implements AccountStore {
     about: Question,
     decide: (state: AccountState) => C | Refusal,
   ): Promise<C | Refusal> {
-    return this.db
+    const changed = this.db
       .transaction(() => {
         const decided = decide(this.state(about));
         if (refused(decided)) return decided;
@@ -59,6 +61,8 @@ export class SqliteAccountStore implements AccountStore {
         return decided;
       })
       .immediate();
+    if (!refused(changed)) await this.durable();
+    return changed;
   }
 
   async holdings(about: Question): Promise<Holdings | null> {
@@ -82,10 +86,13 @@ export class SqliteAccountStore implements AccountStore {
 
   async endSession(hash: SecretHash): Promise<void> {
     this.statements.endSession.run(hash);
+    await this.durable();
   }
 
   async endSessions(account: AccountId): Promise<number> {
-    return this.statements.endSessions.run(account).changes;
+    const { changes } = this.statements.endSessions.run(account);
+    await this.durable();
+    return changes;
   }
 
   async belonging(balance: BalanceId): Promise<Belongings | null> {

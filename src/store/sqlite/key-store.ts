@@ -24,7 +24,7 @@ import { type BalanceRow, balanceFromRow, type KeyRow, keyFromRow } from "../key
 
 /**
  * Keys, balances and budgets in SQLite. Every change is one immediate transaction, so `decide` sees what it
- * changes; the database syncs at commit, so what a promise resolves with is on disk.
+ * changes; what a promise resolves with is on disk.
  */
 export class SqliteKeyStore implements KeyStore {
   private readonly statements;
@@ -32,6 +32,8 @@ export class SqliteKeyStore implements KeyStore {
   constructor(
     private readonly db: Database,
     private readonly clock: Pick<Clock, "now">,
+    /** Where the connection does not sync at commit: resolves once what was committed is durable. */
+    private readonly durable: () => Promise<void> = async () => {},
   ) {
     this.statements = prepare(db);
   }
@@ -76,7 +78,7 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   async addBalance(balance: Balance, recovery: SecretHash, key: Key): Promise<void> {
-    this.change(() => {
+    await this.change(() => {
       const { id, accountId, suspended, createdAt, setUpKey } = balance;
       this.statements.addBalance.run(id, accountId, suspended, recovery, createdAt, setUpKey);
       this.insertKey(key);
@@ -171,7 +173,7 @@ export class SqliteKeyStore implements KeyStore {
         return;
       }
     };
-    if (rows.length > 0) this.change(remove);
+    if (rows.length > 0) await this.change(remove);
     return { balances, keys, next };
   }
 
@@ -196,8 +198,11 @@ export class SqliteKeyStore implements KeyStore {
     return this.statements.recentKeys.get(balance, this.clock.now() - RECENT_MS)!.recent;
   }
 
-  private change<Result>(write: () => Result): Result {
-    return this.db.transaction(write).immediate();
+  private async change<Result>(write: () => Result): Promise<Result> {
+    const result = this.db.transaction(write).immediate();
+    // Nothing was written.
+    if (!refused(result)) await this.durable();
+    return result;
   }
 
   private existingEstate(id: BalanceId): Estate {

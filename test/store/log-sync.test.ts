@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { fdatasync, fstatSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { StoreUnreachable } from "../../src/errors/bookkeeping.ts";
+import { refuse } from "../../src/errors/refusal.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { SqliteKeyStore } from "../../src/store/sqlite/key-store.ts";
+import { LogSync } from "../../src/store/sqlite/log-sync.ts";
+import type { EpochMs } from "../../src/units/clock.ts";
+import { newId } from "../../src/units/id.ts";
+import { systemRandom } from "../../src/units/random.ts";
+import { hashSecret } from "../../src/units/secret-hash.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { keyOf } from "../fakes/key.ts";
+
+/** The disk's syncs, which end when the test says so. */
+const syncs: { file: number; end: (error: Error | null) => void }[] = [];
+let folder: string;
+let log: LogSync;
+let store: SqliteKeyStore;
+let close: () => void;
+beforeEach(() => {
+  syncs.length = 0;
+  folder = mkdtempSync(join(tmpdir(), "log-"));
+  const path = join(folder, "gateway.sqlite");
+  const db = openDatabase(path, "NORMAL");
+  log = new LogSync(path, (file, end) => void syncs.push({ file, end }));
+  store = new SqliteKeyStore(db, new ManualClock(), () => log.durable());
+  close = () => db.close();
+});
+afterEach(() => {
+  close();
+  log.close();
+  rmSync(folder, { recursive: true });
+});
+
+function setUp(): { id: ReturnType<typeof newId<"bal">>; state: () => string } {
+  const id = newId("bal", systemRandom);
+  let state = "waits";
+  const key = keyOf({ id: newId("key", systemRandom), balanceId: id, hash: hashSecret(id) });
+  const balance = {
+    id,
+    accountId: null,
+    suspended: null,
+    createdAt: 1 as EpochMs,
+    setUpKey: key.id,
+    closed: false,
+  };
+  store.addBalance(balance, hashSecret(`${id}r`), key).then(
+    () => (state = "durable"),
+    (error) => (state = error instanceof StoreUnreachable ? "unreachable" : String(error)),
+  );
+  return { id, state: () => state };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a change is answered when the log was synced, and not before", async () => {
+  const one = setUp();
+  await turn();
+  expect([one.state(), syncs.length, store.has(one.id)]).toEqual(["waits", 1, true]);
+  syncs[0]!.end(null);
+  await turn();
+  expect(one.state()).toBe("durable");
+});
+
+test("who commits while a sync is under way shares the next one", async () => {
+  const first = setUp();
+  await turn();
+  const others = Array.from({ length: 100 }, setUp);
+  await turn();
+  expect(syncs.length).toBe(1);
+  syncs[0]!.end(null);
+  await turn();
+  expect([first.state(), syncs.length]).toEqual(["durable", 2]);
+  expect(new Set(others.map(({ state }) => state()))).toEqual(new Set(["waits"]));
+  syncs[1]!.end(null);
+  await turn();
+  expect(new Set(others.map(({ state }) => state()))).toEqual(new Set(["durable"]));
+});
+
+test("after a sync that failed nothing is acknowledged any more, whatever the next one says", async () => {
+  const [one, two] = [setUp(), setUp()];
+  await turn();
+  syncs[0]!.end(new Error("EIO"));
+  await turn();
+  expect([one.state(), two.state()]).toEqual(["unreachable", "unreachable"]);
+  const three = setUp();
+  await turn();
+  expect([three.state(), syncs.length]).toEqual(["unreachable", 1]);
+});
+
+test("what is refused writes nothing, and waits for nothing", async () => {
+  const { id } = setUp();
+  await turn();
+  syncs[0]!.end(null);
+  await store.addKey(id, () => refuse("invalid_request", "no"));
+  expect(syncs.length).toBe(1);
+});
+
+test("a log that begins anew is the same file", async () => {
+  const path = join(folder, "other.sqlite");
+  const db = openDatabase(path, "NORMAL");
+  const synced: number[] = [];
+  const real = new LogSync(path, (file, done) => {
+    synced.push(fstatSync(file).ino);
+    fdatasync(file, done);
+  });
+  for (let round = 0; round < 3; round++) {
+    db.run(`CREATE TABLE t${round} (a)`);
+    await real.durable();
+    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  expect(synced).toEqual(Array(3).fill(statSync(`${path}-wal`).ino));
+  db.close();
+  real.close();
+});
