@@ -1,21 +1,24 @@
 import { copyInto, NO_BYTES, textOf } from "./bytes.ts";
 
 /**
- * Cuts a byte stream into server-sent events (WHATWG HTML, "Server-sent events"), whole ones only. Lines end
- * in LF or CRLF; a line that ends in a lone CR is legal and sent by no host, and is not recognised. Where a
- * chunk holds whole events, nothing is copied.
+ * Cuts a byte stream into server-sent events (WHATWG HTML, "Server-sent events"), whole ones only. Lines end in
+ * LF, CRLF or CR; behind the cutter, all of them end in LF, for whoever reads them and for the client. Where a
+ * chunk holds whole events and no CR, nothing is copied.
  */
 export class EventCutter {
   /** The unfinished event, in memory that is reused. */
   private pending = NO_BYTES;
   private length = 0;
   private released = false;
+  /** The last byte was a CR: an LF that follows ends the same line. */
+  private isBehindCr = false;
 
   /**
    * Bytes in which events end, to be read with `eventEnd`; what follows the last whole event is kept for the
    * next call.
    */
-  push(chunk: Uint8Array): Uint8Array {
+  push(received: Uint8Array): Uint8Array {
+    const chunk = this.isBehindCr || received.includes(CR) ? this.inLines(received) : received;
     if (this.length === 0) {
       const end = lastEventEnd(chunk, chunk.length, 0);
       if (end === chunk.length) return this.release(chunk);
@@ -27,7 +30,7 @@ export class EventCutter {
     // Most pieces of a large event end no line, and looking for one would go back to the event's beginning.
     if (chunk.lastIndexOf(LF) === -1) return NO_BYTES;
     // The blank line may have begun in what was there before.
-    const end = lastEventEnd(this.pending, this.length, Math.max(0, seen - 3));
+    const end = lastEventEnd(this.pending, this.length, seen - 1);
     if (end === 0) return NO_BYTES;
     // A copy: the caller keeps what it is given, and the memory is used again.
     const whole = this.pending.slice(0, end);
@@ -59,6 +62,24 @@ export class EventCutter {
     this.length = needed;
   }
 
+  /** The same with LF behind each line. */
+  private inLines(received: Uint8Array): Uint8Array {
+    if (received.length === 0) return received;
+    const lines = new Uint8Array(received.length);
+    let length = 0;
+    let at = this.isBehindCr && received[0] === LF ? 1 : 0;
+    for (;;) {
+      const cr = received.indexOf(CR, at);
+      if (cr === -1) break;
+      length += copyInto(lines, length, received, at, cr);
+      lines[length++] = LF;
+      at = received[cr + 1] === LF ? cr + 2 : cr + 1;
+    }
+    length += copyInto(lines, length, received, at, received.length);
+    this.isBehindCr = received[received.length - 1] === CR;
+    return lines.slice(0, length);
+  }
+
   /** A byte order mark may precede the first event. */
   private release(bytes: Uint8Array): Uint8Array {
     if (this.released || bytes.length === 0) return bytes;
@@ -76,11 +97,9 @@ export function eventEnd(bytes: Uint8Array, from: number): number {
   for (;;) {
     const newline = bytes.indexOf(LF, at);
     if (newline === -1) return -1;
-    const next = bytes[newline + 1];
-    if (next === LF) return newline + 2;
-    if (next === CR && bytes[newline + 2] === LF) return newline + 3;
+    if (bytes[newline + 1] === LF) return newline + 2;
     // A blank line may also be the first of the event: a stray separator, which is an event without fields.
-    if (newline === from || (newline === from + 1 && bytes[from] === CR)) return newline + 1;
+    if (newline === from) return newline + 1;
     at = newline + 1;
   }
 }
@@ -106,9 +125,8 @@ export class CurrentEvent {
     for (let at = start; at < end; ) {
       let lineEnd = bytes.indexOf(LF, at);
       if (lineEnd === -1 || lineEnd > end) lineEnd = end;
-      const textEnd = lineEnd > at && bytes[lineEnd - 1] === CR ? lineEnd - 1 : lineEnd;
-      if (startsWith(bytes, at, textEnd, DATA))
-        this.addLine(valueStart(bytes, at + DATA.length, textEnd), textEnd);
+      if (startsWith(bytes, at, lineEnd, DATA))
+        this.addLine(valueStart(bytes, at + DATA.length, lineEnd), lineEnd);
       at = lineEnd + 1;
     }
   }
@@ -148,10 +166,8 @@ function lastEventEnd(bytes: Uint8Array, length: number, from: number): number {
     let newline = bytes.lastIndexOf(LF, length - 1);
     newline > from;
     newline = bytes.lastIndexOf(LF, newline - 1)
-  ) {
-    const before = bytes[newline - 1] === CR ? newline - 2 : newline - 1;
-    if (before >= 0 && bytes[before] === LF) return newline + 1;
-  }
+  )
+    if (bytes[newline - 1] === LF) return newline + 1;
   return from === 0 && length > 0 && bytes[0] === LF ? 1 : 0;
 }
 

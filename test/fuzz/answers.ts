@@ -205,12 +205,7 @@ class World {
       const text = await read(answered);
       if (answered.status === 500 || text.includes('"internal_error"'))
         return `an internal error: ${text.slice(0, 300)}`;
-      return answered.kind === "whole"
-        ? wrongJson(text)
-        : (text
-            .split(/\n\n/)
-            .map(wrongEvent)
-            .find((one) => one !== null) ?? null);
+      return answered.kind === "whole" ? wrongJson(text) : wrongStream(text);
     } catch (error) {
       return `thrown: ${(error as Error).stack}`;
     }
@@ -279,11 +274,16 @@ function wrongJson(text: string): string | null {
   }
 }
 
-function wrongEvent(event: string): string | null {
-  for (const line of event.split(/\r\n|\n|\r/)) {
-    const data = /^data: ?(.*)$/.exec(line)?.[1];
-    if (data !== undefined && data.trim() !== "" && data !== "[DONE]" && wrongJson(data) !== null)
-      return `an event that is not JSON: ${line.slice(0, 300)}`;
+/** Read as clients read it (WHATWG HTML, "Server-sent events"). */
+function wrongStream(text: string): string | null {
+  let data: string[] = [];
+  for (const line of text.split(/\r\n|\n|\r/)) {
+    if (line.startsWith("data:")) data.push(line.slice("data:".length).replace(/^ /, ""));
+    if (line !== "") continue;
+    const event = data.join("\n");
+    data = [];
+    if (event.trim() !== "" && event !== "[DONE]" && wrongJson(event) !== null)
+      return `an event that is not JSON: ${event.slice(0, 300)}`;
   }
   return null;
 }
