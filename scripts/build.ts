@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
@@ -28,6 +28,8 @@ const ENTRIES = [
   "src/store/sqlite/upkeep-thread.ts",
   "src/store/usage-thread.ts",
 ];
+/** What the gateway's own messages refer to. */
+const GUIDES = ["CHANGELOG.md", "docs", "gateway.example.yaml"];
 /** Where a thread is begun. */
 const THREAD = /"\.\/(?:[\w-]+\/)*([\w-]+)-thread\.ts", import\.meta\.url/g;
 
@@ -47,13 +49,13 @@ async function buildPackage(): Promise<void> {
     license,
     type: "module",
     bin: { gateway: "gateway.cjs", [name]: "gateway.cjs" },
-    files: ["lib", "gateway.cjs"],
+    files: ["lib", "gateway.cjs", ...GUIDES],
     engines: { node: ">=18", bun: engines.bun },
     dependencies: { bun: manifest.dependencies.bun },
   };
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(row, null, 2)}\n`);
-  for (const file of ["README.md", "LICENSE", "CHANGELOG.md"])
-    copyFileSync(join(ROOT, file), join(folder, file));
+  for (const file of ["README.md", "LICENSE", ...GUIDES])
+    cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   copyFileSync(join(ROOT, "scripts/launcher.cjs"), join(folder, "gateway.cjs"));
   chmodSync(join(folder, "gateway.cjs"), 0o755);
   console.log(folder);
