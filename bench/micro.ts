@@ -13,7 +13,7 @@ import { Keyring } from "../src/keys/keyring.ts";
 import { Ledger } from "../src/ledger/ledger.ts";
 import type { FinishedRequest } from "../src/ledger/receipt.ts";
 import { formatRecord, type LedgerRecord } from "../src/ledger/record.ts";
-import { Reservation, type Want } from "../src/ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../src/ledger/reservation.ts";
 import { ByteBudget } from "../src/limits/byte-budget.ts";
 import { HostSlots } from "../src/limits/host-slots.ts";
 import { RateWindow } from "../src/limits/rate-window.ts";
@@ -149,7 +149,10 @@ const balance = {
 };
 
 async function keyLookup(): Promise<Piece> {
-  const keyring = new Keyring({ keyByHash: async () => key, estate: async () => ({ balance, budgets: [] }) });
+  const keyring = new Keyring({
+    keyByHash: async () => key,
+    balanceWithBudgets: async () => ({ balance, budgets: [] }),
+  });
   await keyring.identify(SECRET, NOW);
   const map = new Map([[SECRET, key]]);
   return {
@@ -190,8 +193,8 @@ async function admission(): Promise<Piece> {
     { spent: () => ZERO_USD, credited: () => MAX_NANO_USD },
     new KnownHolders(),
   );
-  const lane = await ledger.lane(key, [], [], NOW);
-  const want: Want = {
+  const keyCounters = await ledger.countersOf(key, [], [], NOW);
+  const want: ReservationRequest = {
     receipt: "rcpt_bench" as ReceiptId,
     at: NOW,
     key,
@@ -205,7 +208,7 @@ async function admission(): Promise<Piece> {
     rateTokens: 100,
     most: { amount: 1_000 as NanoUsd, tokens: 100 },
     promptTokens: 10,
-    price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Want["price"],
+    price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as ReservationRequest["price"],
     about: { surface: "chat.completions", model: "bench/model", stream: false },
   };
   const end = {
@@ -217,7 +220,7 @@ async function admission(): Promise<Piece> {
   } as const;
   let held = 0;
   const admit = () => {
-    const reservation = ledger.admit(lane, want);
+    const reservation = ledger.admit(keyCounters, want);
     if (!(reservation instanceof Reservation)) throw new Error("refused");
     ledger.settle(reservation, end, () => "{}");
     return reservation.held;

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ledger } from "../src/ledger/ledger.ts";
 import { recoveredReceipt } from "../src/ledger/receipt.ts";
-import { Reservation, type Want } from "../src/ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../src/ledger/reservation.ts";
 import { folderDisk, probeSync } from "../src/store/journal/disk.ts";
 import { Books, onTheLoop } from "../src/store/sqlite/books.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
@@ -106,9 +106,9 @@ const BODY = JSON.stringify({ filler: "x".repeat(600) });
 
 async function oneRequest(ledger: Ledger, books: Books, waits: number[]): Promise<void> {
   const at = systemClock.now();
-  const lane = await ledger.lane(KEY, [], [], at);
-  const want: Want = { ...WANT, receipt: newReceiptId(at, systemRandom), at };
-  const reservation = ledger.admit(lane, want);
+  const keyCounters = await ledger.countersOf(KEY, [], [], at);
+  const want: ReservationRequest = { ...WANT, receipt: newReceiptId(at, systemRandom), at };
+  const reservation = ledger.admit(keyCounters, want);
   if (!(reservation instanceof Reservation)) throw new Error(`refused for ${reservation.what}`);
   await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
   const end = {
@@ -126,7 +126,7 @@ async function oneRequest(ledger: Ledger, books: Books, waits: number[]): Promis
 
 const KEY = keyOf({ balanceId: BALANCE, dailyLimit: MAX_NANO_USD, monthlyLimit: MAX_NANO_USD });
 
-const WANT: Omit<Want, "receipt" | "at"> = {
+const WANT: Omit<ReservationRequest, "receipt" | "at"> = {
   key: KEY,
   budgets: [],
   allowances: [],
@@ -138,7 +138,7 @@ const WANT: Omit<Want, "receipt" | "at"> = {
   rateTokens: 10,
   most: { amount: 1_000 as NanoUsd, tokens: 10 },
   promptTokens: 5,
-  price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as Want["price"],
+  price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 } as ReservationRequest["price"],
   about: { surface: "chat.completions", model: "bench/model", stream: true },
 };
 

@@ -27,7 +27,7 @@ import { UntrustedProxies } from "./http/client-blocks.ts";
 import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import type { Balance, Key } from "./keys/key.ts";
-import { Means } from "./ledger/means.ts";
+import { SpendableCredit } from "./ledger/spendable-credit.ts";
 import { ByteBudget } from "./limits/byte-budget.ts";
 import { CountAllowance } from "./limits/count-allowance.ts";
 import { HostSlots } from "./limits/host-slots.ts";
@@ -48,7 +48,7 @@ import { Reporting } from "./server/reporting.ts";
 import type { Bookkeeping } from "./store/books/bookkeeping.ts";
 import { openPostgresBooks } from "./store/books/bookkeeping-postgres.ts";
 import { openSqliteBooks } from "./store/books/bookkeeping-sqlite.ts";
-import { ledgerDesk } from "./store/books/ledger-desk.ts";
+import { ledgerOperations } from "./store/books/ledger-operations.ts";
 import { type DataFolder, dataFolderPath, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import { Retention } from "./store/retention.ts";
 import { UnusedRemoval } from "./store/unused.ts";
@@ -301,7 +301,7 @@ async function openRooms(parts: Parts) {
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
     counting: new Counting(clock),
-    means: new Means(books.ledger, books.balance, clock),
+    spendable: new SpendableCredit(books.ledger, books.balance, clock),
     receipts,
     suggest: (id: string) => suggestion(id, inForce.config.catalog, inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
@@ -354,13 +354,13 @@ function generationDeps(rooms: Rooms, { inForce, clock, random, log }: Parts): G
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
     unpaidWaitS(balance, call) {
-      if (rooms.means.known(balance) !== 0) return null;
+      if (rooms.spendable.known(balance) !== 0) return null;
       return unpaidRequests.take({ balance, network: wideNetwork(call.blocks()) }, call.body.length);
     },
     counting: {
       count: (what, { body }, turn) => counting.prompt(what, body, turn),
       readUnpaid: (asked, turn) => counting.request(asked, turn),
-      credit: (balance) => rooms.means.of(balance),
+      credit: (balance) => rooms.spendable.of(balance),
       later: new DeferredCounts(),
       countAnswer: (texts, family) => counting.count(texts, family),
       countPrompt: (body, family) => counting.billedPrompt(body, family),
@@ -389,7 +389,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
   const countDesk: CountTokensDeps = {
     count: (what, { body }, turn) => counting.prompt(what, body, turn),
     readUnpaid: (asked, turn) => counting.request(asked, turn),
-    credit: (balance) => rooms.means.of(balance),
+    credit: (balance) => rooms.spendable.of(balance),
     allowance: new CountAllowance(clock),
     later: new DeferredCounts(),
     nameRefusal: (model: string, { allowedModels }: Key) =>
@@ -403,13 +403,13 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     (address) => log("untrusted proxy", { address, next: UNTRUSTED }),
   );
   return {
-    desk: {
+    keyDeps: {
       store: books.keys,
       keyring,
       clock,
       random,
       settings: () => inForce.config,
-      credit: (balance) => rooms.means.of(balance),
+      credit: (balance) => rooms.spendable.of(balance),
     },
     accounts: {
       store: books.accounts,
@@ -418,7 +418,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
       contracts: contractSignatures(() => inForce.config.walletRpc),
       post: (mail) => mailer.post(mail),
       links: () => inForce.links,
-      forgetBalance: (id) => keyring.forgetEstate(id),
+      forgetBalance: (id) => keyring.forgetBalance(id),
     },
     throttles: colleagues?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
     adminToken: folder.adminToken,
@@ -440,7 +440,7 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     routeState: health,
     hostsNow: async () => (await colleagues?.hosts()) ?? hostsHere(),
     hostReports: () => health.report(inForce.config.catalog),
-    ledger: ledgerDesk(books, rooms.allowances),
+    ledger: ledgerOperations(books, rooms.allowances),
     receipts: rooms.receipts,
     nodes: books.nodes,
     usage: books.usage,

@@ -1,22 +1,22 @@
 import { type Refusal, refused } from "../errors/refusal.ts";
 import type { EpochMs } from "../units/clock.ts";
 import type { AccountChange, AccountState, Question } from "./account-store.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 
 /**
  * Decides a change and has it written; `now` is when it was asked for. Once it is durable that a balance
  * belongs to somebody else than before, what is remembered of it is forgotten.
  */
 export async function changeAccounts<C extends AccountChange>(
-  desk: AccountDesk,
+  deps: AccountDeps,
   about: Question,
   decide: (state: AccountState, now: EpochMs) => C | Refusal,
 ): Promise<C | Refusal> {
-  const now = desk.clock.now();
-  const change = await desk.store.change(about, (state) => decide(state, now));
+  const now = deps.clock.now();
+  const change = await deps.store.change(about, (state) => decide(state, now));
   if (refused(change)) return change;
   const { attach = [], detach = [], close = [], decline }: AccountChange = change;
-  for (const id of [...attach, ...detach, ...close]) desk.forgetBalance(id);
-  if (decline !== undefined) desk.forgetBalance(decline);
+  for (const id of [...attach, ...detach, ...close]) deps.forgetBalance(id);
+  if (decline !== undefined) deps.forgetBalance(decline);
   return change;
 }

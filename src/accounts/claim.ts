@@ -6,7 +6,7 @@ import type { Account } from "./account.ts";
 import type { AccountChange, Belongings } from "./account-store.ts";
 import { belonging, CLAIM_DAYS } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 import type { Email } from "./email.ts";
 import { claimMail } from "./mail.ts";
 import { newLinkToken } from "./secret.ts";
@@ -17,8 +17,8 @@ import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
  * Why a key may not claim its balance; null where it may. A key that an owner made was made for somebody to
  * spend within its limits: if it could claim, its holder would have the whole balance.
  */
-export const whyNoClaimant = (lineage: KeyId, setUpKey: KeyId | null): Refusal | null =>
-  lineage === setUpKey
+export const whyNoClaimant = (rotationId: KeyId, setUpKey: KeyId | null): Refusal | null =>
+  rotationId === setUpKey
     ? null
     : refuse(
         "invalid_request",
@@ -35,26 +35,26 @@ export const whyNoClaimant = (lineage: KeyId, setUpKey: KeyId | null): Refusal |
  * mails, and where there are too many of them, the claim is refused.
  */
 export async function claimByEmail(
-  desk: AccountDesk,
+  deps: AccountDeps,
   balanceId: BalanceId,
   email: Email,
 ): Promise<Account | Refusal> {
-  const token = newLinkToken(desk.random);
-  const link = linkOf(desk, token, email, balanceId);
+  const token = newLinkToken(deps.random);
+  const link = linkOf(deps, token, email, balanceId);
   const change = await changeAccounts(
-    desk,
+    deps,
     { email, balance: balanceId },
     ({ balance, holdings, liveLinks }, now) => {
-      const unclaimable = whyUnclaimable(balance, desk, now);
+      const unclaimable = whyUnclaimable(balance, deps, now);
       if (unclaimable !== null) return unclaimable;
       if (liveLinks.claim >= MOST_CLAIM_LINKS) return tooManyClaims();
-      const { account } = holdings ?? newcomer({ email, wallet: null }, desk, now);
+      const { account } = holdings ?? newcomer({ email, wallet: null }, deps, now);
       return { account, claim: { balanceId, accountId: account.id, at: now }, link };
     },
   );
   if (refused(change)) return change;
-  const { dashboardUrl } = desk.links();
-  desk.post(claimMail({ to: email, dashboardUrl, token, minutes: LINK_MINUTES, balance: balanceId }));
+  const { dashboardUrl } = deps.links();
+  deps.post(claimMail({ to: email, dashboardUrl, token, minutes: LINK_MINUTES, balance: balanceId }));
   return change.account;
 }
 
@@ -63,21 +63,21 @@ const MOST_CLAIM_LINKS = 20;
 
 /** Takes an accountless balance into a wallet's account, at once: the signature is the owner's word. */
 export async function claimByWallet(
-  desk: AccountDesk,
+  deps: AccountDeps,
   balanceId: BalanceId,
   signed: SignedMessage,
 ): Promise<Account | Refusal> {
-  const proved = await proveWallet(desk, signed);
+  const proved = await proveWallet(deps, signed);
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
-  const own = ownBalance(desk);
+  const own = ownBalance(deps);
   const about = { message: hash, wallet, balance: balanceId };
-  const change = await changeAccounts(desk, about, ({ message, balance, holdings }, now) => {
+  const change = await changeAccounts(deps, about, ({ message, balance, holdings }, now) => {
     if (message === null) return spentMessage();
-    const unclaimable = whyUnclaimable(balance, desk, now);
+    const unclaimable = whyUnclaimable(balance, deps, now);
     if (unclaimable !== null) return unclaimable;
-    const { account, balances } = holdings ?? newcomer({ email: null, wallet }, desk, now);
-    if (account.suspended !== null) return suspension(account.suspended, desk.links().contact);
+    const { account, balances } = holdings ?? newcomer({ email: null, wallet }, deps, now);
+    if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
     return {
       account: { ...account, provedAt: account.provedAt ?? now },
       ...(balances.length === 0 ? { balance: own } : {}),
@@ -92,13 +92,13 @@ export async function claimByWallet(
  * what was confirmed has missed the answer.
  */
 export async function settleClaim(
-  desk: AccountDesk,
+  deps: AccountDeps,
   account: AccountId,
   balanceId: BalanceId,
   word: "confirm" | "decline",
 ): Promise<BalanceId | Refusal> {
   const change = await changeAccounts(
-    desk,
+    deps,
     { account, balance: balanceId },
     ({ balance, holdings }, now): AccountChange | Refusal => {
       if (holdings === null || balance === null) return noClaim("id");
@@ -107,7 +107,7 @@ export async function settleClaim(
       if (at.state !== "offered" || at.claim.accountId !== account) return noClaim("id");
       if (word === "decline") return { decline: balanceId };
       const { suspended } = holdings.account;
-      if (suspended !== null) return suspension(suspended, desk.links().contact);
+      if (suspended !== null) return suspension(suspended, deps.links().contact);
       return { account: holdings.account, attach: [balanceId] };
     },
   );
@@ -117,9 +117,9 @@ export async function settleClaim(
 const noClaim = (param: string): Refusal =>
   refuse("invalid_request", "No claim on this balance is waiting for your confirmation.", { param });
 
-function whyUnclaimable(balance: Belongings | null, desk: AccountDesk, now: EpochMs): Refusal | null {
+function whyUnclaimable(balance: Belongings | null, deps: AccountDeps, now: EpochMs): Refusal | null {
   if (balance === null) return refuse("invalid_request", "There is no such balance.");
-  if (balance.suspended !== null) return suspension(balance.suspended, desk.links().contact);
+  if (balance.suspended !== null) return suspension(balance.suspended, deps.links().contact);
   switch (belonging(balance, now).state) {
     case "nobody's":
       return null;

@@ -4,7 +4,7 @@ import type { AccountId, BalanceId } from "../units/id.ts";
 import type { AccountChange } from "./account-store.ts";
 import { belonging, undoEnds } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 
 /** What an end has come to. */
 export interface Ended {
@@ -18,11 +18,11 @@ export interface Ended {
  * Deletes an account: its addresses and sessions are erased, and the keys of its balances end. What it claimed
  * less than a week ago is not its own to end, so that goes back to whoever set it up.
  */
-export async function deleteAccount(desk: AccountDesk, account: AccountId): Promise<Ended | Refusal> {
-  const change = await changeAccounts(desk, { account }, ({ holdings }, now): Required<Ending> | Refusal => {
+export async function deleteAccount(deps: AccountDeps, account: AccountId): Promise<Ended | Refusal> {
+  const change = await changeAccounts(deps, { account }, ({ holdings }, now): Required<Ending> | Refusal => {
     if (holdings === null) return refuse("invalid_request", "There is no such account.");
     const { account, balances, claimed } = holdings;
-    if (account.suspended !== null) return suspension(account.suspended, desk.links().contact);
+    if (account.suspended !== null) return suspension(account.suspended, deps.links().contact);
     const detach = claimed.filter(({ at }) => now < undoEnds(at)).map(({ id }) => id);
     return { account, detach, close: balances.filter((id) => !detach.includes(id)), erase: true };
   });
@@ -30,10 +30,10 @@ export async function deleteAccount(desk: AccountDesk, account: AccountId): Prom
 }
 
 /** Ends a balance without an account: its recovery secret and its keys. A claim that waits ends with it. */
-export async function closeBalance(desk: AccountDesk, id: BalanceId): Promise<Ended | Refusal> {
-  const change = await changeAccounts(desk, { balance: id }, ({ balance }, now): AccountChange | Refusal => {
+export async function closeBalance(deps: AccountDeps, id: BalanceId): Promise<Ended | Refusal> {
+  const change = await changeAccounts(deps, { balance: id }, ({ balance }, now): AccountChange | Refusal => {
     if (balance === null) return refuse("invalid_request", "There is no such balance.");
-    if (balance.suspended !== null) return suspension(balance.suspended, desk.links().contact);
+    if (balance.suspended !== null) return suspension(balance.suspended, deps.links().contact);
     const { state } = belonging(balance, now);
     if (state === "nobody's") return { close: [id] };
     if (state === "offered") return { decline: id, close: [id] };

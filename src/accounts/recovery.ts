@@ -2,7 +2,7 @@ import { type Refusal, refused } from "../errors/refusal.ts";
 import type { AccountId, BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import type { AccountChange, Belongings } from "./account-store.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 
 /** Who asks: a session of the balance's account, or the recovery secret itself. */
 export type SecretOwner =
@@ -15,11 +15,11 @@ export type SecretOwner =
  * shut its owner out by a new secret. Null where whoever asks has nothing of the balance any more.
  */
 export async function replaceRecovery(
-  desk: AccountDesk,
+  deps: AccountDeps,
   owner: SecretOwner,
   hash: SecretHash,
 ): Promise<BalanceId | Refusal | null> {
-  const change = await desk.store.change(
+  const change = await deps.store.change(
     owner,
     ({ balance }): AccountChange =>
       balance === null || !mayReplace(balance, owner)

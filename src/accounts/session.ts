@@ -3,7 +3,7 @@ import type { EpochMs } from "../units/clock.ts";
 import type { AccountId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
 import type { Session } from "./account.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 
 export const SESSION_MS = 30 * 86_400_000;
 
@@ -12,17 +12,17 @@ export const sessionId = ({ hash }: Pick<Session, "hash">): string => `sess_${ha
 export const signedInAt = ({ expiresAt }: Session): EpochMs => (expiresAt - SESSION_MS) as EpochMs;
 
 /** Ends the session that asks for it. */
-export const signOut = (desk: AccountDesk, session: SecretHash): Promise<void> =>
-  desk.store.endSession(session);
+export const signOut = (deps: AccountDeps, session: SecretHash): Promise<void> =>
+  deps.store.endSession(session);
 
 /** Ends one session of the account by its id; the next request with it is refused, on any node. */
-export async function endSession(desk: AccountDesk, account: AccountId, id: string): Promise<Refusal | null> {
-  const session = (await desk.store.sessions(account)).find((one) => sessionId(one) === id);
+export async function endSession(deps: AccountDeps, account: AccountId, id: string): Promise<Refusal | null> {
+  const session = (await deps.store.sessions(account)).find((one) => sessionId(one) === id);
   if (session === undefined) {
     return refuse("invalid_request", "The account has no such session. GET /v1/auth/sessions lists them.", {
       param: "id",
     });
   }
-  await desk.store.endSession(session.hash);
+  await deps.store.endSession(session.hash);
   return null;
 }

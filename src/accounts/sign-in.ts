@@ -6,7 +6,7 @@ import type { Account, Holdings } from "./account.ts";
 import type { AccountChange, AccountState, Link, Question } from "./account-store.ts";
 import { isPending } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 import type { Email } from "./email.ts";
 import { signInMail } from "./mail.ts";
 import { newLinkToken, newSession } from "./secret.ts";
@@ -18,25 +18,25 @@ import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
  * nor its timing can reveal that. While five unused links are out for a mailbox, no more are sent: flooding a
  * mailbox leaves its owner with links that work.
  */
-export async function requestLink(desk: AccountDesk, email: Email): Promise<void> {
-  const token = newLinkToken(desk.random);
-  const link = linkOf(desk, token, email, null);
-  const change = await desk.store.change(
+export async function requestLink(deps: AccountDeps, email: Email): Promise<void> {
+  const token = newLinkToken(deps.random);
+  const link = linkOf(deps, token, email, null);
+  const change = await deps.store.change(
     { mailbox: email },
     ({ liveLinks }): AccountChange => (liveLinks.signIn < MOST_LINKS ? { link } : {}),
   );
   if (refused(change) || change.link === undefined) return;
-  desk.post(signInMail({ to: email, dashboardUrl: desk.links().dashboardUrl, token, minutes: LINK_MINUTES }));
+  deps.post(signInMail({ to: email, dashboardUrl: deps.links().dashboardUrl, token, minutes: LINK_MINUTES }));
 }
 
 export const LINK_MINUTES = 15;
 const MOST_LINKS = 5;
 
-export const linkOf = (desk: AccountDesk, token: string, email: Email, claimed: BalanceId | null): Link => ({
+export const linkOf = (deps: AccountDeps, token: string, email: Email, claimed: BalanceId | null): Link => ({
   hash: hashSecret(token),
   email,
   claimed,
-  expiresAt: (desk.clock.now() + LINK_MINUTES * 60_000) as EpochMs,
+  expiresAt: (deps.clock.now() + LINK_MINUTES * 60_000) as EpochMs,
 });
 
 export interface SignedIn {
@@ -47,32 +47,32 @@ export interface SignedIn {
 }
 
 /** Whom a link would sign in, and which claim it would confirm; uses nothing up. */
-export async function lookAtLink(desk: AccountDesk, token: string): Promise<Link | Refusal> {
-  const now = desk.clock.now();
-  const link = await desk.store.link(hashSecret(token));
+export async function lookAtLink(deps: AccountDeps, token: string): Promise<Link | Refusal> {
+  const now = deps.clock.now();
+  const link = await deps.store.link(hashSecret(token));
   if (link === null || link.expiresAt <= now) return spentLink();
-  const known = await desk.store.holdings({ email: link.email });
+  const known = await deps.store.holdings({ email: link.email });
   const [claimed = null] = known === null ? [] : confirmedBy(link, known, now);
   return { ...link, claimed };
 }
 
 /** Uses up a mailed link, and takes over the balance whose claim it was mailed for. */
-export function signInByLink(desk: AccountDesk, token: string): Promise<SignedIn | Refusal> {
-  return enter(desk, { link: hashSecret(token) }, ({ link, holdings }, now) => {
+export function signInByLink(deps: AccountDeps, token: string): Promise<SignedIn | Refusal> {
+  return enter(deps, { link: hashSecret(token) }, ({ link, holdings }, now) => {
     if (link === null || link.expiresAt <= now) return spentLink();
-    const known = holdings ?? newcomer({ email: link.email, wallet: null }, desk, now);
+    const known = holdings ?? newcomer({ email: link.email, wallet: null }, deps, now);
     return { known, attach: confirmedBy(link, known, now) };
   });
 }
 
-export async function signInByWallet(desk: AccountDesk, signed: SignedMessage): Promise<SignedIn | Refusal> {
-  const proved = await proveWallet(desk, signed);
+export async function signInByWallet(deps: AccountDeps, signed: SignedMessage): Promise<SignedIn | Refusal> {
+  const proved = await proveWallet(deps, signed);
   if (refused(proved)) return proved;
   const { hash, wallet } = proved;
-  return enter(desk, { message: hash, wallet }, ({ message, holdings }, now) => {
+  return enter(deps, { message: hash, wallet }, ({ message, holdings }, now) => {
     // Somebody else was faster and used it.
     if (message === null) return spentMessage();
-    return { known: holdings ?? newcomer({ email: null, wallet }, desk, now), attach: [] };
+    return { known: holdings ?? newcomer({ email: null, wallet }, deps, now), attach: [] };
   });
 }
 
@@ -92,13 +92,13 @@ interface Opened {
 }
 
 async function enter(
-  desk: AccountDesk,
+  deps: AccountDeps,
   about: Question,
   prove: (state: AccountState, now: EpochMs) => Opened | Refusal,
 ): Promise<SignedIn | Refusal> {
-  const session = newSession(desk.random);
-  const own = ownBalance(desk);
-  const change = await changeAccounts(desk, about, (state, now) => {
+  const session = newSession(deps.random);
+  const own = ownBalance(deps);
+  const change = await changeAccounts(deps, about, (state, now) => {
     const opened = prove(state, now);
     if (refused(opened)) return opened;
     const { known, attach } = opened;
@@ -117,7 +117,7 @@ async function enter(
  * The first sign-in makes a balance that is the account's own, before anything is attached: it is what a
  * session acts on where none is named, and nobody else has a secret of it.
  */
-export const ownBalance = ({ random, clock }: AccountDesk) => ({
+export const ownBalance = ({ random, clock }: AccountDeps) => ({
   id: newId("bal", random),
   createdAt: clock.now(),
 });
@@ -125,7 +125,7 @@ export const ownBalance = ({ random, clock }: AccountDesk) => ({
 /** Whoever signs in for the first time. */
 export const newcomer = (
   who: Pick<Account, "email" | "wallet">,
-  { random }: AccountDesk,
+  { random }: AccountDeps,
   now: EpochMs,
 ): Holdings => ({
   account: {

@@ -5,7 +5,7 @@ import type { SecretHash } from "../units/secret-hash.ts";
 import type { AccountChange, Belongings } from "./account-store.ts";
 import { belonging, UNDO_DAYS } from "./belonging.ts";
 import { changeAccounts } from "./change.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 import { ownBalance } from "./sign-in.ts";
 
 /**
@@ -13,10 +13,10 @@ import { ownBalance } from "./sign-in.ts";
  * the wrong hands claimed it. Ends a claim that waits, and takes a claimed balance back from its account,
  * even where that has replaced the recovery secret since. Null for a secret that opens nothing.
  */
-export async function takeBack(desk: AccountDesk, secret: SecretHash): Promise<BalanceId | Refusal | null> {
-  const own = ownBalance(desk);
+export async function takeBack(deps: AccountDeps, secret: SecretHash): Promise<BalanceId | Refusal | null> {
+  const own = ownBalance(deps);
   const change = await changeAccounts(
-    desk,
+    deps,
     { recovery: secret },
     ({ balance }, now): AccountChange | Refusal => {
       if (balance === null) return {};
@@ -25,7 +25,7 @@ export async function takeBack(desk: AccountDesk, secret: SecretHash): Promise<B
       if (at.state === "claimed" && balance.undo === secret) {
         // Otherwise it would be the way out of a suspension.
         const suspended = balance.suspended ?? balance.owner!.account.suspended;
-        return suspended === null ? left(balance, own) : suspension(suspended, desk.links().contact);
+        return suspended === null ? left(balance, own) : suspension(suspended, deps.links().contact);
       }
       // It is an old one, and its time is over.
       if (balance.recovery !== secret) return {};
@@ -37,13 +37,13 @@ export async function takeBack(desk: AccountDesk, secret: SecretHash): Promise<B
 
 /** The operator's word, at any time: a balance that an account claimed, or that was claimed for it, is free. */
 export async function detach(
-  desk: AccountDesk,
+  deps: AccountDeps,
   account: AccountId,
   balanceId: BalanceId,
 ): Promise<BalanceId | Refusal> {
-  const own = ownBalance(desk);
+  const own = ownBalance(deps);
   const change = await changeAccounts(
-    desk,
+    deps,
     { balance: balanceId },
     ({ balance }, now): AccountChange | Refusal => {
       const at = balance === null ? null : belonging(balance, now);

@@ -4,7 +4,7 @@ import { type Refusal, refuse, refused } from "../errors/refusal.ts";
 import { randomBase58 } from "../units/base58.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
-import type { AccountDesk } from "./desk.ts";
+import type { AccountDeps } from "./deps.ts";
 
 /**
  * Signing in with a wallet: EIP-4361. The gateway writes the whole message and takes back only that message,
@@ -12,7 +12,7 @@ import type { AccountDesk } from "./desk.ts";
  * the gateway's own, and nothing has to be read out of a text that a stranger sent.
  */
 export async function walletMessage(
-  desk: AccountDesk,
+  deps: AccountDeps,
   addressText: string,
   chainId: number,
 ): Promise<string | Refusal> {
@@ -23,11 +23,11 @@ export async function walletMessage(
       "`address` must be 0x followed by 40 hex digits, with a valid EIP-55 checksum if it is in mixed case.",
     );
   }
-  const expiresAt = (desk.clock.now() + MESSAGE_MS) as EpochMs;
-  const message = writeMessage(desk, address, chainId, expiresAt);
+  const expiresAt = (deps.clock.now() + MESSAGE_MS) as EpochMs;
+  const message = writeMessage(deps, address, chainId, expiresAt);
   if (refused(message)) return message;
   const kept = { hash: hashSecret(message), address, chainId, expiresAt };
-  const change = await desk.store.change({}, () => ({ message: kept }));
+  const change = await deps.store.change({}, () => ({ message: kept }));
   return refused(change) ? change : message;
 }
 
@@ -35,12 +35,12 @@ const MESSAGE_MS = 10 * 60_000;
 const NONCE_CHARACTERS = 22;
 
 function writeMessage(
-  desk: AccountDesk,
+  deps: AccountDeps,
   address: Address,
   chainId: number,
   expiresAt: EpochMs,
 ): string | Refusal {
-  const { dashboardUrl } = desk.links();
+  const { dashboardUrl } = deps.links();
   // Wallets compare the domain with the page that asks, which is the dashboard's.
   const { host } = new URL(dashboardUrl);
   try {
@@ -51,8 +51,8 @@ function writeMessage(
       uri: dashboardUrl,
       version: "1",
       chainId,
-      nonce: randomBase58(NONCE_CHARACTERS, desk.random),
-      issuedAt: new Date(desk.clock.now()),
+      nonce: randomBase58(NONCE_CHARACTERS, deps.random),
+      issuedAt: new Date(deps.clock.now()),
       expirationTime: new Date(expiresAt),
     });
   } catch (error) {
@@ -86,15 +86,15 @@ export type WalletName = string & { readonly __unit: "WalletName" };
  * Checks a signature and names its wallet. Uses the message up only where a change later asks about its hash.
  */
 export async function proveWallet(
-  desk: AccountDesk,
+  deps: AccountDeps,
   { message, signature }: SignedMessage,
 ): Promise<ProvedWallet | Refusal> {
-  const kept = await desk.store.message(hashSecret(message));
-  if (kept === null || kept.expiresAt <= desk.clock.now()) return spentMessage();
+  const kept = await deps.store.message(hashSecret(message));
+  if (kept === null || kept.expiresAt <= deps.clock.now()) return spentMessage();
   const { hash, address, chainId } = kept;
   if (await signedByKeyPair(address, message, signature))
     return { hash, wallet: address as string as WalletName };
-  const found = await desk.contracts.check({ address, chainId, message, signature });
+  const found = await deps.contracts.check({ address, chainId, message, signature });
   if (found === "valid") return { hash, wallet: `eip155:${chainId}:${address}` as WalletName };
   return found === "unreachable"
     ? invalid(

@@ -19,7 +19,7 @@ export interface KeyOptions extends ConnectionOptions {
   readonly owner?: string | undefined;
 }
 
-export interface KeyWishOptions extends KeyOptions {
+export interface KeySpecOptions extends KeyOptions {
   readonly name?: string | undefined;
   readonly rpmLimit?: number | "none" | undefined;
   readonly tpmLimit?: number | "none" | undefined;
@@ -34,7 +34,7 @@ export interface KeyWishOptions extends KeyOptions {
  * Without an owner's credential: a balance without an account, with its first key; as the operator where that
  * is who asks.
  */
-export async function createKey(options: KeyWishOptions, place: Place): Promise<void> {
+export async function createKey(options: KeySpecOptions, place: Place): Promise<void> {
   const owner = ownerOf(options, place);
   const url = gatewayUrl(options, place);
   // The answer holds secrets whether or not a credential is sent.
@@ -43,7 +43,7 @@ export async function createKey(options: KeyWishOptions, place: Place): Promise<
   const path = token === null ? "/v1/keys" : "/admin/keys";
   const made = await new Client(place, url, owner ?? token).post<MintedAnswer | SetUpAnswer>(
     path,
-    wishOf(options),
+    specOf(options),
   );
   const recovery = "recovery_secret" in made ? made.recovery_secret : null;
   show(place, options.json, made, [
@@ -61,7 +61,7 @@ export async function createKey(options: KeyWishOptions, place: Place): Promise<
 }
 
 /** What is undefined is not sent. */
-const wishOf = (options: KeyWishOptions): { [F in keyof KeyFields]: KeyFields[F] | undefined } => ({
+const specOf = (options: KeySpecOptions): { [F in keyof KeyFields]: KeyFields[F] | undefined } => ({
   name: options.name,
   rpm_limit: limitOf(options.rpmLimit),
   tpm_limit: limitOf(options.tpmLimit),
@@ -121,14 +121,14 @@ export async function showKey(id: string, options: KeyOptions, place: Place): Pr
 }
 
 /** Changes what was named and leaves the rest as it is. */
-export async function changeKey(id: string, options: KeyWishOptions, place: Place): Promise<void> {
-  const wish = wishOf(options);
-  if (Object.values(wish).every((value) => value === undefined)) {
+export async function changeKey(id: string, options: KeySpecOptions, place: Place): Promise<void> {
+  const spec = specOf(options);
+  if (Object.values(spec).every((value) => value === undefined)) {
     throw new Failure(EXIT.usage, "no change was named", "Name at least one, such as --daily-limit-usd 20.");
   }
   const owner = ownerOf(options, place);
   const path = `${owner === null ? "/admin" : "/v1"}/keys/${encodeURIComponent(id)}`;
-  const key = await clientFor(owner, options, place).patch<KeyAnswer>(path, wish);
+  const key = await clientFor(owner, options, place).patch<KeyAnswer>(path, spec);
   show(place, options.json, key, linesOf(key));
 }
 

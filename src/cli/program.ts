@@ -70,7 +70,7 @@ function program(place: Place) {
       "--owner <secret>",
       "act as an owner, with the recovery secret or a session; safer in GATEWAY_OWNER",
     );
-  const wishing = (name: string) =>
+  const withKeySpec = (name: string) =>
     connected(name, keys)
       .addOption(owner())
       .option("--name <text>", "a name to tell it by")
@@ -81,10 +81,10 @@ function program(place: Place) {
       .addOption(new Option("--allow-model <id>", "a model it may call; repeatable").argParser(several))
       .addOption(new Option("--budget <name>", "a budget it draws from; repeatable").argParser(several))
       .option("--expires-at <time>", "a time in ISO 8601 with a time zone");
-  wishing("create")
+  withKeySpec("create")
     .description("Create a key, on a new balance without an account or on the balance of --owner.")
     .action((options) => createKey(options, place));
-  wishing("change")
+  withKeySpec("change")
     .description("Change a key's limits, name or expiry; what is not named stays as it is.")
     .argument("<key>", "id of a key, key_…")
     .action((id, options) => changeKey(id, options, place));

@@ -3,7 +3,7 @@ import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
 import type { StoreConfig } from "../store/store-config.ts";
 import { NANO_PER_USD, type NanoUsd, usdFromNano } from "../units/usd.ts";
-import { type Config, type DefaultLimits, isDiskless, type Links } from "./config.ts";
+import { type Config, isDiskless, type Links, type NewKeyLimits } from "./config.ts";
 
 /**
  * The configuration in force as its operator may read it: the members of the file, every default applied, and
@@ -120,7 +120,7 @@ const priceRow = (price: Price | null) =>
         cache_write_1h: (price.cacheWrite1h ?? price.cacheWrite) / NANO_PER_USD,
       };
 
-const limits = ({ rpmLimit, tpmLimit, dailyLimit, monthlyLimit }: DefaultLimits) => ({
+const limits = ({ rpmLimit, tpmLimit, dailyLimit, monthlyLimit }: NewKeyLimits) => ({
   rpm_limit: rpmLimit,
   tpm_limit: tpmLimit,
   daily_limit_usd: amount(dailyLimit),

@@ -23,7 +23,7 @@ export interface Config {
   /** Whether what is served may be read without a key. */
   readonly catalogIsPublic: boolean;
   /** Limits that a new key gets. */
-  readonly defaults: { readonly accountless: DefaultLimits; readonly account: DefaultLimits };
+  readonly defaults: { readonly accountless: NewKeyLimits; readonly account: NewKeyLimits };
   /** Owners are told by mail when their credit falls below; null: they are not. */
   readonly lowCredit: NanoUsd | null;
   readonly openTier: OpenTierConfig;
@@ -56,7 +56,7 @@ export interface Config {
 }
 
 /** Null means no limit. */
-export interface DefaultLimits {
+export interface NewKeyLimits {
   readonly rpmLimit: number | null;
   readonly tpmLimit: number | null;
   readonly dailyLimit: NanoUsd | null;

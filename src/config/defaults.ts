@@ -1,8 +1,8 @@
 import { NANO_PER_USD, type NanoUsd } from "../units/usd.ts";
-import type { Config, DefaultLimits } from "./config.ts";
+import type { Config, NewKeyLimits } from "./config.ts";
 
 const usd = (amount: number): NanoUsd => (amount * NANO_PER_USD) as NanoUsd;
-const limits = (rpmLimit: number, tpmLimit: number, day: number, month: number): DefaultLimits => ({
+const limits = (rpmLimit: number, tpmLimit: number, day: number, month: number): NewKeyLimits => ({
   rpmLimit,
   tpmLimit,
   dailyLimit: usd(day),

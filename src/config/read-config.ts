@@ -2,7 +2,7 @@ import type { StoreConfig } from "../store/store-config.ts";
 import { Networks } from "../units/networks.ts";
 import { type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { readAddress, readContact } from "./address.ts";
-import type { Config, DefaultLimits } from "./config.ts";
+import type { Config, NewKeyLimits } from "./config.ts";
 import { DEFAULTS } from "./defaults.ts";
 import type { FoundHosts } from "./found-hosts.ts";
 import type { Path, Report } from "./problem.ts";
@@ -96,7 +96,7 @@ function baseUrl(text: string | undefined, report: Report): string | null {
   return address;
 }
 
-function limits(row: LimitsRow = {}, otherwise: DefaultLimits, path: Path, report: Report): DefaultLimits {
+function limits(row: LimitsRow = {}, otherwise: NewKeyLimits, path: Path, report: Report): NewKeyLimits {
   return {
     rpmLimit: row.rpm_limit === undefined ? otherwise.rpmLimit : row.rpm_limit,
     tpmLimit: row.tpm_limit === undefined ? otherwise.tpmLimit : row.tpm_limit,

@@ -1,9 +1,14 @@
 import type { Model, Price } from "../catalog/catalog.ts";
 import { type Refusal, refuse } from "../errors/refusal.ts";
 import type { Budget, Key } from "../keys/key.ts";
-import { dearest, type PromptSize, withAudioAnswer, worstCase } from "../ledger/charge.ts";
-import type { Lane } from "../ledger/lane.ts";
-import { type Allowance, type Most, Reservation, type Want } from "../ledger/reservation.ts";
+import { dearest, type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import type { KeyCounters } from "../ledger/key-counters.ts";
+import {
+  type Allowance,
+  type ChargeLimit,
+  Reservation,
+  type ReservationRequest,
+} from "../ledger/reservation.ts";
 import {
   type BalanceShortfall,
   BOOKS_AWAY,
@@ -37,7 +42,7 @@ export function admit(ask: AdmissionRequest, deps: AdmissionDeps): Admitted | Pr
 }
 
 async function admitSlowly(
-  loading: Promise<Lane> | null,
+  loading: Promise<KeyCounters> | null,
   ask: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
@@ -136,8 +141,8 @@ export interface SizedRequest {
   readonly heldOutput: number;
   /** The most that there can be. */
   readonly longest: number;
-  readonly most: Most;
-  readonly prompt: PromptSize;
+  readonly most: ChargeLimit;
+  readonly prompt: PromptCharge;
   /** Bounds every route on the plan. */
   readonly price: Price;
 }
@@ -179,7 +184,7 @@ function heldAtOnce(
   if (!candidates.every(isStoppable)) return ceiling;
   const { firstTokenMs } = settings.attempts;
   return deps.expected.atOnce(ceiling, longest, {
-    lineage: key.lineage,
+    rotationId: key.rotationId,
     candidates,
     firstTokenMs,
     routeState: deps.health,
@@ -210,11 +215,11 @@ function takeAtOnce(
   ask: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
-): Reservation | Promise<Lane> | null {
+): Reservation | Promise<KeyCounters> | null {
   const at = deps.clock.now();
-  const lane = deps.ledger.lane(ask.key, ask.budgets, ask.allowances, at);
-  if (lane instanceof Promise) return lane;
-  const outcome = deps.ledger.admit(lane, reservationRequest(ask, sized, at));
+  const keyCounters = deps.ledger.countersOf(ask.key, ask.budgets, ask.allowances, at);
+  if (keyCounters instanceof Promise) return keyCounters;
+  const outcome = deps.ledger.admit(keyCounters, reservationRequest(ask, sized, at));
   return outcome instanceof Reservation ? outcome : null;
 }
 
@@ -225,11 +230,11 @@ async function take(
 ): Promise<Reservation | Shortfall> {
   const { ledger, clock } = deps;
   const { key, budgets, allowances } = ask;
-  // A lane that took long to load may be yesterday's by now, and a grant may have gone to another request.
+  // A keyCounters that took long to load may be yesterday's by now, and a grant may have gone to another request.
   let isFinal = false;
   for (let round = 0; round < MAX_LANE_ROUNDS; round++) {
     const at = clock.now();
-    const loading = ledger.lane(key, budgets, allowances, at);
+    const loading = ledger.countersOf(key, budgets, allowances, at);
     if (loading instanceof Promise) {
       await loading;
       continue;
@@ -253,7 +258,7 @@ async function take(
 
 const MAX_LANE_ROUNDS = 32;
 
-function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: EpochMs): Want {
+function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: EpochMs): ReservationRequest {
   const { receipt, key, budgets, request, plan, allowances, settings } = ask;
   return {
     receipt,

@@ -7,7 +7,7 @@ import {
   type Receipt,
   type RequestTrace,
 } from "../ledger/receipt.ts";
-import type { Ending, Reservation, Settled, Settlement } from "../ledger/reservation.ts";
+import type { Reservation, ReservationEnd, Settled, Settlement } from "../ledger/reservation.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { Billed } from "../surfaces/surface.ts";
 import { type NanoUsd, usdFromNano, ZERO_USD } from "../units/usd.ts";
@@ -31,7 +31,7 @@ export class Bill {
 
   settle(end: RequestEnd): EndedRequest {
     const { deps, reservation } = this;
-    const ending: Ending = {
+    const ending: ReservationEnd = {
       state: end.state,
       cost: costOfEnd(end),
       within: (most) => costOfEnd(end, most),
@@ -41,7 +41,7 @@ export class Bill {
     };
     const { key } = reservation.want;
     if (end.state === "settled" && end.candidate !== undefined)
-      deps.expected.note(key.lineage, end.candidate.model.id, end.tokens.output);
+      deps.expected.note(key.rotationId, end.candidate.model.id, end.tokens.output);
     let receipt: FinishedReceipt;
     const settlement = deps.ledger.settle(reservation, ending, (settled) => {
       receipt = this.receipt(end, settled);

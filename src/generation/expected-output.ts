@@ -20,19 +20,19 @@ export class ExpectedOutput {
   atOnce(
     ceiling: number,
     longest: number,
-    { lineage, candidates, firstTokenMs, routeState }: ExpectedOutputQuery,
+    { rotationId, candidates, firstTokenMs, routeState }: ExpectedOutputQuery,
   ): number {
     const pace = this.paceOf(candidates, routeState);
     const thought = tokensIn(firstTokenMs, pace) + aheadOf(pace, this.growth);
     const least = Math.max(thought, Math.ceil(longest / MOST_TO_ONE));
     if (least >= ceiling) return ceiling;
-    const lately = this.answers.get(pairOf(lineage, candidates[0]!.model.id));
+    const lately = this.answers.get(pairOf(rotationId, candidates[0]!.model.id));
     return Math.min(ceiling, Math.max(least, lately?.expected ?? 0));
   }
 
   /** An answer of the model to the key's request came to so many tokens. */
-  note(lineage: KeyId, model: string, tokens: number): void {
-    const pair = pairOf(lineage, model);
+  note(rotationId: KeyId, model: string, tokens: number): void {
+    const pair = pairOf(rotationId, model);
     let lately = this.answers.get(pair);
     if (lately === undefined) this.answers.set(pair, (lately = new RecentAnswers()));
     lately.add(tokens);
@@ -49,7 +49,7 @@ export class ExpectedOutput {
 
 /** Whose request may be served where, and by when it has its first token. */
 export interface ExpectedOutputQuery {
-  readonly lineage: KeyId;
+  readonly rotationId: KeyId;
   readonly candidates: readonly Candidate[];
   readonly firstTokenMs: number;
   readonly routeState: Pick<RouteState, "speed">;
@@ -83,7 +83,7 @@ const MOST_TO_ONE = 8;
 /** Keys and models whose answers are remembered; the idlest are forgotten first. A pair takes some 300 bytes. */
 const MAX_PAIRS = 20_000;
 
-const pairOf = (lineage: KeyId, model: string): string => `${lineage} ${model}`;
+const pairOf = (rotationId: KeyId, model: string): string => `${rotationId} ${model}`;
 
 /** The last answers of a key by one model. */
 class RecentAnswers {

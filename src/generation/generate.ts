@@ -106,7 +106,7 @@ class Run {
       if (asksOpenTier(request.model, this.catalog)) {
         this.allowances = deps.allowances(holder, call);
         // Loaded before anything is refused, so that every answer can say what remains.
-        await deps.ledger.lane(holder.key, [], this.allowances, this.at);
+        await deps.ledger.countersOf(holder.key, [], this.allowances, this.at);
       }
       const plan = this.plan(request, holder);
       if (refused(plan)) return this.refusal(plan);
@@ -247,7 +247,7 @@ class Run {
       clientHeaders: clientHeaders(headers),
       outputCeiling: imposedCeiling(request, admitted),
       defaultMaxOutputTokens: settings.defaultMaxOutputTokens,
-      keyId: key.lineage,
+      keyId: key.rotationId,
       balanceId: key.balanceId,
       trace,
       receipt: this.id,

@@ -1,5 +1,5 @@
 import type { Price } from "../catalog/catalog.ts";
-import { costOf, NO_PROMPT, type PromptSize, withAudioAnswer, worstCase } from "../ledger/charge.ts";
+import { costOf, NO_PROMPT, type PromptCharge, withAudioAnswer, worstCase } from "../ledger/charge.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Reservation } from "../ledger/reservation.ts";
 import type { GenerationRequest, StreamJudge, Usage } from "../surfaces/surface.ts";
@@ -28,7 +28,7 @@ export class Hold {
   constructor(
     private readonly ledger: Ledger,
     readonly reservation: Reservation,
-    private readonly prompt: PromptSize,
+    private readonly prompt: PromptCharge,
     /** Tokens of the answer, of all choices together, that are held. */
     private output: number,
     /** Tokens that it can have: the ceiling that the client named, or else the model's longest answer. */

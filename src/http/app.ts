@@ -37,12 +37,12 @@ import { unknownPath } from "./unknown-path.ts";
  * response makes Elysia re-encode the stream and break characters that are split across chunks.
  */
 export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
-  const patience = new Patience(silenceSeconds, deps.desk.clock);
+  const patience = new Patience(silenceSeconds, deps.keyDeps.clock);
   const own = [...generationEndpoints(deps), ...controlEndpoints(), ...pageEndpoints(deps)];
   const endpoints = [...own, ...apiDocEndpoints(own, deps)].flatMap(withAlias);
   const served: Served = (endpoint, request, params) => {
     // Not with Elysia's own `server`, which it would define anew for every request.
-    const exchange = new Exchange(request, params, app.server, deps.desk, patience);
+    const exchange = new Exchange(request, params, app.server, deps.keyDeps, patience);
     const answered = answer(endpoint, exchange, deps);
     return fromAnyOrigin(endpoint, request) ? answered.then(readable) : answered;
   };
@@ -61,7 +61,7 @@ export function httpApp(deps: HttpDeps, silenceSeconds = SILENCE_SECONDS) {
   // Before the endpoints: Elysia's hooks hold for what is added after them.
   app.onError(({ request, code, error }) => {
     try {
-      const exchange = new Exchange(request, {}, app.server, deps.desk, patience);
+      const exchange = new Exchange(request, {}, app.server, deps.keyDeps, patience);
       if (code !== "NOT_FOUND") throw error;
       const moved = movedPage(request);
       if (moved !== null) return closingWhereStopping(moved, deps);
@@ -126,7 +126,7 @@ const NO_PARAMS: Params = {};
  * fail is used here.
  */
 function lastResort(failure: unknown, deps: HttpDeps): Response {
-  const receipt = newReceiptId(deps.desk.clock.now(), deps.desk.random);
+  const receipt = newReceiptId(deps.keyDeps.clock.now(), deps.keyDeps.random);
   deps.onFault(failure, receipt);
   const form = { baseUrl: "", language: "plain", headers: {} } as const;
   return closingWhereStopping(refusalResponse(internalError(), receipt, form), deps);

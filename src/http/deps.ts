@@ -1,19 +1,19 @@
-import type { AccountDesk } from "../accounts/desk.ts";
+import type { AccountDeps } from "../accounts/deps.ts";
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { Counting } from "../counting/counting.ts";
 import type { ErrorCode } from "../errors/codes.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { GenerationAnswer, GenerationCall } from "../generation/answer.ts";
 import type { CountRequester } from "../generation/count-tokens.ts";
-import type { KeyDesk } from "../keys/desk.ts";
+import type { KeyDeps } from "../keys/deps.ts";
 import type { Key } from "../keys/key.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { UnpaidBytes } from "../limits/unpaid-allowance.ts";
 import type { RouteState } from "../routing/candidate.ts";
 import type { HostReport } from "../routing/health.ts";
 import type { HostsNow } from "../routing/route-report.ts";
-import type { LedgerDesk } from "../store/books/ledger-desk.ts";
-import type { NodeDesk } from "../store/nodes.ts";
+import type { LedgerOperations } from "../store/books/ledger-operations.ts";
+import type { NodeOperations } from "../store/nodes.ts";
 import type { ReceiptReader } from "../store/receipts.ts";
 import type { Spending, SpendingScope } from "../store/spending.ts";
 import type { UsageScope } from "../store/usage.ts";
@@ -26,9 +26,9 @@ import type { RouteStatus } from "./pages/status-page.ts";
 /** Everything that the HTTP floor needs. Functions reflect the latest reload. */
 export interface HttpDeps {
   /** Keys and budgets, with the clock and randomness to make them. */
-  readonly desk: KeyDesk;
+  readonly keyDeps: KeyDeps;
   /** Accounts, sessions and claims. */
-  readonly accounts: AccountDesk;
+  readonly accounts: AccountDeps;
   readonly throttles: Throttles;
   readonly adminToken: string;
   /** Told of a wrong one, and of the network that sent it. */
@@ -57,9 +57,9 @@ export interface HttpDeps {
   hostsNow(): Promise<HostsNow>;
   /** Reports on every host of the catalog, as this process knows them. */
   hostReports(): readonly HostReport[];
-  readonly ledger: LedgerDesk;
+  readonly ledger: LedgerOperations;
   readonly receipts: ReceiptReader;
-  readonly nodes: NodeDesk;
+  readonly nodes: NodeOperations;
   /** Sums over receipts; null when too many requests ask at once. */
   usage(of: UsageScope): Promise<UsageSums | null>;
   /** What everybody used; null when too many requests ask at once. */

@@ -42,13 +42,13 @@ export class Exchange implements Connection {
     readonly request: Request,
     readonly params: Readonly<Record<string, string>>,
     private readonly server: Bun.Server<unknown> | null,
-    private readonly desk: Pick<HttpDeps["desk"], "clock" | "random">,
+    private readonly keyDeps: Pick<HttpDeps["keyDeps"], "clock" | "random">,
     private readonly patience: Patience,
   ) {}
 
   /** Made on first use, because generation requests make their own. */
   get receipt(): ReceiptId {
-    this.id ??= newReceiptId(this.desk.clock.now(), this.desk.random);
+    this.id ??= newReceiptId(this.keyDeps.clock.now(), this.keyDeps.random);
     return this.id;
   }
 
@@ -133,7 +133,7 @@ export function refusal(
     language: MESSAGES.test(pathOf(request)) ? ("messages" as const) : ("plain" as const),
   };
   return why.details.bodyUnread === true
-    ? unreadResponse(why, receipt, form, deps.desk.clock)
+    ? unreadResponse(why, receipt, form, deps.keyDeps.clock)
     : refusalResponse(why, receipt, form);
 }
 

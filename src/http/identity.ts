@@ -97,8 +97,8 @@ export const isAnonymous = (request: Request): boolean =>
 async function identifyBy(secret: string, exchange: Exchange, deps: HttpDeps): Promise<Identity | Refusal> {
   if (isRecoverySecret(secret)) return byRecovery(secret, exchange, deps);
   if (isSession(secret)) return bySession(secret, exchange, deps);
-  const { desk } = deps;
-  const holder = await desk.keyring.identify(secret, desk.clock.now());
+  const { keyDeps } = deps;
+  const holder = await keyDeps.keyring.identify(secret, keyDeps.clock.now());
   return holder === null
     ? invalidKey(deps.settings().dashboardUrl)
     : { kind: "key", key: holder.key, balance: holder.balance };
@@ -111,7 +111,7 @@ async function byRecovery(
 ): Promise<RecoveryIdentity | Refusal> {
   return againstGuessing(exchange, deps, async () => {
     const hash = hashSecret(secret);
-    const balance = await deps.desk.store.balanceByRecovery(hash);
+    const balance = await deps.keyDeps.store.balanceByRecovery(hash);
     if (balance === null) return invalidRecovery(deps.settings().dashboardUrl);
     exchange.letInAgain = async () => {
       const now = await byRecovery(secret, exchange, deps);
@@ -171,21 +171,21 @@ async function bySession(
   const { request } = exchange;
   const session = hashSecret(secret);
   const held = await deps.accounts.store.session(session);
-  if (held === null || held.expiresAt <= deps.desk.clock.now()) return endedSession(deps);
+  if (held === null || held.expiresAt <= deps.keyDeps.clock.now()) return endedSession(deps);
   const named = request.headers.get("x-gateway-balance");
   const balances = named === null ? held.balances : held.balances.filter((one) => one === named);
   const id = balances[0];
   if (id === undefined) return notOfAccount();
-  const estate = await deps.desk.store.estate(id);
-  assert(estate !== null, `${id} of ${held.account.id} does not exist`);
+  const withBudgets = await deps.keyDeps.store.balanceWithBudgets(id);
+  assert(withBudgets !== null, `${id} of ${held.account.id} does not exist`);
   // It was taken back from the account between the two readings.
-  if (estate.balance.accountId !== held.account.id) return notOfAccount();
+  if (withBudgets.balance.accountId !== held.account.id) return notOfAccount();
   exchange.letInAgain = async () => {
     const now = await bySession(secret, exchange, deps);
     if (refused(now)) return now;
     return balances.every((one) => now.balances.includes(one)) ? null : notOfAccount();
   };
-  return { kind: "owner", by: "session", balance: estate.balance, balances, holdings: held, session };
+  return { kind: "owner", by: "session", balance: withBudgets.balance, balances, holdings: held, session };
 }
 
 export const notOfAccount = (): Refusal =>

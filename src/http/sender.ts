@@ -19,12 +19,12 @@ export async function senderOf(
   exchange: Exchange,
   deps: HttpDeps,
 ): Promise<Sender | Refusal> {
-  const credit = await deps.desk.credit(balance.id);
+  const credit = await deps.keyDeps.credit(balance.id);
   if (credit > 0 && credit >= leastCost(length, deps.catalog())) return { turn: balance.id, pays: true };
   const blocks = clientBlocks(exchange, deps);
   const network = wideNetwork(blocks);
   if (credit <= 0 && deps.bodies.scarceUnpaid) {
-    const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.desk.clock.now());
+    const { limit, used } = await deps.ledger.openTier(balance, blocks, deps.keyDeps.clock.now());
     if (used >= limit) return onlyPaid();
   }
   const retryAfterS = deps.unpaidBytes.take({ balance: balance.id, network }, length);

@@ -136,10 +136,12 @@ const readTimed = (
 async function readInTime(
   request: Request,
   length: number,
-  { desk, settings }: HttpDeps,
+  { keyDeps, settings }: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
   const late = Promise.withResolvers<Refusal>();
-  const timer = desk.clock.after(READ_GRACE_MS + length / LEAST_BYTES_PER_MS, () => late.resolve(tooSlow()));
+  const timer = keyDeps.clock.after(READ_GRACE_MS + length / LEAST_BYTES_PER_MS, () =>
+    late.resolve(tooSlow()),
+  );
   try {
     return await Promise.race([readBody(request, settings().bodyBytes), late.promise]);
   } finally {
@@ -154,9 +156,9 @@ async function readInTime(
  */
 async function readAtPace(
   request: Request,
-  { desk, settings, bodies }: HttpDeps,
+  { keyDeps, settings, bodies }: HttpDeps,
 ): Promise<Uint8Array | Refusal> {
-  const { clock } = desk;
+  const { clock } = keyDeps;
   const late = Promise.withResolvers<Refusal>();
   let lookedMs = clock.elapsedMs();
   let received = 0;

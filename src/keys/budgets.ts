@@ -3,11 +3,11 @@ import type { BalanceId } from "../units/id.ts";
 import { newId } from "../units/id.ts";
 import type { NanoUsd } from "../units/usd.ts";
 import type { WindowKind } from "../units/window.ts";
-import type { KeyDesk } from "./desk.ts";
+import type { KeyDeps } from "./deps.ts";
 import type { Budget } from "./key.ts";
-import type { Estate } from "./key-store.ts";
+import type { BalanceWithBudgets } from "./key-store.ts";
 
-export interface BudgetWish {
+export interface BudgetSpec {
   readonly name: string;
   readonly cap: NanoUsd;
   readonly window: WindowKind;
@@ -15,13 +15,13 @@ export interface BudgetWish {
 
 const MAX_BUDGETS = 200;
 
-export function createBudget(desk: KeyDesk, balance: BalanceId, wish: BudgetWish): Promise<Budget | Refusal> {
-  const id = newId("bud", desk.random);
-  return change(desk, balance, ({ budgets }) => {
-    if (named(budgets, wish.name) !== undefined) {
+export function createBudget(deps: KeyDeps, balance: BalanceId, spec: BudgetSpec): Promise<Budget | Refusal> {
+  const id = newId("bud", deps.random);
+  return change(deps, balance, ({ budgets }) => {
+    if (named(budgets, spec.name) !== undefined) {
       return invalid(
         "name",
-        `A budget named \`${wish.name}\` already exists. Change it with PATCH /v1/budgets/${wish.name}.`,
+        `A budget named \`${spec.name}\` already exists. Change it with PATCH /v1/budgets/${spec.name}.`,
       );
     }
     if (budgets.length >= MAX_BUDGETS)
@@ -29,26 +29,26 @@ export function createBudget(desk: KeyDesk, balance: BalanceId, wish: BudgetWish
         "name",
         `The balance has ${MAX_BUDGETS} budgets, the most it can have. Delete one first.`,
       );
-    return { kind: "put", budget: { id, balanceId: balance, ...wish } };
+    return { kind: "put", budget: { id, balanceId: balance, ...spec } };
   });
 }
 
 /** What was spent stays counted, in every window: a new one shows what was spent in it. */
 export function changeBudget(
-  desk: KeyDesk,
+  deps: KeyDeps,
   balance: BalanceId,
   name: string,
-  wish: Partial<Omit<BudgetWish, "name">>,
+  spec: Partial<Omit<BudgetSpec, "name">>,
 ): Promise<Budget | Refusal> {
-  return change(desk, balance, ({ budgets }) => {
+  return change(deps, balance, ({ budgets }) => {
     const budget = named(budgets, name);
-    return budget === undefined ? unknownBudget(name) : { kind: "put", budget: { ...budget, ...wish } };
+    return budget === undefined ? unknownBudget(name) : { kind: "put", budget: { ...budget, ...spec } };
   });
 }
 
 /** Refused while a live key draws from it, because that would lift the key's cap in silence. */
-export function dropBudget(desk: KeyDesk, balance: BalanceId, name: string): Promise<Budget | Refusal> {
-  return change(desk, balance, ({ budgets }, drawnFrom) => {
+export function dropBudget(deps: KeyDeps, balance: BalanceId, name: string): Promise<Budget | Refusal> {
+  return change(deps, balance, ({ budgets }, drawnFrom) => {
     const budget = named(budgets, name);
     if (budget === undefined) return unknownBudget(name);
     const keys = drawnFrom.get(name) ?? 0;
@@ -66,17 +66,17 @@ export const unknownBudget = (name: string): Refusal =>
   invalid("name", `This balance has no budget named \`${name}\`.`);
 
 async function change(
-  desk: KeyDesk,
+  deps: KeyDeps,
   balance: BalanceId,
-  decide: Parameters<KeyDesk["store"]["changeBudgets"]>[1],
+  decide: Parameters<KeyDeps["store"]["changeBudgets"]>[1],
 ): Promise<Budget | Refusal> {
-  const done = await desk.store.changeBudgets(balance, decide);
+  const done = await deps.store.changeBudgets(balance, decide);
   if (refused(done)) return done;
-  desk.keyring.forgetEstate(balance);
+  deps.keyring.forgetBalance(balance);
   return done.budget;
 }
 
-const named = (budgets: Estate["budgets"], name: string): Budget | undefined =>
+const named = (budgets: BalanceWithBudgets["budgets"], name: string): Budget | undefined =>
   budgets.find((one) => one.name === name);
 
 const invalid = (param: string, message: string): Refusal => refuse("invalid_request", message, { param });

@@ -2,11 +2,11 @@ import { type Refusal, refuse, refused, retryAfter } from "../errors/refusal.ts"
 import { suspension } from "../errors/suspension.ts";
 import { type AccountId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
-import type { KeyDesk } from "./desk.ts";
+import type { KeyDeps } from "./deps.ts";
 import type { Balance, Key, KeyLimits } from "./key.ts";
-import type { Estate } from "./key-store.ts";
+import { type KeySpec, missingBudget } from "./key-spec.ts";
+import type { BalanceWithBudgets } from "./key-store.ts";
 import { newApiKey, newRecoverySecret, shownPrefix } from "./secret.ts";
-import { type KeyWish, missingBudget } from "./wish.ts";
 
 /** A key with the one copy of its plaintext there will ever be. */
 export interface Minted {
@@ -16,36 +16,36 @@ export interface Minted {
 
 /** A balance without an account: two bearer secrets and nothing else that could identify anybody. */
 export async function setUp(
-  desk: KeyDesk,
-  wish: KeyWish,
+  deps: KeyDeps,
+  spec: KeySpec,
 ): Promise<(Minted & { recovery: string }) | Refusal> {
-  if (wish.budgets !== undefined && wish.budgets.length > 0) return missingBudget(wish.budgets[0]!);
-  const balance = { id: newId("bal", desk.random), accountId: null };
-  const recovery = newRecoverySecret(desk.random);
-  const minted = mint(desk, balance, wish, null);
+  if (spec.budgets !== undefined && spec.budgets.length > 0) return missingBudget(spec.budgets[0]!);
+  const balance = { id: newId("bal", deps.random), accountId: null };
+  const recovery = newRecoverySecret(deps.random);
+  const minted = mint(deps, balance, spec, null);
   const made = {
     ...balance,
     suspended: null,
     createdAt: minted.key.createdAt,
-    setUpKey: minted.key.lineage,
+    setUpKey: minted.key.rotationId,
     closed: false,
   };
-  await desk.store.addBalance(made, hashSecret(recovery), minted.key);
+  await deps.store.addBalance(made, hashSecret(recovery), minted.key);
   return { ...minted, recovery };
 }
 
 /** Another key on a balance. */
 export async function createKey(
-  desk: KeyDesk,
+  deps: KeyDeps,
   balance: Balance,
-  wish: KeyWish,
+  spec: KeySpec,
   by: "recovery" | "session",
 ): Promise<Minted | Refusal> {
-  const minted = mint(desk, balance, wish, by === "session" ? balance.accountId : null);
-  const hasCredit = (await desk.credit(balance.id)) > 0;
-  const added = await desk.store.addKey(balance.id, (estate, liveKeys, recentKeys) =>
-    estate.balance.accountId === balance.accountId && !estate.balance.closed
-      ? (tooManyRecent(recentKeys, hasCredit) ?? admitted(minted.key, estate, liveKeys, desk))
+  const minted = mint(deps, balance, spec, by === "session" ? balance.accountId : null);
+  const hasCredit = (await deps.credit(balance.id)) > 0;
+  const added = await deps.store.addKey(balance.id, (withBudgets, liveKeys, recentKeys) =>
+    withBudgets.balance.accountId === balance.accountId && !withBudgets.balance.closed
+      ? (tooManyRecent(recentKeys, hasCredit) ?? admitted(minted.key, withBudgets, liveKeys, deps))
       : changedHands(),
   );
   return refused(added) ? added : minted;
@@ -58,8 +58,13 @@ const changedHands = (): Refusal =>
     "The balance changed hands while this was asked. Nothing was changed; ask again.",
   );
 
-function admitted(key: Key, { balance, budgets }: Estate, liveKeys: number, desk: KeyDesk): Key | Refusal {
-  if (balance.suspended !== null) return suspension(balance.suspended, desk.settings().contact);
+function admitted(
+  key: Key,
+  { balance, budgets }: BalanceWithBudgets,
+  liveKeys: number,
+  deps: KeyDeps,
+): Key | Refusal {
+  if (balance.suspended !== null) return suspension(balance.suspended, deps.settings().contact);
   const unknown = key.budgets.find((name) => !budgets.some((budget) => budget.name === name));
   if (unknown !== undefined) return missingBudget(unknown);
   if (liveKeys >= MAX_LIVE_KEYS) {
@@ -89,27 +94,27 @@ const MAX_KEYS_A_DAY = { withCredit: 10_000, without: 100 };
 const HOUR_S = 3_600;
 
 function mint(
-  desk: KeyDesk,
+  deps: KeyDeps,
   balance: Pick<Balance, "id" | "accountId">,
-  wish: KeyWish,
+  spec: KeySpec,
   madeBy: AccountId | null,
 ): Minted {
-  const { name = null, expiresAt = null, ...limits } = wish;
-  const secret = newApiKey(desk.random);
-  const id = newId("key", desk.random);
+  const { name = null, expiresAt = null, ...limits } = spec;
+  const secret = newApiKey(deps.random);
+  const id = newId("key", deps.random);
   const key: Key = {
     ...NO_LIMITS,
-    ...desk.settings().defaults[balance.accountId === null ? "accountless" : "account"],
+    ...deps.settings().defaults[balance.accountId === null ? "accountless" : "account"],
     ...limits,
     id,
     hash: hashSecret(secret),
     prefix: shownPrefix(secret),
     name,
     balanceId: balance.id,
-    lineage: id,
+    rotationId: id,
     madeBy,
     state: "active",
-    createdAt: desk.clock.now(),
+    createdAt: deps.clock.now(),
     expiresAt,
   };
   return { key, secret };

@@ -15,7 +15,7 @@ export interface KeyStore {
   keyByHash(hash: SecretHash): Promise<Key | null>;
   keyById(id: KeyId): Promise<Key | null>;
   balanceByRecovery(hash: SecretHash): Promise<Balance | null>;
-  estate(id: BalanceId): Promise<Estate | null>;
+  balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null>;
   /** Of these balances, newest first; `before` is the id that the last page ended with. */
   keysOf(balances: readonly BalanceId[], limit: number, before: KeyId | null): Promise<Key[]>;
 
@@ -35,23 +35,35 @@ export interface KeyStore {
    */
   addKey(
     balance: BalanceId,
-    decide: (estate: Estate, liveKeys: number, recentKeys: number) => Key | Refusal,
+    decide: (withBudgets: BalanceWithBudgets, liveKeys: number, recentKeys: number) => Key | Refusal,
   ): Promise<Key | Refusal>;
-  /** `siblings` counts the live keys of the same lineage, this one included; `recentKeys` as in `addKey`. */
+  /** `siblings` counts the live keys of the same rotation, this one included; `recentKeys` as in `addKey`. */
   changeKey(
     id: KeyId,
-    decide: (key: Key, estate: Estate, siblings: number, recentKeys: number) => KeyChange | Refusal,
+    decide: (
+      key: Key,
+      withBudgets: BalanceWithBudgets,
+      siblings: number,
+      recentKeys: number,
+    ) => KeyChange | Refusal,
   ): Promise<ChangedKey | Refusal>;
   /**
    * Deletes what nobody ever used, among some of the balances that were made before then: balances without an
    * account, a claim, credit or a request, with all they have; and keys that have ended without a request. Goes
    * on behind `from`. Balances that are `inUse` at this moment stay, with all their keys.
    */
-  removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed>;
+  removeUnused(
+    before: EpochMs,
+    from: BalanceCursor,
+    inUse: (id: BalanceId) => boolean,
+  ): Promise<RemovedUnused>;
   /** `drawnFrom` counts the live keys that name each budget. */
   changeBudgets(
     balance: BalanceId,
-    decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
+    decide: (
+      withBudgets: BalanceWithBudgets,
+      drawnFrom: ReadonlyMap<string, number>,
+    ) => BudgetChange | Refusal,
   ): Promise<BudgetChange | Refusal>;
   /**
    * A balance, or an account with all its balances, now and in future; returns the balances, or null where
@@ -63,7 +75,7 @@ export interface KeyStore {
 }
 
 /** A balance and what its keys share. */
-export interface Estate {
+export interface BalanceWithBudgets {
   readonly balance: Balance;
   readonly budgets: readonly Budget[];
 }
@@ -72,7 +84,7 @@ export interface KeyChange {
   readonly key: Key;
   /** The key that takes its place. */
   readonly successor?: Key;
-  /** Revokes all other keys of the lineage as well. */
+  /** Revokes all other keys of the rotation as well. */
   readonly endsSiblings?: true;
 }
 
@@ -96,16 +108,16 @@ export interface SuspensionRecord {
 }
 
 /** A balance in the order in which they were made. */
-export interface Place {
+export interface BalanceCursor {
   readonly createdAt: EpochMs;
   readonly id: string;
 }
 
-export interface Removed {
+export interface RemovedUnused {
   readonly balances: readonly BalanceId[];
   readonly keys: readonly Pick<Key, "hash">[];
   /** Where to go on; null at the end. */
-  readonly next: Place | null;
+  readonly next: BalanceCursor | null;
 }
 
 /** How far back `recentKeys` are counted. */

@@ -29,7 +29,7 @@ export interface Key extends KeyLimits {
    * Id of the first key of a chain of rotations. Rates and spend caps are counted under it, so that rotating
    * a key never resets them.
    */
-  readonly lineage: KeyId;
+  readonly rotationId: KeyId;
   /**
    * The account whose session made it: it works only while the balance is that account's, so that nothing of
    * a claim outlives its undoing. Null for one that set-up or the recovery secret made.

@@ -5,7 +5,7 @@ import type { BalanceId } from "../units/id.ts";
 import type { SecretHash } from "../units/secret-hash.ts";
 import { hashSecret } from "../units/secret-hash.ts";
 import type { Balance, Budget, Key } from "./key.ts";
-import type { Estate, KeyStore } from "./key-store.ts";
+import type { BalanceWithBudgets, KeyStore } from "./key-store.ts";
 import { isApiKey } from "./secret.ts";
 
 /**
@@ -13,24 +13,24 @@ import { isApiKey } from "./secret.ts";
  * and expired keys all come out as null. Unknown ones are remembered too, apart from the others, so that a
  * flood of them reaches the store once each and pushes no good key out.
  *
- * Whoever changes a key or an estate calls `forgetKey` or `forgetEstate` once the change is durable and
+ * Whoever changes a key or an withBudgets calls `forgetKey` or `forgetBalance` once the change is durable and
  * before it is answered: the next request then reads it anew. Forgetting is safe in any order, where putting
  * the new state in would need the changes' order.
  */
 export class Keyring {
-  private readonly keys: LRUCache<SecretHash, Entry>;
-  private readonly estates: LRUCache<BalanceId, Estate>;
+  private readonly keys: LRUCache<SecretHash, KeyringEntry>;
+  private readonly estates: LRUCache<BalanceId, BalanceWithBudgets>;
   private readonly unknown: LRUCache<SecretHash, true>;
   /** One per hash, so there are no more than requests in flight. */
-  private readonly loading = new Map<SecretHash, Reading>();
+  private readonly loading = new Map<SecretHash, KeyRead>();
 
   constructor(
-    private readonly store: Pick<KeyStore, "keyByHash" | "estate">,
+    private readonly store: Pick<KeyStore, "keyByHash" | "balanceWithBudgets">,
     bounds: KeyringBounds = DEFAULT_BOUNDS,
     /** False while this process may have missed a change; what it remembers is then not used. */
     private readonly remembers: () => boolean = () => true,
     /** Told which keys have to be read anew, so that whoever needs them soon may begin to. */
-    private readonly onForgotten: (concerns: Concerns) => void = () => {},
+    private readonly onForgotten: (concerns: KeyPredicate) => void = () => {},
   ) {
     this.keys = new LRUCache({ max: bounds.keys });
     this.estates = new LRUCache({ max: bounds.keys });
@@ -65,14 +65,14 @@ export class Keyring {
   }
 
   /** Null for a secret that is known to be no key, undefined where the store must be asked. */
-  peek(hash: SecretHash): Entry | null | undefined {
+  peek(hash: SecretHash): KeyringEntry | null | undefined {
     if (!this.remembers()) return undefined;
     const entry = this.keys.get(hash);
     if (entry === undefined) return this.unknown.has(hash) ? null : undefined;
-    const estate = this.estates.get(entry.key.balanceId);
-    if (estate === undefined) return undefined;
-    if (entry.estate === estate) return entry;
-    return this.remember(hash, entry.key, estate);
+    const withBudgets = this.estates.get(entry.key.balanceId);
+    if (withBudgets === undefined) return undefined;
+    if (entry.withBudgets === withBudgets) return entry;
+    return this.remember(hash, entry.key, withBudgets);
   }
 
   forgetKey(key: Pick<Key, "hash">): void {
@@ -83,8 +83,8 @@ export class Keyring {
     this.onForgotten(({ hash }) => hash === key.hash);
   }
 
-  forgetEstate(balance: BalanceId): void {
-    // An estate is read after its key. If it is not known yet, it will be read as it is now.
+  forgetBalance(balance: BalanceId): void {
+    // An withBudgets is read after its key. If it is not known yet, it will be read as it is now.
     for (const reading of this.loading.values()) if (reading.balance === balance) reading.isStale = true;
     this.estates.delete(balance);
     this.onForgotten(({ balanceId }) => balanceId === balance);
@@ -98,10 +98,10 @@ export class Keyring {
     this.onForgotten(() => true);
   }
 
-  private load(hash: SecretHash): Promise<Entry | null> {
+  private load(hash: SecretHash): Promise<KeyringEntry | null> {
     const underWay = this.loading.get(hash);
     if (underWay !== undefined) return underWay.entry;
-    const reading = new Reading();
+    const reading = new KeyRead();
     this.loading.set(hash, reading);
     reading.entry = this.read(hash, reading).finally(() => this.loading.delete(hash));
     return reading.entry;
@@ -111,28 +111,28 @@ export class Keyring {
    * What was read while it was changing may be the old state, so it is read again. Changes of other keys do
    * not count: when many nodes share a store, such changes may come faster than one read takes.
    */
-  private async read(hash: SecretHash, reading: Reading): Promise<Entry | null> {
+  private async read(hash: SecretHash, reading: KeyRead): Promise<KeyringEntry | null> {
     for (let round = 0; round < MAX_READS; round++) {
       reading.isStale = false;
       const key = await this.store.keyByHash(hash);
       reading.balance = key?.balanceId ?? null;
-      const estate = key === null ? null : await this.store.estate(key.balanceId);
+      const withBudgets = key === null ? null : await this.store.balanceWithBudgets(key.balanceId);
       if (reading.isStale) continue;
       if (key === null) {
         this.unknown.set(hash, true);
         return null;
       }
-      assert(estate !== null, `key ${key.id} has no balance`);
-      this.estates.set(key.balanceId, estate);
-      return this.remember(hash, key, estate);
+      assert(withBudgets !== null, `key ${key.id} has no balance`);
+      this.estates.set(key.balanceId, withBudgets);
+      return this.remember(hash, key, withBudgets);
     }
     throw new Error("a key kept changing while it was read");
   }
 
-  private remember(hash: SecretHash, key: Key, estate: Estate): Entry {
-    const budgets = budgetsOf(key, estate);
-    const holder = budgets === null ? null : { key, balance: estate.balance, budgets };
-    const entry = { key, estate, holder };
+  private remember(hash: SecretHash, key: Key, withBudgets: BalanceWithBudgets): KeyringEntry {
+    const budgets = budgetsOf(key, withBudgets);
+    const holder = budgets === null ? null : { key, balance: withBudgets.balance, budgets };
+    const entry = { key, withBudgets: withBudgets, holder };
     this.keys.set(hash, entry);
     return entry;
   }
@@ -146,18 +146,18 @@ export interface Holder {
   readonly budgets: readonly Budget[];
 }
 
-export interface Entry {
+export interface KeyringEntry {
   readonly key: Key;
-  readonly estate: Estate;
+  readonly withBudgets: BalanceWithBudgets;
   /** Null where the key draws from a budget that does not exist: no live key does. */
   readonly holder: Holder | null;
 }
 
-type Concerns = (key: Pick<Key, "hash" | "balanceId">) => boolean;
+type KeyPredicate = (key: Pick<Key, "hash" | "balanceId">) => boolean;
 
-/** One key, with its estate, on its way from the store. */
-class Reading {
-  entry!: Promise<Entry | null>;
+/** One key, with its withBudgets, on its way from the store. */
+class KeyRead {
+  entry!: Promise<KeyringEntry | null>;
   /** Once it is known. */
   balance: BalanceId | null = null;
   isStale = false;
@@ -176,11 +176,11 @@ const MAX_READS = 8;
 export const isLive = ({ state, expiresAt }: Pick<Key, "state" | "expiresAt">, at: EpochMs): boolean =>
   state !== "revoked" && (expiresAt === null || at < expiresAt);
 
-function liveHolder(entry: Entry | null, at: EpochMs): Holder | null {
+function liveHolder(entry: KeyringEntry | null, at: EpochMs): Holder | null {
   if (entry === null || !isLive(entry.key, at)) return null;
   const { holder, key } = entry;
   const { madeBy } = entry.key;
-  const { closed, accountId } = entry.estate.balance;
+  const { closed, accountId } = entry.withBudgets.balance;
   if (closed || (madeBy !== null && madeBy !== accountId)) return null;
   // Serving the key without that budget would lift a cap.
   assert(holder !== null, `key ${key.id} draws from a budget that does not exist`);
@@ -188,7 +188,7 @@ function liveHolder(entry: Entry | null, at: EpochMs): Holder | null {
 }
 
 /** Null where one is gone. */
-function budgetsOf(key: Key, { budgets }: Estate): readonly Budget[] | null {
+function budgetsOf(key: Key, { budgets }: BalanceWithBudgets): readonly Budget[] | null {
   const found = key.budgets.map((name) => budgets.find((one) => one.name === name));
   return found.every((budget) => budget !== undefined) ? found : null;
 }

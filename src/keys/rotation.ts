@@ -3,31 +3,31 @@ import type { EpochMs } from "../units/clock.ts";
 import { type KeyId, newId } from "../units/id.ts";
 import { hashSecret } from "../units/secret-hash.ts";
 import { type Minted, tooManyRecent } from "./creation.ts";
-import type { KeyDesk } from "./desk.ts";
+import type { KeyDeps } from "./deps.ts";
 import type { Key } from "./key.ts";
+import { granted, type KeySpec, loosens } from "./key-spec.ts";
 import { isLive } from "./keyring.ts";
 import { newApiKey, shownPrefix } from "./secret.ts";
-import { granted, type KeyWish, loosens } from "./wish.ts";
 
 /**
- * Replaces a key with one of the same lineage: limits, counters and expiry carry over; the secret and the id
+ * Replaces a key with one of the same rotation: limits, counters and expiry carry over; the secret and the id
  * do not. With the recovery secret, the old key ends at once, because it may be in the wrong hands, and so do
  * older keys in their grace: a thief who rotated a stolen key must not keep its grace. The owner need not
  * know which key the thief has now: naming a key that was rotated replaces the one that took its place.
  * Otherwise the old key has its grace. Specification, "States and transitions".
  */
 export async function rotate(
-  desk: KeyDesk,
+  deps: KeyDeps,
   { id: named, balanceId }: Pick<Key, "id" | "balanceId">,
   by: Actor,
 ): Promise<Rotated | Refusal> {
-  const hasCredit = (await desk.credit(balanceId)) > 0;
+  const hasCredit = (await deps.credit(balanceId)) > 0;
   let id = named;
   for (let tries = 0; ; tries++) {
-    const outcome = await replace(desk, id, by, hasCredit);
+    const outcome = await replace(deps, id, by, hasCredit);
     if (!refused(outcome) || by !== "recovery" || tries === MAX_RACES) return outcome;
     // The thief may have rotated it, and may do so once more before the next try.
-    const successor = await desk.store.activeSuccessor(named);
+    const successor = await deps.store.activeSuccessor(named);
     if (successor === null) return outcome;
     id = successor.id;
   }
@@ -36,16 +36,16 @@ export async function rotate(
 /** Rotations of a thief that an owner's may meet, each just before it. */
 const MAX_RACES = 8;
 
-async function replace(desk: KeyDesk, id: KeyId, by: Actor, hasCredit: boolean): Promise<Rotated | Refusal> {
-  const now = desk.clock.now();
-  const secret = newApiKey(desk.random);
+async function replace(deps: KeyDeps, id: KeyId, by: Actor, hasCredit: boolean): Promise<Rotated | Refusal> {
+  const now = deps.clock.now();
+  const secret = newApiKey(deps.random);
   const fresh = {
-    id: newId("key", desk.random),
+    id: newId("key", deps.random),
     hash: hashSecret(secret),
     prefix: shownPrefix(secret),
     createdAt: now,
   };
-  const change = await desk.store.changeKey(id, (key, { balance }, siblings, recentKeys) => {
+  const change = await deps.store.changeKey(id, (key, { balance }, siblings, recentKeys) => {
     if (!isLive(key, now) || key.state !== "active") return spent(key, now);
     const tooMany = tooManyRecent(recentKeys, hasCredit);
     if (tooMany !== null) return tooMany;
@@ -53,12 +53,12 @@ async function replace(desk: KeyDesk, id: KeyId, by: Actor, hasCredit: boolean):
       const old = { ...key, state: "revoked" as const, expiresAt: now };
       return { key: old, successor: { ...key, ...fresh, madeBy: null }, endsSiblings: true };
     }
-    if (siblings > MAX_GRACE_KEYS) return tooManyInGrace(siblings, desk.settings().graceMs);
+    if (siblings > MAX_GRACE_KEYS) return tooManyInGrace(siblings, deps.settings().graceMs);
     const madeBy = by === "session" ? balance.accountId : key.madeBy;
-    return { key: inGrace(key, now, desk.settings().graceMs), successor: { ...key, ...fresh, madeBy } };
+    return { key: inGrace(key, now, deps.settings().graceMs), successor: { ...key, ...fresh, madeBy } };
   });
   if (refused(change)) return change;
-  for (const ended of [change.key, ...change.ended]) desk.keyring.forgetKey(ended);
+  for (const ended of [change.key, ...change.ended]) deps.keyring.forgetKey(ended);
   return { key: change.successor!, secret, old: change.key };
 }
 
@@ -106,30 +106,30 @@ function tooManyInGrace(siblings: number, graceMs: number): Refusal {
 }
 
 /** Ends a key now, for good. Revoking one that is revoked already changes nothing and succeeds. */
-export async function revoke(desk: KeyDesk, id: KeyId): Promise<Key | Refusal> {
-  const change = await desk.store.changeKey(id, (key) => ({ key: { ...key, state: "revoked" } }));
+export async function revoke(deps: KeyDeps, id: KeyId): Promise<Key | Refusal> {
+  const change = await deps.store.changeKey(id, (key) => ({ key: { ...key, state: "revoked" } }));
   if (refused(change)) return change;
-  desk.keyring.forgetKey(change.key);
+  deps.keyring.forgetKey(change.key);
   return change.key;
 }
 
 /** Changes limits, name or expiry. A key that asks for itself may only tighten itself. */
-export async function revise(desk: KeyDesk, id: KeyId, wish: KeyWish, by: Actor): Promise<Key | Refusal> {
-  const now = desk.clock.now();
-  const change = await desk.store.changeKey(id, (key, estate) => {
+export async function revise(deps: KeyDeps, id: KeyId, spec: KeySpec, by: Actor): Promise<Key | Refusal> {
+  const now = deps.clock.now();
+  const change = await deps.store.changeKey(id, (key, withBudgets) => {
     if (!isLive(key, now)) return ended(key);
-    const loosening = by === "key" ? loosens(key, wish) : graceLoosening(key, wish);
+    const loosening = by === "key" ? loosens(key, spec) : graceLoosening(key, spec);
     if (loosening !== null) return loosening;
-    const next = granted(key, wish, estate);
+    const next = granted(key, spec, withBudgets);
     return refused(next) ? next : { key: next };
   });
   if (refused(change)) return change;
-  desk.keyring.forgetKey(change.key);
+  deps.keyring.forgetKey(change.key);
   return change.key;
 }
 
 /** Not even the owner prolongs a key that was rotated: its successor is the key. */
-function graceLoosening(key: Key, { expiresAt }: KeyWish): Refusal | null {
+function graceLoosening(key: Key, { expiresAt }: KeySpec): Refusal | null {
   return key.state === "rotated" && expiresAt !== undefined ? loosens(key, { expiresAt }) : null;
 }
 

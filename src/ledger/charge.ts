@@ -75,16 +75,16 @@ function only(tokens: Tokens, kind: (typeof LAST_FIRST)[number], count: number):
  * What the price of a prompt depends on: a bound on its tokens, and whether some may be cached for an hour or
  * be audio.
  */
-export interface PromptSize {
+export interface PromptCharge {
   readonly bound: number;
   readonly cachedFor1h: boolean;
   readonly hasAudio: boolean;
 }
 
-export const NO_PROMPT: PromptSize = { bound: 0, cachedFor1h: false, hasAudio: false };
+export const NO_PROMPT: PromptCharge = { bound: 0, cachedFor1h: false, hasAudio: false };
 
 /** The most that such a prompt and `outputCeiling` tokens of answer can cost at this price. */
-export function worstCase(prompt: PromptSize, outputCeiling: number, price: Price): NanoUsd {
+export function worstCase(prompt: PromptCharge, outputCeiling: number, price: Price): NanoUsd {
   return sumLines(promptFemto(prompt, price), lineFemto(outputCeiling, price.output));
 }
 
@@ -112,7 +112,7 @@ export const withAudioAnswer = (price: Price): Price => {
 /** The largest output ceiling whose worst case stays within `available`; 0 when not even the prompt does. */
 export function affordableOutput(
   available: NanoUsd,
-  prompt: PromptSize,
+  prompt: PromptCharge,
   choices: number,
   price: Price,
 ): number {
@@ -122,7 +122,7 @@ export function affordableOutput(
   return Number(leftFemto / (BigInt(price.output) * BigInt(choices)));
 }
 
-function promptFemto({ bound, cachedFor1h, hasAudio }: PromptSize, price: Price): number | bigint {
+function promptFemto({ bound, cachedFor1h, hasAudio }: PromptCharge, price: Price): number | bigint {
   const { input, cacheRead, cacheWrite, cacheWrite1h = cacheWrite, audioInput = input } = price;
   const read = max(max(input, cacheRead), hasAudio ? audioInput : input);
   return lineFemto(bound, max(read, max(cacheWrite, cachedFor1h ? cacheWrite1h : cacheWrite)));

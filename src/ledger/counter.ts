@@ -15,8 +15,8 @@ export const balanceCounter = (balance: BalanceId): CounterId => `balance:${bala
 
 export const isBalanceCounter = (id: CounterId): boolean => id.startsWith("balance:");
 
-export const keyCounter = (kind: "day" | "month", lineage: KeyId, at: EpochMs): CounterId =>
-  `${kind}:${lineage}:${windowAt(kind, at).startsAt}` as CounterId;
+export const keyCounter = (kind: "day" | "month", rotationId: KeyId, at: EpochMs): CounterId =>
+  `${kind}:${rotationId}:${windowAt(kind, at).startsAt}` as CounterId;
 
 export const budgetCounter = (budget: BudgetId, window: WindowKind, at: EpochMs): CounterId =>
   `budget:${budget}:${window}:${windowAt(window, at).startsAt}` as CounterId;
@@ -44,7 +44,8 @@ export type RateKind = "rpm" | "tpm" | "free_rpm";
 /**
  * What a chain of keys took within the last minute; where ledgers share its limits, each has a part of them.
  */
-export const rateCounter = (kind: RateKind, lineage: KeyId): CounterId => `${kind}:${lineage}` as CounterId;
+export const rateCounter = (kind: RateKind, rotationId: KeyId): CounterId =>
+  `${kind}:${rotationId}` as CounterId;
 
 /** Whether a counter's window can no longer be used, by any clock that is roughly right. */
 export function isOver(id: CounterId, now: EpochMs): boolean {

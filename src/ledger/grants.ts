@@ -16,9 +16,9 @@ import { LEASE_MS } from "./membership.ts";
  * asked for it, and has answered.
  */
 export class Grants {
-  private readonly desks = new Map<CounterId, Desk>();
+  private readonly negotiations = new Map<CounterId, GrantNegotiation>();
   /** Desks with an answer outstanding, or whose counter is scarce. */
-  private readonly watched = new Set<Desk>();
+  private readonly watched = new Set<GrantNegotiation>();
   private statements = 0;
   private recalls = 0;
   private numbers = 0;
@@ -34,23 +34,23 @@ export class Grants {
   ) {}
 
   /** Asks for room for `amount` and some more of its kind. */
-  async ask(counter: Shared, amount: NanoUsd, limit: NanoUsd): Promise<Answer> {
+  async ask(counter: Grantable, amount: NanoUsd, limit: NanoUsd): Promise<GrantAnswer> {
     if (room(counter, limit) >= amount) return "room";
     if (counter.used() + amount > limit) return "short";
-    const desk = this.desk(counter, limit);
+    const negotiation = this.negotiation(counter, limit);
     const since = this.numbers;
     const untilMs = this.clock.elapsedMs() + RECALL_MS;
     /** The inquiry whose answers say whether there is room, once it is known that one is needed. */
     let awaited = 0;
-    desk.asked += amount;
+    negotiation.asked += amount;
     try {
       for (let round = 1; round <= MAX_ROUNDS; round++) {
-        this.need(desk, amount);
-        if (!(await this.heard(desk))) return "unanswered";
+        this.need(negotiation, amount);
+        if (!(await this.heard(negotiation))) return "unanswered";
         if (room(counter, limit) >= amount) return "room";
         // Whatever was free went to others, or to other requests of ours.
-        const { short, granted, free, spare, open, inquiry, answered } = desk.answer!;
-        if (short && desk.lastHeard > since) {
+        const { short, granted, free, spare, open, inquiry, answered } = negotiation.answer!;
+        if (short && negotiation.lastHeard > since) {
           // Some of what was granted may have been given back since, to somebody who asked for it.
           const lacking = amount - (granted - counter.used()) - free;
           if (open < lacking) return "short";
@@ -59,35 +59,35 @@ export class Grants {
         }
         if (short) await pause(this.clock, Math.min(round * SPARE_MS, MAX_SPARE_MS));
         if (room(counter, limit) >= amount) return "room";
-        desk.awaited = Math.max(desk.awaited, awaited);
+        negotiation.awaited = Math.max(negotiation.awaited, awaited);
         if (this.clock.elapsedMs() >= untilMs) break;
       }
       // Who was asked to give back and has not answered may have enough.
       return "held";
     } finally {
-      desk.asked -= amount;
-      if (desk.asked === 0) desk.awaited = 0;
+      negotiation.asked -= amount;
+      if (negotiation.asked === 0) negotiation.awaited = 0;
     }
   }
 
   /** Asks for room for `amount` on behalf of something that cannot wait now, and will try again. */
-  seek(counter: Shared, amount: NanoUsd, limit: NanoUsd): void {
-    if (room(counter, limit) >= amount || this.desk(counter, limit).asked > 0) return;
+  seek(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
+    if (room(counter, limit) >= amount || this.negotiation(counter, limit).asked > 0) return;
     void this.ask(counter, amount, limit);
   }
 
   /** After `amount` was taken: asks for more before it is needed. */
-  foresee(counter: Shared, amount: NanoUsd, limit: NanoUsd): void {
+  foresee(counter: Grantable, amount: NanoUsd, limit: NanoUsd): void {
     if (room(counter, limit) >= amount * LOW_REQUESTS) return;
-    const desk = this.desk(counter, limit);
-    const nothingLeft = desk.answer !== null && desk.answer.free <= 0;
-    if (desk.lastStated > desk.lastHeard || nothingLeft || this.scarce(desk)) return;
-    this.state(desk, counter.used(), this.ahead(desk, amount));
+    const negotiation = this.negotiation(counter, limit);
+    const nothingLeft = negotiation.answer !== null && negotiation.answer.free <= 0;
+    if (negotiation.lastStated > negotiation.lastHeard || nothingLeft || this.scarce(negotiation)) return;
+    this.state(negotiation, counter.used(), this.ahead(negotiation, amount));
   }
 
   /** Gives back what is not in use. */
-  giveBack(counter: Shared, limit: NanoUsd): void {
-    if (counter.used() < counter.granted) this.returnSlack(this.desk(counter, limit));
+  giveBack(counter: Grantable, limit: NanoUsd): void {
+    if (counter.used() < counter.granted) this.returnSlack(this.negotiation(counter, limit));
   }
 
   /**
@@ -95,60 +95,61 @@ export class Grants {
    * hears what the others have of them; true once the Authority has answered.
    */
   async release(prefixes: readonly string[]): Promise<boolean> {
-    const desks = [...this.desks.values()].filter(({ counter }) =>
+    const negotiations = [...this.negotiations.values()].filter(({ counter }) =>
       prefixes.some((prefix) => counter.id.startsWith(prefix)),
     );
-    const stated = desks.map((desk) => {
+    const stated = negotiations.map((negotiation) => {
       // Asked for ahead of need at once, it would be gone before those who wait for it can take it.
-      this.markScarce(desk);
-      const used = desk.counter.used();
-      this.state(desk, used, used);
-      return { desk, number: desk.lastStated };
+      this.markScarce(negotiation);
+      const used = negotiation.counter.used();
+      this.state(negotiation, used, used);
+      return { negotiation, number: negotiation.lastStated };
     });
-    for (const { desk, number } of stated) {
+    for (const { negotiation, number } of stated) {
       // Requests may state more all the while; an answer to that says that this has arrived, too.
-      while (desk.lastHeard < number) if (!(await this.heard(desk))) return false;
+      while (negotiation.lastHeard < number) if (!(await this.heard(negotiation))) return false;
     }
     return true;
   }
 
   /** Another ledger runs short of this counter; `inquiry` is the latest one after it. */
   recall(id: CounterId, inquiry: number): void {
-    const desk = this.desks.get(id);
-    if (desk === undefined) return;
+    const negotiation = this.negotiations.get(id);
+    if (negotiation === undefined) return;
     this.recalls += 1;
-    desk.heard = Math.max(desk.heard, inquiry);
-    this.markScarce(desk);
-    this.returnSlack(desk);
+    negotiation.heard = Math.max(negotiation.heard, inquiry);
+    this.markScarce(negotiation);
+    this.returnSlack(negotiation);
     // The Authority does not know that a recent grant is in use: until it is told, the others wait for it. So
     // they do for an answer.
-    const used = desk.counter.used();
-    if (desk.statedUse < used || desk.statedHeard < desk.heard)
-      this.state(desk, used, Math.max(desk.wanted, used));
+    const used = negotiation.counter.used();
+    if (negotiation.statedUse < used || negotiation.statedHeard < negotiation.heard)
+      this.state(negotiation, used, Math.max(negotiation.wanted, used));
   }
 
   /** The Authority could not be reached with a statement about this counter. */
   failed(id: CounterId): void {
-    const desk = this.desks.get(id);
-    if (desk !== undefined) desk.failing = true;
+    const negotiation = this.negotiations.get(id);
+    if (negotiation !== undefined) negotiation.failing = true;
   }
 
   /** An answer of the Authority. */
   receive(grant: Grant): void {
     const { counter, number, granted, elsewhere, short, open } = grant;
-    const desk = this.desks.get(counter);
+    const negotiation = this.negotiations.get(counter);
     // If less was asked for since, what this answer grants may have been given back already.
-    if (desk === undefined || number <= desk.lastHeard || number < desk.lastLowered) return;
-    desk.failing = false;
-    desk.lastHeard = number;
-    desk.answer = grant;
-    desk.counter.granted = granted;
-    desk.counter.elsewhere = elsewhere;
+    if (negotiation === undefined || number <= negotiation.lastHeard || number < negotiation.lastLowered)
+      return;
+    negotiation.failing = false;
+    negotiation.lastHeard = number;
+    negotiation.answer = grant;
+    negotiation.counter.granted = granted;
+    negotiation.counter.elsewhere = elsewhere;
     // Without being short, nobody was asked; then all of it may come back.
-    desk.counter.openElsewhere = (short ? Math.min(open, elsewhere) : elsewhere) as NanoUsd;
-    if (number === desk.lastStated && granted < desk.wanted) this.markScarce(desk);
-    if (number === desk.lastStated && !this.scarce(desk)) this.watched.delete(desk);
-    for (const go of [...desk.waiting]) go(true);
+    negotiation.counter.openElsewhere = (short ? Math.min(open, elsewhere) : elsewhere) as NanoUsd;
+    if (number === negotiation.lastStated && granted < negotiation.wanted) this.markScarce(negotiation);
+    if (number === negotiation.lastStated && !this.scarce(negotiation)) this.watched.delete(negotiation);
+    for (const go of [...negotiation.waiting]) go(true);
   }
 
   /**
@@ -157,60 +158,65 @@ export class Grants {
    */
   tend(): void {
     const nowMs = this.clock.elapsedMs();
-    for (const desk of this.watched) {
-      const unanswered = desk.lastStated > desk.lastHeard;
-      if (unanswered && nowMs - desk.statedMs > RESTATE_MS) {
-        this.state(desk, desk.needed, Math.max(desk.wanted, desk.counter.used()));
-      } else if (!unanswered && desk.asked === 0) this.returnSlack(desk);
-      if (!unanswered && !this.scarce(desk)) this.watched.delete(desk);
+    for (const negotiation of this.watched) {
+      const unanswered = negotiation.lastStated > negotiation.lastHeard;
+      if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
+        this.state(negotiation, negotiation.needed, Math.max(negotiation.wanted, negotiation.counter.used()));
+      } else if (!unanswered && negotiation.asked === 0) this.returnSlack(negotiation);
+      if (!unanswered && !this.scarce(negotiation)) this.watched.delete(negotiation);
     }
   }
 
   /** Called now and then: returns what has not been used for a while. */
   returnIdle(): void {
     const sinceMs = this.clock.elapsedMs() - IDLE_MS;
-    for (const desk of this.desks.values()) {
-      if (desk.statedMs < sinceMs && desk.usedAtLastLook === desk.counter.used()) this.returnSlack(desk);
-      desk.usedAtLastLook = desk.counter.used();
+    for (const negotiation of this.negotiations.values()) {
+      if (negotiation.statedMs < sinceMs && negotiation.usedAtLastLook === negotiation.counter.used())
+        this.returnSlack(negotiation);
+      negotiation.usedAtLastLook = negotiation.counter.used();
       // A rate that nobody uses is given back whole, and need not be remembered; what was spent of money must
       // be.
-      if (desk.counter.granted === 0 && desk.lastStated === desk.lastHeard && desk.asked === 0) {
-        this.watched.delete(desk);
-        this.desks.delete(desk.counter.id);
+      if (
+        negotiation.counter.granted === 0 &&
+        negotiation.lastStated === negotiation.lastHeard &&
+        negotiation.asked === 0
+      ) {
+        this.watched.delete(negotiation);
+        this.negotiations.delete(negotiation.counter.id);
       }
     }
   }
 
   /** Drops a counter that is over; what was granted of it stays with the Authority until it is told. */
   forget(id: CounterId): void {
-    const desk = this.desks.get(id);
-    if (desk === undefined) return;
-    this.watched.delete(desk);
-    this.desks.delete(id);
+    const negotiation = this.negotiations.get(id);
+    if (negotiation === undefined) return;
+    this.watched.delete(negotiation);
+    this.negotiations.delete(id);
   }
 
   get figures(): GrantFigures {
     let granted = 0;
     let stranded = 0;
-    for (const { counter } of this.desks.values()) {
+    for (const { counter } of this.negotiations.values()) {
       if (!counter.id.startsWith("balance:")) continue;
       granted += counter.granted;
       stranded += Math.max(0, counter.granted - counter.used());
     }
     const { statements, recalls } = this;
-    return { counters: this.desks.size, granted, stranded, statements, recalls };
+    return { counters: this.negotiations.size, granted, stranded, statements, recalls };
   }
 
   /** States what waiting requests need, unless a statement is on its way that covers this one. */
-  private need(desk: Desk, amount: NanoUsd): void {
-    const used = desk.counter.used();
-    if (desk.lastStated > desk.lastHeard && desk.wanted >= used + amount) return;
-    const needed = used + desk.asked;
-    this.state(desk, needed, this.scarce(desk) ? needed : this.ahead(desk, amount));
+  private need(negotiation: GrantNegotiation, amount: NanoUsd): void {
+    const used = negotiation.counter.used();
+    if (negotiation.lastStated > negotiation.lastHeard && negotiation.wanted >= used + amount) return;
+    const needed = used + negotiation.asked;
+    this.state(negotiation, needed, this.scarce(negotiation) ? needed : this.ahead(negotiation, amount));
   }
 
   /** The grant in all that lets several more requests like this one go without asking. */
-  private ahead({ counter, limit, asked, answer }: Desk, amount: NanoUsd): number {
+  private ahead({ counter, limit, asked, answer }: GrantNegotiation, amount: NanoUsd): number {
     const free = answer?.free ?? 0;
     // Of what has no limit, as much again as is in use: a limit that is set later must not find it all granted.
     const share = limit === MAX_NANO_USD ? counter.used() : free / counter.aheadShare;
@@ -218,26 +224,26 @@ export class Grants {
     return Math.floor(wanted);
   }
 
-  private returnSlack(desk: Desk): void {
-    const used = desk.counter.used();
-    if (used < desk.counter.granted || used < desk.wanted) this.state(desk, used, used);
+  private returnSlack(negotiation: GrantNegotiation): void {
+    const used = negotiation.counter.used();
+    if (used < negotiation.counter.granted || used < negotiation.wanted) this.state(negotiation, used, used);
   }
 
-  private state(desk: Desk, needed: number, wanted: number): void {
-    const { counter } = desk;
+  private state(negotiation: GrantNegotiation, needed: number, wanted: number): void {
+    const { counter } = negotiation;
     const number = ++this.numbers;
-    if (wanted < desk.wanted) {
+    if (wanted < negotiation.wanted) {
       // Lowered before it is stated, so that nothing is spent that is on its way back.
-      desk.lastLowered = number;
+      negotiation.lastLowered = number;
       counter.granted = Math.min(counter.granted, wanted) as NanoUsd;
     }
-    desk.needed = needed;
-    desk.wanted = wanted;
-    desk.statedUse = counter.used();
-    desk.statedHeard = desk.heard;
-    desk.lastStated = number;
-    desk.statedMs = this.clock.elapsedMs();
-    this.watched.add(desk);
+    negotiation.needed = needed;
+    negotiation.wanted = wanted;
+    negotiation.statedUse = counter.used();
+    negotiation.statedHeard = negotiation.heard;
+    negotiation.lastStated = number;
+    negotiation.statedMs = this.clock.elapsedMs();
+    this.watched.add(negotiation);
     this.statements += 1;
     this.send({
       ledger: this.ledger,
@@ -247,9 +253,9 @@ export class Grants {
       used: counter.used(),
       needed: needed as NanoUsd,
       wanted: wanted as NanoUsd,
-      limit: desk.limit,
-      heard: desk.heard,
-      inquiry: desk.awaited,
+      limit: negotiation.limit,
+      heard: negotiation.heard,
+      inquiry: negotiation.awaited,
     });
   }
 
@@ -257,37 +263,37 @@ export class Grants {
    * Whether the Authority answers. A loaded one takes its time, and whoever asks waits for it; one that fails, or
    * does not say anything for as long as a lease lasts, does not answer.
    */
-  private async heard(desk: Desk): Promise<boolean> {
+  private async heard(negotiation: GrantNegotiation): Promise<boolean> {
     const untilMs = this.clock.elapsedMs() + LOADED_MS;
     do {
-      if (await this.answered(desk, this.clock.elapsedMs() + ANSWER_MS)) return true;
-    } while (!desk.failing && this.usable() && this.clock.elapsedMs() < untilMs);
+      if (await this.answered(negotiation, this.clock.elapsedMs() + ANSWER_MS)) return true;
+    } while (!negotiation.failing && this.usable() && this.clock.elapsedMs() < untilMs);
     return false;
   }
 
-  private answered(desk: Desk, untilMs: number): Promise<boolean> {
+  private answered(negotiation: GrantNegotiation, untilMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const go = (answered: boolean) => {
         timer.cancel();
-        desk.waiting.delete(go);
+        negotiation.waiting.delete(go);
         resolve(answered);
       };
       const timer = this.clock.after(Math.max(0, untilMs - this.clock.elapsedMs()), () => go(false));
-      desk.waiting.add(go);
+      negotiation.waiting.add(go);
     });
   }
 
-  private markScarce(desk: Desk): void {
-    desk.scarceUntilMs = this.clock.elapsedMs() + SCARCE_MS;
-    this.watched.add(desk);
+  private markScarce(negotiation: GrantNegotiation): void {
+    negotiation.scarceUntilMs = this.clock.elapsedMs() + SCARCE_MS;
+    this.watched.add(negotiation);
   }
 
-  private scarce({ scarceUntilMs }: Desk): boolean {
+  private scarce({ scarceUntilMs }: GrantNegotiation): boolean {
     return this.clock.elapsedMs() < scarceUntilMs;
   }
 
-  private desk(counter: Shared, limit: NanoUsd): Desk {
-    const known = this.desks.get(counter.id);
+  private negotiation(counter: Grantable, limit: NanoUsd): GrantNegotiation {
+    const known = this.negotiations.get(counter.id);
     if (known !== undefined) {
       known.limit = limit;
       // A key's rates are forgotten when it is idle; what was granted of them is not.
@@ -295,10 +301,10 @@ export class Grants {
       known.counter = counter;
       return known;
     }
-    // Answers to a predecessor's statements must not be taken for answers to this desk's.
-    const desk = new Desk(counter, limit, this.numbers);
-    this.desks.set(counter.id, desk);
-    return desk;
+    // Answers to a predecessor's statements must not be taken for answers to this negotiation's.
+    const negotiation = new GrantNegotiation(counter, limit, this.numbers);
+    this.negotiations.set(counter.id, negotiation);
+    return negotiation;
   }
 }
 
@@ -318,10 +324,10 @@ export const onceDurable =
  * `held`: short as far as anybody knows; others may have left some of what their open requests hold, and have not
  * said so yet.
  */
-export type Answer = "room" | "short" | "held" | "unanswered";
+export type GrantAnswer = "room" | "short" | "held" | "unanswered";
 
 /** What ledgers can share by grants: `Counter` and `RateShare`. */
-export interface Shared {
+export interface Grantable {
   readonly id: CounterId;
   granted: NanoUsd;
   /** How much of the limit other ledgers have, as last heard. */
@@ -346,7 +352,7 @@ export interface GrantFigures {
 }
 
 /** Where the correspondence with the Authority about one counter stands. */
-class Desk {
+class GrantNegotiation {
   /** Number of the latest statement. */
   lastStated: number;
   /** Number of the latest statement whose answer was believed. */
@@ -375,7 +381,7 @@ class Desk {
   readonly waiting = new Set<(answered: boolean) => void>();
 
   constructor(
-    public counter: Shared,
+    public counter: Grantable,
     public limit: NanoUsd,
     statedBefore: number,
   ) {
@@ -411,4 +417,4 @@ const RESTATE_MS = 1_000;
 const SCARCE_MS = 5_000;
 const IDLE_MS = 60_000;
 
-const room = (counter: Shared, limit: NanoUsd): number => boundOf(counter, limit) - counter.used();
+const room = (counter: Grantable, limit: NanoUsd): number => boundOf(counter, limit) - counter.used();

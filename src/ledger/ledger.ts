@@ -19,18 +19,26 @@ import {
   rateCounter,
 } from "./counter.ts";
 import { type Debit, type TooMuch, taken } from "./credit.ts";
-import type { Answer, Grants, Shared } from "./grants.ts";
-import { type BalanceBook, type BudgetCap, Counters, Lane, NO_COUNTERS, Purse, RateShare } from "./lane.ts";
-import type { LedgerRecord, Served } from "./record.ts";
+import type { GrantAnswer, Grantable, Grants } from "./grants.ts";
+import {
+  type BalanceBook,
+  type BudgetCap,
+  Counters,
+  KeyCounters,
+  MoneyCounters,
+  NO_COUNTERS,
+  RateShare,
+} from "./key-counters.ts";
+import type { LedgerRecord, ServedBy } from "./record.ts";
 import {
   type Allowance,
-  type Ending,
   holdRecord,
   Reservation,
+  type ReservationEnd,
+  type ReservationRequest,
   type Settled,
   type Settlement,
   terminalRecord,
-  type Want,
 } from "./reservation.ts";
 import {
   allowanceShortfall,
@@ -51,7 +59,7 @@ import {
  */
 export class Ledger {
   /** These three are bounded by what is in use: see `forgetIdle`. */
-  private readonly lanes = new Map<KeyId, Lane>();
+  private readonly byKey = new Map<KeyId, KeyCounters>();
   private readonly balances = new Map<BalanceId, BalanceBook>();
   private readonly counters = new Map<CounterId, Counter>();
   private readonly open = new Map<ReceiptId, Reservation>();
@@ -65,25 +73,29 @@ export class Ledger {
   constructor(
     private readonly clock: Clock,
     private readonly journal: Journal,
-    private readonly sums: Sums,
-    private readonly holders: Holders,
+    private readonly sums: RunningSums,
+    private readonly holders: KeyHolders,
     /** Null when this ledger is the only one: it may then use everything. */
     private readonly grants: Grants | null = null,
   ) {}
 
   /**
    * Everything that admission looks at, in memory. At once in the common case; a promise on a key's first
-   * request of the day or after a start. Call `admit` in the same turn in which the lane was received.
+   * request of the day or after a start. Call `admit` in the same turn in which the keyCounters was received.
    */
-  lane(
+  countersOf(
     key: Key,
     budgets: readonly Budget[],
     allowances: readonly Allowance[],
     at: EpochMs,
-  ): Lane | Promise<Lane> {
-    const lane = this.lanes.get(key.lineage);
-    if (lane?.covers(at) && this.counted(allowances, at) && this.purseOf(lane, budgets, at) !== null)
-      return lane;
+  ): KeyCounters | Promise<KeyCounters> {
+    const keyCounters = this.byKey.get(key.rotationId);
+    if (
+      keyCounters?.covers(at) &&
+      this.counted(allowances, at) &&
+      this.moneyCounters(keyCounters, budgets, at) !== null
+    )
+      return keyCounters;
     return this.load(key, budgets, allowances, at);
   }
 
@@ -91,12 +103,12 @@ export class Ledger {
    * Whether the key has reached its requests per minute; takes nothing. Used to refuse a request before
    * anything of it is read or parsed.
    */
-  overRate({ lineage, rpmLimit }: Pick<Key, "lineage" | "rpmLimit">): RateShortfall | null {
-    const lane = rpmLimit === null ? undefined : this.lanes.get(lineage);
-    if (lane === undefined || rpmLimit === null) return null;
+  overRate({ rotationId, rpmLimit }: Pick<Key, "rotationId" | "rpmLimit">): RateShortfall | null {
+    const keyCounters = rpmLimit === null ? undefined : this.byKey.get(rotationId);
+    if (keyCounters === undefined || rpmLimit === null) return null;
     const nowMs = this.clock.elapsedMs();
-    return lane.requests.taken(nowMs) + 1 > rpmLimit
-      ? rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs)
+    return keyCounters.requests.taken(nowMs) + 1 > rpmLimit
+      ? rateShortfall("rpm_limit", rpmLimit, keyCounters.requests, 1, nowMs)
       : null;
   }
 
@@ -104,12 +116,12 @@ export class Ledger {
    * Takes all that the request wants, or says what is short and takes nothing: the allowance, the request
    * rate, the token rate, the balance, or of the day, the month and the budgets the one that makes room last.
    */
-  admit(lane: Lane, want: Want): Reservation | Shortfall {
-    assert(lane.covers(want.at), "admission with counters of another day");
+  admit(keyCounters: KeyCounters, want: ReservationRequest): Reservation | Shortfall {
+    assert(keyCounters.covers(want.at), "admission with counters of another day");
     const nowMs = this.clock.elapsedMs();
-    const short = this.shortfall(lane, want, nowMs);
+    const short = this.shortfall(keyCounters, want, nowMs);
     if (short !== null) return short;
-    const reservation = this.take(lane, want, nowMs);
+    const reservation = this.take(keyCounters, want, nowMs);
     this.open.set(want.receipt, reservation);
     reservation.sequence = this.journal.append(holdRecord(reservation));
     this.foresee(reservation, want);
@@ -131,10 +143,10 @@ export class Ledger {
    * When other ledgers share the limits: asks for what this one lacks for the request. "room" says that
    * another `admit` is worth it; null, that nobody can be asked.
    */
-  replenish(lane: Lane, want: Want): Promise<Answer> | null {
+  replenish(keyCounters: KeyCounters, want: ReservationRequest): Promise<GrantAnswer> | null {
     const { grants } = this;
     if (grants === null) return null;
-    const asked = this.limits(lane, this.purseOf(lane, want.budgets, want.at)!, want).map(
+    const asked = this.limits(keyCounters, this.moneyCounters(keyCounters, want.budgets, want.at)!, want).map(
       ([counter, limit, amount]) => grants.ask(counter, amount, limit),
     );
     return Promise.all(asked).then((answers) => {
@@ -151,15 +163,15 @@ export class Ledger {
   extend(reservation: Reservation, amount: NanoUsd): boolean {
     assert(reservation.isOpen, "extending a reservation that was spent");
     if (!this.mayGrow(reservation)) return false;
-    const { want, purse } = reservation;
-    const covered = this.moneyShortfall(purse, want, amount, amount) === null;
+    const { want, money } = reservation;
+    const covered = this.moneyShortfall(money, want, amount, amount) === null;
     const more = { ...want, amount, allowances: [], rpmLimit: null, freeRpmLimit: null, tpmLimit: null };
     this.foresee(reservation, more);
     if (!covered) {
       this.seek(reservation, more);
       return false;
     }
-    if (!reservation.growsOnPurse()) {
+    if (!reservation.growsOnOwnCounters()) {
       reservation.regroup();
       this.journal.append(holdRecord(reservation));
     }
@@ -183,7 +195,7 @@ export class Ledger {
   /** Whether `extend` would succeed now. */
   coversMore(reservation: Reservation, amount: NanoUsd): boolean {
     if (!this.mayGrow(reservation)) return false;
-    return this.moneyShortfall(reservation.purse, reservation.want, amount, amount) === null;
+    return this.moneyShortfall(reservation.money, reservation.want, amount, amount) === null;
   }
 
   /**
@@ -192,18 +204,18 @@ export class Ledger {
    */
   private mayGrow(reservation: Reservation): boolean {
     if (this.grants?.usable() === false) return false;
-    const { want, purse } = reservation;
+    const { want, money } = reservation;
     const holder = this.holders.current(want.key, this.clock.now());
     if (holder === null || holder === undefined) return false;
     const { key, budgets } = holder;
     if (key !== want.key || budgets !== want.budgets) reservation.want = { ...want, key, budgets };
-    if (purse.drawsFrom(budgets)) return true;
+    if (money.drawsFrom(budgets)) return true;
     const caps = this.capsOf(budgets, want.at);
     if (caps === null) {
       void this.loadBudgets(budgets, want.at).catch(() => {});
       return false;
     }
-    reservation.purse = purse.with(budgets, caps);
+    reservation.money = money.with(budgets, caps);
     return true;
   }
 
@@ -214,7 +226,7 @@ export class Ledger {
   }
 
   /** Notes who answers a stream, for the next checkpoint: a crash is billed at their price. */
-  serves(reservation: Reservation, by: Served): void {
+  serves(reservation: Reservation, by: ServedBy): void {
     if (!reservation.isOpen) return;
     reservation.served = by;
     this.begun.add(reservation);
@@ -252,7 +264,7 @@ export class Ledger {
    * to, where there is room), gives the rest back, and journals the end together with the receipt that `body`
    * writes about it.
    */
-  settle(reservation: Reservation, end: Ending, body: (settled: Settled) => string): Settlement {
+  settle(reservation: Reservation, end: ReservationEnd, body: (settled: Settled) => string): Settlement {
     const { want } = reservation;
     assert(reservation.isOpen, `receipt ${want.receipt} was settled twice`);
     const billable = end.writeOff ? ZERO_USD : end.cost;
@@ -375,14 +387,18 @@ export class Ledger {
     const forgotten: CounterId[] = [];
     const nowMs = this.clock.elapsedMs();
     // What an open reservation may yet grow on is in use.
-    for (const { purse } of this.open.values())
-      for (const counter of purse.counters.all) counter.usedAt = nowMs;
-    for (const [lineage, lane] of this.lanes) {
-      if (nowMs - lane.usedAt > idleMs && lane.requests.idle(nowMs) && lane.openHolds === 0)
-        this.lanes.delete(lineage);
-      // A lane that stays keeps its counters: were one forgotten and loaded anew, two would count the same
+    for (const { money } of this.open.values())
+      for (const counter of money.counters.all) counter.usedAt = nowMs;
+    for (const [rotationId, keyCounters] of this.byKey) {
+      if (
+        nowMs - keyCounters.usedAt > idleMs &&
+        keyCounters.requests.idle(nowMs) &&
+        keyCounters.openHolds === 0
+      )
+        this.byKey.delete(rotationId);
+      // A keyCounters that stays keeps its counters: were one forgotten and loaded anew, two would count the same
       // thing.
-      else for (const counter of lane.purse.counters.all) counter.usedAt = nowMs;
+      else for (const counter of keyCounters.money.counters.all) counter.usedAt = nowMs;
     }
     for (const [id, counter] of this.counters) {
       if (counter.held !== 0 || counter.changedBy > appliedThrough || nowMs - counter.usedAt <= idleMs)
@@ -399,7 +415,7 @@ export class Ledger {
     return forgotten;
   }
 
-  private shortfall(lane: Lane, want: Want, nowMs: number): Shortfall | null {
+  private shortfall(keyCounters: KeyCounters, want: ReservationRequest, nowMs: number): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
     // Before the rates: whoever is told to wait a minute must not learn after it that the day's allowance is
     // spent.
@@ -410,29 +426,35 @@ export class Ledger {
     const { rpmLimit, freeRpmLimit, tpmLimit } = want;
     if (
       rpmLimit !== null &&
-      lane.requests.taken(nowMs) + 1 > boundOf(lane.requestShare, rpmLimit as NanoUsd)
+      keyCounters.requests.taken(nowMs) + 1 > boundOf(keyCounters.requestShare, rpmLimit as NanoUsd)
     ) {
-      return rateShortfall("rpm_limit", rpmLimit, lane.requests, 1, nowMs);
+      return rateShortfall("rpm_limit", rpmLimit, keyCounters.requests, 1, nowMs);
     }
     if (
       freeRpmLimit !== null &&
-      lane.freeRequests.taken(nowMs) + 1 > boundOf(lane.freeRequestShare, freeRpmLimit as NanoUsd)
+      keyCounters.freeRequests.taken(nowMs) + 1 >
+        boundOf(keyCounters.freeRequestShare, freeRpmLimit as NanoUsd)
     ) {
-      return rateShortfall("open_tier.rpm", freeRpmLimit, lane.freeRequests, 1, nowMs);
+      return rateShortfall("open_tier.rpm", freeRpmLimit, keyCounters.freeRequests, 1, nowMs);
     }
     if (
       tpmLimit !== null &&
-      lane.tokens.taken(nowMs) + want.rateTokens > boundOf(lane.tokenShare, tpmLimit as NanoUsd)
+      keyCounters.tokens.taken(nowMs) + want.rateTokens > boundOf(keyCounters.tokenShare, tpmLimit as NanoUsd)
     ) {
-      return rateShortfall("tpm_limit", tpmLimit, lane.tokens, want.rateTokens, nowMs);
+      return rateShortfall("tpm_limit", tpmLimit, keyCounters.tokens, want.rateTokens, nowMs);
     }
-    return this.moneyShortfall(this.purseOf(lane, want.budgets, want.at)!, want, want.amount, want.worst);
+    return this.moneyShortfall(
+      this.moneyCounters(keyCounters, want.budgets, want.at)!,
+      want,
+      want.amount,
+      want.worst,
+    );
   }
 
   /** Each limit must have room for `amount` now, and for `worst` if nothing else were open. */
   private moneyShortfall(
-    { balance, day, month, caps }: Purse,
-    want: Want,
+    { balance, day, month, caps }: MoneyCounters,
+    want: ReservationRequest,
     amount: NanoUsd,
     worst: NanoUsd,
   ): Shortfall | null {
@@ -465,17 +487,18 @@ export class Ledger {
 
   /** Everything that other ledgers may share, with its limit and what the request takes of it. */
   private limits(
-    lane: Lane,
-    { balance, day, month, caps }: Purse,
-    want: Want,
-  ): [counter: Shared, limit: NanoUsd, amount: NanoUsd][] {
+    keyCounters: KeyCounters,
+    { balance, day, month, caps }: MoneyCounters,
+    want: ReservationRequest,
+  ): [counter: Grantable, limit: NanoUsd, amount: NanoUsd][] {
     const { key, at, amount } = want;
-    const limits: [Shared, NanoUsd, NanoUsd][] = [];
-    if (want.rpmLimit !== null) limits.push([lane.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
+    const limits: [Grantable, NanoUsd, NanoUsd][] = [];
+    if (want.rpmLimit !== null)
+      limits.push([keyCounters.requestShare, want.rpmLimit as NanoUsd, ONE_REQUEST]);
     if (want.freeRpmLimit !== null)
-      limits.push([lane.freeRequestShare, want.freeRpmLimit as NanoUsd, ONE_REQUEST]);
+      limits.push([keyCounters.freeRequestShare, want.freeRpmLimit as NanoUsd, ONE_REQUEST]);
     if (want.tpmLimit !== null)
-      limits.push([lane.tokenShare, want.tpmLimit as NanoUsd, want.rateTokens as NanoUsd]);
+      limits.push([keyCounters.tokenShare, want.tpmLimit as NanoUsd, want.rateTokens as NanoUsd]);
     for (const { owner, limit } of want.allowances) {
       limits.push([this.counters.get(allowanceCounter(owner, at))!, limit as NanoUsd, ONE_REQUEST]);
     }
@@ -487,58 +510,62 @@ export class Ledger {
     return limits;
   }
 
-  private foresee({ lane, purse }: Reservation, want: Want): void {
+  private foresee({ keyCounters, money }: Reservation, want: ReservationRequest): void {
     if (this.grants === null) return;
-    for (const [counter, limit, amount] of this.limits(lane, purse, want))
+    for (const [counter, limit, amount] of this.limits(keyCounters, money, want))
       this.grants.foresee(counter, amount, limit);
   }
 
-  private seek({ lane, purse }: Reservation, want: Want): void {
+  private seek({ keyCounters, money }: Reservation, want: ReservationRequest): void {
     if (this.grants === null) return;
-    for (const [counter, limit, amount] of this.limits(lane, purse, want))
+    for (const [counter, limit, amount] of this.limits(keyCounters, money, want))
       this.grants.seek(counter, amount, limit);
   }
 
-  private take(lane: Lane, want: Want, nowMs: number): Reservation {
-    const purse = this.purseOf(lane, want.budgets, want.at)!;
+  private take(keyCounters: KeyCounters, want: ReservationRequest, nowMs: number): Reservation {
+    const money = this.moneyCounters(keyCounters, want.budgets, want.at)!;
     const allowances = this.allowanceCounters(want);
-    for (const counter of purse.counters.all) counter.hold(want.amount);
+    for (const counter of money.counters.all) counter.hold(want.amount);
     for (const counter of allowances.all) counter.hold(ONE_REQUEST);
-    lane.usedAt = nowMs;
-    lane.openHolds += 1;
-    lane.requests.take(1, nowMs);
-    if (want.freeRpmLimit !== null) lane.freeRequests.take(1, nowMs);
-    const rateSlot = lane.tokens.take(want.rateTokens, nowMs);
-    return new Reservation(lane, purse, want, allowances, rateSlot);
+    keyCounters.usedAt = nowMs;
+    keyCounters.openHolds += 1;
+    keyCounters.requests.take(1, nowMs);
+    if (want.freeRpmLimit !== null) keyCounters.freeRequests.take(1, nowMs);
+    const rateSlot = keyCounters.tokens.take(want.rateTokens, nowMs);
+    return new Reservation(keyCounters, money, want, allowances, rateSlot);
   }
 
-  private allowanceCounters({ allowances, at }: Want): Counters {
+  private allowanceCounters({ allowances, at }: ReservationRequest): Counters {
     if (allowances.length === 0) return NO_COUNTERS;
     return new Counters(allowances.map(({ owner }) => this.counters.get(allowanceCounter(owner, at))!));
   }
 
-  private close(reservation: Reservation, settled: Settlement, end: Ending): void {
-    const { lane, want } = reservation;
+  private close(reservation: Reservation, settled: Settlement, end: ReservationEnd): void {
+    const { keyCounters, want } = reservation;
     const nowMs = this.clock.elapsedMs();
     reservation.isOpen = false;
     this.open.delete(want.receipt);
     this.begun.delete(reservation);
     this.lost = (this.lost + settled.lost) as NanoUsd;
-    lane.openHolds -= 1;
-    lane.usedAt = nowMs;
+    keyCounters.openHolds -= 1;
+    keyCounters.usedAt = nowMs;
     const rateTokens = Math.min(end.rateTokens, want.most.tokens);
-    lane.tokens.adjust(reservation.rateSlot, rateTokens - want.rateTokens, nowMs);
+    keyCounters.tokens.adjust(reservation.rateSlot, rateTokens - want.rateTokens, nowMs);
     reservation.release(settled.charged, settled.sequence, nowMs);
     for (const counter of reservation.allowances.all)
       counter.end(ONE_REQUEST, end.allowanceUsed ? ONE_REQUEST : ZERO_USD, settled.sequence, nowMs);
   }
 
-  /** The lane's, with these budgets; null where they are not in memory. */
-  private purseOf(lane: Lane, budgets: readonly Budget[], at: EpochMs): Purse | null {
-    if (lane.purse.drawsFrom(budgets)) return lane.purse;
+  /** The keyCounters's, with these budgets; null where they are not in memory. */
+  private moneyCounters(
+    keyCounters: KeyCounters,
+    budgets: readonly Budget[],
+    at: EpochMs,
+  ): MoneyCounters | null {
+    if (keyCounters.money.drawsFrom(budgets)) return keyCounters.money;
     const caps = this.capsOf(budgets, at);
-    if (caps !== null) lane.purse = lane.purse.with(budgets, caps);
-    return caps === null ? null : lane.purse;
+    if (caps !== null) keyCounters.money = keyCounters.money.with(budgets, caps);
+    return caps === null ? null : keyCounters.money;
   }
 
   private capsOf(budgets: readonly Budget[], at: EpochMs): BudgetCap[] | null {
@@ -563,33 +590,33 @@ export class Ledger {
     budgets: readonly Budget[],
     allowances: readonly Allowance[],
     at: EpochMs,
-  ): Promise<Lane> {
+  ): Promise<KeyCounters> {
     const balance = await this.loadBalance(key.balanceId);
-    const day = await this.loadCounter(keyCounter("day", key.lineage, at));
-    const month = await this.loadCounter(keyCounter("month", key.lineage, at));
+    const day = await this.loadCounter(keyCounter("day", key.rotationId, at));
+    const month = await this.loadCounter(keyCounter("month", key.rotationId, at));
     await this.loadBudgets(budgets, at);
     for (const { owner } of allowances) await this.loadCounter(allowanceCounter(owner, at));
     const today = windowAt("day", at);
-    const purse = new Purse(balance, day, month, budgets, this.capsOf(budgets, at)!);
-    const lane = this.lanes.get(key.lineage) ?? this.newLane(key, purse, today);
-    lane.enterDay(purse, today);
-    lane.usedAt = this.clock.elapsedMs();
-    this.lanes.set(key.lineage, lane);
-    return lane;
+    const money = new MoneyCounters(balance, day, month, budgets, this.capsOf(budgets, at)!);
+    const keyCounters = this.byKey.get(key.rotationId) ?? this.newKeyCounters(key, money, today);
+    keyCounters.enterDay(money, today);
+    keyCounters.usedAt = this.clock.elapsedMs();
+    this.byKey.set(key.rotationId, keyCounters);
+    return keyCounters;
   }
 
   private async loadBudgets(budgets: readonly Budget[], at: EpochMs): Promise<void> {
     for (const budget of budgets) for (const [id] of budgetLimits(budget, at)) await this.loadCounter(id);
   }
 
-  private newLane(key: Key, purse: Purse, today: Window): Lane {
+  private newKeyCounters(key: Key, money: MoneyCounters, today: Window): KeyCounters {
     const share = (kind: RateKind) => this.rateShare(kind, key);
-    return new Lane(purse, today, share("rpm"), share("free_rpm"), share("tpm"));
+    return new KeyCounters(money, today, share("rpm"), share("free_rpm"), share("tpm"));
   }
 
-  private rateShare(kind: RateKind, { lineage }: Key): RateShare {
+  private rateShare(kind: RateKind, { rotationId }: Key): RateShare {
     const alone = this.grants === null;
-    return new RateShare(rateCounter(kind, lineage), this.clock, alone ? MAX_NANO_USD : ZERO_USD);
+    return new RateShare(rateCounter(kind, rotationId), this.clock, alone ? MAX_NANO_USD : ZERO_USD);
   }
 
   private async loadBalance(id: BalanceId): Promise<BalanceBook> {
@@ -621,13 +648,13 @@ export interface Journal {
 }
 
 /** Keys and what they draw from. */
-export interface Holders {
+export interface KeyHolders {
   /** As of this moment; null where the key may not spend, undefined where that has to be read first. */
   current(key: Pick<Key, "id" | "hash">, at: EpochMs): Holder | null | undefined;
 }
 
 /** The store's running sums, up to the journal record that was applied last. */
-export interface Sums {
+export interface RunningSums {
   spent(id: CounterId): NanoUsd | Promise<NanoUsd>;
   credited(id: BalanceId): NanoUsd | Promise<NanoUsd>;
 }

@@ -87,7 +87,7 @@ export class Membership {
       try {
         await this.beat();
       } catch (error) {
-        if (error instanceof EpochOver) {
+        if (error instanceof EpochFenced) {
           this.stopped = true;
           this.usableUntilMs = Number.NEGATIVE_INFINITY;
         }
@@ -114,8 +114,8 @@ export class Membership {
 
 /** Where nodes are known, and their leases kept. */
 export interface Registry {
-  /** Renews the lease of a node that has seen every change; else tells the next ones. Throws EpochOver. */
-  renew(name: string, epoch: number, seen: number): Promise<readonly Change[]>;
+  /** Renews the lease of a node that has seen every change; else tells the next ones. Throws EpochFenced. */
+  renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]>;
   /** Whether a node has a lease that runs, and has not seen the change. */
   unseen(version: number): Promise<boolean>;
   /** Frees what the epoch was granted, and ends its lease. */
@@ -124,15 +124,15 @@ export interface Registry {
 
 export interface MembershipEvents {
   /** Forget these; resolves once nothing of what was before them is used. */
-  changed(changes: readonly Change[]): Promise<void>;
+  changed(changes: readonly MembershipChange[]): Promise<void>;
   /** Forget everything. */
   lapsed(): void;
-  /** The lease could not be renewed. After an EpochOver it never will be, and the process must end. */
+  /** The lease could not be renewed. After an EpochFenced it never will be, and the process must end. */
   failed(error: unknown): void;
 }
 
 /** A key, or what the keys of a balance share, is not what it was. */
-export interface Change {
+export interface MembershipChange {
   readonly version: number;
   readonly balance: BalanceId;
   readonly key: SecretHash | null;
@@ -141,8 +141,8 @@ export interface Change {
 }
 
 /** Another life of this node has begun, or the operator has declared it lost: it must not spend any more. */
-export class EpochOver extends Error {
-  override name = "EpochOver";
+export class EpochFenced extends Error {
+  override name = "EpochFenced";
 }
 
 /** How long a node goes on without its registry, and how long a change waits for a node that is gone. */

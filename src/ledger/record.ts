@@ -29,11 +29,11 @@ export interface HoldRecord {
   /** What a receipt written by recovery shows of the request. */
   readonly about: HoldSubject;
   /** Who answers. It is known only once a stream has begun, and then the record is written again. */
-  readonly served?: Served;
+  readonly served?: ServedBy;
 }
 
 /** The model and host that answer a request, and their price. */
-export interface Served {
+export interface ServedBy {
   readonly model: string;
   readonly host: string;
   readonly price: Price;

@@ -4,18 +4,18 @@ import type { EpochMs } from "../units/clock.ts";
 import type { ReceiptId } from "../units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Counter } from "./counter.ts";
-import { Counters, type Lane, type Purse } from "./lane.ts";
+import { Counters, type KeyCounters, type MoneyCounters } from "./key-counters.ts";
 import {
   type HoldRecord,
   type HoldSubject,
   partOf,
-  type Served,
+  type ServedBy,
   type TerminalRecord,
   type TerminalState,
 } from "./record.ts";
 
 /**
- * Money taken from everything that limits a request; open until it is settled, once. `want` and `purse` are as
+ * Money taken from everything that limits a request; open until it is settled, once. `want` and `money` are as
  * of admission until an extension finds that the key or its budgets have changed since.
  */
 export class Reservation {
@@ -29,20 +29,20 @@ export class Reservation {
   delivered = 0;
   /** Since the last checkpoint. */
   moved = false;
-  served: Served | null = null;
+  served: ServedBy | null = null;
   /** The journal's number for the hold; await its durability before the first byte leaves. */
   sequence = 0;
 
   constructor(
-    readonly lane: Lane,
-    /** Of the day of admission: by now the lane may have entered another. */
-    public purse: Purse,
-    public want: Want,
+    readonly keyCounters: KeyCounters,
+    /** Of the day of admission: by now the keyCounters may have entered another. */
+    public money: MoneyCounters,
+    public want: ReservationRequest,
     readonly allowances: Counters,
     readonly rateSlot: number,
   ) {
     this.held = want.amount;
-    this.counters = purse.counters;
+    this.counters = money.counters;
   }
 
   /** Holds `held` in all, on each counter as much of it as counts there. */
@@ -68,22 +68,22 @@ export class Reservation {
     for (const part of this.parts) part.counter.settle(ZERO_USD, -partOf(part, charged) as NanoUsd);
   }
 
-  /** Whether what is held more counts on the counters of its purse, and on no others. */
-  growsOnPurse(): boolean {
-    const { counters, parts, purse } = this;
-    if (counters === purse.counters) return true;
-    const grows = new Set(purse.counters.all);
+  /** Whether what is held more counts on the counters of its money, and on no others. */
+  growsOnOwnCounters(): boolean {
+    const { counters, parts, money } = this;
+    if (counters === money.counters) return true;
+    const grows = new Set(money.counters.all);
     const open = parts.filter(({ to }) => to === null).map(({ counter }) => counter);
     return [...counters.all, ...open].every((counter) => grows.delete(counter)) && grows.size === 0;
   }
 
   /**
-   * From here on it grows on the counters of its purse: on one that is left, what was held stays; on one that
+   * From here on it grows on the counters of its money: on one that is left, what was held stays; on one that
    * is new, what comes counts. So no budget is charged more than was held on it.
    */
   regroup(): void {
-    const { held, counters, parts, purse } = this;
-    const grows = new Set(purse.counters.all);
+    const { held, counters, parts, money } = this;
+    const grows = new Set(money.counters.all);
     const kept = counters.all.filter((counter) => grows.delete(counter));
     const left = counters.all.filter((counter) => !kept.includes(counter));
     const ended = parts.map((part) => {
@@ -112,7 +112,7 @@ const cut = ({ counter, from, to }: Part, held: NanoUsd): Part => ({
 });
 
 /** What one request asks to hold. */
-export interface Want {
+export interface ReservationRequest {
   readonly receipt: ReceiptId;
   readonly at: EpochMs;
   readonly key: Key;
@@ -129,7 +129,7 @@ export interface Want {
   /** Estimated input plus output tokens, for `tpm_limit`. */
   readonly rateTokens: number;
   /** What may be charged and counted at the very most, whatever a host reports. */
-  readonly most: Most;
+  readonly most: ChargeLimit;
   /** Estimated prompt, billed if the process dies while the answer streams. */
   readonly promptTokens: number;
   /** The price that bounds every route on the plan, as it was at admission. */
@@ -137,7 +137,7 @@ export interface Want {
   readonly about: HoldSubject;
 }
 
-export interface Most {
+export interface ChargeLimit {
   readonly amount: NanoUsd;
   readonly tokens: number;
 }
@@ -149,7 +149,7 @@ export interface Allowance {
 }
 
 /** How a reservation ended. */
-export interface Ending {
+export interface ReservationEnd {
   readonly state: TerminalState;
   /** Cost of what was delivered, at the price of the route that served. */
   readonly cost: NanoUsd;
@@ -195,7 +195,12 @@ export function holdRecord({ want, held, counters, parts, allowances, served }: 
   return served === null ? hold : { ...hold, served: { ...served, attempts: served.attempts.map(shown) } };
 }
 
-const shown = ({ host, outcome, ms, detail }: Served["attempts"][number]) => ({ host, outcome, ms, detail });
+const shown = ({ host, outcome, ms, detail }: ServedBy["attempts"][number]) => ({
+  host,
+  outcome,
+  ms,
+  detail,
+});
 
 export const terminalRecord = (
   { want, counters, parts }: Reservation,

@@ -33,20 +33,20 @@ interface AllowanceShortfall {
   readonly resetsAt: EpochMs;
 }
 
-export interface BalanceShortfall extends Room {
+export interface BalanceShortfall extends LimitState {
   readonly what: "balance";
   readonly available: NanoUsd;
 }
 
 /** A cap on spending; `budget` is the name of one, `resetsAt` null for a window that never ends. */
-export interface CapShortfall extends Room {
+export interface CapShortfall extends LimitState {
   readonly what: "daily_limit_usd" | "monthly_limit_usd" | "budget";
   readonly budget?: string;
   readonly resetsAt: EpochMs | null;
 }
 
 /** A limit on money, and what stands against it. */
-interface Room {
+interface LimitState {
   /** The cap; of a balance, its credit. */
   readonly limit: NanoUsd;
   readonly spent: NanoUsd;
@@ -59,7 +59,7 @@ interface Room {
 }
 
 /** Whether open requests alone are in the way: once they end, there is room. */
-export const isOnlyHeld = ({ spent, worst, limit }: Room): boolean => spent + worst <= limit;
+export const isOnlyHeld = ({ spent, worst, limit }: LimitState): boolean => spent + worst <= limit;
 
 export function rateShortfall(
   what: RateShortfall["what"],
@@ -83,7 +83,12 @@ export const allowanceShortfall = ({ owner, limit }: Allowance, at: EpochMs): Al
  * How a limit stands against what a request may cost and wants to hold; null where it has room for both. What
  * other ledgers were granted and may not have spent counts as held.
  */
-export function shortRoom(counter: Counter, limit: NanoUsd, amount: NanoUsd, worst: NanoUsd): Room | null {
+export function shortRoom(
+  counter: Counter,
+  limit: NanoUsd,
+  amount: NanoUsd,
+  worst: NanoUsd,
+): LimitState | null {
   const { elsewhere, openElsewhere } = counter;
   const spent = (counter.spent + elsewhere - openElsewhere) as NanoUsd;
   if (spent + worst <= limit && counter.room(limit) >= amount) return null;

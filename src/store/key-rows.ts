@@ -32,7 +32,7 @@ export const keyFromRow = (row: KeyRow<number | string>): Key => ({
   prefix: row.prefix,
   name: row.name,
   balanceId: row.balance_id,
-  lineage: row.lineage,
+  rotationId: row.lineage,
   madeBy: row.made_by,
   state: row.state,
   createdAt: Number(row.created_at) as EpochMs,

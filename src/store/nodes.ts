@@ -2,7 +2,7 @@ import type { EpochMs } from "../units/clock.ts";
 import type { NanoUsd } from "../units/usd.ts";
 
 /** Gateways that share a store; none, where one process has its own. */
-export interface NodeDesk {
+export interface NodeOperations {
   list(): Promise<readonly NodeReport[]>;
   /** Frees what a node was granted that has no lease any more. */
   close(name: string): Promise<"closed" | "alive" | "unknown">;

@@ -1,4 +1,4 @@
-import type { KeyStore, Place } from "../keys/key-store.ts";
+import type { BalanceCursor, KeyStore } from "../keys/key-store.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Clock, EpochMs } from "../units/clock.ts";
 import type { BalanceId } from "../units/id.ts";
@@ -11,7 +11,7 @@ import { Rounds } from "../units/rounds.ts";
  */
 export class UnusedRemoval {
   private readonly rounds: Rounds;
-  private from: Place = START;
+  private from: BalanceCursor = START;
   /** Since it last was at the end. */
   private removed = { balances: 0, keys: 0 };
 
@@ -31,7 +31,7 @@ export class UnusedRemoval {
       const before = (clock.now() - after * DAY_MS) as EpochMs;
       const { balances, keys, next } = await store.removeUnused(before, this.from, inUse);
       for (const key of keys) keyring.forgetKey(key);
-      for (const balance of balances) keyring.forgetEstate(balance);
+      for (const balance of balances) keyring.forgetBalance(balance);
       this.removed.balances += balances.length;
       this.removed.keys += keys.length;
       this.from = next ?? START;
@@ -50,14 +50,14 @@ export interface UnusedOptions {
   /** Null: never. Asked anew for each round. */
   readonly days: () => number | null;
   readonly store: Pick<KeyStore, "removeUnused">;
-  readonly keyring: Pick<Keyring, "forgetKey" | "forgetEstate">;
+  readonly keyring: Pick<Keyring, "forgetKey" | "forgetBalance">;
   /** Requests of the balance may be under way. */
   readonly inUse: (balance: BalanceId) => boolean;
   readonly onRemoved: (removed: { readonly balances: number; readonly keys: number }) => void;
   readonly onFault: (error: unknown) => void;
 }
 
-const START: Place = { createdAt: 0 as EpochMs, id: "" };
+const START: BalanceCursor = { createdAt: 0 as EpochMs, id: "" };
 const DAY_MS = 86_400_000;
 const FIRST_MS = 300_000;
 const EVERY_MS = DAY_MS;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { claimByEmail, settleClaim } from "../../src/accounts/claim.ts";
-import type { AccountDesk } from "../../src/accounts/desk.ts";
+import type { AccountDeps } from "../../src/accounts/deps.ts";
 import { type Email, readEmail } from "../../src/accounts/email.ts";
 import type { Mail } from "../../src/accounts/mail.ts";
 import { requestLink, type SignedIn, signInByLink } from "../../src/accounts/sign-in.ts";
@@ -20,13 +20,13 @@ let clock: ManualClock;
 let db: ReturnType<typeof openDatabase>;
 let mails: Mail[];
 let forgotten: BalanceId[];
-let desk: AccountDesk;
+let deps: AccountDeps;
 beforeEach(() => {
   clock = new ManualClock();
   db = openDatabase(":memory:");
   mails = [];
   forgotten = [];
-  desk = {
+  deps = {
     store: new SqliteAccountStore(db, clock),
     clock,
     random: new Random(7).bytes,
@@ -43,8 +43,8 @@ beforeEach(() => {
 
 const lastToken = () => /#signin=(\S+)/.exec(mails.at(-1)!.text)![1]!;
 async function signIn(email: Email = KIM): Promise<SignedIn> {
-  await requestLink(desk, email);
-  const made = await signInByLink(desk, lastToken());
+  await requestLink(deps, email);
+  const made = await signInByLink(deps, lastToken());
   if (refused(made)) throw new Error(made.message);
   return made;
 }
@@ -60,14 +60,14 @@ const rows = (table: string): number =>
 
 test("what strangers cause is deleted when it has expired", async () => {
   for (let turn = 0; turn < 3; turn++) {
-    await requestLink(desk, readEmail(`a${turn}@example.com`)!);
-    await walletMessage(desk, `0x${"ab".repeat(20)}`, 1);
+    await requestLink(deps, readEmail(`a${turn}@example.com`)!);
+    await walletMessage(deps, `0x${"ab".repeat(20)}`, 1);
   }
   await signIn();
   expect([rows("sign_in_links"), rows("wallet_messages"), rows("sessions")]).toEqual([3, 3, 1]);
   clock.advance(30 * DAY_MS);
   await signIn();
-  await walletMessage(desk, `0x${"ab".repeat(20)}`, 1);
+  await walletMessage(deps, `0x${"ab".repeat(20)}`, 1);
   expect([rows("sign_in_links"), rows("wallet_messages"), rows("sessions")]).toEqual([0, 1, 1]);
 });
 
@@ -78,26 +78,26 @@ test("an account has fifty sessions; a further one ends the oldest", async () =>
     sessions.push((await signIn()).session);
   }
   expect(rows("sessions")).toBe(50);
-  expect(await desk.store.session(hashSecret(sessions[0]!))).toBeNull();
-  expect(await desk.store.session(hashSecret(sessions[1]!))).not.toBeNull();
+  expect(await deps.store.session(hashSecret(sessions[0]!))).toBeNull();
+  expect(await deps.store.session(hashSecret(sessions[1]!))).not.toBeNull();
 });
 
 test("asking for a link reads and writes nothing about accounts", async () => {
   await signIn();
   const seen: object[] = [];
-  const { store } = desk;
-  desk = {
-    ...desk,
+  const { store } = deps;
+  deps = {
+    ...deps,
     store: {
       ...store,
       change: (about, decide) => {
         seen.push(about);
         return store.change(about, decide);
       },
-    } as AccountDesk["store"],
+    } as AccountDeps["store"],
   };
-  await requestLink(desk, KIM);
-  await requestLink(desk, readEmail("nobody@example.com")!);
+  await requestLink(deps, KIM);
+  await requestLink(deps, readEmail("nobody@example.com")!);
   expect(seen).toEqual([{ mailbox: KIM }, { mailbox: "nobody@example.com" }] as object[]);
   expect(rows("accounts")).toBe(1);
 });
@@ -105,18 +105,18 @@ test("asking for a link reads and writes nothing about accounts", async () => {
 describe("a claim", () => {
   test("makes the keyring read its balance anew once it is confirmed, not before", async () => {
     const id = balance("a");
-    await claimByEmail(desk, id, KIM);
+    await claimByEmail(deps, id, KIM);
     expect(forgotten).toEqual([]);
-    await signInByLink(desk, lastToken());
+    await signInByLink(deps, lastToken());
     expect(forgotten).toEqual([id]);
   });
 
   test("is confirmed by its own link even where the address has an account", async () => {
     const { account } = await signIn();
     const id = balance("a");
-    await claimByEmail(desk, id, KIM);
-    await signInByLink(desk, lastToken());
-    expect((await desk.store.belonging(id))!).toMatchObject({
+    await claimByEmail(deps, id, KIM);
+    await signInByLink(deps, lastToken());
+    expect((await deps.store.belonging(id))!).toMatchObject({
       owner: { account: { id: account.id } },
       claim: null,
     });
@@ -125,35 +125,35 @@ describe("a claim", () => {
   test("is not confirmed by the link of another claim", async () => {
     await signIn();
     const [one, other] = [balance("a"), balance("b")];
-    await claimByEmail(desk, one, KIM);
-    await claimByEmail(desk, other, KIM);
-    await signInByLink(desk, lastToken());
-    expect((await desk.store.belonging(one))!.claim).not.toBeNull();
-    expect((await desk.store.belonging(other))!.claim).toBeNull();
+    await claimByEmail(deps, one, KIM);
+    await claimByEmail(deps, other, KIM);
+    await signInByLink(deps, lastToken());
+    expect((await deps.store.belonging(one))!.claim).not.toBeNull();
+    expect((await deps.store.belonging(other))!.claim).toBeNull();
   });
 
   test("by a link that outlived its claim takes nothing over", async () => {
     const { account } = await signIn();
     const id = balance("a");
-    await claimByEmail(desk, id, KIM);
+    await claimByEmail(deps, id, KIM);
     const token = lastToken();
-    await settleClaim(desk, account.id, id, "decline");
-    expect(refused(await claimByEmail(desk, id, readEmail("lee@example.com")!))).toBe(false);
-    expect(refused(await signInByLink(desk, token))).toBe(false);
-    expect((await desk.store.belonging(id))!.claim).not.toBeNull();
-    expect((await desk.store.belonging(id))!.claimant!.email).toBe("lee@example.com" as Email);
+    await settleClaim(deps, account.id, id, "decline");
+    expect(refused(await claimByEmail(deps, id, readEmail("lee@example.com")!))).toBe(false);
+    expect(refused(await signInByLink(deps, token))).toBe(false);
+    expect((await deps.store.belonging(id))!.claim).not.toBeNull();
+    expect((await deps.store.belonging(id))!.claimant!.email).toBe("lee@example.com" as Email);
   });
 
   test("waits while the account is suspended, and is refused where its balance is", async () => {
     const { account } = await signIn();
     const id = balance("a");
-    await claimByEmail(desk, id, KIM);
+    await claimByEmail(deps, id, KIM);
     db.run("UPDATE accounts SET suspended = 'sanctions' WHERE id = ?", [account.id]);
-    expect(await settleClaim(desk, account.id, id, "confirm")).toMatchObject({ code: "account_suspended" });
-    await signInByLink(desk, lastToken());
-    expect((await desk.store.belonging(id))!.claim).not.toBeNull();
+    expect(await settleClaim(deps, account.id, id, "confirm")).toMatchObject({ code: "account_suspended" });
+    await signInByLink(deps, lastToken());
+    expect((await deps.store.belonging(id))!.claim).not.toBeNull();
     db.run("UPDATE balances SET suspended = 'chargeback' WHERE id = ?", [balance("b")]);
-    const refusal = await claimByEmail(desk, "bal_b", KIM);
+    const refusal = await claimByEmail(deps, "bal_b", KIM);
     expect(refusal).toMatchObject({ code: "account_suspended" });
     expect((refusal as Refusal).message).toContain("chargeback");
     expect((refusal as Refusal).message).toContain("(https://g.test/help)");
@@ -163,22 +163,22 @@ describe("a claim", () => {
     const { session } = await signIn();
     for (let turn = 0; turn < 105; turn++) {
       clock.advance(60_000);
-      await claimByEmail(desk, balance(String(turn)), KIM);
+      await claimByEmail(deps, balance(String(turn)), KIM);
     }
-    const { claims } = (await desk.store.session(hashSecret(session)))!;
+    const { claims } = (await deps.store.session(hashSecret(session)))!;
     expect(claims.length).toBe(100);
     expect(claims[0]!.balanceId).toBe("bal_104");
   });
 
   test("is mailed however many sign-in mails are out, and refused where twenty claims are", async () => {
-    for (let turn = 0; turn < 7; turn++) await requestLink(desk, KIM);
+    for (let turn = 0; turn < 7; turn++) await requestLink(deps, KIM);
     expect(mails.length).toBe(5);
-    for (let turn = 0; turn < 20; turn++) await claimByEmail(desk, balance(String(turn)), KIM);
+    for (let turn = 0; turn < 20; turn++) await claimByEmail(deps, balance(String(turn)), KIM);
     expect(mails.length).toBe(25);
-    const refusal = (await claimByEmail(desk, balance("a"), KIM)) as Refusal;
+    const refusal = (await claimByEmail(deps, balance("a"), KIM)) as Refusal;
     expect(refusal).toMatchObject({ code: "rate_limited", details: { retryAfterS: 900 } });
-    expect((await desk.store.belonging("bal_a"))!.claim).toBeNull();
+    expect((await deps.store.belonging("bal_a"))!.claim).toBeNull();
     clock.advance(15 * 60_000);
-    expect(refused(await claimByEmail(desk, "bal_a", KIM))).toBe(false);
+    expect(refused(await claimByEmail(deps, "bal_a", KIM))).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { belonging, CLAIM_DAYS, UNDO_DAYS } from "../../src/accounts/belonging.ts";
 import { claimByEmail, settleClaim } from "../../src/accounts/claim.ts";
 import { deleteAccount } from "../../src/accounts/deletion.ts";
-import type { AccountDesk } from "../../src/accounts/desk.ts";
+import type { AccountDeps } from "../../src/accounts/deps.ts";
 import { type Email, readEmail } from "../../src/accounts/email.ts";
 import type { Mail } from "../../src/accounts/mail.ts";
 import { replaceRecovery } from "../../src/accounts/recovery.ts";
@@ -18,7 +18,7 @@ const EMAILS = ["kim@example.com", "lee@example.com"].map((text) => readEmail(te
 
 /** Makes a store, and balances in it as set-up does. */
 export interface WalkedStore {
-  readonly store: AccountDesk["store"];
+  readonly store: AccountDeps["store"];
   addBalance(id: BalanceId, recovery: SecretHash): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
   const clock = new ManualClock();
   const { store, addBalance } = await make(clock);
   const mails: Mail[] = [];
-  const desk: AccountDesk = {
+  const deps: AccountDeps = {
     store,
     clock,
     random: random.bytes,
@@ -70,9 +70,9 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
     });
   }
   const enter = async (email: Email) => {
-    await requestLink(desk, email);
+    await requestLink(deps, email);
     const token = /#signin=(\S+)/.exec(mails.at(-1)!.text)![1]!;
-    const made = await signInByLink(desk, token);
+    const made = await signInByLink(deps, token);
     if (refused(made)) throw new Error(made.message);
     people.set(email, made.account.id);
   };
@@ -104,7 +104,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
       case "claim": {
         expected = balance.account === null && !waits(balance) && balance.recovery !== null;
         if (balance.recovery === null) break;
-        done = !refused(await claimByEmail(desk, id, email));
+        done = !refused(await claimByEmail(deps, id, email));
         if (expected) balance.offer = { to: account, at: clock.now() };
         break;
       }
@@ -112,13 +112,13 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
         const again = undoable(balance) && balance.account === account;
         const takes = balance.account === null && waits(balance) && balance.offer!.to === account;
         expected = again || takes;
-        done = !refused(await settleClaim(desk, account, id, "confirm"));
+        done = !refused(await settleClaim(deps, account, id, "confirm"));
         if (takes) Object.assign(balance, { account, claimedAt: clock.now(), offer: null });
         break;
       }
       case "decline":
         expected = balance.account === null && waits(balance) && balance.offer!.to === account;
-        done = !refused(await settleClaim(desk, account, id, "decline"));
+        done = !refused(await settleClaim(deps, account, id, "decline"));
         if (expected) balance.offer = null;
         break;
       case "take back": {
@@ -126,7 +126,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
         const withdraws = secret === balance.recovery && balance.account === null && waits(balance);
         const undoes = undoable(balance) && secret === (balance.undo ?? balance.recovery);
         expected = withdraws || undoes;
-        const outcome = await takeBack(desk, secret);
+        const outcome = await takeBack(deps, secret);
         done = outcome !== null && !refused(outcome);
         if (expected) free(balance);
         break;
@@ -135,13 +135,13 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
         expected =
           balance.account === account ||
           (balance.account === null && waits(balance) && balance.offer!.to === account);
-        done = !refused(await detach(desk, account, id));
+        done = !refused(await detach(deps, account, id));
         if (expected) free(balance);
         break;
       case "replace by session": {
         const hash = newSecret();
         expected = balance.account === account;
-        done = (await replaceRecovery(desk, { balance: id, account }, hash)) !== null;
+        done = (await replaceRecovery(deps, { balance: id, account }, hash)) !== null;
         if (!expected) break;
         Object.assign(balance, { undo: balance.undo ?? balance.recovery, recovery: hash });
         balance.secrets.push(hash);
@@ -150,7 +150,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
       case "replace by itself": {
         const [hash, secret] = [newSecret(), random.pick(balance.secrets)];
         expected = secret === balance.recovery;
-        done = (await replaceRecovery(desk, { recovery: secret }, hash)) !== null;
+        done = (await replaceRecovery(deps, { recovery: secret }, hash)) !== null;
         if (!expected) break;
         balance.recovery = hash;
         balance.secrets.push(hash);
@@ -159,7 +159,7 @@ export async function walk(seed: number, steps: number, make: (clock: ManualCloc
       case "delete": {
         if (random.below(4) > 0) break;
         expected = true;
-        done = !refused(await deleteAccount(desk, account));
+        done = !refused(await deleteAccount(deps, account));
         for (const one of balances) {
           if (one.offer?.to === account) one.offer = null;
           if (one.account !== account) continue;

@@ -1,12 +1,12 @@
 import type { SuspensionReason } from "../../src/errors/suspension.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import { type Holder, isLive } from "../../src/keys/keyring.ts";
-import type { Holders } from "../../src/ledger/ledger.ts";
+import type { KeyHolders } from "../../src/ledger/ledger.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { KeyId } from "../../src/units/id.ts";
 
 /** Keys as a test last put them; those that it never did are being read for ever. */
-export class KnownHolders implements Holders {
+export class KnownHolders implements KeyHolders {
   private readonly known = new Map<KeyId, Holder>();
 
   put(key: Key, budgets: readonly Budget[] = [], suspended: SuspensionReason | null = null): void {

@@ -2,7 +2,7 @@ import type { Key } from "../../src/keys/key.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
 
-/** A live key without limits. Its lineage is itself, unless said otherwise. */
+/** A live key without limits. Its rotation id is its own, unless said otherwise. */
 export function keyOf(more: Partial<Key> = {}): Key {
   const id = more.id ?? ("key_test" as KeyId);
   return {
@@ -11,7 +11,7 @@ export function keyOf(more: Partial<Key> = {}): Key {
     prefix: "or-live-test",
     name: null,
     balanceId: "bal_test" as BalanceId,
-    lineage: id,
+    rotationId: id,
     madeBy: null,
     state: "active",
     createdAt: 0 as EpochMs,

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { BookkeepingParts } from "../../src/store/books/bookkeeping.ts";
 import { openSqliteBooks } from "../../src/store/books/bookkeeping-sqlite.ts";
 import { openDataFolder } from "../../src/store/data-folder.ts";
@@ -35,7 +35,7 @@ async function opened() {
   };
   const key = keyOf();
   const at = systemClock.now();
-  const { balanceId: id, lineage: setUpKey } = key;
+  const { balanceId: id, rotationId: setUpKey } = key;
   const balance = { id, accountId: null, suspended: null, createdAt: at, setUpKey, closed: false };
   await books.keys.addBalance(balance, hashSecret("recovery"), key);
   await books.credit({ balanceId: key.balanceId, amount: CENT, idempotencyKey: "one", note: null, at });
@@ -44,7 +44,10 @@ async function opened() {
   const most = { amount: CENT, tokens: 0 };
   const amounts = { amount: CENT, worst: CENT, most };
   const want = { receipt: RECEIPT, at, key, budgets: [], allowances: [], ...amounts, about };
-  const reservation = ledger.admit(await ledger.lane(key, [], [], at), want as unknown as Want);
+  const reservation = ledger.admit(
+    await ledger.countersOf(key, [], [], at),
+    want as unknown as ReservationRequest,
+  );
   if (!(reservation instanceof Reservation)) throw new Error("was not admitted");
   const ending = {
     state: "settled",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Sums } from "../../src/ledger/ledger.ts";
+import type { RunningSums } from "../../src/ledger/ledger.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";
 import { hostRow, startFakeHost } from "../fakes/host.ts";
@@ -7,7 +7,7 @@ import { ask, openHouse, read } from "./house.ts";
 
 test("books that cannot be read cost one request, which is told so, and not the process", async () => {
   let reads = 0;
-  const sums: Sums = {
+  const sums: RunningSums = {
     spent() {
       reads += 1;
       throw new Error("disk I/O error");

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { Host, Price } from "../../src/catalog/catalog.ts";
 import { Hold, RunningStream } from "../../src/generation/hold.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import type { Reservation, Want } from "../../src/ledger/reservation.ts";
+import type { Reservation, ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { GenerationRequest, Usage } from "../../src/surfaces/surface.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
 import { type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
@@ -141,7 +141,7 @@ describe("a hold that follows its stream", () => {
       const ledger = new Ledger(clock, { append, withdraw: () => false }, sums, holders);
       const key = keyOf({ balanceId: "bal_a" as BalanceId, dailyLimit: null, monthlyLimit: null });
       holders.put(key);
-      const want: Want = {
+      const want: ReservationRequest = {
         receipt: "rcpt_a" as ReceiptId,
         at: clock.now(),
         key,
@@ -158,7 +158,7 @@ describe("a hold that follows its stream", () => {
         price,
         about: { surface: "messages", model: "a/b", stream: true },
       };
-      const reservation = ledger.admit(await ledger.lane(key, [], [], want.at), want) as Reservation;
+      const reservation = ledger.admit(await ledger.countersOf(key, [], [], want.at), want) as Reservation;
       stream.reservation = reservation;
       const prompt = { bound: 1_000, cachedFor1h: false, hasAudio: false };
       const growth = { tokensPerSecond: 250, aheadTokens: 512, stepTokens: 4_096, leastStepTokens: 64 };

@@ -16,7 +16,7 @@ import { Destinations } from "../../src/hosts/destination.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Key } from "../../src/keys/key.ts";
 import type { Holder } from "../../src/keys/keyring.ts";
-import { Ledger, type Sums } from "../../src/ledger/ledger.ts";
+import { Ledger, type RunningSums } from "../../src/ledger/ledger.ts";
 import { type Receipt, recoveredReceipt } from "../../src/ledger/receipt.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
 import { HostSlots } from "../../src/limits/host-slots.ts";
@@ -208,7 +208,7 @@ export interface HouseOptions {
   /** In place of the surfaces' own. */
   readonly pairing?: GenerationDeps["pairing"];
   /** In place of the database's. */
-  readonly sums?: Sums;
+  readonly sums?: RunningSums;
 }
 
 export interface TestHouse {

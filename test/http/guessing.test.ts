@@ -141,7 +141,7 @@ const exchange = {
   request: new Request("http://gateway.test/"),
 } as unknown as Exchange;
 
-function desk(): HttpDeps {
+function keyDeps(): HttpDeps {
   const settings = { trustedProxies: new Networks() };
   const clock = new ManualClock();
   const deps = { throttles: throttlesOf(() => new AddressThrottle(clock)), settings: () => settings };
@@ -150,7 +150,7 @@ function desk(): HttpDeps {
 
 describe("signatures, which may cost a question to a chain", () => {
   test("of many wrong ones at once, no more are checked than of as many one by one", async () => {
-    const deps = desk();
+    const deps = keyDeps();
     let checked = 0;
     const outcomes = Array.from({ length: 200 }, () =>
       againstForging(exchange, deps, async () => {
@@ -167,7 +167,7 @@ describe("signatures, which may cost a question to a chain", () => {
   });
 
   test("right ones count for nothing", async () => {
-    const deps = desk();
+    const deps = keyDeps();
     for (let turn = 0; turn < 200; turn++)
       expect(await againstForging(exchange, deps, async () => "opened")).toBe("opened");
   });

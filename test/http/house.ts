@@ -139,7 +139,7 @@ export class TestHouse {
     const store = new SqliteKeyStore(this.db, clock);
     const keyring = new Keyring(store);
     return {
-      desk: {
+      keyDeps: {
         store,
         keyring,
         clock,
@@ -154,7 +154,7 @@ export class TestHouse {
         contracts: { check: async () => this.contractAnswer },
         post: (mail) => this.mails.push(mail),
         links: () => this.settings,
-        forgetBalance: (id) => keyring.forgetEstate(id),
+        forgetBalance: (id) => keyring.forgetBalance(id),
       },
       throttles: throttlesOf(() => new AddressThrottle(clock)),
       adminToken: ADMIN_TOKEN,

@@ -154,7 +154,7 @@ describe("suspension", () => {
       expect(done.json).toEqual({ id: balance_id, suspended: reason, balance_ids: [balance_id] });
 
       expect((await house.send("GET", "/v1/me", { bearer: key })).json.suspended).toBe(reason);
-      const holder = await house.deps.desk.keyring.identify(key, house.deps.desk.clock.now());
+      const holder = await house.deps.keyDeps.keyring.identify(key, house.deps.keyDeps.clock.now());
       expect(holder!.balance.suspended).toBe(reason as never);
       const create = await house.send("POST", "/v1/keys", { bearer: recovery_secret });
       expect([create.status, create.json.error.code]).toEqual([403, "account_suspended"]);

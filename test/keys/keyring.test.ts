@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Balance, Budget, Key } from "../../src/keys/key.ts";
-import type { Estate } from "../../src/keys/key-store.ts";
+import type { BalanceWithBudgets } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { newApiKey, newRecoverySecret, shownPrefix } from "../../src/keys/secret.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
@@ -27,7 +27,7 @@ function keyFor(secret: string, changes: Partial<Key> = {}): Key {
     prefix: shownPrefix(secret),
     name: null,
     balanceId: "bal_1",
-    lineage: "key_1",
+    rotationId: "key_1",
     madeBy: null,
     state: "active",
     createdAt: NOW,
@@ -45,7 +45,7 @@ function keyFor(secret: string, changes: Partial<Key> = {}): Key {
 /** A store in memory that counts what it is asked. */
 class Shelf {
   readonly keys = new Map<SecretHash, Key>();
-  estateNow: Estate = { balance, budgets: [] };
+  balanceNow: BalanceWithBudgets = { balance, budgets: [] };
   asked = 0;
   /** Runs while a key is being read. */
   meanwhile: () => void | Promise<void> = () => {};
@@ -57,8 +57,8 @@ class Shelf {
     return key;
   }
 
-  async estate(): Promise<Estate | null> {
-    return this.estateNow;
+  async balanceWithBudgets(): Promise<BalanceWithBudgets | null> {
+    return this.balanceNow;
   }
 }
 
@@ -123,7 +123,7 @@ describe("the keyring", () => {
     const other = keyFor(newApiKey(systemRandom), { id: "key_2", balanceId: "bal_2" });
     shelf.meanwhile = () => {
       ring.forgetKey(other);
-      ring.forgetEstate(other.balanceId);
+      ring.forgetBalance(other.balanceId);
     };
     expect((await ring.identify(secret, NOW))!.key).toEqual(key);
     expect(shelf.asked).toBe(1);
@@ -131,11 +131,11 @@ describe("the keyring", () => {
 
   test("a suspension that happens while the balance is being read is not read over", async () => {
     const { shelf, secret, ring } = shelfWith();
-    const before = shelf.estateNow;
-    shelf.estate = async () => {
-      delete (shelf as Partial<Shelf>).estate;
-      shelf.estateNow = { balance: { ...balance, suspended: "sanctions" }, budgets: [] };
-      ring.forgetEstate("bal_1");
+    const before = shelf.balanceNow;
+    shelf.balanceWithBudgets = async () => {
+      delete (shelf as Partial<Shelf>).balanceWithBudgets;
+      shelf.balanceNow = { balance: { ...balance, suspended: "sanctions" }, budgets: [] };
+      ring.forgetBalance("bal_1");
       return before;
     };
     expect((await ring.identify(secret, NOW))!.balance.suspended).toBe("sanctions");
@@ -156,11 +156,11 @@ describe("the keyring", () => {
       window: "day",
     };
     const { shelf, secret, ring } = shelfWith({ budgets: ["team"] });
-    shelf.estateNow = { balance, budgets: [budget] };
+    shelf.balanceNow = { balance, budgets: [budget] };
     expect((await ring.identify(secret, NOW))!.budgets).toEqual([budget]);
     const raised = { ...budget, cap: 7 as NanoUsd };
-    shelf.estateNow = { balance: { ...balance, suspended: "sanctions" }, budgets: [raised] };
-    ring.forgetEstate("bal_1");
+    shelf.balanceNow = { balance: { ...balance, suspended: "sanctions" }, budgets: [raised] };
+    ring.forgetBalance("bal_1");
     const holder = (await ring.identify(secret, NOW))!;
     expect(holder.balance.suspended).toBe("sanctions");
     expect(holder.budgets).toEqual([raised]);

@@ -5,7 +5,7 @@ import {
   costOf,
   dearest,
   NO_TOKENS,
-  type PromptSize,
+  type PromptCharge,
   type Tokens,
   worstCase,
 } from "../../src/ledger/charge.ts";
@@ -77,7 +77,11 @@ test("a worst case covers every way in which its prompt may be priced, and is on
   const bound = 1_000;
   for (let round = 0; round < 2_000; round++) {
     const price = anyPrice(random);
-    const prompt: PromptSize = { bound, cachedFor1h: random.below(2) === 0, hasAudio: random.below(2) === 0 };
+    const prompt: PromptCharge = {
+      bound,
+      cachedFor1h: random.below(2) === 0,
+      hasAudio: random.below(2) === 0,
+    };
     const output = random.below(2_000);
     const ways: Partial<Tokens>[] = [
       { input: bound },
@@ -92,7 +96,7 @@ test("a worst case covers every way in which its prompt may be priced, and is on
 });
 
 describe("the output that a balance covers", () => {
-  const prompt: PromptSize = { bound: 1_000, cachedFor1h: false, hasAudio: false };
+  const prompt: PromptCharge = { bound: 1_000, cachedFor1h: false, hasAudio: false };
 
   test("is covered with the prompt, and a token more of each choice is not", () => {
     const random = new Random(3);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import { Counter, type CounterId } from "../../src/ledger/counter.ts";
-import { type Answer, Grants, type Shared } from "../../src/ledger/grants.ts";
+import { type GrantAnswer, type Grantable, Grants } from "../../src/ledger/grants.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
@@ -230,14 +230,14 @@ class World {
     }
   }
 
-  async ask(name: string, amount: number): Promise<Answer> {
+  async ask(name: string, amount: number): Promise<GrantAnswer> {
     const { grants, counter } = this.ledgers.get(name)!;
     const [answer] = await this.settled([grants.ask(counter, amount as NanoUsd, LIMIT)]);
     return answer!;
   }
 
   /** Each asks until it can take the amount, and takes it; or is refused. */
-  take(amounts: readonly (readonly [name: string, amount: number])[]): Promise<Answer[]> {
+  take(amounts: readonly (readonly [name: string, amount: number])[]): Promise<GrantAnswer[]> {
     return this.settled(
       amounts.map(async ([name, amount]) => {
         const { grants, counter } = this.ledgers.get(name)!;
@@ -284,8 +284,8 @@ class World {
   }
 }
 
-class Counted implements Shared {
-  readonly id = "day:key_1:0" as Shared["id"];
+class Counted implements Grantable {
+  readonly id = "day:key_1:0" as Grantable["id"];
   readonly aheadShare = 1;
   granted = 0 as NanoUsd;
   elsewhere = 0 as NanoUsd;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
-import { Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -53,7 +53,7 @@ class Fleet {
   }
 
   async admit(ledger: Ledger, amount: number): Promise<Reservation> {
-    const want: Want = {
+    const want: ReservationRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.clock.now(),
       key: KEY,
@@ -67,12 +67,12 @@ class Fleet {
       worst: amount as NanoUsd,
       most: { amount: 1_000 as NanoUsd, tokens: 0 },
       promptTokens: 0,
-      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"],
+      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
       about: { surface: "messages", model: "a/b", stream: true },
     };
     this.holders.put(KEY);
-    const lane = await ledger.lane(KEY, [], [], want.at);
-    const admission = ledger.replenish(lane, want)!.then(() => ledger.admit(lane, want));
+    const keyCounters = await ledger.countersOf(KEY, [], [], want.at);
+    const admission = ledger.replenish(keyCounters, want)!.then(() => ledger.admit(keyCounters, want));
     await this.pass(500);
     expect(await admission).toBeInstanceOf(Reservation);
     return (await admission) as Reservation;

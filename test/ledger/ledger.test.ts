@@ -4,7 +4,7 @@ import { budgetCounter, keyCounter } from "../../src/ledger/counter.ts";
 import { Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { type Ending, Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import type { Shortfall } from "../../src/ledger/shortfall.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -14,7 +14,7 @@ import { keyOf as anyKey } from "../fakes/key.ts";
 import { MemoryAuthority } from "../sim/memory-authority.ts";
 
 const NOON = epochMs(Date.UTC(2026, 10, 21, 12));
-const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as Want["price"];
+const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
 
 /** A ledger whose clock is set by hand and whose journal is a list. */
 function open(
@@ -50,7 +50,7 @@ function openShared() {
 }
 
 const keyOf = (limits: Partial<Key> = {}): Key =>
-  anyKey({ id: "key_a" as KeyId, lineage: "key_a" as KeyId, balanceId: "bal_a" as BalanceId, ...limits });
+  anyKey({ id: "key_a" as KeyId, rotationId: "key_a" as KeyId, balanceId: "bal_a" as BalanceId, ...limits });
 
 const budgetOf = (name: string, cap: number, window: Budget["window"] = "day"): Budget => ({
   id: `bud_${name}`,
@@ -65,9 +65,9 @@ async function ask(
   { ledger, time, holders }: ReturnType<typeof open>,
   amount: number,
   key = keyOf(),
-  more: Partial<Want> = {},
+  more: Partial<ReservationRequest> = {},
 ): Promise<Reservation | Shortfall> {
-  const want: Want = {
+  const want: ReservationRequest = {
     receipt: `rcpt_${receipts++}` as ReceiptId,
     at: time.now,
     key,
@@ -86,9 +86,9 @@ async function ask(
     ...more,
   };
   holders.put(key, want.budgets);
-  const lane = await ledger.lane(key, want.budgets, want.allowances, want.at);
-  await ledger.replenish(lane, want);
-  return ledger.admit(lane, want);
+  const keyCounters = await ledger.countersOf(key, want.budgets, want.allowances, want.at);
+  await ledger.replenish(keyCounters, want);
+  return ledger.admit(keyCounters, want);
 }
 
 const admitted = (result: Reservation | Shortfall): Reservation => {
@@ -98,7 +98,7 @@ const admitted = (result: Reservation | Shortfall): Reservation => {
 const shortOf = (result: Reservation | Shortfall): string =>
   result instanceof Reservation ? "nothing" : result.what;
 
-const ending = (cost: number, more: Partial<Ending> = {}): Ending => ({
+const ending = (cost: number, more: Partial<ReservationEnd> = {}): ReservationEnd => ({
   state: "settled",
   cost: cost as NanoUsd,
   writeOff: false,
@@ -108,7 +108,7 @@ const ending = (cost: number, more: Partial<Ending> = {}): Ending => ({
 });
 
 describe("a thousand requests at once", () => {
-  test.each<[string, Partial<Key>, Partial<Want>, string]>([
+  test.each<[string, Partial<Key>, Partial<ReservationRequest>, string]>([
     ["a balance", {}, {}, "balance"],
     ["a daily cap", { dailyLimit: 100 as NanoUsd }, {}, "daily_limit_usd"],
     ["a monthly cap", { monthlyLimit: 100 as NanoUsd }, {}, "monthly_limit_usd"],
@@ -128,7 +128,7 @@ describe("a thousand requests at once", () => {
   test("fifty keys that share a budget stay within it together", async () => {
     const books = open(1_000_000);
     const keys = Array.from({ length: 50 }, (_, index) =>
-      keyOf({ id: `key_${index}`, lineage: `key_${index}` }),
+      keyOf({ id: `key_${index}`, rotationId: `key_${index}` }),
     );
     const budgets = [budgetOf("team", 100)];
     const results = await Promise.all(
@@ -158,7 +158,7 @@ test("refusals come in the documented order: allowance, rates, balance, and of t
   const budgets = [budgetOf("one", 0), budgetOf("two", 0)];
   const allowances = [{ owner: "bal_a", limit: 0 }];
   const order: string[] = [];
-  const steps: [Partial<Key>, Partial<Want>, number][] = [
+  const steps: [Partial<Key>, Partial<ReservationRequest>, number][] = [
     [limits, { budgets, allowances }, 0],
     [limits, { budgets }, 0],
     [{ ...limits, rpmLimit: null }, { budgets }, 0],
@@ -295,9 +295,11 @@ describe("settling", () => {
     const admittedAt = books.time.now;
     books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
     books.ledger.settle(reservation, ending(90), () => "{}");
-    expect(await books.ledger.use(keyCounter("day", key.lineage, admittedAt))).toMatchObject({ spent: 90 });
+    expect(await books.ledger.use(keyCounter("day", key.rotationId, admittedAt))).toMatchObject({
+      spent: 90,
+    });
     for (const window of ["day", "month"] as const) {
-      const today = keyCounter(window, key.lineage, books.time.now);
+      const today = keyCounter(window, key.rotationId, books.time.now);
       expect(await books.ledger.use(today)).toEqual({ spent: ZERO_USD, held: ZERO_USD });
     }
     admitted(await ask(books, 100, key));
@@ -311,13 +313,15 @@ describe("settling", () => {
     const long = admitted(await ask(books, 60, key));
     const other = admitted(await ask(books, 40, key));
     books.time.now = epochMs(Date.UTC(2026, 11, 1, 0, 0, 1));
-    // The key's lane is now that of the new day, which has room.
+    // The key's keyCounters is now that of the new day, which has room.
     admitted(await ask(books, 10, key));
     expect(books.ledger.coversMore(long, 1 as NanoUsd)).toBe(false);
     expect(books.ledger.extend(long, 30 as NanoUsd)).toBe(false);
     books.ledger.settle(long, ending(90), () => "{}");
     books.ledger.settle(other, ending(40), () => "{}");
-    expect(await books.ledger.use(keyCounter("day", key.lineage, admittedAt))).toMatchObject({ spent: 100 });
+    expect(await books.ledger.use(keyCounter("day", key.rotationId, admittedAt))).toMatchObject({
+      spent: 100,
+    });
   });
 
   test("a clock that is set back over midnight counts on the day that it then is", async () => {
@@ -335,7 +339,7 @@ describe("settling", () => {
     // Back in the evening, of which only 10 are left.
     expect(await spend(evening, 60)).toBe("daily_limit_usd");
     expect(await spend(evening, 10)).toBe("nothing");
-    expect(await books.ledger.use(keyCounter("day", key.lineage, evening))).toMatchObject({ spent: 100 });
+    expect(await books.ledger.use(keyCounter("day", key.rotationId, evening))).toMatchObject({ spent: 100 });
   });
 
   test("the token rate is charged with what was really used", async () => {
@@ -445,7 +449,7 @@ test("a key above its rate is known before anything of its request is read, and 
   expect(ledger.overRate({ ...key, rpmLimit: 3 })).toBeNull();
   expect(ledger.overRate({ ...key, rpmLimit: null })).toBeNull();
 
-  const isKept = () => !(ledger.lane(key, [], [], NOON) instanceof Promise);
+  const isKept = () => !(ledger.countersOf(key, [], [], NOON) instanceof Promise);
   const forgetAfter = (ms: number) => {
     time.elapsedMs += ms;
     ledger.forgetIdle(Number.MAX_SAFE_INTEGER, 600_000);

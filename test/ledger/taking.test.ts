@@ -4,7 +4,7 @@ import { budgetCounter, type CounterId, keyCounter } from "../../src/ledger/coun
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
-import { Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { addSpending } from "../../src/store/fold.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
@@ -44,7 +44,7 @@ beforeEach(() => {
 async function stream(budgets: readonly Budget[] = [A], key: Key = KEY): Promise<Reservation> {
   holders.put(key, budgets);
   const at = clock.now();
-  const want: Want = {
+  const want: ReservationRequest = {
     receipt: `rcpt_${receipts++}` as ReceiptId,
     at,
     key,
@@ -58,10 +58,10 @@ async function stream(budgets: readonly Budget[] = [A], key: Key = KEY): Promise
     rateTokens: 0,
     most: { amount: usd(1_000), tokens: 0 },
     promptTokens: 0,
-    price: { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as Want["price"],
+    price: { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"],
     about: { surface: "messages", model: "a/b", stream: true },
   };
-  const outcome = ledger.admit(await ledger.lane(key, budgets, [], at), want);
+  const outcome = ledger.admit(await ledger.countersOf(key, budgets, [], at), want);
   expect(outcome).toBeInstanceOf(Reservation);
   return outcome as Reservation;
 }
@@ -188,7 +188,9 @@ describe("a stream whose key is moved to another budget", () => {
       { spent: usd(onA), held: ZERO_USD },
       { spent: usd(onB), held: ZERO_USD },
     ]);
-    expect(await ledger.use(keyCounter("day", KEY.lineage, clock.now()))).toMatchObject({ spent: onA + onB });
+    expect(await ledger.use(keyCounter("day", KEY.rotationId, clock.now()))).toMatchObject({
+      spent: onA + onB,
+    });
     // The books come to the same.
     const booked = new Map<CounterId, number>();
     for (const record of records) if (record.kind === "terminal") addSpending(booked, record);

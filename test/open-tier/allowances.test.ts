@@ -31,11 +31,11 @@ class World {
     const key = keyOf({
       balanceId: id,
       id: `key_${balance}${this.sequence}`,
-      lineage: `key_${balance}${this.sequence}`,
+      rotationId: `key_${balance}${this.sequence}`,
     });
     const at = this.clock.now();
-    const lane = await this.ledger.lane(key, [], allowances, at);
-    const outcome = this.ledger.admit(lane, {
+    const keyCounters = await this.ledger.countersOf(key, [], allowances, at);
+    const outcome = this.ledger.admit(keyCounters, {
       receipt: `rcpt_${this.sequence}`,
       at,
       key,

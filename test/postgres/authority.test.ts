@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Statement } from "../../src/ledger/authority.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
-import { EpochOver } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/membership.ts";
 import { PostgresAuthority } from "../../src/store/postgres/authority.ts";
 import { migratePostgres, Postgres } from "../../src/store/postgres/postgres.ts";
 import { PostgresRegistry } from "../../src/store/postgres/registry.ts";
@@ -166,7 +166,7 @@ describeOnPostgres("the Authority on PostgreSQL", (cluster) => {
     const authority = await fresh();
     await join("n0");
     await join("n0");
-    expect(authority.settle(statement("n0", { wanted: 1, limit: 10 }))).rejects.toBeInstanceOf(EpochOver);
+    expect(authority.settle(statement("n0", { wanted: 1, limit: 10 }))).rejects.toBeInstanceOf(EpochFenced);
   });
 
   test("a balance's limit is its credit in the database, whatever a node says", async () => {

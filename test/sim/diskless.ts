@@ -1,5 +1,5 @@
 import type { CounterId } from "../../src/ledger/counter.ts";
-import { EpochOver } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/membership.ts";
 import { type HoldRecord, parseRecord, partOf, type TerminalRecord } from "../../src/ledger/record.ts";
 import { type OrphanHold, recoveredEnd } from "../../src/ledger/recovery.ts";
 import { addSpending } from "../../src/store/fold.ts";
@@ -30,7 +30,7 @@ export class SimulatedPostgres {
   commit(life: string, batch: CommitBatch): void {
     const inserts = new Set(rowsOf(batch));
     this.resolve((one) => one.life === life && rowsOf(one.batch).some((row) => inserts.has(row)));
-    if (this.closed.has(life)) throw new EpochOver(`${life} is over`);
+    if (this.closed.has(life)) throw new EpochFenced(`${life} is over`);
     this.apply(life, batch);
   }
 

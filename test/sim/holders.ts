@@ -1,4 +1,4 @@
-import type { KeyDesk } from "../../src/keys/desk.ts";
+import type { KeyDeps } from "../../src/keys/deps.ts";
 import type { Budget, Key } from "../../src/keys/key.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import { type Holder, isLive } from "../../src/keys/keyring.ts";
@@ -105,7 +105,7 @@ export class Holders {
     for (const [index, key] of this.keys.entries()) {
       if (isLive(key, at)) continue;
       const id = `key_new${this.revoked++}` as KeyId;
-      const next = { ...key, id, lineage: id, state: "active" as const, expiresAt: null };
+      const next = { ...key, id, rotationId: id, state: "active" as const, expiresAt: null };
       this.known.set(id, { key: next, chain: id });
       (this.keys as Key[])[index] = next;
     }
@@ -162,7 +162,7 @@ export class Holders {
 
   async rotate(random: Random, clock: Pick<Clock, "now">): Promise<void> {
     const old = random.pick(this.keys);
-    const rotated = await rotate(this.desk(random, clock), old, "session");
+    const rotated = await rotate(this.deps(random, clock), old, "session");
     check("key" in rotated, `${old.id} cannot be rotated`);
     this.inGrace.push(old);
     if (this.inGrace.length > MOST_IN_GRACE) this.inGrace.shift();
@@ -171,11 +171,11 @@ export class Holders {
   /** Lowers or raises a key's rates. */
   async revise(random: Random, clock: Pick<Clock, "now">): Promise<void> {
     const { id } = random.pick(this.keys);
-    const revised = await revise(this.desk(random, clock), id, ratesFrom(random), "session");
+    const revised = await revise(this.deps(random, clock), id, ratesFrom(random), "session");
     check("id" in revised, `${id} cannot be changed`);
   }
 
-  private desk(random: Random, clock: Pick<Clock, "now">): KeyDesk {
+  private deps(random: Random, clock: Pick<Clock, "now">): KeyDeps {
     const desk = {
       clock,
       random: random.bytes,
@@ -184,7 +184,7 @@ export class Holders {
       credit: () => 0,
       store: { changeKey: this.changeStored.bind(this) } as Pick<KeyStore, "changeKey">,
     };
-    return desk as unknown as KeyDesk;
+    return desk as unknown as KeyDeps;
   }
 
   private async changeStored(

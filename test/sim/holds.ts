@@ -145,7 +145,7 @@ class HoldWorld {
     this.keys = [1, 2, 3].map((n) =>
       keyOf({
         id: `key_${n}` as KeyId,
-        lineage: `key_${n}` as KeyId,
+        rotationId: `key_${n}` as KeyId,
         balanceId: "bal_1" as BalanceId,
         dailyLimit: (random.chance(0.7) ? 1e9 + random.below(5e9) : null) as NanoUsd | null,
         monthlyLimit: null,
@@ -327,7 +327,7 @@ class HoldWorld {
     const { charged, lost } = this.ledger.settle(reservation, ending, () => "{}");
     this.open.delete(work);
     if (isComplete) this.counts.complete += 1;
-    this.expected.note(key.lineage, MODEL.id, tokens.output);
+    this.expected.note(key.rotationId, MODEL.id, tokens.output);
     check(charged + lost === cost, `${charged} and ${lost} are not ${cost}`);
     check(lost === 0 || cost - before > room, `${lost} was lost, although limits had room for ${room}`);
     check(lost <= MOST_LOST * before, `${lost} was lost of a hold of ${before}`);

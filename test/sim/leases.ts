@@ -1,8 +1,14 @@
 import type { Key } from "../../src/keys/key.ts";
-import type { Estate } from "../../src/keys/key-store.ts";
+import type { BalanceWithBudgets } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { newApiKey } from "../../src/keys/secret.ts";
-import { type Change, EpochOver, LEASE_MS, Membership, type Registry } from "../../src/ledger/membership.ts";
+import {
+  EpochFenced,
+  LEASE_MS,
+  Membership,
+  type MembershipChange,
+  type Registry,
+} from "../../src/ledger/membership.ts";
 import type { Clock } from "../../src/units/clock.ts";
 import { epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, KeyId } from "../../src/units/id.ts";
@@ -127,7 +133,7 @@ class Fleet {
 class Store {
   readonly keys = new Map<string, Key>();
   private readonly nodes = new Map<string, { epoch: number; seen: number; leaseUntilMs: number }>();
-  private readonly changes: Change[] = [];
+  private readonly changes: MembershipChange[] = [];
 
   constructor(private readonly clock: Pick<Clock, "elapsedMs">) {}
 
@@ -138,9 +144,9 @@ class Store {
     return { ...life };
   }
 
-  renew(name: string, epoch: number, seen: number): readonly Change[] {
+  renew(name: string, epoch: number, seen: number): readonly MembershipChange[] {
     const node = this.nodes.get(name)!;
-    if (node.epoch !== epoch) throw new EpochOver(name);
+    if (node.epoch !== epoch) throw new EpochFenced(name);
     if (seen < this.changes.length) return this.changes.slice(seen, seen + 2);
     this.nodes.set(name, { epoch, seen, leaseUntilMs: this.clock.elapsedMs() + LEASE_MS });
     return [];
@@ -159,7 +165,7 @@ class Store {
     return version;
   }
 
-  estate(id: BalanceId): Estate {
+  withBudgets(id: BalanceId): BalanceWithBudgets {
     return {
       balance: { id, accountId: null, suspended: null, createdAt: START, setUpKey: null, closed: false },
       budgets: [],
@@ -203,7 +209,7 @@ class Node {
     this.keyring = new Keyring(
       {
         keyByHash: (hash) => this.call(() => store.keys.get(hash) ?? null),
-        estate: (id) => this.call(() => store.estate(id)),
+        balanceWithBudgets: (id) => this.call(() => store.withBudgets(id)),
       },
       undefined,
       () => this.membership.usable(),

@@ -9,10 +9,10 @@ import {
 } from "../../src/ledger/counter.ts";
 import { Grants, onceDurable } from "../../src/ledger/grants.ts";
 import { type Journal, Ledger } from "../../src/ledger/ledger.ts";
-import { EpochOver } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/membership.ts";
 import { type LedgerRecord, partOf } from "../../src/ledger/record.ts";
 import { Replay } from "../../src/ledger/recovery.ts";
-import { type Ending, Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { Reservation, type ReservationEnd, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { type CommitBatch, PostgresJournal } from "../../src/store/postgres/journal.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -81,7 +81,7 @@ const BUDGET: Budget = {
   window: "day",
 };
 /** A nano-dollar for each token of an answer. */
-const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as Want["price"];
+const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
 
 const RPM = 40;
 const WORST_CASE = 8_000 as NanoUsd;
@@ -167,10 +167,10 @@ class Fleet {
     this.limits.set(budgetCounter(BUDGET.id, BUDGET.window, at), BUDGET.cap);
     this.limits.set(allowanceCounter(ALLOWANCE.owner, at), ALLOWANCE.limit as NanoUsd);
     const day = new Date(at).setUTCHours(0, 0, 0, 0);
-    for (const { lineage, dailyLimit, monthlyLimit } of KEYS) {
-      if (dailyLimit !== null) this.limits.set(`day:${lineage}:${day}` as CounterId, dailyLimit);
+    for (const { rotationId, dailyLimit, monthlyLimit } of KEYS) {
+      if (dailyLimit !== null) this.limits.set(`day:${rotationId}:${day}` as CounterId, dailyLimit);
       if (monthlyLimit !== null)
-        this.limits.set(`month:${lineage}:${Date.UTC(2026, 10, 1)}` as CounterId, monthlyLimit);
+        this.limits.set(`month:${rotationId}:${Date.UTC(2026, 10, 1)}` as CounterId, monthlyLimit);
     }
   }
 
@@ -325,7 +325,7 @@ class Fleet {
   }
 
   private async ask(node: Node, key: Key, amount: NanoUsd): Promise<boolean> {
-    const want: Want = {
+    const want: ReservationRequest = {
       receipt: `rcpt_${this.receipts++}` as ReceiptId,
       at: this.now(node),
       key,
@@ -355,12 +355,12 @@ class Fleet {
   }
 
   /** As generation/admission does it. */
-  private async answer(node: Node, want: Want): Promise<"admitted" | "refused" | "unknown"> {
+  private async answer(node: Node, want: ReservationRequest): Promise<"admitted" | "refused" | "unknown"> {
     const { key } = want;
     for (let round = 0; round < 4; round++) {
-      const lane = await node.ledger.lane(key, want.budgets, want.allowances, want.at);
+      const keyCounters = await node.ledger.countersOf(key, want.budgets, want.allowances, want.at);
       if (node.dead) return "unknown";
-      const outcome = node.ledger.admit(lane, want);
+      const outcome = node.ledger.admit(keyCounters, want);
       if (outcome instanceof Reservation) {
         this.counts.admitted += 1;
         if (key.rpmLimit !== null) {
@@ -374,7 +374,7 @@ class Fleet {
         void this.begin(node, outcome);
         return "admitted";
       }
-      const heard = await node.ledger.replenish(lane, want);
+      const heard = await node.ledger.replenish(keyCounters, want);
       if (heard !== "room" || node.dead) return heard === "short" ? "refused" : "unknown";
     }
     return "unknown";
@@ -700,7 +700,7 @@ class DisklessNode extends Node {
       clock: parts.clock,
       defer: queueMicrotask,
       onFault: (error) => {
-        if (error instanceof EpochOver) onClosed();
+        if (error instanceof EpochFenced) onClosed();
       },
     }),
   ) {
@@ -714,14 +714,14 @@ class DisklessNode extends Node {
 }
 
 /** What the auditor knows the limits of. */
-function asksFor({ at, key, amount, budgets, allowances, rpmLimit }: Want): Asked {
+function asksFor({ at, key, amount, budgets, allowances, rpmLimit }: ReservationRequest): Asked {
   const asked = new Map<string, NanoUsd>();
   for (const { owner } of allowances) asked.set(allowanceCounter(owner, at), ONE_REQUEST);
   if (rpmLimit !== null) asked.set(RATE, ONE_REQUEST);
   if (amount === 0) return asked;
   asked.set(CREDITED, amount);
-  if (key.dailyLimit !== null) asked.set(keyCounter("day", key.lineage, at), amount);
-  if (key.monthlyLimit !== null) asked.set(keyCounter("month", key.lineage, at), amount);
+  if (key.dailyLimit !== null) asked.set(keyCounter("day", key.rotationId, at), amount);
+  if (key.monthlyLimit !== null) asked.set(keyCounter("month", key.rotationId, at), amount);
   for (const { id, window } of budgets) asked.set(budgetCounter(id, window, at), amount);
   return asked;
 }
@@ -731,7 +731,7 @@ const RATE = "the rate";
 const SLOT_MS = 1_000;
 const ONE_REQUEST = 1 as NanoUsd;
 
-const WHOLE: Omit<Ending, "cost"> = {
+const WHOLE: Omit<ReservationEnd, "cost"> = {
   state: "settled",
   writeOff: false,
   rateTokens: 0,

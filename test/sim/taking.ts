@@ -5,7 +5,7 @@ import { Grants } from "../../src/ledger/grants.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { Replay, recoveredEnd } from "../../src/ledger/recovery.ts";
-import { Reservation, type Want } from "../../src/ledger/reservation.ts";
+import { Reservation, type ReservationRequest } from "../../src/ledger/reservation.ts";
 import { addSpending } from "../../src/store/fold.ts";
 import type { EpochMs } from "../../src/units/clock.ts";
 import type { BalanceId, BudgetId, KeyId, ReceiptId } from "../../src/units/id.ts";
@@ -40,7 +40,7 @@ export type TakingSummary = Record<
 const NOON = Date.UTC(2026, 10, 18, 12);
 const BALANCE = "bal_shared" as BalanceId;
 const CREDIT = 5_000_000 as NanoUsd;
-const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as Want["price"];
+const PRICE = { input: 0, output: 1_000_000, cacheRead: 0, cacheWrite: 0 } as ReservationRequest["price"];
 const usd = (nano: number) => nano as NanoUsd;
 
 const DAY_MS = 86_400_000;
@@ -182,13 +182,13 @@ class Fleet {
     const most = { amount: usd(amount * 4), tokens: 0 };
     const about = { surface: "messages", model: "a/b", stream: true } as const;
     const rest = { rateTokens: 0, most, promptTokens: 0, price: PRICE, about };
-    const want: Want = { receipt, at, key, budgets, ...limits, amount, worst: amount, ...rest };
-    const lane = await node.ledger.lane(key, budgets, [], at);
-    let outcome = node.ledger.admit(lane, want);
+    const want: ReservationRequest = { receipt, at, key, budgets, ...limits, amount, worst: amount, ...rest };
+    const keyCounters = await node.ledger.countersOf(key, budgets, [], at);
+    let outcome = node.ledger.admit(keyCounters, want);
     if (!(outcome instanceof Reservation) && node.grants !== null) {
-      const answer = node.ledger.replenish(lane, want)!;
+      const answer = node.ledger.replenish(keyCounters, want)!;
       await this.until(answer);
-      outcome = node.ledger.admit(lane, want);
+      outcome = node.ledger.admit(keyCounters, want);
     }
     if (!(outcome instanceof Reservation)) return;
     this.counts.admitted += 1;

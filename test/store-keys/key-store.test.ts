@@ -6,8 +6,8 @@ import { refuse, refused } from "../../src/errors/refusal.ts";
 import type { SuspensionReason } from "../../src/errors/suspension.ts";
 import { createBudget } from "../../src/keys/budgets.ts";
 import { createKey, setUp } from "../../src/keys/creation.ts";
-import type { KeyDesk } from "../../src/keys/desk.ts";
-import { MOST_ENDS_LOOKED_AT, type Place, type Removed } from "../../src/keys/key-store.ts";
+import type { KeyDeps } from "../../src/keys/deps.ts";
+import { type BalanceCursor, MOST_ENDS_LOOKED_AT, type RemovedUnused } from "../../src/keys/key-store.ts";
 import { Keyring } from "../../src/keys/keyring.ts";
 import { type Actor, revoke, rotate } from "../../src/keys/rotation.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -35,7 +35,7 @@ afterEach(() => {
 });
 
 /** A process's view of the database: opened anew, it knows only what is on disk. */
-function openDesk(): KeyDesk {
+function openDeps(): KeyDeps {
   const db = openDatabase(join(folder, "gateway.sqlite"));
   close = () => db.close();
   const store = new SqliteKeyStore(db, clock);
@@ -65,171 +65,172 @@ async function done<Value>(
 
 describe("what was answered is on disk", () => {
   test("keys, balances and budgets come back as they were", async () => {
-    const desk = openDesk();
-    const made = await done(setUp(desk, { name: "first", allowedModels: ["a/b"] }));
+    const deps = openDeps();
+    const made = await done(setUp(deps, { name: "first", allowedModels: ["a/b"] }));
     const budget = await done(
-      createBudget(desk, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }),
+      createBudget(deps, made.key.balanceId, { name: "team", cap: 9 as NanoUsd, window: "week" }),
     );
-    const balance = (await desk.store.balanceByRecovery(hashSecret(made.recovery)))!;
-    const second = await done(createKey(desk, balance, { budgets: ["team"], dailyLimit: null }, "recovery"));
+    const balance = (await deps.store.balanceByRecovery(hashSecret(made.recovery)))!;
+    const second = await done(createKey(deps, balance, { budgets: ["team"], dailyLimit: null }, "recovery"));
     close();
 
-    const again = openDesk();
+    const again = openDeps();
     expect(await again.store.keyById(made.key.id)).toEqual(made.key);
     expect(await again.store.keyByHash(hashSecret(second.secret))).toEqual(second.key);
-    expect(await again.store.estate(balance.id)).toEqual({ balance, budgets: [budget] });
+    expect(await again.store.balanceWithBudgets(balance.id)).toEqual({ balance, budgets: [budget] });
     expect((await again.keyring.identify(second.secret, clock.now()))!.budgets).toEqual([budget]);
   });
 
   test("a rotation is whole: both keys or neither", async () => {
-    const desk = openDesk();
-    const { key } = await done(setUp(desk, {}));
-    const other = await done(setUp(desk, {}));
-    const clash = desk.store.changeKey(key.id, (present) => ({
+    const deps = openDeps();
+    const { key } = await done(setUp(deps, {}));
+    const other = await done(setUp(deps, {}));
+    const clash = deps.store.changeKey(key.id, (present) => ({
       key: { ...present, state: "rotated" },
       successor: { ...present, id: "key_new", hash: other.key.hash },
     }));
     await expect(clash).rejects.toThrow("UNIQUE");
-    expect(await desk.store.keyById(key.id)).toEqual(key);
+    expect(await deps.store.keyById(key.id)).toEqual(key);
   });
 
   test("a refused change writes nothing", async () => {
-    const desk = openDesk();
-    const { key } = await done(setUp(desk, {}));
+    const deps = openDeps();
+    const { key } = await done(setUp(deps, {}));
     const no = refuse("invalid_request", "no");
-    expect(await desk.store.changeKey(key.id, () => no)).toBe(no);
-    expect(await desk.store.addKey(key.balanceId, () => no)).toBe(no);
-    expect(await desk.store.changeBudgets(key.balanceId, () => no)).toBe(no);
-    expect(await desk.store.keysOf([key.balanceId], 10, null)).toEqual([key]);
+    expect(await deps.store.changeKey(key.id, () => no)).toBe(no);
+    expect(await deps.store.addKey(key.balanceId, () => no)).toBe(no);
+    expect(await deps.store.changeBudgets(key.balanceId, () => no)).toBe(no);
+    expect(await deps.store.keysOf([key.balanceId], 10, null)).toEqual([key]);
   });
 });
 
 describe("rotation over time", () => {
   test("the old key works until the 24th hour, then it does not", async () => {
-    const desk = openDesk();
-    const { key, secret } = await done(setUp(desk, {}));
-    const rotated = await done(rotate(desk, key, "key"));
+    const deps = openDeps();
+    const { key, secret } = await done(setUp(deps, {}));
+    const rotated = await done(rotate(deps, key, "key"));
     clock.advance(DAY_MS - 1);
-    expect(await desk.keyring.identify(secret, clock.now())).not.toBeNull();
+    expect(await deps.keyring.identify(secret, clock.now())).not.toBeNull();
     clock.advance(1);
-    expect(await desk.keyring.identify(secret, clock.now())).toBeNull();
-    expect(await desk.keyring.identify(rotated.secret, clock.now())).not.toBeNull();
+    expect(await deps.keyring.identify(secret, clock.now())).toBeNull();
+    expect(await deps.keyring.identify(rotated.secret, clock.now())).not.toBeNull();
   });
 
-  test("a chain keeps the first key's lineage, so no cap begins anew", async () => {
-    const desk = openDesk();
-    const { key } = await done(setUp(desk, {}));
-    const second = await done(rotate(desk, key, "key"));
-    const third = await done(rotate(desk, second.key, "recovery"));
-    expect([second.key.lineage, third.key.lineage]).toEqual([key.id, key.id]);
+  test("a chain keeps the first key's rotation id, so no cap begins anew", async () => {
+    const deps = openDeps();
+    const { key } = await done(setUp(deps, {}));
+    const second = await done(rotate(deps, key, "key"));
+    const third = await done(rotate(deps, second.key, "recovery"));
+    expect([second.key.rotationId, third.key.rotationId]).toEqual([key.id, key.id]);
     expect([third.key.rpmLimit, third.key.dailyLimit as number]).toEqual([1, 3]);
   });
 
   test.each<{ ways: Actor[] }>([{ ways: ["key", "recovery"] }, { ways: ["recovery", "key"] }])(
     "of two at once, by $ways, only the recovery secret's key works in the end",
     async ({ ways }) => {
-      const desk = openDesk();
-      const { key, secret } = await done(setUp(desk, {}));
-      const outcomes = await Promise.all(ways.map((way) => rotate(desk, key, way)));
+      const deps = openDeps();
+      const { key, secret } = await done(setUp(deps, {}));
+      const outcomes = await Promise.all(ways.map((way) => rotate(deps, key, way)));
       const secrets = outcomes.map((outcome) => (refused(outcome) ? null : outcome.secret));
       const byRecovery = secrets[ways.indexOf("recovery")]!;
       for (const one of [secret, ...secrets]) {
-        const found = one === null ? null : await desk.keyring.identify(one, clock.now());
+        const found = one === null ? null : await deps.keyring.identify(one, clock.now());
         expect(found !== null).toBe(one === byRecovery);
       }
     },
   );
 
   test("a loop that rotates without end is stopped", async () => {
-    const desk = openDesk();
-    let { key } = await done(setUp(desk, {}));
-    for (let turn = 0; turn < 16; turn++) ({ key } = await done(rotate(desk, key, "key")));
-    const stopped = await rotate(desk, key, "key");
+    const deps = openDeps();
+    let { key } = await done(setUp(deps, {}));
+    for (let turn = 0; turn < 16; turn++) ({ key } = await done(rotate(deps, key, "key")));
+    const stopped = await rotate(deps, key, "key");
     expect(stopped).toMatchObject({ code: "rate_limited", details: { shouldRetry: false } });
     clock.advance(DAY_MS);
-    expect(refused(await rotate(desk, key, "key"))).toBe(false);
+    expect(refused(await rotate(deps, key, "key"))).toBe(false);
   });
 
   test("a revoked or expired key cannot be rotated", async () => {
-    const desk = openDesk();
-    const revoked = await done(setUp(desk, {}));
-    await done(revoke(desk, revoked.key.id));
-    const expiring = await done(setUp(desk, { expiresAt: (clock.now() + 5) as never }));
+    const deps = openDeps();
+    const revoked = await done(setUp(deps, {}));
+    await done(revoke(deps, revoked.key.id));
+    const expiring = await done(setUp(deps, { expiresAt: (clock.now() + 5) as never }));
     clock.advance(5);
     for (const { key } of [revoked, expiring]) {
       for (const by of ["key", "recovery", "session"] as const) {
-        expect(await rotate(desk, key, by)).toMatchObject({ code: "invalid_request" });
+        expect(await rotate(deps, key, by)).toMatchObject({ code: "invalid_request" });
       }
     }
   });
 });
 
 describe("suspension", () => {
-  const suspend = (desk: KeyDesk, subject: string, reason: SuspensionReason | null) =>
-    desk.store.suspend({ subject, reason, at: clock.now(), by: "ops", note: null });
-  const reasonOf = async (desk: KeyDesk, id: BalanceId) => (await desk.store.estate(id))!.balance.suspended;
+  const suspend = (deps: KeyDeps, subject: string, reason: SuspensionReason | null) =>
+    deps.store.suspend({ subject, reason, at: clock.now(), by: "ops", note: null });
+  const reasonOf = async (deps: KeyDeps, id: BalanceId) =>
+    (await deps.store.balanceWithBudgets(id))!.balance.suspended;
 
   test("of an account reaches all its balances, and says which", async () => {
-    const desk = openDesk();
-    const made = await Promise.all([1, 2, 3].map(() => done(setUp(desk, {}))));
+    const deps = openDeps();
+    const made = await Promise.all([1, 2, 3].map(() => done(setUp(deps, {}))));
     const [first, second, third] = made.map(({ key }) => key.balanceId) as [BalanceId, BalanceId, BalanceId];
     const db = openDatabase(join(folder, "gateway.sqlite"));
     db.run("INSERT INTO accounts (id, created_at) VALUES ('acct_1', 0)");
     db.run("UPDATE balances SET account_id = 'acct_1' WHERE id IN (?, ?)", [first, second]);
     db.close();
-    expect((await suspend(desk, "acct_1", "chargeback"))!.toSorted()).toEqual([first, second].toSorted());
-    expect([await reasonOf(desk, first), await reasonOf(desk, third)]).toEqual(["chargeback", null]);
-    expect(await suspend(desk, third, "sanctions")).toEqual([third]);
-    expect(await suspend(desk, "acct_none", "sanctions")).toBeNull();
+    expect((await suspend(deps, "acct_1", "chargeback"))!.toSorted()).toEqual([first, second].toSorted());
+    expect([await reasonOf(deps, first), await reasonOf(deps, third)]).toEqual(["chargeback", null]);
+    expect(await suspend(deps, third, "sanctions")).toEqual([third]);
+    expect(await suspend(deps, "acct_none", "sanctions")).toBeNull();
 
     // A balance's own suspension outlasts its account's.
-    await suspend(desk, first, "acceptable_use");
-    await suspend(desk, "acct_1", null);
-    expect([await reasonOf(desk, first), await reasonOf(desk, second)]).toEqual(["acceptable_use", null]);
+    await suspend(deps, first, "acceptable_use");
+    await suspend(deps, "acct_1", null);
+    expect([await reasonOf(deps, first), await reasonOf(deps, second)]).toEqual(["acceptable_use", null]);
   });
 
   test("is kept with who decided it, when and why", async () => {
-    const desk = openDesk();
-    const { balanceId: subject } = (await done(setUp(desk, {}))).key;
+    const deps = openDeps();
+    const { balanceId: subject } = (await done(setUp(deps, {}))).key;
     const at = clock.now();
     const first = { subject, reason: "sanctions" as const, at, by: "kim", note: "list of May" };
     const second = { subject, reason: null, at, by: "lee", note: null };
-    await desk.store.suspend(first);
-    await desk.store.suspend(second);
-    expect(await desk.store.suspensions(subject, 10)).toEqual([second, first]);
-    expect(await desk.store.suspensions(subject, 1)).toEqual([second]);
+    await deps.store.suspend(first);
+    await deps.store.suspend(second);
+    expect(await deps.store.suspensions(subject, 10)).toEqual([second, first]);
+    expect(await deps.store.suspensions(subject, 1)).toEqual([second]);
   });
 });
 
 describe("what nobody used is removed", () => {
   test("but nothing of a balance that is in use, whose requests' ends may not be there yet", async () => {
-    const desk = openDesk();
-    const { key } = await done(setUp(desk, {}));
-    const balance = (await desk.store.estate(key.balanceId))!.balance;
-    const { key: ended } = await done(createKey(desk, balance, {}, "recovery"));
-    await done(revoke(desk, ended.id));
+    const deps = openDeps();
+    const { key } = await done(setUp(deps, {}));
+    const balance = (await deps.store.balanceWithBudgets(key.balanceId))!.balance;
+    const { key: ended } = await done(createKey(deps, balance, {}, "recovery"));
+    await done(revoke(deps, ended.id));
     clock.advance(DAY_MS);
     const remove = async (isInUse: boolean) => {
       const start = { createdAt: 0 as EpochMs, id: "" };
-      await desk.store.removeUnused(clock.now(), start, () => isInUse);
-      return (await desk.store.keysOf([balance.id], 10, null)).map(({ id }) => id).toSorted();
+      await deps.store.removeUnused(clock.now(), start, () => isInUse);
+      return (await deps.store.keysOf([balance.id], 10, null)).map(({ id }) => id).toSorted();
     };
     expect(await remove(true)).toEqual([key.id, ended.id].toSorted());
     expect(await remove(false)).toEqual([]);
   });
 
   test("a few at a time, however many requests their balances had", async () => {
-    const desk = openDesk();
+    const deps = openDeps();
     const db = openDatabase(join(folder, "gateway.sqlite"));
     const end =
       db.query(`INSERT INTO ends (receipt, at, balance_id, key_id, state, charged, written_off, lost,
       counters, allowances, body) VALUES (?, 1, ?, ?, 'settled', 0, 0, 0, '', '', '{}')`);
     const unused: string[] = [];
     for (let n = 0; n < 3; n++) {
-      const { key } = await done(setUp(desk, {}));
-      const balance = (await desk.store.estate(key.balanceId))!.balance;
-      const { key: ended } = await done(createKey(desk, balance, {}, "recovery"));
-      for (const one of [key, ended]) await done(revoke(desk, one.id));
+      const { key } = await done(setUp(deps, {}));
+      const balance = (await deps.store.balanceWithBudgets(key.balanceId))!.balance;
+      const { key: ended } = await done(createKey(deps, balance, {}, "recovery"));
+      for (const one of [key, ended]) await done(revoke(deps, one.id));
       db.transaction(() => {
         for (let m = 0; m < MOST_ENDS_LOOKED_AT; m++) end.run(`rcpt_${n}_${m}`, balance.id, key.id);
       })();
@@ -238,9 +239,9 @@ describe("what nobody used is removed", () => {
     }
     db.close();
     const removed: string[][] = [];
-    let from: Place | null = { createdAt: 0 as EpochMs, id: "" };
+    let from: BalanceCursor | null = { createdAt: 0 as EpochMs, id: "" };
     while (from !== null) {
-      const some: Removed = await desk.store.removeUnused(clock.now(), from, () => false);
+      const some: RemovedUnused = await deps.store.removeUnused(clock.now(), from, () => false);
       removed.push(some.keys.map(({ hash }) => hash));
       from = some.next;
     }

@@ -27,7 +27,7 @@ export const OLD_ROWS = `
 export async function readOldAccounts(keys: KeyStore, accounts: AccountStore) {
   const seen: Record<string, unknown> = {};
   for (const id of ["bal_free", "bal_claimed", "bal_own"] as const) {
-    const { balance } = (await keys.estate(id))!;
+    const { balance } = (await keys.balanceWithBudgets(id))!;
     const belongings = (await accounts.belonging(id))!;
     const stateOn = (day: number) => belonging(belongings, (CLAIMED + day * DAY_MS) as EpochMs).state;
     seen[id] = [balance.setUpKey, balance.closed, stateOn(1), stateOn(7)];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { EpochOver } from "../../src/ledger/membership.ts";
+import { EpochFenced } from "../../src/ledger/membership.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
 import { type CommitBatch, CommitUnknown, PostgresJournal } from "../../src/store/postgres/journal.ts";
 import type { ReceiptId } from "../../src/units/id.ts";
@@ -201,7 +201,7 @@ describe("while PostgreSQL does not commit", () => {
 test("a node that was closed acknowledges nothing any more, and asks nothing", async () => {
   const { append, journal, fails, clock, asked, turn } = house();
   const waiting = journal.durable(append(end("a")));
-  await fails(new EpochOver("closed"));
+  await fails(new EpochFenced("closed"));
   expect(await waiting).toBe(false);
   expect(journal.healthy).toBe(false);
   expect(await journal.durable(append(end("b")))).toBe(false);

@@ -83,8 +83,8 @@ function LimitsDialog({ of, onClose, onDone }: KeyDialogProps) {
             // Budgets are the owner's: those that the key draws from stay.
             choices={{ models: models.map(({ id }) => id), budgets: [] }}
             onCancel={onClose}
-            onSubmit={async (wish) => {
-              await api.patch(`admin/keys/${of.id}`, wish);
+            onSubmit={async (spec) => {
+              await api.patch(`admin/keys/${of.id}`, spec);
               onDone();
             }}
           />

@@ -80,8 +80,8 @@ export function KeyPage({ id }: { id: string }) {
                 submit="Save"
                 choices={choices}
                 onCancel={close}
-                onSubmit={async (wish: KeyFields) => {
-                  await api.patch(`v1/keys/${id}`, wish);
+                onSubmit={async (spec: KeyFields) => {
+                  await api.patch(`v1/keys/${id}`, spec);
                   close();
                   key.reload();
                 }}

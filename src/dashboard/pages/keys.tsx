@@ -23,8 +23,8 @@ export function Keys() {
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
   const [showEnded, setShowEnded] = useState(false);
 
-  const create = async (wish: KeyFields) => {
-    const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", wish);
+  const create = async (spec: KeyFields) => {
+    const made = await api.on(me.balance_id).post<MintedAnswer>("v1/keys", spec);
     secrets.set(made.id, made.key);
     setCreating(false);
     setMinted(made);

@@ -12,15 +12,15 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
   const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
 
   const save = useAction(async () => {
-    const wish: Record<string, unknown> = { name: name.trim() === "" ? null : name.trim() };
+    const spec: Record<string, unknown> = { name: name.trim() === "" ? null : name.trim() };
     for (const [index, { field, label }] of LIMITS.entries()) {
       const limit = readLimit(limits[index]!);
       if (limit === undefined) throw new Error(`${label} must be a number of 0 or more, or empty.`);
-      if (limit !== null || of !== undefined) wish[field] = limit;
+      if (limit !== null || of !== undefined) spec[field] = limit;
     }
-    if (models.length > 0 || of !== undefined) wish.allowed_models = models.length > 0 ? models : null;
-    if (budgets.length > 0 || of !== undefined) wish.budget = budgets.length > 0 ? budgets : null;
-    await onSubmit(wish as KeyFields);
+    if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
+    if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
+    await onSubmit(spec as KeyFields);
   });
 
   return (
@@ -80,7 +80,7 @@ interface KeyFormProps {
   readonly submit: string;
   /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
   readonly choices: KeyChoices;
-  readonly onSubmit: (wish: KeyFields) => Promise<void>;
+  readonly onSubmit: (spec: KeyFields) => Promise<void>;
   readonly onCancel?: () => void;
 }
 

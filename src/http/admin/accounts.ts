@@ -29,7 +29,7 @@ async function find({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refu
   const about = knownBy(queryOf(request));
   if (refused(about)) return about;
   const found = await deps.accounts.store.holdings(about);
-  const now = deps.desk.clock.now();
+  const now = deps.keyDeps.clock.now();
   return ok({ object: "list", data: found === null ? [] : [accountView(found, now)] });
 }
 
@@ -47,7 +47,7 @@ async function show({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refus
   const found = await deps.accounts.store.holdings({ account: id as AccountId });
   return found === null
     ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
-    : ok(accountView(found, deps.desk.clock.now()));
+    : ok(accountView(found, deps.keyDeps.clock.now()));
 }
 
 async function takeOut(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {

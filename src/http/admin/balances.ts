@@ -8,7 +8,7 @@ import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { creditView } from "../endpoints/credits.ts";
-import { readKeyWish } from "../endpoints/key-fields.ts";
+import { readKeySpec } from "../endpoints/key-fields.ts";
 import { usedKeyView } from "../endpoints/key-view.ts";
 import { createBalance } from "../endpoints/keys.ts";
 import { invalidField, readCount, repeated } from "../fields.ts";
@@ -33,10 +33,10 @@ async function listBalances({ request }: Exchange, deps: HttpDeps): Promise<Repl
   const limit = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
   if (refused(limit)) return limit;
   const before = query.get("before") as BalanceId | null;
-  if (before !== null && (await deps.desk.store.estate(before)) === null) {
+  if (before !== null && (await deps.keyDeps.store.balanceWithBudgets(before)) === null) {
     return invalidField("before", "`before` must be the id of a balance.");
   }
-  const rows = await deps.desk.store.balances(limit + 1, before);
+  const rows = await deps.keyDeps.store.balances(limit + 1, before);
   const data = await Promise.all(
     rows
       .slice(0, limit)
@@ -52,9 +52,9 @@ async function showBalance({ params }: Exchange, deps: HttpDeps): Promise<Reply 
 
 async function listCredits(
   { request, params }: Exchange,
-  { desk, ledger }: HttpDeps,
+  { keyDeps, ledger }: HttpDeps,
 ): Promise<Reply | Refusal> {
-  const balance = await balanceNamed(params.id, { desk });
+  const balance = await balanceNamed(params.id, { keyDeps });
   if (refused(balance)) return balance;
   const limit = readCount(queryOf(request), "limit", DEFAULT_ROWS, MAX_ROWS);
   if (refused(limit)) return limit;
@@ -72,35 +72,35 @@ async function listKeys({ request, params }: Exchange, deps: HttpDeps): Promise<
   const limit = readCount(query, "limit", DEFAULT_ROWS, MAX_ROWS);
   if (refused(limit)) return limit;
   const before = query.get("before") as KeyId | null;
-  if (before !== null && (await deps.desk.store.keyById(before))?.balanceId !== balance.id) {
+  if (before !== null && (await deps.keyDeps.store.keyById(before))?.balanceId !== balance.id) {
     return invalidField("before", "`before` must be the id of a key of this balance.");
   }
-  const keys = await deps.desk.store.keysOf([balance.id], limit + 1, before);
-  const now = deps.desk.clock.now();
+  const keys = await deps.keyDeps.store.keysOf([balance.id], limit + 1, before);
+  const now = deps.keyDeps.clock.now();
   const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
   return ok({ object: "list", data, has_more: keys.length > limit });
 }
 
 async function showKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const key = await keyNamed(params.id, deps);
-  return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
+  return refused(key) ? key : ok(await usedKeyView(key, deps.keyDeps.clock.now(), deps.ledger));
 }
 
 /** For a user who asks for more: the operator raises what the owner may not be there to raise. */
 async function changeKey(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await keyNamed(exchange.params.id, deps);
   if (refused(found)) return found;
-  const wish = await readKeyWish(exchange, deps);
-  if (refused(wish)) return wish;
-  const key = await revise(deps.desk, found.id, wish, "operator");
-  return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
+  const spec = await readKeySpec(exchange, deps);
+  if (refused(spec)) return spec;
+  const key = await revise(deps.keyDeps, found.id, spec, "operator");
+  return refused(key) ? key : ok(await usedKeyView(key, deps.keyDeps.clock.now(), deps.ledger));
 }
 
 /** For a key that was reported as leaked: the operator need not wait for its owner. */
 async function revokeKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await keyNamed(params.id, deps);
   if (refused(found)) return found;
-  const key = await revoke(deps.desk, found.id);
+  const key = await revoke(deps.keyDeps, found.id);
   return refused(key) ? key : ok({ id: key.id, state: key.state });
 }
 
@@ -121,13 +121,13 @@ async function balanceView({ id, accountId, suspended, closed, createdAt }: Bala
 
 export async function balanceNamed(
   id: string | undefined,
-  { desk }: Pick<HttpDeps, "desk">,
+  { keyDeps }: Pick<HttpDeps, "keyDeps">,
 ): Promise<Balance | Refusal> {
-  const estate = await desk.store.estate((id ?? "") as BalanceId);
-  return estate?.balance ?? invalidField("id", `There is no balance \`${repeated(id ?? "")}\`.`);
+  const withBudgets = await keyDeps.store.balanceWithBudgets((id ?? "") as BalanceId);
+  return withBudgets?.balance ?? invalidField("id", `There is no balance \`${repeated(id ?? "")}\`.`);
 }
 
-async function keyNamed(id: string | undefined, { desk }: HttpDeps): Promise<Key | Refusal> {
-  const key = await desk.store.keyById((id ?? "") as KeyId);
+async function keyNamed(id: string | undefined, { keyDeps }: HttpDeps): Promise<Key | Refusal> {
+  const key = await keyDeps.store.keyById((id ?? "") as KeyId);
   return key ?? invalidField("id", `There is no key \`${repeated(id ?? "")}\`.`);
 }

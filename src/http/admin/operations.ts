@@ -11,7 +11,7 @@ import {
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { SuspensionReason } from "../../errors/suspension.ts";
 import type { Credit } from "../../ledger/credit.ts";
-import type { LedgerAudit } from "../../store/books/ledger-desk.ts";
+import type { LedgerAudit } from "../../store/books/ledger-operations.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
@@ -88,7 +88,7 @@ async function readEntry(
 ): Promise<Pick<Credit, "balanceId" | "idempotencyKey" | "note" | "at"> | Refusal> {
   const { balance_id, key_id, idempotency_key: idempotencyKey, note = null } = fields;
   const balanceId = await namedBalance(balance_id, key_id, deps);
-  return refused(balanceId) ? balanceId : { balanceId, idempotencyKey, note, at: deps.desk.clock.now() };
+  return refused(balanceId) ? balanceId : { balanceId, idempotencyKey, note, at: deps.keyDeps.clock.now() };
 }
 
 const entryView = ({ balanceId, amount, idempotencyKey, note }: Credit) => ({
@@ -113,16 +113,16 @@ const usedKey = ({ amount, balanceId }: Credit, now: "credited" | "taken back"):
 async function namedBalance(
   balance: string | undefined,
   key: string | undefined,
-  { desk }: HttpDeps,
+  { keyDeps }: HttpDeps,
 ): Promise<BalanceId | Refusal> {
   if ((balance === undefined) === (key === undefined)) {
     return invalidField("balance_id", "Name either `balance_id` or `key_id`.");
   }
   if (balance !== undefined) {
-    const estate = await desk.store.estate(balance as BalanceId);
-    return estate?.balance.id ?? invalidField("balance_id", `There is no balance \`${balance}\`.`);
+    const withBudgets = await keyDeps.store.balanceWithBudgets(balance as BalanceId);
+    return withBudgets?.balance.id ?? invalidField("balance_id", `There is no balance \`${balance}\`.`);
   }
-  const found = await desk.store.keyById(key as KeyId);
+  const found = await keyDeps.store.keyById(key as KeyId);
   return found?.balanceId ?? invalidField("key_id", `There is no key \`${key}\`.`);
 }
 
@@ -140,20 +140,20 @@ async function setSuspension(
   { params }: Exchange,
   reason: SuspensionReason | null,
   { by = "admin", note = null }: { readonly by?: string; readonly note?: string | null },
-  { desk }: HttpDeps,
+  { keyDeps }: HttpDeps,
 ): Promise<Reply | Refusal> {
   const subject = params.id ?? "";
-  const balances = await desk.store.suspend({ subject, reason, at: desk.clock.now(), by, note });
+  const balances = await keyDeps.store.suspend({ subject, reason, at: keyDeps.clock.now(), by, note });
   if (balances === null) return noSubject();
-  for (const balance of balances) desk.keyring.forgetEstate(balance);
+  for (const balance of balances) keyDeps.keyring.forgetBalance(balance);
   return ok({ id: subject, suspended: reason, balance_ids: balances });
 }
 
 /** Everything that was ever decided about an account or a balance. */
-async function suspensions({ params, request }: Exchange, { desk }: HttpDeps): Promise<Reply | Refusal> {
+async function suspensions({ params, request }: Exchange, { keyDeps }: HttpDeps): Promise<Reply | Refusal> {
   const limit = readCount(queryOf(request), "limit", DEFAULT_ROWS, MAX_ROWS);
   if (refused(limit)) return limit;
-  const records = await desk.store.suspensions(params.id ?? "", limit + 1);
+  const records = await keyDeps.store.suspensions(params.id ?? "", limit + 1);
   const data = records
     .slice(0, limit)
     .map(({ at, reason, by, note }) => ({ at: isoTime(at), reason, by, note }));

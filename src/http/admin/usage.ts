@@ -24,7 +24,7 @@ export const adminUsageEndpoints = (): Endpoint[] => [
 
 async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const query = queryOf(request);
-  const now = deps.desk.clock.now();
+  const now = deps.keyDeps.clock.now();
   const period = readPeriod(query, now);
   if (refused(period)) return period;
   const order = readOrder(query);

@@ -90,7 +90,7 @@ async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply |
 function signedIn(made: SignedIn | Refusal, { request }: Exchange, deps: HttpDeps): Reply | Refusal {
   if (refused(made)) return made;
   const { account, session, expiresAt } = made;
-  const seconds = Math.floor((expiresAt - deps.desk.clock.now()) / 1_000);
+  const seconds = Math.floor((expiresAt - deps.keyDeps.clock.now()) / 1_000);
   return new Reply(
     200,
     { session, expires_at: isoTime(expiresAt), account_id: account.id },

@@ -47,7 +47,11 @@ async function create(balance: Balance, exchange: Exchange, deps: HttpDeps): Pro
   if (refused(fields)) return fields;
   const cap = readUsd("cap_usd", fields.cap_usd);
   if (refused(cap)) return cap;
-  const budget = await createBudget(deps.desk, balance.id, { name: fields.name, window: fields.window, cap });
+  const budget = await createBudget(deps.keyDeps, balance.id, {
+    name: fields.name,
+    window: fields.window,
+    cap,
+  });
   return refused(budget) ? budget : created(await view(budget, deps));
 }
 
@@ -60,7 +64,7 @@ export async function changeBudgetOf(
   if (refused(fields)) return fields;
   const cap = fields.cap_usd === undefined ? undefined : readUsd("cap_usd", fields.cap_usd);
   if (refused(cap)) return cap;
-  const budget = await changeBudget(deps.desk, balance.id, nameIn(exchange.params), {
+  const budget = await changeBudget(deps.keyDeps, balance.id, nameIn(exchange.params), {
     ...(cap === undefined ? {} : { cap }),
     ...(fields.window === undefined ? {} : { window: fields.window }),
   });
@@ -68,16 +72,16 @@ export async function changeBudgetOf(
 }
 
 async function drop(balance: Balance, { params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const budget = await dropBudget(deps.desk, balance.id, nameIn(params));
+  const budget = await dropBudget(deps.keyDeps, balance.id, nameIn(params));
   return refused(budget) ? budget : ok({ name: budget.name, deleted: true });
 }
 
-async function budgetsOf(balance: Balance, { desk }: HttpDeps): Promise<readonly Budget[]> {
-  return (await desk.store.estate(balance.id))?.budgets ?? [];
+async function budgetsOf(balance: Balance, { keyDeps }: HttpDeps): Promise<readonly Budget[]> {
+  return (await keyDeps.store.balanceWithBudgets(balance.id))?.budgets ?? [];
 }
 
-async function view(budget: Budget, { ledger, desk }: HttpDeps): Promise<BudgetAnswer> {
-  const now = desk.clock.now();
+async function view(budget: Budget, { ledger, keyDeps }: HttpDeps): Promise<BudgetAnswer> {
+  const now = keyDeps.clock.now();
   const { spent, held } = await ledger.budgetUse(budget, now);
   const { resetsAt } = windowAt(budget.window, now);
   return {

@@ -48,7 +48,7 @@ async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind !== "key") return keysOnly("claim its balance");
-  const noClaimant = whyNoClaimant(who.key.lineage, who.balance.setUpKey);
+  const noClaimant = whyNoClaimant(who.key.rotationId, who.balance.setUpKey);
   if (noClaimant !== null) return noClaimant;
   const fields = await readFields(ClaimFields, exchange, deps);
   if (refused(fields)) return fields;
@@ -96,15 +96,15 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   if (who.kind === "key" || who.by !== "session") return sessionsOnly("review claims");
-  const now = deps.desk.clock.now();
+  const now = deps.keyDeps.clock.now();
   const waiting = who.holdings.claims.filter((one) => isPending(one, now));
   return ok({ object: "list", data: await Promise.all(waiting.map((one) => claimView(one, deps))) });
 }
 
 /** With what tells one's own balance from a stranger's. */
 async function claimView({ balanceId, at }: Claim, deps: HttpDeps) {
-  const [estate, money] = await Promise.all([
-    deps.desk.store.estate(balanceId),
+  const [withBudgets, money] = await Promise.all([
+    deps.keyDeps.store.balanceWithBudgets(balanceId),
     deps.ledger.balance(balanceId),
   ]);
   return {
@@ -112,7 +112,7 @@ async function claimView({ balanceId, at }: Claim, deps: HttpDeps) {
     claimed_at: isoTime(at),
     expires_at: isoTime(claimEnds({ at })),
     balance_usd: usdFromNano(money.total),
-    balance_created_at: isoTime(estate!.balance.createdAt),
+    balance_created_at: isoTime(withBudgets!.balance.createdAt),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { KeyAnswer, MintedAnswer } from "../../api/keys.ts";
 import type { Minted } from "../../keys/creation.ts";
 import type { Key } from "../../keys/key.ts";
-import type { LedgerDesk } from "../../store/books/ledger-desk.ts";
+import type { LedgerOperations } from "../../store/books/ledger-operations.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 
@@ -26,7 +26,7 @@ function keyView(key: Key, now: EpochMs): Omit<MintedAnswer, "key"> {
 }
 
 /** The same with what the key has used of its caps, and what its open requests hold now. */
-export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerDesk): Promise<KeyAnswer> {
+export async function usedKeyView(key: Key, now: EpochMs, ledger: LedgerOperations): Promise<KeyAnswer> {
   const { day, month, held } = await ledger.keyUse(key, now);
   return {
     ...keyView(key, now),

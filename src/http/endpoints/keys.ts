@@ -13,7 +13,7 @@ import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
 import { invalidField, readCount, repeated } from "../fields.ts";
 import { type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
 import { created, ok, type Reply } from "../reply.ts";
-import { readKeyWish } from "./key-fields.ts";
+import { readKeySpec } from "./key-fields.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
 import { recoveryUrl } from "./ownership.ts";
 
@@ -47,20 +47,20 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
   const wait = await unpaidKey(who.balance.id, exchange, deps);
   if (wait !== null) return tooManyUnpaid(wait);
-  const wish = await readKeyWish(exchange, deps);
-  if (refused(wish)) return wish;
-  const minted = await createKey(deps.desk, who.balance, wish, who.by);
-  return refused(minted) ? minted : created(mintedView(minted, deps.desk.clock.now()));
+  const spec = await readKeySpec(exchange, deps);
+  if (refused(spec)) return spec;
+  const minted = await createKey(deps.keyDeps, who.balance, spec, who.by);
+  return refused(minted) ? minted : created(mintedView(minted, deps.keyDeps.clock.now()));
 }
 
 /** For whoever asks, and for whom the operator makes one. */
 export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const wish = await readKeyWish(exchange, deps);
-  if (refused(wish)) return wish;
-  const made = await setUp(deps.desk, wish);
+  const spec = await readKeySpec(exchange, deps);
+  if (refused(spec)) return spec;
+  const made = await setUp(deps.keyDeps, spec);
   if (refused(made)) return made;
   return created({
-    ...mintedView(made, deps.desk.clock.now()),
+    ...mintedView(made, deps.keyDeps.clock.now()),
     recovery_secret: made.recovery,
     recovery_url: recoveryUrl(made.recovery, deps),
   });
@@ -69,7 +69,7 @@ export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise
 async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
-  const now = deps.desk.clock.now();
+  const now = deps.keyDeps.clock.now();
   if (who.kind === "key") {
     return ok({ object: "list", data: [await usedKeyView(who.key, now, deps.ledger)], has_more: false });
   }
@@ -80,23 +80,23 @@ async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
   if (before !== null && (await visibleKey(before, who, deps)) === null) {
     return invalidField("before", "`before` must be the id of one of your keys.");
   }
-  const keys = await deps.desk.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
+  const keys = await deps.keyDeps.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
   const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
   return ok({ object: "list", data, has_more: keys.length > limit });
 }
 
 async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
-  return refused(found) ? found : ok(await usedKeyView(found.key, deps.desk.clock.now(), deps.ledger));
+  return refused(found) ? found : ok(await usedKeyView(found.key, deps.keyDeps.clock.now(), deps.ledger));
 }
 
 async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
   if (refused(found)) return found;
-  const wish = await readKeyWish(exchange, deps);
-  if (refused(wish)) return wish;
-  const key = await revise(deps.desk, found.key.id, wish, found.by);
-  return refused(key) ? key : ok(await usedKeyView(key, deps.desk.clock.now(), deps.ledger));
+  const spec = await readKeySpec(exchange, deps);
+  if (refused(spec)) return spec;
+  const key = await revise(deps.keyDeps, found.key.id, spec, found.by);
+  return refused(key) ? key : ok(await usedKeyView(key, deps.keyDeps.clock.now(), deps.ledger));
 }
 
 async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -104,17 +104,17 @@ async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refu
   if (refused(found)) return found;
   const wait = await unpaidKey(found.key.balanceId, exchange, deps);
   if (wait !== null) return tooManyUnpaid(wait);
-  const rotated = await rotate(deps.desk, found.key, found.by);
+  const rotated = await rotate(deps.keyDeps, found.key, found.by);
   if (refused(rotated)) return rotated;
   const { old } = rotated;
-  const expires_at = isoTime(old.expiresAt ?? deps.desk.clock.now());
-  return ok({ ...mintedView(rotated, deps.desk.clock.now()), old_key: { id: old.id, expires_at } });
+  const expires_at = isoTime(old.expiresAt ?? deps.keyDeps.clock.now());
+  return ok({ ...mintedView(rotated, deps.keyDeps.clock.now()), old_key: { id: old.id, expires_at } });
 }
 
 async function end(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const found = await addressed(exchange, deps);
   if (refused(found)) return found;
-  const key = await revoke(deps.desk, found.key.id);
+  const key = await revoke(deps.keyDeps, found.key.id);
   return refused(key) ? key : ok({ id: key.id, state: key.state });
 }
 
@@ -133,9 +133,9 @@ async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key
   );
 }
 
-async function visibleKey(id: string, who: Identity, { desk }: HttpDeps): Promise<Key | null> {
+async function visibleKey(id: string, who: Identity, { keyDeps }: HttpDeps): Promise<Key | null> {
   if (who.kind === "key") return id === who.key.id ? who.key : null;
-  const key = await desk.store.keyById(id as KeyId);
+  const key = await keyDeps.store.keyById(id as KeyId);
   return key !== null && ownBalances(who).includes(key.balanceId) ? key : null;
 }
 
@@ -158,7 +158,7 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
  * the seconds to wait.
  */
 async function unpaidKey(balance: BalanceId, exchange: Exchange, deps: HttpDeps): Promise<number | null> {
-  if ((await deps.desk.credit(balance)) > 0) return null;
+  if ((await deps.keyDeps.credit(balance)) > 0) return null;
   return takeOfAll(deps.throttles.unpaid_keys, clientBlocks(exchange, deps), UNPAID_KEYS_AN_HOUR);
 }
 

@@ -23,7 +23,7 @@ async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> 
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   const { balance } = who;
-  const now = deps.desk.clock.now();
+  const now = deps.keyDeps.clock.now();
   const money = await deps.ledger.balance(balance.id);
   return ok({
     balance_id: balance.id,

@@ -21,7 +21,7 @@ export const ownershipEndpoints = (): Endpoint[] => [
 async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const who = await owner(exchange, deps, "replace the recovery secret");
   if (refused(who)) return who;
-  const secret = newRecoverySecret(deps.desk.random);
+  const secret = newRecoverySecret(deps.keyDeps.random);
   const by =
     who.by === "recovery"
       ? { recovery: who.secret }

@@ -22,7 +22,7 @@ async function usage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
   const query = queryOf(exchange.request);
-  const period = readPeriod(query, deps.desk.clock.now());
+  const period = readPeriod(query, deps.keyDeps.clock.now());
   if (refused(period)) return period;
   const { since, stretchMs } = period;
   const keyId = who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null);

@@ -16,7 +16,7 @@ export class DailyFigures {
 
   /** Null while there are none. */
   async sums(): Promise<UsageSums | null> {
-    const { clock } = this.deps.desk;
+    const { clock } = this.deps.keyDeps;
     if (clock.elapsedMs() - this.readAtMs < FRESH_MS) return this.latest;
     this.reading ??= this.read().finally(() => {
       this.reading = null;
@@ -25,12 +25,12 @@ export class DailyFigures {
   }
 
   private async read(): Promise<UsageSums | null> {
-    const { usage, desk } = this.deps;
-    const now = desk.clock.now();
+    const { usage, keyDeps } = this.deps;
+    const now = keyDeps.clock.now();
     const since = now - (now % STATUS_STRETCH_MS) - (STATUS_STRETCHES - 1) * STATUS_STRETCH_MS;
     const scope = { balanceId: null, keyId: null, since: since as EpochMs, stretchMs: STATUS_STRETCH_MS };
     this.latest = (await usage(scope)) ?? this.latest;
-    this.readAtMs = desk.clock.elapsedMs();
+    this.readAtMs = keyDeps.clock.elapsedMs();
     return this.latest;
   }
 }

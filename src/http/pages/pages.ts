@@ -45,9 +45,9 @@ export function pageEndpoints(deps: HttpDeps): Endpoint[] {
 }
 
 async function status(deps: HttpDeps, figures: DailyFigures): Promise<Response> {
-  const { catalog, routeState, hostReports, desk } = deps;
+  const { catalog, routeState, hostReports, keyDeps } = deps;
   const sums = await figures.sums();
-  return page(statusPage(catalog(), routeState, { now: desk.clock.now(), sums, hosts: hostReports() }));
+  return page(statusPage(catalog(), routeState, { now: keyDeps.clock.now(), sums, hosts: hostReports() }));
 }
 
 /** The page itself holds nothing: what it shows, it asks for with the credential that its reader enters. */

@@ -5,7 +5,7 @@ import type { Statement } from "../../ledger/authority.ts";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
 import { Grants, onceDurable } from "../../ledger/grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
-import { type Change, EpochOver, Membership } from "../../ledger/membership.ts";
+import { EpochFenced, Membership, type MembershipChange } from "../../ledger/membership.ts";
 import { recoveredReceipt } from "../../ledger/receipt.ts";
 import { recoveredEnd } from "../../ledger/recovery.ts";
 import { type Clock, epochMs, pause } from "../../units/clock.ts";
@@ -65,7 +65,7 @@ export async function openPostgresBooks(
     lapsed: () => keyring.forgetAll(),
     failed(error) {
       log("lease", { error: String(error) });
-      if (error instanceof EpochOver) onLost(error);
+      if (error instanceof EpochFenced) onLost(error);
     },
   });
   const send = statementsTo(authority, books.journal, () => grants, log);
@@ -231,10 +231,10 @@ function statementsTo(
   );
 }
 
-function forget(keyring: Keyring, changes: readonly Change[]): void {
+function forget(keyring: Keyring, changes: readonly MembershipChange[]): void {
   for (const { key, balance } of changes) {
     if (key !== null) keyring.forgetKey({ hash: key });
-    keyring.forgetEstate(balance);
+    keyring.forgetBalance(balance);
   }
 }
 

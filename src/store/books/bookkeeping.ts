@@ -14,7 +14,7 @@ import type { NanoUsd } from "../../units/usd.ts";
 import type { StoreAudit } from "../audit.ts";
 import type { DataFolder } from "../data-folder.ts";
 import { folderDisk, probeSync } from "../journal/disk.ts";
-import type { NodeDesk } from "../nodes.ts";
+import type { NodeOperations } from "../nodes.ts";
 import type { ReceiptReader } from "../receipts.ts";
 import type { Spending, SpendingScope } from "../spending.ts";
 import type { BooksOptions } from "../sqlite/books.ts";
@@ -29,7 +29,7 @@ export interface Bookkeeping extends ReceiptReader {
   readonly keys: KeyStore;
   readonly accounts: AccountStore;
   readonly lowCredit: LowCreditStore;
-  readonly nodes: NodeDesk;
+  readonly nodes: NodeOperations;
   readonly keyring: Keyring;
   /** Requests can be admitted and recorded. */
   healthy(): boolean;

@@ -9,7 +9,7 @@ import {
   type Statement,
 } from "../../ledger/authority.ts";
 import type { CounterId } from "../../ledger/counter.ts";
-import { EpochOver } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/membership.ts";
 import { MAX_NANO_USD, type NanoUsd, ZERO_USD } from "../../units/usd.ts";
 import type { Postgres } from "./postgres.ts";
 
@@ -134,7 +134,7 @@ async function holdEpoch(sql: TransactionSQL, node: string, epoch: number): Prom
   const [row] = await sql<{ epoch: string; open: boolean }[]>`
     SELECT epoch, open FROM nodes WHERE name = ${node} FOR KEY SHARE`;
   if (row === undefined || Number(row.epoch) !== epoch || !row.open) {
-    throw new EpochOver(`epoch ${epoch} of ${node} is over`);
+    throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { TransactionSQL } from "bun";
-import { EpochOver } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/membership.ts";
 import { type HoldRecord, parseRecord, type TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import type { NanoUsd } from "../../units/usd.ts";
@@ -86,7 +86,7 @@ async function book(sql: TransactionSQL, node: string, epoch: number, batch: Com
     remove(sql, batch.closed),
   ]);
   if (Number(life[0]?.epoch) !== epoch || !life[0]!.open)
-    throw new EpochOver(`epoch ${epoch} of ${node} is over`);
+    throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
   await spend(sql, node, fresh);
 }
 

@@ -1,5 +1,5 @@
 import type { Journal } from "../../ledger/ledger.ts";
-import { EpochOver } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/membership.ts";
 import {
   formatRecord,
   type HoldRecord,
@@ -159,7 +159,7 @@ export class PostgresJournal implements Journal {
     this.options.onFault(error);
     // Nobody must be told to take back what the retry sends: so the waiting are answered while nothing is
     // under way.
-    if (error instanceof EpochOver) return this.close();
+    if (error instanceof EpochFenced) return this.close();
     if (this.state === "closed") return;
     if (this.givenUp) this.waiters.answer(false, Number.POSITIVE_INFINITY);
     this.state = "retrying";
@@ -174,7 +174,7 @@ export class PostgresJournal implements Journal {
 export interface PostgresJournalOptions {
   /**
    * Commits the batch in the node's epoch; committing it again, or a later one that repeats it, changes
-   * nothing. Rejects with `EpochOver` once the node was closed, and with `CommitUnknown` when it may have
+   * nothing. Rejects with `EpochFenced` once the node was closed, and with `CommitUnknown` when it may have
    * been committed all the same.
    */
   commit(batch: CommitBatch): Promise<void>;

@@ -3,19 +3,19 @@ import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { SuspensionReason } from "../../errors/suspension.ts";
 import type { Balance, Budget, Key } from "../../keys/key.ts";
 import {
+  type BalanceCursor,
+  type BalanceWithBudgets,
   type BudgetChange,
   type ChangedKey,
-  type Estate,
   type KeyChange,
   type KeyStore,
   MOST_ENDS_LOOKED_AT,
-  type Place,
   RECENT_MS,
-  type Removed,
+  type RemovedUnused,
   type SuspensionRecord,
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
-import type { Change } from "../../ledger/membership.ts";
+import type { MembershipChange } from "../../ledger/membership.ts";
 import { assert } from "../../units/assert.ts";
 import type { Clock, EpochMs } from "../../units/clock.ts";
 import type { BalanceId, BudgetId, KeyId } from "../../units/id.ts";
@@ -79,7 +79,7 @@ export class PostgresKeyStore implements KeyStore {
     return row === undefined ? null : keyFromRow(row);
   }
 
-  async estate(id: BalanceId): Promise<Estate | null> {
+  async balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null> {
     return this.postgres.transaction((sql) => readEstate(sql, id));
   }
 
@@ -106,12 +106,12 @@ export class PostgresKeyStore implements KeyStore {
 
   async addKey(
     balance: BalanceId,
-    decide: (estate: Estate, liveKeys: number, recentKeys: number) => Key | Refusal,
+    decide: (withBudgets: BalanceWithBudgets, liveKeys: number, recentKeys: number) => Key | Refusal,
   ): Promise<Key | Refusal> {
     return this.postgres.transaction(async (sql) => {
-      const estate = await lockEstate(sql, balance);
+      const withBudgets = await lockEstate(sql, balance);
       const recent = await this.recentKeys(sql, balance);
-      const decided = decide(estate, await this.liveKeys(sql, balance, null), recent);
+      const decided = decide(withBudgets, await this.liveKeys(sql, balance, null), recent);
       // Nobody can have remembered a key that was not there: no node need be told.
       if (!refused(decided)) await insertKey(sql, decided);
       return decided;
@@ -120,16 +120,21 @@ export class PostgresKeyStore implements KeyStore {
 
   async changeKey(
     id: KeyId,
-    decide: (key: Key, estate: Estate, siblings: number, recentKeys: number) => KeyChange | Refusal,
+    decide: (
+      key: Key,
+      withBudgets: BalanceWithBudgets,
+      siblings: number,
+      recentKeys: number,
+    ) => KeyChange | Refusal,
   ): Promise<ChangedKey | Refusal> {
     return this.change<ChangedKey | Refusal>(async (sql) => {
       const [at] = await sql<{ balance_id: BalanceId }[]>`SELECT balance_id FROM keys WHERE id = ${id}`;
       assert(at !== undefined, `change of ${id}, which does not exist`);
-      const estate = await lockEstate(sql, at.balance_id);
+      const withBudgets = await lockEstate(sql, at.balance_id);
       const [row] = await sql<KeyRow<string>[]>`SELECT * FROM keys WHERE id = ${id}`;
       const key = keyFromRow(row!);
-      const siblings = await this.liveKeys(sql, key.balanceId, key.lineage);
-      const decided = decide(key, estate, siblings, await this.recentKeys(sql, key.balanceId));
+      const siblings = await this.liveKeys(sql, key.balanceId, key.rotationId);
+      const decided = decide(key, withBudgets, siblings, await this.recentKeys(sql, key.balanceId));
       if (refused(decided)) return { result: decided, changes: [] };
       await updateKey(sql, decided.key);
       const ended = decided.endsSiblings ? await endSiblings(sql, key) : [];
@@ -140,13 +145,16 @@ export class PostgresKeyStore implements KeyStore {
 
   async changeBudgets(
     balance: BalanceId,
-    decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
+    decide: (
+      withBudgets: BalanceWithBudgets,
+      drawnFrom: ReadonlyMap<string, number>,
+    ) => BudgetChange | Refusal,
   ): Promise<BudgetChange | Refusal> {
     return this.change<BudgetChange | Refusal>(async (sql) => {
-      const estate = await lockEstate(sql, balance);
+      const withBudgets = await lockEstate(sql, balance);
       const uses = await sql<{ budgets: string }[]>`SELECT budgets FROM keys WHERE balance_id = ${balance}
         AND budgets <> '[]' AND ${live(sql, this.clock.now())}`;
-      const decided = decide(estate, countUses(uses.map(({ budgets }) => JSON.parse(budgets))));
+      const decided = decide(withBudgets, countUses(uses.map(({ budgets }) => JSON.parse(budgets))));
       if (refused(decided)) return { result: decided, changes: [] };
       const { id, balanceId, name, cap, window } = decided.budget;
       if (decided.kind === "drop") await sql`DELETE FROM budgets WHERE id = ${id}`;
@@ -187,7 +195,11 @@ export class PostgresKeyStore implements KeyStore {
     }));
   }
 
-  async removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed> {
+  async removeUnused(
+    before: EpochMs,
+    from: BalanceCursor,
+    inUse: (id: BalanceId) => boolean,
+  ): Promise<RemovedUnused> {
     const rows = await this.postgres.query<SweptRow>(
       (sql) => sql`SELECT id, created_at FROM balances WHERE created_at < ${before}
         AND (created_at, id) > (${from.createdAt}, ${from.id}) ORDER BY created_at, id LIMIT ${SWEPT_AT_ONCE}`,
@@ -199,7 +211,7 @@ export class PostgresKeyStore implements KeyStore {
         : { createdAt: Number(last.created_at) as EpochMs, id: last.id };
     const ids = JSON.stringify(rows.map(({ id }) => id));
     if (ids === "[]") return { balances: [], keys: [], next };
-    return this.change<Removed>(async (sql) => {
+    return this.change<RemovedUnused>(async (sql) => {
       // Whoever credits one of them holds its row until the credit can be seen here.
       const locked = await sql<{ id: BalanceId; lone: boolean; ends: string }[]>`
         SELECT id, account_id IS NULL AND suspended IS NULL AND undo_hash IS NULL AND claimed_at IS NULL
@@ -272,9 +284,9 @@ export class PostgresKeyStore implements KeyStore {
   }
 }
 
-type Noted = Omit<Change, "version">;
+type Noted = Omit<MembershipChange, "version">;
 
-const keyChange = ({ balanceId, hash, lineage }: Key): Noted => ({
+const keyChange = ({ balanceId, hash, rotationId: lineage }: Key): Noted => ({
   balance: balanceId,
   key: hash,
   counters: ["day", "month", "rpm", "tpm"].map((kind) => `${kind}:${lineage}`),
@@ -285,14 +297,14 @@ const servedNow = (sql: TransactionSQL) => sql`EXISTS (
   SELECT 1 FROM grants WHERE granted > shipped
     AND counter IN ('rpm:' || k.lineage, 'tpm:' || k.lineage, 'free_rpm:' || k.lineage))`;
 
-async function lockEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate> {
+async function lockEstate(sql: TransactionSQL, id: BalanceId): Promise<BalanceWithBudgets> {
   await sql`SELECT id FROM balances WHERE id = ${id} FOR UPDATE`;
-  const estate = await readEstate(sql, id);
-  assert(estate !== null, `change on ${id}, which does not exist`);
-  return estate;
+  const withBudgets = await readEstate(sql, id);
+  assert(withBudgets !== null, `change on ${id}, which does not exist`);
+  return withBudgets;
 }
 
-async function readEstate(sql: TransactionSQL, id: BalanceId): Promise<Estate | null> {
+async function readEstate(sql: TransactionSQL, id: BalanceId): Promise<BalanceWithBudgets | null> {
   const [row] = await sql<
     BalanceRow<string>[]
   >`SELECT ${columns(sql)} FROM ${balancesOf(sql)} WHERE b.id = ${id}`;
@@ -311,7 +323,7 @@ const live = (sql: SQL, now: EpochMs) =>
   sql`state <> 'revoked' AND (expires_at IS NULL OR expires_at > ${now})`;
 
 async function insertKey(sql: TransactionSQL, key: Key): Promise<void> {
-  const { id, hash, prefix, balanceId, lineage, madeBy, createdAt } = key;
+  const { id, hash, prefix, balanceId, rotationId: lineage, madeBy, createdAt } = key;
   await sql`INSERT INTO keys ${sql({
     id,
     hash,
@@ -328,7 +340,7 @@ async function updateKey(sql: TransactionSQL, key: Key): Promise<void> {
   await sql`UPDATE keys SET ${sql(changeable(key))} WHERE id = ${key.id}`;
 }
 
-async function endSiblings(sql: TransactionSQL, { id, balanceId, lineage }: Key): Promise<Key[]> {
+async function endSiblings(sql: TransactionSQL, { id, balanceId, rotationId: lineage }: Key): Promise<Key[]> {
   const rows = await sql<KeyRow<string>[]>`UPDATE keys SET state = 'revoked'
     WHERE balance_id = ${balanceId} AND lineage = ${lineage} AND id <> ${id} AND state <> 'revoked' RETURNING *`;
   return rows.map(keyFromRow);

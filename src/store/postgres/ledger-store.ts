@@ -1,7 +1,7 @@
 import type { TransactionSQL } from "bun";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
 import { type Credit, type Debit, debitEntry, type TooMuch, taken } from "../../ledger/credit.ts";
-import { EpochOver } from "../../ledger/membership.ts";
+import { EpochFenced } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -314,7 +314,7 @@ async function keepFold(sql: TransactionSQL, { months, counters }: Fold): Promis
 /** Unlike grants, ends may still be shipped for an epoch that was closed: they happened. */
 async function holdLife(sql: TransactionSQL, node: string, epoch: number): Promise<void> {
   const [row] = await sql<{ epoch: string }[]>`SELECT epoch FROM nodes WHERE name = ${node} FOR KEY SHARE`;
-  if (Number(row?.epoch) !== epoch) throw new EpochOver(`epoch ${epoch} of ${node} is over`);
+  if (Number(row?.epoch) !== epoch) throw new EpochFenced(`epoch ${epoch} of ${node} is over`);
 }
 
 /** Returns those that were not there. */

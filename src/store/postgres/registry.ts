@@ -1,6 +1,6 @@
 import type { TransactionSQL } from "bun";
 import type { CounterId } from "../../ledger/counter.ts";
-import { type Change, EpochOver, LEASE_MS, type Registry } from "../../ledger/membership.ts";
+import { EpochFenced, LEASE_MS, type MembershipChange, type Registry } from "../../ledger/membership.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import type { OrphanHold } from "../../ledger/recovery.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -50,7 +50,7 @@ export class PostgresRegistry implements Registry {
     return row === undefined ? null : Number(row.epoch);
   }
 
-  async renew(name: string, epoch: number, seen: number): Promise<readonly Change[]> {
+  async renew(name: string, epoch: number, seen: number): Promise<readonly MembershipChange[]> {
     return this.postgres.transaction(async (sql) => {
       // A change holds this row until it is committed. So either it comes first and is found here, or it
       // comes later, and whoever answers it finds the renewed lease.
@@ -64,7 +64,7 @@ export class PostgresRegistry implements Registry {
       const kept = await sql`UPDATE nodes SET seen = ${Number(latest!.version)},
           lease_until = clock_timestamp() + ${`${LEASE_MS} milliseconds`}::interval
         WHERE name = ${name} AND epoch = ${epoch} AND open RETURNING name`;
-      if (kept.length === 0) throw new EpochOver(`epoch ${epoch} of ${name} is over`);
+      if (kept.length === 0) throw new EpochFenced(`epoch ${epoch} of ${name} is over`);
       return [];
     });
   }
@@ -170,7 +170,7 @@ export const CHANGES = "gateway_changes";
 export async function noteChanges(
   postgres: Postgres,
   sql: TransactionSQL,
-  changes: readonly Omit<Change, "version">[],
+  changes: readonly Omit<MembershipChange, "version">[],
 ): Promise<number> {
   let version = 0;
   for (const { balance, key, counters } of changes) {
@@ -210,7 +210,7 @@ interface ChangeRow {
   readonly counters: string;
 }
 
-const changeOf = ({ version, key_hash, balance_id, counters }: ChangeRow): Change => ({
+const changeOf = ({ version, key_hash, balance_id, counters }: ChangeRow): MembershipChange => ({
   version: Number(version),
   balance: balance_id,
   key: key_hash,

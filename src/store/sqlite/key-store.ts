@@ -2,15 +2,15 @@ import type { Database } from "bun:sqlite";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance, Budget, Key } from "../../keys/key.ts";
 import {
+  type BalanceCursor,
+  type BalanceWithBudgets,
   type BudgetChange,
   type ChangedKey,
-  type Estate,
   type KeyChange,
   type KeyStore,
   MOST_ENDS_LOOKED_AT,
-  type Place,
   RECENT_MS,
-  type Removed,
+  type RemovedUnused,
   type SuspensionRecord,
   SWEPT_AT_ONCE,
 } from "../../keys/key-store.ts";
@@ -51,7 +51,7 @@ export class SqliteKeyStore implements KeyStore {
     return row === null ? null : balanceFromRow(row);
   }
 
-  async estate(id: BalanceId): Promise<Estate | null> {
+  async balanceWithBudgets(id: BalanceId): Promise<BalanceWithBudgets | null> {
     return this.readEstate(id);
   }
 
@@ -87,7 +87,7 @@ export class SqliteKeyStore implements KeyStore {
 
   async addKey(
     balance: BalanceId,
-    decide: (estate: Estate, liveKeys: number, recentKeys: number) => Key | Refusal,
+    decide: (withBudgets: BalanceWithBudgets, liveKeys: number, recentKeys: number) => Key | Refusal,
   ): Promise<Key | Refusal> {
     return this.change(() => {
       const { live } = this.statements.liveKeys.get(balance, this.clock.now())!;
@@ -99,17 +99,22 @@ export class SqliteKeyStore implements KeyStore {
 
   async changeKey(
     id: KeyId,
-    decide: (key: Key, estate: Estate, siblings: number, recentKeys: number) => KeyChange | Refusal,
+    decide: (
+      key: Key,
+      withBudgets: BalanceWithBudgets,
+      siblings: number,
+      recentKeys: number,
+    ) => KeyChange | Refusal,
   ): Promise<ChangedKey | Refusal> {
     return this.change(() => {
       const key = keyOf(this.statements.keyById.get(id));
       assert(key !== null, `change of ${id}, which does not exist`);
-      const { live } = this.statements.liveSiblings.get(key.balanceId, key.lineage, this.clock.now())!;
+      const { live } = this.statements.liveSiblings.get(key.balanceId, key.rotationId, this.clock.now())!;
       const recent = this.recentKeys(key.balanceId);
       const decided = decide(key, this.existingEstate(key.balanceId), live, recent);
       if (refused(decided)) return decided;
       this.updateKey(decided.key);
-      const { balanceId, lineage } = key;
+      const { balanceId, rotationId: lineage } = key;
       const ended = decided.endsSiblings ? this.statements.endLineage.all(balanceId, lineage, id) : [];
       if (decided.successor !== undefined) this.insertKey(decided.successor);
       return { ...decided, ended: ended.map((row) => keyOf(row)!) };
@@ -118,7 +123,10 @@ export class SqliteKeyStore implements KeyStore {
 
   async changeBudgets(
     balance: BalanceId,
-    decide: (estate: Estate, drawnFrom: ReadonlyMap<string, number>) => BudgetChange | Refusal,
+    decide: (
+      withBudgets: BalanceWithBudgets,
+      drawnFrom: ReadonlyMap<string, number>,
+    ) => BudgetChange | Refusal,
   ): Promise<BudgetChange | Refusal> {
     return this.change(() => {
       const uses = this.statements.budgetUses.all(balance, this.clock.now());
@@ -149,7 +157,11 @@ export class SqliteKeyStore implements KeyStore {
     return this.statements.suspensions.all(subject, limit);
   }
 
-  async removeUnused(before: EpochMs, from: Place, inUse: (id: BalanceId) => boolean): Promise<Removed> {
+  async removeUnused(
+    before: EpochMs,
+    from: BalanceCursor,
+    inUse: (id: BalanceId) => boolean,
+  ): Promise<RemovedUnused> {
     const { swept, removeKeysOf, removeBudgetsOf, removeBalance } = this.statements;
     const rows = swept.all(before, before, from.createdAt, from.id);
     const balances: BalanceId[] = [];
@@ -205,13 +217,13 @@ export class SqliteKeyStore implements KeyStore {
     return result;
   }
 
-  private existingEstate(id: BalanceId): Estate {
-    const estate = this.readEstate(id);
-    assert(estate !== null, `change on ${id}, which does not exist`);
-    return estate;
+  private existingEstate(id: BalanceId): BalanceWithBudgets {
+    const withBudgets = this.readEstate(id);
+    assert(withBudgets !== null, `change on ${id}, which does not exist`);
+    return withBudgets;
   }
 
-  private readEstate(id: BalanceId): Estate | null {
+  private readEstate(id: BalanceId): BalanceWithBudgets | null {
     const row = this.statements.balanceById.get(id);
     if (row === null) return null;
     return { balance: balanceFromRow(row), budgets: this.statements.budgetsOf.all(id).map(budgetOf) };
@@ -223,7 +235,7 @@ export class SqliteKeyStore implements KeyStore {
       key.hash,
       key.prefix,
       key.balanceId,
-      key.lineage,
+      key.rotationId,
       key.madeBy,
       key.createdAt,
       ...changeable(key),
@@ -290,7 +302,7 @@ interface Swept {
   readonly lone: number;
 }
 
-const placeOf = ({ created_at, id }: Swept): Place => ({ createdAt: created_at, id });
+const placeOf = ({ created_at, id }: Swept): BalanceCursor => ({ createdAt: created_at, id });
 
 const keyOf = (row: KeyRow<number> | null): Key | null => (row === null ? null : keyFromRow(row));
 

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { balanceCounter, type CounterId } from "../../ledger/counter.ts";
 import type { Credit } from "../../ledger/credit.ts";
 import type { DebitStore } from "../../ledger/debits.ts";
-import type { Sums } from "../../ledger/ledger.ts";
+import type { RunningSums } from "../../ledger/ledger.ts";
 import type { TerminalRecord } from "../../ledger/record.ts";
 import { assert } from "../../units/assert.ts";
 import type { EpochMs } from "../../units/clock.ts";
@@ -17,7 +17,7 @@ import type { ReceiptFilter, ReceiptPage, StoredReceipt } from "../receipts.ts";
  * The books in SQLite: append-only double entry, the running sums that a start reads, and the receipts. Ends
  * of requests arrive from the journal in batches; credits are written directly, and durably.
  */
-export class LedgerStore implements Sums, DebitStore {
+export class LedgerStore implements RunningSums, DebitStore {
   private readonly statements;
 
   constructor(private readonly db: Database) {

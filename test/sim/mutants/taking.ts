@@ -30,7 +30,7 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
   {
     breaks: "a key that was moved grows on its old budget",
     file: "src/ledger/ledger.ts",
-    edits: [["if (purse.drawsFrom(budgets)) return true;", "return true;"]],
+    edits: [["if (money.drawsFrom(budgets)) return true;", "return true;"]],
   },
   {
     breaks: "growth on a new budget is not held there",
@@ -123,8 +123,8 @@ export const TAKING_MUTANTS: readonly Mutant[] = [
     file: "src/ledger/ledger.ts",
     edits: [
       [
-        "    if (this.grants?.usable() === false) return false;\n    const { want, purse } = reservation;",
-        "    const { want, purse } = reservation;",
+        "    if (this.grants?.usable() === false) return false;\n    const { want, money } = reservation;",
+        "    const { want, money } = reservation;",
       ],
     ],
     options: ["--nodes", "5"],

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Means } from "../../src/ledger/means.ts";
+import { SpendableCredit } from "../../src/ledger/spendable-credit.ts";
 import type { BalanceId } from "../../src/units/id.ts";
 import type { NanoUsd } from "../../src/units/usd.ts";
 import { ManualClock } from "../fakes/clock.ts";
@@ -11,7 +11,7 @@ function open(memory: number | null, store: number) {
   const clock = new ManualClock();
   const amounts = { memory, store };
   let asked = 0;
-  const means = new Means(
+  const spendable = new SpendableCredit(
     { creditInMemory: () => amounts.memory as NanoUsd | null },
     async () => {
       asked++;
@@ -20,28 +20,28 @@ function open(memory: number | null, store: number) {
     },
     clock,
   );
-  return { clock, means, amounts, asked: () => asked };
+  return { clock, means: spendable, amounts, asked: () => asked };
 }
 
 test("what is in memory is known at once, and the store is not asked", async () => {
-  const { means, asked } = open(5, 9);
-  expect([await means.of(ONE), means.known(ONE), asked()]).toEqual([5, 5, 0]);
+  const { means: spendable, asked } = open(5, 9);
+  expect([await spendable.of(ONE), spendable.known(ONE), asked()]).toEqual([5, 5, 0]);
 });
 
 test("a balance without credit is asked for once in five seconds, one with credit each time", async () => {
-  const { clock, means, amounts, asked } = open(null, 0);
-  for (let n = 0; n < 10; n++) expect(await means.of(ONE)).toBe(0 as NanoUsd);
-  expect([means.known(ONE), asked()]).toEqual([0, 1]);
+  const { clock, means: spendable, amounts, asked } = open(null, 0);
+  for (let n = 0; n < 10; n++) expect(await spendable.of(ONE)).toBe(0 as NanoUsd);
+  expect([spendable.known(ONE), asked()]).toEqual([0, 1]);
   amounts.store = 7;
   clock.advance(4_999);
-  expect(await means.of(ONE)).toBe(0 as NanoUsd);
+  expect(await spendable.of(ONE)).toBe(0 as NanoUsd);
   clock.advance(1);
-  expect([await means.of(ONE), await means.of(ONE), asked()]).toEqual([7, 7, 3]);
+  expect([await spendable.of(ONE), await spendable.of(ONE), asked()]).toEqual([7, 7, 3]);
 });
 
 test("of what nobody has asked for yet, nothing is known until it has been loaded", async () => {
-  const { means, asked } = open(null, 0);
-  expect(means.known(ONE)).toBeNull();
-  while (means.known(ONE) === null) await Promise.resolve();
-  expect([means.known(ONE), asked()]).toEqual([0, 1]);
+  const { means: spendable, asked } = open(null, 0);
+  expect(spendable.known(ONE)).toBeNull();
+  while (spendable.known(ONE) === null) await Promise.resolve();
+  expect([spendable.known(ONE), asked()]).toEqual([0, 1]);
 });

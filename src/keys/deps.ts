@@ -7,7 +7,7 @@ import type { KeyStore } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** What the operations on keys and budgets work with. `settings` answers anew after a reload. */
-export interface KeyDesk {
+export interface KeyDeps {
   readonly store: KeyStore;
   readonly keyring: Keyring;
   readonly clock: Clock;
@@ -19,11 +19,11 @@ export interface KeyDesk {
 
 export interface KeySettings {
   /** Limits that a new key gets where its creator named none. */
-  readonly defaults: Readonly<Record<"accountless" | "account", DefaultLimits>>;
+  readonly defaults: Readonly<Record<"accountless" | "account", NewKeyLimits>>;
   /** How long a rotated key goes on working. */
   readonly graceMs: number;
   /** Where customers reach the operator; null when the configuration does not say. */
   readonly contact: string | null;
 }
 
-export type DefaultLimits = Pick<KeyLimits, "rpmLimit" | "tpmLimit" | "dailyLimit" | "monthlyLimit">;
+export type NewKeyLimits = Pick<KeyLimits, "rpmLimit" | "tpmLimit" | "dailyLimit" | "monthlyLimit">;

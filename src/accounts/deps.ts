@@ -6,7 +6,7 @@ import type { Mail } from "./mail.ts";
 import type { ContractSignatures } from "./wallet.ts";
 
 /** What the operations on accounts work with. `links` answers anew after a reload. */
-export interface AccountDesk {
+export interface AccountDeps {
   readonly store: AccountStore;
   readonly clock: Clock;
   readonly random: RandomBytes;

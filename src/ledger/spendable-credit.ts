@@ -8,7 +8,7 @@ import type { BalanceView } from "./ledger.ts";
  * What balances could pay once nothing is held, asked before work is done for a request that may turn out to be
  * unpaid.
  */
-export class Means {
+export class SpendableCredit {
   /** Balances without credit, and when that was heard: each request of theirs would ask the store again. */
   private readonly poor = new LRUCache<BalanceId, number>({ max: MAX_POOR });
   /** One a balance, so there are no more than requests in flight. */

@@ -9,15 +9,15 @@ import type { NanoUsd } from "../../units/usd.ts";
 import type { Bookkeeping } from "./bookkeeping.ts";
 
 /** What people may see of the books, by the names that they know: a key, a budget, an allowance. */
-export function ledgerDesk(
+export function ledgerOperations(
   books: Bookkeeping,
   allowances: (balance: Balance, blocks: readonly string[]) => readonly Allowance[],
-): LedgerDesk {
+): LedgerOperations {
   return {
     balance: books.balance,
-    async keyUse({ lineage }, at) {
-      const day = await books.use(keyCounter("day", lineage, at));
-      const month = await books.use(keyCounter("month", lineage, at));
+    async keyUse({ rotationId }, at) {
+      const day = await books.use(keyCounter("day", rotationId, at));
+      const month = await books.use(keyCounter("month", rotationId, at));
       return { day: day.spent, month: month.spent, held: month.held };
     },
     budgetUse: (budget, at) => books.use(budgetCounter(budget.id, budget.window, at)),
@@ -52,7 +52,7 @@ async function auditOf(books: Bookkeeping): Promise<LedgerAudit> {
 }
 
 /** What people may see of the ledger, and credit. */
-export interface LedgerDesk {
+export interface LedgerOperations {
   balance(id: BalanceId): Promise<BalanceView>;
   keyUse(key: Key, at: EpochMs): Promise<KeyUse>;
   budgetUse(budget: Budget, at: EpochMs): Promise<{ readonly spent: NanoUsd; readonly held: NanoUsd }>;

@@ -4,7 +4,7 @@ import type { Clock, EpochMs } from "../units/clock.ts";
 import { type NanoUsd, ZERO_USD } from "../units/usd.ts";
 import type { Window } from "../units/window.ts";
 import type { Counter, CounterId } from "./counter.ts";
-import type { Shared } from "./grants.ts";
+import type { Grantable } from "./grants.ts";
 
 /** Counters that a request holds on, and their names as records write them. */
 export class Counters {
@@ -18,7 +18,7 @@ export class Counters {
 export const NO_COUNTERS = new Counters([]);
 
 /** What a key's requests of a day pay from. */
-export class Purse {
+export class MoneyCounters {
   readonly counters: Counters;
 
   constructor(
@@ -37,8 +37,8 @@ export class Purse {
   }
 
   /** The same, with other budgets. */
-  with(budgets: readonly Budget[], caps: readonly BudgetCap[]): Purse {
-    return new Purse(this.balance, this.day, this.month, budgets, caps);
+  with(budgets: readonly Budget[], caps: readonly BudgetCap[]): MoneyCounters {
+    return new MoneyCounters(this.balance, this.day, this.month, budgets, caps);
   }
 }
 
@@ -50,7 +50,7 @@ export interface BudgetCap {
 }
 
 /** What one chain of rotated keys is counted with. */
-export class Lane {
+export class KeyCounters {
   readonly requests: RateWindow;
   readonly freeRequests: RateWindow;
   readonly tokens: RateWindow;
@@ -58,7 +58,7 @@ export class Lane {
   usedAt = 0;
 
   constructor(
-    public purse: Purse,
+    public money: MoneyCounters,
     private today: Window,
     readonly requestShare: RateShare,
     readonly freeRequestShare: RateShare,
@@ -74,8 +74,8 @@ export class Lane {
     return at >= this.today.startsAt && at < this.today.resetsAt!;
   }
 
-  enterDay(purse: Purse, today: Window): void {
-    this.purse = purse;
+  enterDay(money: MoneyCounters, today: Window): void {
+    this.money = money;
     this.today = today;
   }
 }
@@ -84,7 +84,7 @@ export class Lane {
  * This ledger's part of a key's rate: what it took within the last minute is in use, and flows back as that
  * passes.
  */
-export class RateShare implements Shared {
+export class RateShare implements Grantable {
   readonly window = new RateWindow();
   elsewhere: NanoUsd = ZERO_USD;
   openElsewhere: NanoUsd = ZERO_USD;

@@ -2,12 +2,12 @@ import { type Refusal, refuse } from "../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../units/clock.ts";
 import { formatUsd, type NanoUsd } from "../units/usd.ts";
 import type { Key, KeyLimits } from "./key.ts";
-import type { Estate } from "./key-store.ts";
+import type { BalanceWithBudgets } from "./key-store.ts";
 
 /**
  * What a creator or an editor of a key asks for, already judged for form; absent members stay as they are.
  */
-export interface KeyWish {
+export interface KeySpec {
   readonly name?: string | null;
   readonly rpmLimit?: number | null;
   readonly tpmLimit?: number | null;
@@ -18,10 +18,10 @@ export interface KeyWish {
   readonly expiresAt?: EpochMs | null;
 }
 
-/** The key with the wish granted; refused for a budget that the balance does not have. */
-export function granted(key: Key, wish: KeyWish, { budgets }: Estate): Key | Refusal {
-  const unknown = wish.budgets?.find((name) => !budgets.some((budget) => budget.name === name));
-  return unknown === undefined ? { ...key, ...wish } : missingBudget(unknown);
+/** The key with the spec granted; refused for a budget that the balance does not have. */
+export function granted(key: Key, spec: KeySpec, { budgets }: BalanceWithBudgets): Key | Refusal {
+  const unknown = spec.budgets?.find((name) => !budgets.some((budget) => budget.name === name));
+  return unknown === undefined ? { ...key, ...spec } : missingBudget(unknown);
 }
 
 export const missingBudget = (name: string): Refusal =>
@@ -37,16 +37,16 @@ export const missingBudget = (name: string): Refusal =>
  * Why a key may not make this change to itself; null where the change only tightens it. An agent that holds a
  * key can bind itself, and can neither lift what binds it nor draw on what others were given.
  */
-export function loosens(key: Key, wish: KeyWish): Refusal | null {
+export function loosens(key: Key, spec: KeySpec): Refusal | null {
   for (const [field, limit] of RAISABLE) {
-    const wished = wish[limit];
+    const asked = spec[limit];
     const present = key[limit];
-    if (wished === undefined || wished === present) continue;
-    if (wished === null || (present !== null && wished > present)) {
+    if (asked === undefined || asked === present) continue;
+    if (asked === null || (present !== null && asked > present)) {
       return ownerOnly(field, present === null ? "no limit" : shown(limit, present), "lower it");
     }
   }
-  const { allowedModels, budgets, expiresAt, name } = wish;
+  const { allowedModels, budgets, expiresAt, name } = spec;
   if (allowedModels !== undefined && !isSubset(allowedModels, key.allowedModels)) {
     return ownerOnly("allowed_models", key.allowedModels?.join(", ") ?? "any model", "narrow it");
   }
@@ -76,8 +76,8 @@ const RAISABLE = [
 const shown = (limit: (typeof RAISABLE)[number][1], value: number): string =>
   limit === "dailyLimit" || limit === "monthlyLimit" ? formatUsd(value as NanoUsd) : String(value);
 
-const isSubset = (wished: readonly string[] | null, present: readonly string[] | null): boolean =>
-  wished === null ? present === null : present === null || wished.every((model) => present.includes(model));
+const isSubset = (asked: readonly string[] | null, present: readonly string[] | null): boolean =>
+  asked === null ? present === null : present === null || asked.every((model) => present.includes(model));
 
 function ownerOnly(param: string, present: string, may?: string): Refusal {
   const allowed = may === undefined ? "" : ` A key may only ${may}.`;
