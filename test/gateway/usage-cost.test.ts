@@ -166,6 +166,38 @@ function withUsage({ events, whole }: HostAnswer, change: (usage: object) => obj
   };
 }
 
+test.each([
+  ["without a message_delta", (events: HostAnswer["events"]) => events.filter(isNoDelta), null],
+  ["with text behind its message_delta", deltaBeforeText, "end_turn"],
+])("a messages stream %s is told what it cost all the same", async (_, change, reason) => {
+  changed = (answer) => ({ ...answer, events: change(answer.events) });
+  const { text, receipt } = await ask({ client: "messages", on: "messages", stream: true, ceiling: 100 });
+  const values = valuesOf(true, text);
+  expect(usagesIn("messages", true, text).at(-1)).toMatchObject({
+    cost: receipt.cost_usd,
+    input_tokens: receipt.tokens.input,
+    output_tokens: receipt.tokens.output,
+  });
+  expect(values.filter(({ usage }) => usage?.cost !== undefined)).toHaveLength(1);
+  expect(values.slice(-2).map(({ type }) => type)).toEqual(["message_delta", "message_stop"]);
+  for (const value of values.filter(({ type }) => type !== "ping"))
+    expect(violations("messageEvent", value, "host")).toEqual([]);
+  const client = new Anthropic({ apiKey: mine.key, baseURL: gateway.url, maxRetries: 0 });
+  const messages = [{ role: "user" as const, content: "Hi" }];
+  const message = await client.messages
+    .stream({ model: "on/messages", max_tokens: 100, messages })
+    .finalMessage();
+  expect(message).toMatchObject({ stop_reason: reason, content: [{ text: "Hello there" }] });
+});
+
+const isNoDelta = ({ event }: HostAnswer["events"][number]) => event !== "message_delta";
+
+function deltaBeforeText(events: HostAnswer["events"]): HostAnswer["events"] {
+  const rest = events.filter(isNoDelta);
+  rest.splice(2, 0, ...events.filter((one) => !isNoDelta(one)));
+  return rest;
+}
+
 test.each(SURFACE_NAMES)(
   "a chat stream that asked for no usage is told no cost either, on %s",
   async (on) => {

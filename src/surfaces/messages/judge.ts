@@ -1,8 +1,10 @@
 import type { ErrorObject } from "../../errors/refusal.ts";
+import { billedUsage } from "../billed.ts";
 import { errorOf, untypedError } from "../host-error.ts";
 import { asObject } from "../json.ts";
 import { encodeEvent, PassingJudge } from "../judge.ts";
 import type { CurrentEvent } from "../sse.ts";
+import type { Billed } from "../surface.ts";
 import { readAnthropicBeginning, readAnthropicUsage } from "../usage.ts";
 import { isShort } from "./answer-reader.ts";
 import { writeMessagesUsage } from "./usage.ts";
@@ -10,6 +12,14 @@ import { writeMessagesUsage } from "./usage.ts";
 /** A messages host's events on their way to a messages client (docs.anthropic.com, "Streaming messages"). */
 export class MessagesJudge extends PassingJudge {
   protected readonly writeUsage = writeMessagesUsage;
+  /** Why it stopped, in the host's words. */
+  private stopped: Record<string, unknown> = NOT_SAID;
+
+  /** In a message_delta of ours, because nothing else of a stream tells usage at its end. */
+  protected override untold(bill: Billed): Uint8Array {
+    const usage = billedUsage(null, bill, writeMessagesUsage);
+    return encodeEvent("message_delta", { type: "message_delta", delta: this.stopped, usage });
+  }
 
   protected failure({ message, type, code, param }: ErrorObject): Uint8Array {
     return encodeEvent("error", { type: "error", error: { type, message, code, param } });
@@ -36,7 +46,8 @@ export class MessagesJudge extends PassingJudge {
       }
       case "message_delta":
         this.usage = readAnthropicUsage(data.usage, this.usage);
-        this.stoppedShort = isShort(asObject(data.delta)?.stop_reason);
+        this.stopped = asObject(data.delta) ?? NOT_SAID;
+        this.stoppedShort = isShort(this.stopped.stop_reason);
         this.waitForBill();
         return;
       case "message_stop":
@@ -89,3 +100,5 @@ export class MessagesJudge extends PassingJudge {
     if (block?.type === "redacted_thinking") this.tokenSeen = true;
   }
 }
+
+const NOT_SAID = { stop_reason: null, stop_sequence: null, stop_details: null, container: null };
