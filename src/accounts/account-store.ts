@@ -20,6 +20,8 @@ export interface AccountStore {
   ): Promise<C | Refusal>;
   /** Null for somebody unknown. */
   holdings(about: Pick<Question, "email" | "wallet" | "account">): Promise<Holdings | null>;
+  /** Those of the ids that exist, in no order. */
+  accounts(ids: readonly AccountId[]): Promise<readonly Account[]>;
   message(hash: SecretHash): Promise<WalletMessage | null>;
   /** Expired ones too. */
   session(hash: SecretHash): Promise<(Holdings & { readonly expiresAt: EpochMs }) | null>;

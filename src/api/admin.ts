@@ -98,6 +98,8 @@ const balanceMembers = {
   id: Type.String(),
   object: Type.Literal("balance"),
   account_id: orNone(Type.String()),
+  email: orNone(Type.String({ description: "of the account" })),
+  wallet: orNone(Type.String({ description: "of the account" })),
   suspended,
   closed: Type.Boolean({ description: "its owner has ended it: no key of it works" }),
   created_at: time,

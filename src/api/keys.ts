@@ -55,6 +55,15 @@ const keyMembers = {
   budget: Type.Union([Type.String(), texts, Type.Null()]),
 };
 
+/** Of a new key whose creator named none. */
+export const DefaultLimits = answerOf({
+  rpm_limit: keyMembers.rpm_limit,
+  tpm_limit: keyMembers.tpm_limit,
+  daily_limit_usd: keyMembers.daily_limit_usd,
+  monthly_limit_usd: keyMembers.monthly_limit_usd,
+});
+export type DefaultLimits = Static<typeof DefaultLimits>;
+
 const usedMembers = {
   ...keyMembers,
   used_day_usd: amountUsd,

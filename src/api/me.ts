@@ -3,7 +3,7 @@ import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
 import { amountUsd, answerOf, count, oneOf, orNone, texts, time } from "./answers.ts";
-import { KeyAnswer } from "./keys.ts";
+import { DefaultLimits, KeyAnswer } from "./keys.ts";
 
 const suspended = oneOf(SUSPENSION_REASONS);
 
@@ -34,9 +34,11 @@ const MeAnswer = answerOf(
     available_usd: amountUsd,
     held_usd: amountUsd,
     suspended: orNone(suspended),
+    suspended_at: orNone(time),
     key: orNone(KeyAnswer),
     open_tier: answerOf({ limit: count, used: count, resets_at: time }),
     contact: orNone(Type.String({ description: "where the operator is reached, for credit and questions" })),
+    key_defaults: DefaultLimits,
     account: orNone(OwnAccount),
   },
   "Me",

@@ -72,14 +72,16 @@ function Inside({ token, onLeave }: { token: string; onLeave: () => void }) {
     <Frame
       places={PLACES}
       current={route[0] === "receipts" ? "balances" : (route[0] ?? "")}
-      foot={
+      links={
         <>
           <a href="status">Status</a>
           <a href="dashboard">Dashboard</a>
-          <button type="button" class="quiet" onClick={onLeave}>
-            Forget the token
-          </button>
         </>
+      }
+      foot={
+        <button type="button" class="quiet" onClick={onLeave}>
+          Forget the token
+        </button>
       }
     >
       <OperatorProvider value={api}>{pageFor(route)}</OperatorProvider>

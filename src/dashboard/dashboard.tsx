@@ -2,6 +2,7 @@ import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SetUpAnswer } from "../api/keys.ts";
 import type { MeAnswer } from "../api/me.ts";
+import { causeOf } from "../errors/suspension.ts";
 import { moment } from "./format.ts";
 import { type Owner, OwnerProvider } from "./owner.ts";
 import { AccountPage } from "./pages/account.tsx";
@@ -153,12 +154,16 @@ function Inside({ visit, begins, secrets, onRecovery, onLeave, onEnded }: Inside
     <Frame
       places={PLACES}
       current={place}
-      foot={
+      links={
         <>
-          <Balances of={me.data} value={balance} onValue={setBalance} />
           <a href="status">Status</a>
           <a href="docs/api">API</a>
           <a href="docs/errors">Errors</a>
+        </>
+      }
+      foot={
+        <>
+          <Balances of={me.data} value={balance} onValue={setBalance} />
           <button type="button" class="quiet" onClick={onLeave}>
             {by === "recovery" ? "Forget the secret" : "Sign out"}
           </button>
@@ -214,15 +219,20 @@ interface BalancesProps {
 }
 
 /** What somebody should know on every page. */
-function Notices({ of: { suspended, account, contact }, place }: { of: MeAnswer; place: string }) {
+function Notices({ of: me, place }: { of: MeAnswer; place: string }) {
+  const { suspended, suspended_at, account, contact, balance_id } = me;
   const claims = account?.claims ?? [];
   return (
     <>
       {suspended !== null && (
         <Note tone="warn">
           <p>
-            This balance is suspended ({suspended.replaceAll("_", " ")}): requests are refused. Contact{" "}
-            <Operator contact={contact} />.
+            <strong>
+              This balance is suspended{suspended_at !== null && ` since ${moment(suspended_at)}`}
+            </strong>{" "}
+            by the operator of this gateway, after {causeOf(suspended)}. Requests are refused and charged
+            nothing; credit, keys and receipts stay as they are. To settle it, contact{" "}
+            <Operator contact={contact} /> and name the balance <span class="mono">{balance_id}</span>.
           </p>
         </Note>
       )}

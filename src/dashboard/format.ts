@@ -12,11 +12,19 @@ export function usd(amount: number): string {
 /** Where the last digit does not matter: next to a cap. */
 export const roughUsd = (amount: number): string => (amount >= 0.01 ? money(amount, 2) : usd(amount));
 
-/** Where rows are compared: two digits that count. */
-export const shortUsd = (amount: number): string =>
-  amount > 0 && amount < 0.01
-    ? `$${Number(amount.toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 9 })}`
-    : usd(amount);
+/**
+ * For the amounts of a column, which stand under each other: all with as many decimals, the fewest of 2, 4 and 6 that
+ * tell each of them whole or to two digits that count.
+ */
+export function usdColumn(amounts: readonly number[]): (amount: number) => string {
+  const digits = [2, 4].find((some) => amounts.every((amount) => isTold(amount, some))) ?? 6;
+  const least = 10 ** -digits;
+  return (amount) =>
+    amount !== 0 && Math.abs(amount) < least / 2 ? `under ${money(least, digits)}` : money(amount, digits);
+}
+
+const isTold = (amount: number, digits: number): boolean =>
+  Math.abs(amount) >= 10 ** (1 - digits) || Number(amount.toFixed(digits)) === amount;
 
 const money = (amount: number, digits: number): string =>
   `${amount < 0 ? "−" : ""}$${Math.abs(amount).toLocaleString("en", {

@@ -9,6 +9,9 @@ const SUSPENSIONS = {
   acceptable_use: "an acceptable-use breach",
 } as const satisfies Record<SuspensionReason, string>;
 
+/** "a chargeback": what it was that a suspension came after. */
+export const causeOf = (reason: SuspensionReason): string => SUSPENSIONS[reason];
+
 export const SUSPENSION_REASONS = Object.keys(SUSPENSIONS) as SuspensionReason[];
 
 /** Specification, "Errors": the reply names which of the three it was. `contact` as in the configuration. */

@@ -154,8 +154,10 @@ models:
     await operator.field("Reason").selectOption("chargeback");
     await operator.field("Note").fill("case 12");
     await operator.button("Suspend now").click();
-    await operator.page.getByText("Suspended: chargeback.").waitFor();
-    await operator.page.getByText("case 12").waitFor();
+    await operator.page
+      .getByText(/^Suspended since .* by admin, after a chargeback: this balance\./)
+      .waitFor();
+    await operator.page.getByRole("cell", { name: "case 12" }).waitFor();
     const refusal = await ask("sim/echo");
     expect([refusal.status, refusal.json.error.code]).toEqual([403, "account_suspended"]);
     expect(refusal.json.error.message).toContain("chargeback");

@@ -3,7 +3,8 @@ import type { Browser } from "playwright-core";
 import { until } from "../fakes/until.ts";
 import { type Made, type OpenGateway, open } from "../gateway/open.ts";
 import { ADMIN } from "../process/gateway.ts";
-import { browserMissing, endVisits, launch, Visitor } from "./browser.ts";
+import { violations } from "./accessibility.ts";
+import { browserMissing, endVisits, type Look, launch, Visitor } from "./browser.ts";
 
 describe.skipIf(browserMissing)("every page", () => {
   let gateway: OpenGateway;
@@ -44,6 +45,8 @@ describe.skipIf(browserMissing)("every page", () => {
     ["/admin#/", "Hosts"],
     ["/admin#/balances", "Balances"],
     [`/admin#/balances/${owner.balance_id}`, "Balance"],
+    [`/admin#/receipts/${receipt}`, "sim/echo"],
+    ["/admin#/usage", "Usage"],
     ["/admin#/books", "Books"],
     ["/admin#/config", "Configuration"],
     ["/status", "All models are available."],
@@ -52,8 +55,8 @@ describe.skipIf(browserMissing)("every page", () => {
   ];
 
   /** Signed in to both applications, as a reload would find them. */
-  async function insider(width: number): Promise<Visitor> {
-    const visitor = await Visitor.arrive(browser, gateway.url, { width });
+  async function insider(look: Look): Promise<Visitor> {
+    const visitor = await Visitor.arrive(browser, gateway.url, look);
     await visitor.page.addInitScript(
       ([recovery, admin]) => {
         sessionStorage.setItem("gateway-recovery", recovery!);
@@ -64,20 +67,24 @@ describe.skipIf(browserMissing)("every page", () => {
     return visitor;
   }
 
-  test.each([390, 320])(
-    "fits into a window of %p pixels, under one heading and one main landmark, with a menu that shows where it is; whatever can be pressed or filled in has a name",
-    async (width) => {
-      const visitor = await insider(width);
+  test.each<[number, "light" | "dark", boolean]>([
+    [320, "light", true],
+    [320, "dark", false],
+    [375, "light", false],
+    [375, "dark", true],
+    [1280, "light", true],
+    [1280, "dark", true],
+  ])(
+    "at %p pixels in %p: nothing is wider than the window, and no table hides a column; one heading, one main landmark, a menu that shows where it is; all that can be pressed or filled in has a name (axe-core: %p)",
+    async (width, colorScheme, judged) => {
+      const visitor = await insider({ width, colorScheme });
       const { page } = visitor;
       for (const [path, heading] of PAGES()) {
         await visitor.goto("/readyz");
         await visitor.goto(path);
         await page.getByRole("heading", { level: 1, name: heading }).waitFor();
         await page.waitForFunction(() => document.querySelector(".waiting") === null);
-        expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([
-          path,
-          width,
-        ]);
+        expect([path, await page.evaluate(tooWide)]).toEqual([path, []]);
         expect([path, await page.getByRole("main").count(), await page.locator("h1").count()]).toEqual([
           path,
           1,
@@ -90,9 +97,109 @@ describe.skipIf(browserMissing)("every page", () => {
           const { left, right } = await link.evaluate((shown) => shown.getBoundingClientRect());
           expect([path, left >= 0, right <= width]).toEqual([path, true, true]);
         }
+        if (judged) expect([path, await violations(page)]).toEqual([path, []]);
       }
       expect(visitor.complaints).toEqual([]);
     },
+    LONG_MS,
+  );
+
+  test.each(["light", "dark"] as const)(
+    "the doors, dialogs and an answer have nothing that axe-core calls serious, in %p",
+    async (colorScheme) => {
+      const visitor = await Visitor.arrive(browser, gateway.url, { width: 375, colorScheme });
+      const { page } = visitor;
+      const judge = async (what: string) => {
+        expect([what, await page.evaluate(tooWide), await violations(page)]).toEqual([what, [], []]);
+      };
+      await visitor.goto("/dashboard");
+      await visitor.button("Create my key").waitFor();
+      await judge("welcome");
+      await visitor.button("Create my key").click();
+      await visitor.heading("Save both secrets now").waitFor();
+      await judge("save secrets");
+      await visitor.field("I saved the API key").check();
+      await visitor.field("I saved the recovery link").check();
+      await visitor.button("Continue").click();
+      await visitor.link("Playground").click();
+      await visitor.field("Message").fill("**bold**");
+      await page.keyboard.press("Enter");
+      await visitor.link("Receipt of this answer").waitFor();
+      await judge("an answer");
+      await visitor.link("Keys").click();
+      await visitor.button("New key").click();
+      await page.getByRole("dialog").waitFor();
+      await judge("new key");
+      await page.keyboard.press("Escape");
+      await visitor.link("Unnamed key").click();
+      for (const name of ["Change limits", "Rotate", "Revoke"]) {
+        await visitor.button(name).click();
+        await page.getByRole("dialog").waitFor();
+        await judge(name);
+        await page.keyboard.press("Escape");
+      }
+      await visitor.goto("/admin");
+      await visitor.field("Admin token").waitFor();
+      await judge("the operator's door");
+      await visitor.field("Admin token").fill(ADMIN);
+      await visitor.button("Open").click();
+      await visitor.link("Balances").click();
+      await visitor.link(owner.balance_id).click();
+      for (const name of ["Add credit", "Take credit back", "Suspend", /^Limits/, /^Revoke/, /^Change/]) {
+        await visitor.button(name).first().click();
+        await page.getByRole("dialog").waitFor();
+        await page.waitForFunction(() => document.querySelector("dialog .waiting") === null);
+        await judge(String(name));
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
+      expect(visitor.complaints).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  test(
+    "by keyboard alone, the focus is always to be seen, goes from top to bottom, stays in a dialog and comes back from it",
+    async () => {
+      const visitor = await insider({ width: 1280 });
+      const { page } = visitor;
+      for (const [path, heading] of PAGES()) {
+        await visitor.goto("/readyz");
+        await visitor.goto(path);
+        await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+        await page.waitForFunction(() => document.querySelector(".waiting") === null);
+        const stops: FocusStop[] = [];
+        for (let stop = 0; stop < MOST_STOPS; stop++) {
+          await page.keyboard.press("Tab");
+          const reached = await page.evaluate(focusStop);
+          if (reached === null || reached.place === stops[0]?.place) break;
+          stops.push(reached);
+        }
+        expect([path, stops.length > 2]).toEqual([path, true]);
+        expect([path, stops.filter(({ isSeen }) => !isSeen)]).toEqual([path, []]);
+        const places = stops.map(({ place }) => place);
+        expect([path, places]).toEqual([path, places.toSorted((a, b) => a - b)]);
+      }
+      await visitor.goto("/dashboard#/keys");
+      await visitor.button("New key").focus();
+      await page.keyboard.press("Enter");
+      await page.locator("dialog :focus").waitFor();
+      for (let stop = 0; stop < MOST_STOPS; stop++) {
+        await page.keyboard.press("Tab");
+        // Between its last and its first stop, browsers let the focus rest on themselves.
+        expect(
+          await page.evaluate(() => {
+            const { activeElement } = document;
+            return activeElement === document.body || activeElement?.closest("dialog") !== null;
+          }),
+        ).toBe(true);
+      }
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      expect(await page.locator(":focus").textContent()).toBe("New key");
+      expect(visitor.complaints).toEqual([]);
+    },
+    LONG_MS,
   );
 
   test("a new key is made and saved with the keyboard alone", async () => {
@@ -136,6 +243,46 @@ describe.skipIf(browserMissing)("every page", () => {
     expect(visitor.complaints).toEqual([]);
   });
 });
+
+/** Many pages, on a machine that may be ten times slower. */
+const LONG_MS = 600_000;
+const MOST_STOPS = 60;
+
+interface FocusStop {
+  readonly html: string;
+  readonly isSeen: boolean;
+  /** Where it stands in the document. */
+  readonly place: number;
+}
+
+/** What has the focus; null where it has left the page. Run in the page. */
+const focusStop = (): FocusStop | null => {
+  const reached = document.activeElement;
+  if (reached === null || reached === document.body) return null;
+  // A choice that looks like buttons shows the focus on the label beside it.
+  const shown = reached.matches(".segments input") ? reached.nextElementSibling! : reached;
+  const { outlineStyle, outlineWidth } = getComputedStyle(shown);
+  const { width, height, right } = shown.getBoundingClientRect();
+  return {
+    html: reached.outerHTML.slice(0, 120),
+    isSeen: outlineStyle !== "none" && outlineWidth !== "0px" && width > 0 && height > 0 && right > 0,
+    place: [...document.querySelectorAll("*")].indexOf(reached),
+  };
+};
+
+/** What is wider than the window, or a table than its place. Run in the page. */
+const tooWide = (): string[] => {
+  const { scrollWidth } = document.scrollingElement!;
+  return [
+    ...(scrollWidth > innerWidth ? [`the page: ${scrollWidth}`] : []),
+    ...[...document.querySelectorAll("#app .scroll:has(table)")]
+      .filter((table) => table.scrollWidth > table.clientWidth)
+      .map(
+        (table) =>
+          `a table: ${table.scrollWidth} in ${table.clientWidth}: ${table.textContent?.slice(0, 60)}`,
+      ),
+  ];
+};
 
 /** Run in the page. */
 const nameless = (): string[] =>

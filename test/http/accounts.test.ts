@@ -502,6 +502,18 @@ describe("the operator", () => {
     expect(refusal(await ask("/admin/accounts/acct_none"))).toBe("400 invalid_request id");
   });
 
+  test("sees whose each balance is: the address of its account, and none where there is no account", async () => {
+    const { account, balance_id } = await me(await signIn());
+    const nobodys = await house.setUp();
+    await claim(nobodys.key);
+    const rows = (await ask("/admin/balances?limit=200")).json.data;
+    const row = (id: string) => rows.find((one: { id: string }) => one.id === id);
+    expect(row(balance_id)).toMatchObject({ account_id: account.id, email: EMAIL, wallet: null });
+    // A claim that waits is nobody's word yet.
+    expect(row(nobodys.balance_id)).toMatchObject({ account_id: null, email: null, wallet: null });
+    expect((await ask(`/admin/balances/${balance_id}`)).json).toMatchObject({ email: EMAIL, wallet: null });
+  });
+
   test("suspends and unsuspends it, and reads later who did so, when and why", async () => {
     const bearer = await signIn();
     const { account, balance_id } = await me(bearer);
@@ -510,7 +522,10 @@ describe("the operator", () => {
     const suspended = await say("suspend", { reason: "chargeback", by: "kim", note: "case 7" });
     expect(suspended.json).toEqual({ id: account.id, suspended: "chargeback", balance_ids: [balance_id] });
     expect((await me(bearer)).account.suspended).toBe("chargeback");
+    const since = (await me(bearer)).suspended_at;
     clock.advance(MINUTE);
+    expect((await me(bearer)).suspended_at).toBe(since);
+    expect(since).toBe(new Date(clock.now() - MINUTE).toISOString());
     expect((await say("unsuspend", {})).json.suspended).toBeNull();
     expect((await me(bearer)).suspended).toBeNull();
     const at = (ms: number) => new Date(clock.now() - ms).toISOString();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { ERROR_CODES, ERRORS } from "../../src/errors/codes.ts";
+import { causeOf, SUSPENSION_REASONS } from "../../src/errors/suspension.ts";
 import { ADMIN_TOKEN, storedReceipt, TestHouse } from "./house.ts";
 
 let house: TestHouse;
@@ -24,6 +25,9 @@ describe("GET /v1/me", () => {
       open_tier: { limit: 20, used: 1 },
       contact: null,
       account: null,
+      suspended_at: null,
+      // Those of a new key, not of this one.
+      key_defaults: { rpm_limit: 60, tpm_limit: 400_000, daily_limit_usd: 5, monthly_limit_usd: 50 },
     });
     expect(json.open_tier.resets_at).toEndWith("T00:00:00.000Z");
   });
@@ -144,26 +148,26 @@ describe("credit", () => {
 });
 
 describe("suspension", () => {
-  test.each(["chargeback", "sanctions", "acceptable_use"])(
-    "for %s holds from the next request until it is lifted",
-    async (reason) => {
-      const { key, recovery_secret, balance_id } = await house.setUp();
-      await house.send("GET", "/v1/me", { bearer: key });
-      const path = `/admin/accounts/${balance_id}`;
-      const done = await house.send("POST", `${path}/suspend`, { bearer: ADMIN_TOKEN, body: { reason } });
-      expect(done.json).toEqual({ id: balance_id, suspended: reason, balance_ids: [balance_id] });
+  test.each(SUSPENSION_REASONS)("for %s holds from the next request until it is lifted", async (reason) => {
+    const { key, recovery_secret, balance_id } = await house.setUp();
+    await house.send("GET", "/v1/me", { bearer: key });
+    const path = `/admin/accounts/${balance_id}`;
+    const done = await house.send("POST", `${path}/suspend`, { bearer: ADMIN_TOKEN, body: { reason } });
+    expect(done.json).toEqual({ id: balance_id, suspended: reason, balance_ids: [balance_id] });
 
-      expect((await house.send("GET", "/v1/me", { bearer: key })).json.suspended).toBe(reason);
-      const holder = await house.deps.keyDeps.keyring.identify(key, house.deps.keyDeps.clock.now());
-      expect(holder!.balance.suspended).toBe(reason as never);
-      const create = await house.send("POST", "/v1/keys", { bearer: recovery_secret });
-      expect([create.status, create.json.error.code]).toEqual([403, "account_suspended"]);
-      expect(create.json.error.message).toContain(reason);
+    expect((await house.send("GET", "/v1/me", { bearer: key })).json).toMatchObject({
+      suspended: reason,
+      suspended_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    });
+    const holder = await house.deps.keyDeps.keyring.identify(key, house.deps.keyDeps.clock.now());
+    expect(holder!.balance.suspended).toBe(reason as never);
+    const create = await house.send("POST", "/v1/keys", { bearer: recovery_secret });
+    expect([create.status, create.json.error.code]).toEqual([403, "account_suspended"]);
+    expect(create.json.error.message).toContain(causeOf(reason));
 
-      await house.send("POST", `${path}/unsuspend`, { bearer: ADMIN_TOKEN });
-      expect((await house.send("POST", "/v1/keys", { bearer: recovery_secret })).status).toBe(201);
-    },
-  );
+    await house.send("POST", `${path}/unsuspend`, { bearer: ADMIN_TOKEN });
+    expect((await house.send("POST", "/v1/keys", { bearer: recovery_secret })).status).toBe(201);
+  });
 
   test("of nobody, or for no reason of the three, is refused", async () => {
     const suspend = (id: string, body: unknown) =>

@@ -2,12 +2,15 @@ import { useState } from "preact/hooks";
 import type { BalanceAnswer, Decision } from "../../api/admin.ts";
 import type { List } from "../../api/answers.ts";
 import type { KeyAnswer } from "../../api/keys.ts";
+import { causeOf } from "../../errors/suspension.ts";
 import { moment, usd, words } from "../format.ts";
 import { Dialog, DialogButtons } from "../parts/dialog.tsx";
 import { Choice, Form, TextField } from "../parts/field.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
+import { keyName, keyNames } from "../parts/key-state.tsx";
 import { Loaded, Note, Problem } from "../parts/notice.tsx";
+import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { TableCard } from "../parts/table.tsx";
 import { useAction, useResource } from "../resource.ts";
@@ -23,7 +26,7 @@ import { useOperator } from "./operator.ts";
 export function Balance({ id }: { id: string }) {
   const api = useOperator();
   const balance = useResource(() => api.get<BalanceAnswer>(`admin/balances/${id}`), [api, id]);
-  const keys = useResource(() => api.get<List<KeyAnswer>>(`admin/balances/${id}/keys`), [api, id]);
+  const keys = usePages<KeyAnswer>(api, `admin/balances/${id}/keys`);
   const [filter, setFilter] = useQuery(["key_id"]);
   const [open, setOpen] = useState<"credit" | "debit" | "suspend" | "detach" | null>(null);
   const [round, setRound] = useState(0);
@@ -80,11 +83,7 @@ export function Balance({ id }: { id: string }) {
               )}
             </Head>
             <Problem error={lift.error} />
-            {data.suspended !== null && (
-              <Note tone="warn">
-                <p>Suspended: {words(data.suspended)}. Every request is refused.</p>
-              </Note>
-            )}
+            <Decisions of={data} round={round} />
             {data.closed && (
               <Note tone="warn">
                 <p>Closed by its owner: its keys have ended, and nobody can use credit that is added.</p>
@@ -95,8 +94,8 @@ export function Balance({ id }: { id: string }) {
               <Figure label="Held by open requests" value={usd(data.held_usd)} />
               <Figure
                 label="Account"
-                value={data.account_id ?? "none"}
-                hint={`since ${moment(data.created_at)}`}
+                value={data.email ?? data.wallet ?? data.account_id ?? "none"}
+                hint={`${data.account_id ?? "balance"}, since ${moment(data.created_at)}`}
               />
             </div>
             {open === "credit" && <CreditDialog of={data} onClose={() => setOpen(null)} onDone={done} />}
@@ -106,11 +105,10 @@ export function Balance({ id }: { id: string }) {
           </>
         )}
       </Loaded>
-      {balance.data !== null && <Decisions of={balance.data} round={round} />}
       <section aria-labelledby="keys">
         <h2 id="keys">Keys</h2>
         <Loaded of={keys}>
-          {({ data }) => (
+          {(data) => (
             <TableCard
               columns={[
                 "Key",
@@ -126,6 +124,7 @@ export function Balance({ id }: { id: string }) {
             </TableCard>
           )}
         </Loaded>
+        <ShowOlder of={keys} />
       </section>
       <BalanceBudgets id={id} />
       <BalanceCredits id={id} round={round} />
@@ -136,11 +135,12 @@ export function Balance({ id }: { id: string }) {
             label="Key"
             value={filter.key_id}
             onValue={(key_id) => setFilter({ key_id })}
-            options={keyOptions(keys.data?.data ?? [], filter.key_id)}
+            options={keyOptions(keys.data ?? [], filter.key_id)}
           />
         </div>
         <ReceiptPages
           key={filter.key_id}
+          keyNames={keyNames(keys.data ?? [])}
           ask={(before) => {
             const more = { ...(filter.key_id === "" ? {} : filter), ...(before === null ? {} : { before }) };
             return api.get(`admin/balances/${id}/receipts?${new URLSearchParams({ limit: "20", ...more })}`);
@@ -153,13 +153,13 @@ export function Balance({ id }: { id: string }) {
 
 /** Only a page of the keys is known; the one that a link names may be older. */
 function keyOptions(keys: readonly KeyAnswer[], chosen: string): (readonly [string, string])[] {
-  const known = keys.map(({ id, name, prefix }) => [id, name ?? `${prefix}…`] as const);
+  const known = keys.map((key) => [key.id, keyName(key)] as const);
   const isKnown = chosen === "" || keys.some(({ id }) => id === chosen);
   return [["", "All keys"], ...known, ...(isKnown ? [] : [[chosen, chosen] as const])];
 }
 
 /** What was decided about the balance and its account, by whom and why. */
-function Decisions({ of: { id, account_id }, round }: { of: BalanceAnswer; round: number }) {
+function Decisions({ of: { id, account_id, suspended }, round }: { of: BalanceAnswer; round: number }) {
   const api = useOperator();
   const decisions = useResource(async () => {
     const subjects = account_id === null ? [id] : [account_id, id];
@@ -171,24 +171,41 @@ function Decisions({ of: { id, account_id }, round }: { of: BalanceAnswer; round
       .sort((a, b) => b.at.localeCompare(a.at));
   }, [api, id, account_id, round]);
   if (decisions.data === null || decisions.data.length === 0) return <Problem error={decisions.error} />;
+  const inForce = decisions.data.find(({ reason }) => reason !== null);
   return (
-    <section aria-labelledby="decisions">
-      <h2 id="decisions">Suspensions</h2>
-      <TableCard columns={["Time", "Decision", "Note"]}>
-        {decisions.data.map(({ subject, at, reason, by, note }) => (
-          <tr key={`${subject} ${at}`}>
-            <td class="when">{moment(at)}</td>
-            <td>
-              {reason === null ? "Lifted" : `Suspended: ${words(reason)}`}
-              <div class="soft small">
-                {subject === id ? "this balance" : "the account"}, by {by}
-              </div>
-            </td>
-            <td>{note ?? <span class="soft">–</span>}</td>
-          </tr>
-        ))}
-      </TableCard>
-    </section>
+    <>
+      {suspended !== null && inForce !== undefined && (
+        <Note tone="warn">
+          <p>
+            <strong>Suspended since {moment(inForce.at)}</strong> by {inForce.by}, after {causeOf(suspended)}:{" "}
+            {inForce.subject === id ? "this balance" : "its whole account"}.
+            {inForce.note !== null && ` “${inForce.note}”`}
+          </p>
+          <p>
+            Every generation is answered with 403 and charged nothing. Credit, keys and receipts stay as they
+            are; the owner can see them, and is told the reason and whom to contact. “Lift suspension” serves
+            the next request.
+          </p>
+        </Note>
+      )}
+      <section aria-labelledby="decisions">
+        <h2 id="decisions">Suspensions</h2>
+        <TableCard columns={["Time", "Decision", "Note"]}>
+          {decisions.data.map(({ subject, at, reason, by, note }) => (
+            <tr key={`${subject} ${at}`}>
+              <td class="when">{moment(at)}</td>
+              <td>
+                {reason === null ? "Lifted" : `Suspended after ${causeOf(reason)}`}
+                <div class="soft small">
+                  {subject === id ? "this balance" : "the account"}, by {by}
+                </div>
+              </td>
+              <td>{note ?? <span class="soft">–</span>}</td>
+            </tr>
+          ))}
+        </TableCard>
+      </section>
+    </>
   );
 }
 

@@ -8,19 +8,17 @@ import { moment, usd } from "../format.ts";
 import { Form, TextField } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded, Problem } from "../parts/notice.tsx";
+import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { TableCard } from "../parts/table.tsx";
-import { useAction, useResource } from "../resource.ts";
+import { useAction } from "../resource.ts";
 import { go } from "../route.ts";
 import { useOperator } from "./operator.ts";
+import { Person } from "./person.tsx";
 
 /** Everybody's balances, newest first, and the way to the one that somebody asks about. */
 export function Balances() {
   const api = useOperator();
-  const first = useResource(() => api.get<List<ListedBalance>>("admin/balances"), [api]);
-  const [more, setMore] = useState<readonly List<ListedBalance>[]>([]);
-  const next = useAction(async (before: string) =>
-    setMore([...more, await api.get<List<ListedBalance>>(`admin/balances?before=${before}`)]),
-  );
+  const balances = usePages<ListedBalance>(api, "admin/balances");
   return (
     <>
       <Head
@@ -28,29 +26,21 @@ export function Balances() {
         lead="The available credit of each balance, and what open requests hold of it."
       />
       <Find />
-      <Loaded of={first}>
-        {(page) => {
-          const pages = [page, ...more];
-          const rows = pages.flatMap(({ data }) => data);
-          if (rows.length === 0) return <Empty title="Nobody has a key yet" />;
-          return (
-            <>
-              <BalanceTable rows={rows} />
-              <Problem error={next.error} />
-              {pages.at(-1)!.has_more && (
-                <button
-                  type="button"
-                  class="quiet"
-                  disabled={next.busy}
-                  onClick={() => next.run(rows.at(-1)!.id)}
-                >
-                  Show older
-                </button>
-              )}
-            </>
-          );
-        }}
+      <Loaded of={balances}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty title="Nobody has a key yet">
+              <p class="soft">
+                People make their own in the <a href="dashboard">dashboard</a> or with POST /v1/keys, unless
+                the configuration's <code>setup</code> forbids it; then POST /admin/keys makes one.
+              </p>
+            </Empty>
+          ) : (
+            <BalanceTable rows={rows} />
+          )
+        }
       </Loaded>
+      <ShowOlder of={balances} />
     </>
   );
 }
@@ -126,14 +116,16 @@ const BalanceTable = ({ rows }: { rows: readonly ListedBalance[] }) => (
       ["Available", "end"],
     ]}
   >
-    {rows.map(({ id, account_id, suspended, created_at, live_keys, held_usd, available_usd }) => (
+    {rows.map(({ id, suspended, created_at, live_keys, held_usd, available_usd, ...owner }) => (
       <tr key={id}>
         <td>
           <a href={`#/balances/${id}`} class="mono">
             {id}
           </a>{" "}
           {suspended !== null && <span class="tag bad-tag">suspended</span>}
-          <div class="soft small">{account_id ?? "no account"}</div>
+          <div class="soft small">
+            <Person of={owner} />
+          </div>
         </td>
         <td class="wide-only">{moment(created_at)}</td>
         <td class="end wide-only">{live_keys}</td>

@@ -1,32 +1,47 @@
+import type { BalanceAnswer } from "../../api/admin.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
 import type { OwnedReceiptAnswer } from "../../api/receipts.ts";
+import { keyName } from "../parts/key-state.tsx";
 import { Loaded } from "../parts/notice.tsx";
 import { ReceiptView } from "../parts/receipt-view.tsx";
 import { useResource } from "../resource.ts";
 import { useOperator } from "./operator.ts";
+import { Person } from "./person.tsx";
 
-/** The request that a user reports: why it failed, or what it cost. */
+/** The request that a user reports: whose it is, why it failed, or what it cost. */
 export function ReceiptPage({ id }: { id: string }) {
   const api = useOperator();
-  const receipt = useResource(
-    () => api.get<OwnedReceiptAnswer>(`admin/receipts/${encodeURIComponent(id)}`),
-    [api, id],
-  );
+  const found = useResource(async () => {
+    const receipt = await api.get<OwnedReceiptAnswer>(`admin/receipts/${encodeURIComponent(id)}`);
+    const balance = api.get<BalanceAnswer>(`admin/balances/${receipt.balance_id}`);
+    // A key that ended long ago may be removed, and its receipts are kept.
+    const key = api.get<KeyAnswer>(`admin/keys/${receipt.key_id}`).catch(() => null);
+    return { receipt, balance: await balance, key: await key };
+  }, [api, id]);
   return (
     <>
       <p class="crumb">
         <a href="#/balances">Balances</a>
       </p>
-      <Loaded of={receipt}>
-        {(data) => (
-          <ReceiptView of={data}>
+      <Loaded of={found}>
+        {({ receipt, balance, key }) => (
+          <ReceiptView of={receipt}>
+            <dt>Account</dt>
+            <dd>
+              <Person of={balance} />
+            </dd>
             <dt>Balance</dt>
             <dd>
-              <a href={`#/balances/${data.balance_id}`} class="mono">
-                {data.balance_id}
+              <a href={`#/balances/${receipt.balance_id}`} class="mono">
+                {receipt.balance_id}
               </a>
             </dd>
             <dt>Key</dt>
-            <dd class="mono">{data.key_id}</dd>
+            <dd>
+              <a href={`#/balances/${receipt.balance_id}?key_id=${receipt.key_id}`}>
+                {key === null ? receipt.key_id : keyName(key)}
+              </a>
+            </dd>
           </ReceiptView>
         )}
       </Loaded>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ComparedSum, EverybodysUsage, Period, SpendingOrder } from "../../api/usage.ts";
-import { count, moment, rough, roughUsd, shortUsd } from "../format.ts";
+import { count, moment, rough, roughUsd, usdColumn } from "../format.ts";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
@@ -10,6 +10,7 @@ import { Periods, UsageBars } from "../parts/usage-bars.tsx";
 import { useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
 import { useOperator } from "./operator.ts";
+import { Person } from "./person.tsx";
 
 /** Who spends what, on which model, and whether it grows. */
 export function Usage() {
@@ -124,6 +125,7 @@ function changeOf({ cost_usd, cost_before_usd: before }: ComparedSum): string {
 function List<Row extends object>({ title, one, of, order, onOrder, onMore, row: Row }: ListProps<Row>) {
   const { data, rest } = of;
   if (data.length === 0) return null;
+  const cost = usdColumn([...data, rest].map(({ cost_usd }) => cost_usd));
   const sortable = (label: string, by: SpendingOrder, className = "end"): Column => [
     label,
     className,
@@ -146,7 +148,7 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
             <td>
               <Row {...line} />
             </td>
-            <Sums of={line} />
+            <Sums of={line} cost={cost} />
           </tr>
         ))}
         {rest.rows > 0 && (
@@ -159,7 +161,7 @@ function List<Row extends object>({ title, one, of, order, onOrder, onMore, row:
                 </button>
               )}
             </td>
-            <Sums of={rest} />
+            <Sums of={rest} cost={cost} />
           </tr>
         )}
       </TableCard>
@@ -182,23 +184,25 @@ interface ListProps<Row> {
   readonly row: (row: Row) => ComponentChildren;
 }
 
-const Sums = ({ of }: { of: ComparedSum }) => (
+const Sums = ({ of, cost }: { of: ComparedSum; cost: (amount: number) => string }) => (
   <>
     <td class="end wide-only">{count(of.requests)}</td>
     <td class="end wide-only">
       {rough(of.input_tokens)} → {rough(of.output_tokens)}
     </td>
     <td class="end">{changeOf(of)}</td>
-    <td class="end">{shortUsd(of.cost_usd)}</td>
+    <td class="end">{cost(of.cost_usd)}</td>
   </>
 );
 
-const BalanceName = ({ balance_id, account_id, email, wallet }: Ranked<"balances">) => (
+const BalanceName = ({ balance_id, ...owner }: Ranked<"balances">) => (
   <>
     <a href={`#/balances/${balance_id}`} class="mono">
       {balance_id}
     </a>
-    <div class="soft small">{email ?? wallet ?? account_id ?? "no account"}</div>
+    <div class="soft small">
+      <Person of={owner} />
+    </div>
   </>
 );
 

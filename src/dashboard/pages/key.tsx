@@ -141,6 +141,8 @@ const Facts = ({ of }: { of: KeyAnswer }) => (
     <dd class="mono">{of.prefix}</dd>
     <dt>Created</dt>
     <dd>{moment(of.created_at)}</dd>
+    <dt>Expires</dt>
+    <dd>{of.expires_at === null ? "never" : moment(of.expires_at)}</dd>
     <dt>Requests per minute</dt>
     <dd>{of.rpm_limit === null ? "no limit" : count(of.rpm_limit)}</dd>
     <dt>Tokens per minute</dt>

@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import type { List } from "../../api/answers.ts";
 import type { KeyAnswer, KeyFields, MintedAnswer } from "../../api/keys.ts";
 import { moment } from "../format.ts";
 import { useKeyChoices } from "../key-choices.ts";
@@ -11,14 +10,14 @@ import { KeyForm } from "../parts/key-form.tsx";
 import { KeyState, works } from "../parts/key-state.tsx";
 import { Meter } from "../parts/meter.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
+import { ShowOlder, usePages } from "../parts/pages.tsx";
 import { ShowKeyOnce } from "../parts/show-key-once.tsx";
-import { useResource } from "../resource.ts";
 
 /** All keys of the balance, those that work first. */
 export function Keys() {
   const { api, me, secrets } = useOwner();
   const choices = useKeyChoices();
-  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys?limit=1000"), [api]);
+  const keys = usePages<KeyAnswer>(api, "v1/keys");
   const [creating, setCreating] = useState(false);
   const [minted, setMinted] = useState<MintedAnswer | null>(null);
   const [showEnded, setShowEnded] = useState(false);
@@ -39,7 +38,7 @@ export function Keys() {
         </button>
       </Head>
       <Loaded of={keys}>
-        {({ data }) => {
+        {(data) => {
           const working = data.filter(works);
           const ended = data.filter((key) => !works(key));
           return (
@@ -69,10 +68,12 @@ export function Keys() {
           );
         }}
       </Loaded>
+      <ShowOlder of={keys} />
       <FirstCall />
       {creating && (
         <Dialog title="New key" onClose={() => setCreating(false)}>
           <KeyForm
+            defaults={me.key_defaults}
             submit="Create key"
             choices={choices}
             onSubmit={create}

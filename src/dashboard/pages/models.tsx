@@ -44,6 +44,13 @@ export function Models() {
   );
 }
 
+const stateOf = (free: boolean, available: boolean) => (
+  <>
+    {free && <span class="tag good-tag">Open Tier</span>}{" "}
+    {!available && <span class="tag bad-tag">unavailable</span>}
+  </>
+);
+
 const ModelTable = ({ rows }: { rows: readonly EntryAnswer[] }) => (
   <TableCard
     columns={[
@@ -52,7 +59,7 @@ const ModelTable = ({ rows }: { rows: readonly EntryAnswer[] }) => (
       ["Output", "end"],
       ["Cached", "end wide-only"],
       ["Context", "end wide-only"],
-      ["State", "unseen"],
+      ["State", "end wide-only"],
     ]}
   >
     {rows.map(({ id, name, price, context_length, free, available }) => (
@@ -60,15 +67,13 @@ const ModelTable = ({ rows }: { rows: readonly EntryAnswer[] }) => (
         <td>
           <strong>{name}</strong>
           <div class="mono soft small">{id}</div>
+          <div class="narrow-only">{stateOf(free, available)}</div>
         </td>
         <td class="end">{price === null ? "—" : perMillion(price.input)}</td>
         <td class="end">{price === null ? "—" : perMillion(price.output)}</td>
         <td class="end wide-only">{price === null ? "—" : perMillion(price.cache_read)}</td>
         <td class="end wide-only">{rough(context_length)}</td>
-        <td class="end">
-          {free && <span class="tag good-tag">Open Tier</span>}{" "}
-          {!available && <span class="tag bad-tag">unavailable</span>}
-        </td>
+        <td class="end wide-only">{stateOf(free, available)}</td>
       </tr>
     ))}
   </TableCard>

@@ -1,10 +1,12 @@
 import type { List } from "../../api/answers.ts";
+import type { KeyAnswer } from "../../api/keys.ts";
 import type { ReceiptAnswer } from "../../api/receipts.ts";
 import { count, moment, usd } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Figure } from "../parts/figure.tsx";
 import { FirstCall } from "../parts/first-call.tsx";
 import { Head } from "../parts/frame.tsx";
+import { keyNames } from "../parts/key-state.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
 import { ReceiptTable } from "../parts/receipt-table.tsx";
 import { UsageCharts } from "../parts/usage-charts.tsx";
@@ -14,6 +16,7 @@ import { useResource } from "../resource.ts";
 export function Overview() {
   const { api, me } = useOwner();
   const latest = useResource(() => api.get<List<ReceiptAnswer>>("v1/receipts?limit=5"), [api]);
+  const keys = useResource(() => api.get<List<KeyAnswer>>("v1/keys"), [api]);
   const { open_tier } = me;
   return (
     <>
@@ -42,7 +45,7 @@ export function Overview() {
                 <FirstCall />
               </>
             ) : (
-              <ReceiptTable rows={data} />
+              <ReceiptTable rows={data} keyNames={keyNames(keys.data?.data ?? [])} />
             )
           }
         </Loaded>

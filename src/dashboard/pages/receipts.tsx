@@ -6,6 +6,7 @@ import { words } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { Choice } from "../parts/field.tsx";
 import { Head } from "../parts/frame.tsx";
+import { keyName, keyNames } from "../parts/key-state.tsx";
 import { ReceiptPages } from "../parts/receipt-pages.tsx";
 import { useResource } from "../resource.ts";
 import { useQuery } from "../route.ts";
@@ -31,7 +32,7 @@ export function Receipts() {
           onValue={set("key_id")}
           options={[
             ["", "All keys"],
-            ...(keys.data?.data ?? []).map(({ id, name, prefix }) => [id, name ?? `${prefix}…`] as const),
+            ...(keys.data?.data ?? []).map((key) => [key.id, keyName(key)] as const),
           ]}
         />
         <Choice
@@ -49,6 +50,7 @@ export function Receipts() {
       </div>
       <ReceiptPages
         key={query.toString()}
+        keyNames={keyNames(keys.data?.data ?? [])}
         ask={(before) => api.get(`v1/receipts?${before === null ? query : withBefore(query, before)}`)}
         empty={
           <p class="soft">

@@ -49,7 +49,7 @@ interface TextFieldProps {
   readonly value: string;
   readonly onValue: (value: string) => void;
   readonly hint?: ComponentChildren;
-  readonly type?: "text" | "email" | "password" | "search";
+  readonly type?: "text" | "email" | "password" | "search" | "date";
   readonly inputMode?: "decimal" | "numeric" | "text" | "email";
   readonly placeholder?: string;
   readonly required?: boolean;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 /** The page around every page: where one can go, and what is shown now. */
-export function Frame({ places, current, foot, children }: FrameProps) {
+export function Frame({ places, current, links, foot, children }: FrameProps) {
   const name = places.find(([path]) => path === current)?.[1] ?? "Not found";
   useEffect(() => {
     document.title = `${name} · Gateway`;
@@ -29,10 +29,14 @@ export function Frame({ places, current, foot, children }: FrameProps) {
             </a>
           ))}
         </nav>
-        <div class="side-foot">{foot}</div>
+        <div class="side-foot">
+          {links}
+          {foot}
+        </div>
       </header>
       <main id="main" tabIndex={-1}>
         {children}
+        <footer class="foot-links narrow-only">{links}</footer>
       </main>
     </div>
   );
@@ -47,6 +51,8 @@ interface FrameProps {
   /** Path behind `#/`, and its name. */
   readonly places: readonly (readonly [string, string])[];
   readonly current: string;
+  /** To pages of other applications; where the window is narrow, at the page's end. */
+  readonly links: ComponentChildren;
   readonly foot: ComponentChildren;
   readonly children: ComponentChildren;
 }

@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
-import type { KeyAnswer, KeyFields } from "../../api/keys.ts";
+import type { DefaultLimits, KeyAnswer, KeyFields } from "../../api/keys.ts";
 import { useAction } from "../resource.ts";
 import { Form, limitText, readLimit, TextField } from "./field.tsx";
 import { Problem } from "./notice.tsx";
 
 /** For a new key empty limits are left to the gateway's defaults; for one that exists they mean no limit. */
-export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProps) {
+export function KeyForm({ of, defaults, submit, choices, onSubmit, onCancel }: KeyFormProps) {
   const [name, setName] = useState(of?.name ?? "");
   const [limits, setLimits] = useState(() => LIMITS.map(({ field }) => limitText(of?.[field] ?? null)));
+  const began = lastDay(of?.expires_at ?? null);
+  const [until, setUntil] = useState(began);
   const [models, setModels] = useState<readonly string[]>(of?.allowed_models ?? []);
   const [budgets, setBudgets] = useState<readonly string[]>(listOf(of?.budget ?? null));
 
@@ -18,6 +20,7 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
       if (limit === undefined) throw new Error(`${label} must be a number of 0 or more, or empty.`);
       if (limit !== null || of !== undefined) spec[field] = limit;
     }
+    if (until !== began) spec.expires_at = endOf(until);
     if (models.length > 0 || of !== undefined) spec.allowed_models = models.length > 0 ? models : null;
     if (budgets.length > 0 || of !== undefined) spec.budget = budgets.length > 0 ? budgets : null;
     await onSubmit(spec as KeyFields);
@@ -34,10 +37,24 @@ export function KeyForm({ of, submit, choices, onSubmit, onCancel }: KeyFormProp
             inputMode={mode}
             value={limits[index]!}
             onValue={(value) => setLimits(limits.with(index, value))}
-            placeholder={of === undefined ? "default" : "no limit"}
+            placeholder={defaults === undefined ? NO_LIMIT : defaultText(defaults[field])}
           />
         ))}
+        {of?.state !== "rotated" && (
+          <TextField
+            label="Last day"
+            type="date"
+            value={until}
+            onValue={setUntil}
+            hint="The key works to the end of this day, UTC. Empty: for ever."
+          />
+        )}
       </div>
+      <p class="hint">
+        {defaults === undefined
+          ? "An empty limit is no limit; the credit is always one."
+          : "An empty limit is the gateway's default, which the field shows. Everything can be changed later."}
+      </p>
       {choices.budgets.length > 0 && (
         <Picks
           legend="Budgets it draws from"
@@ -77,6 +94,8 @@ export interface KeyChoices {
 interface KeyFormProps {
   /** Undefined for a new one. */
   readonly of?: KeyAnswer;
+  /** What a new one gets where nothing is entered; undefined for one that exists. */
+  readonly defaults?: DefaultLimits;
   readonly submit: string;
   /** Ids of models, and names of the balance's budgets; what is not offered stays as it is. */
   readonly choices: KeyChoices;
@@ -90,6 +109,20 @@ const LIMITS = [
   { field: "rpm_limit", label: "Requests per minute", mode: "numeric" },
   { field: "tpm_limit", label: "Tokens per minute", mode: "numeric" },
 ] as const;
+
+const NO_LIMIT = "no limit";
+
+const defaultText = (limit: number | null): string =>
+  `default: ${limit === null ? NO_LIMIT : limit.toLocaleString("en")}`;
+
+/** As date fields have it; keys end between two days, unless a program set another moment. */
+const lastDay = (expiresAt: string | null): string =>
+  expiresAt === null ? "" : new Date(Date.parse(expiresAt) - 1).toISOString().slice(0, 10);
+
+const endOf = (day: string): string | null =>
+  day === "" ? null : new Date(Date.parse(day) + DAY_MS).toISOString();
+
+const DAY_MS = 86_400_000;
 
 /** Any number of a few. */
 function Picks({ legend, options, picked, onPicked }: PicksProps) {

@@ -3,6 +3,12 @@ import { moment } from "../format.ts";
 
 export const works = ({ state }: KeyAnswer): boolean => state === "active" || state === "rotated";
 
+/** By which people know it: its name, or how it begins. */
+export const keyName = ({ name, prefix }: Pick<KeyAnswer, "name" | "prefix">): string => name ?? `${prefix}…`;
+
+export const keyNames = (keys: readonly KeyAnswer[]): ReadonlyMap<string, string> =>
+  new Map(keys.map((key) => [key.id, keyName(key)]));
+
 export function KeyState({ of: { state, expires_at } }: { of: KeyAnswer }) {
   const [tone, text] =
     state === "active"

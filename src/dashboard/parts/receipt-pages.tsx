@@ -6,7 +6,7 @@ import { Empty, Loaded, Problem } from "./notice.tsx";
 import { ReceiptTable } from "./receipt-table.tsx";
 
 /** Receipts, newest first, a page at a time. What is asked for is told by `key`: another one begins anew. */
-export function ReceiptPages({ ask, empty }: ReceiptPagesProps) {
+export function ReceiptPages({ ask, keyNames, empty }: ReceiptPagesProps) {
   const first = useResource(() => ask(null), []);
   const [more, setMore] = useState<readonly ReceiptPage[]>([]);
   const next = useAction(async (before: string) => setMore([...more, await ask(before)]));
@@ -21,7 +21,7 @@ export function ReceiptPages({ ask, empty }: ReceiptPagesProps) {
             {rows.length === 0 && next_before === null ? (
               <Empty title="No receipts here yet">{empty}</Empty>
             ) : (
-              <ReceiptTable rows={rows} />
+              <ReceiptTable rows={rows} keyNames={keyNames} />
             )}
             <Problem error={next.error} />
             {next_before !== null && (
@@ -38,5 +38,7 @@ export function ReceiptPages({ ask, empty }: ReceiptPagesProps) {
 
 interface ReceiptPagesProps {
   readonly ask: (before: string | null) => Promise<ReceiptPage>;
+  /** By id; of the keys that are known. */
+  readonly keyNames: ReadonlyMap<string, string>;
   readonly empty?: ComponentChildren;
 }

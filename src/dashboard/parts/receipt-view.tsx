@@ -67,7 +67,7 @@ function Cost({ of }: { of: ReceiptAnswer }) {
       <h2>Cost</h2>
       <div class="scroll">
         <table>
-          <Headings of={["Tokens", ["Number", "end"], ["Per million", "end"], ["Amount", "end"]]} />
+          <Headings of={["Tokens", ["Number", "end"], ["Per million", "end wide-only"], ["Amount", "end"]]} />
           <tbody>
             {lines.map(([label, amount, each]) => (
               <tr key={label}>
@@ -76,18 +76,22 @@ function Cost({ of }: { of: ReceiptAnswer }) {
                   {label === "Output" && tokens.reasoning > 0 && (
                     <div class="soft small">{count(tokens.reasoning)} of which reasoning</div>
                   )}
+                  {each !== undefined && (
+                    <div class="soft small narrow-only">at {perMillion(each)} per million</div>
+                  )}
                 </td>
                 <td class="end">{count(amount)}</td>
-                <td class="end">{each === undefined ? "—" : perMillion(each)}</td>
+                <td class="end wide-only">{each === undefined ? "—" : perMillion(each)}</td>
                 <td class="end">{each === undefined ? "—" : usd((amount * each) / 1_000_000)}</td>
               </tr>
             ))}
           </tbody>
           <tfoot>
             <tr>
-              <th scope="row" colSpan={3}>
+              <th scope="row" colSpan={2}>
                 Charged
               </th>
+              <td class="wide-only" />
               <td class="end">
                 <strong>{usd(of.cost_usd)}</strong>
               </td>

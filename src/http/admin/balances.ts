@@ -1,9 +1,10 @@
+import type { Account } from "../../accounts/account.ts";
 import { ADMIN, DEFAULT_ROWS, MAX_ROWS } from "../../api/admin.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance, Key } from "../../keys/key.ts";
 import { revise, revoke } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
-import type { BalanceId, KeyId } from "../../units/id.ts";
+import type { AccountId, BalanceId, KeyId } from "../../units/id.ts";
 import { usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
@@ -37,17 +38,24 @@ async function listBalances({ request }: Exchange, deps: HttpDeps): Promise<Repl
     return invalidField("before", "`before` must be the id of a balance.");
   }
   const rows = await deps.keyDeps.store.balances(limit + 1, before);
+  const page = rows.slice(0, limit);
+  const owners = await ownersOf(
+    page.map(({ balance }) => balance),
+    deps,
+  );
   const data = await Promise.all(
-    rows
-      .slice(0, limit)
-      .map(async ({ balance, liveKeys }) => ({ ...(await balanceView(balance, deps)), live_keys: liveKeys })),
+    page.map(async ({ balance, liveKeys }) => ({
+      ...(await balanceView(balance, owners, deps)),
+      live_keys: liveKeys,
+    })),
   );
   return ok({ object: "list", data, has_more: rows.length > limit });
 }
 
 async function showBalance({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
   const balance = await balanceNamed(params.id, deps);
-  return refused(balance) ? balance : ok(await balanceView(balance, deps));
+  if (refused(balance)) return balance;
+  return ok(await balanceView(balance, await ownersOf([balance], deps), deps));
 }
 
 async function listCredits(
@@ -104,12 +112,27 @@ async function revokeKey({ params }: Exchange, deps: HttpDeps): Promise<Reply | 
   return refused(key) ? key : ok({ id: key.id, state: key.state });
 }
 
-async function balanceView({ id, accountId, suspended, closed, createdAt }: Balance, { ledger }: HttpDeps) {
+type Owners = ReadonlyMap<AccountId, Account>;
+
+async function ownersOf(balances: readonly Balance[], { accounts }: HttpDeps): Promise<Owners> {
+  const ids = new Set(balances.flatMap(({ accountId }) => (accountId === null ? [] : [accountId])));
+  const found = ids.size === 0 ? [] : await accounts.store.accounts([...ids]);
+  return new Map(found.map((account) => [account.id, account]));
+}
+
+async function balanceView(
+  { id, accountId, suspended, closed, createdAt }: Balance,
+  owners: Owners,
+  { ledger }: HttpDeps,
+) {
   const money = await ledger.balance(id);
+  const owner = accountId === null ? undefined : owners.get(accountId);
   return {
     id,
     object: "balance" as const,
     account_id: accountId,
+    email: owner?.email ?? null,
+    wallet: owner?.wallet ?? null,
     suspended,
     closed,
     created_at: isoTime(createdAt),

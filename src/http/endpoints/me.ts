@@ -1,5 +1,6 @@
 import type { Account } from "../../accounts/account.ts";
 import { belonging, isPending } from "../../accounts/belonging.ts";
+import type { DefaultLimits } from "../../api/keys.ts";
 import { ME } from "../../api/me.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance } from "../../keys/key.ts";
@@ -31,11 +32,32 @@ async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> 
     available_usd: usdFromNano(money.available),
     held_usd: usdFromNano(money.held),
     suspended: balance.suspended,
+    suspended_at: await suspendedAt(balance, deps),
     key: who.kind === "key" ? await usedKeyView(who.key, now, deps.ledger) : null,
     open_tier: await openTier(balance, exchange, now, deps),
+    key_defaults: defaultLimits(balance, deps),
     account: await accountOf(who, now, deps),
     contact: deps.settings().contact,
   });
+}
+
+/** By whichever of the two was suspended last: the balance, or its account. */
+async function suspendedAt(balance: Balance, { keyDeps }: HttpDeps): Promise<string | null> {
+  if (balance.suspended === null) return null;
+  const subjects = balance.accountId === null ? [balance.id] : [balance.accountId, balance.id];
+  const last = await Promise.all(subjects.map((subject) => keyDeps.store.suspensions(subject, 1)));
+  const at = last.flat().flatMap(({ reason, at }) => (reason === null ? [] : [at]));
+  return at.length === 0 ? null : isoTime(Math.max(...at) as EpochMs);
+}
+
+function defaultLimits({ accountId }: Balance, { keyDeps }: HttpDeps): DefaultLimits {
+  const limits = keyDeps.settings().defaults[accountId === null ? "accountless" : "account"];
+  return {
+    rpm_limit: limits.rpmLimit,
+    tpm_limit: limits.tpmLimit,
+    daily_limit_usd: limits.dailyLimit === null ? null : usdFromNano(limits.dailyLimit),
+    monthly_limit_usd: limits.monthlyLimit === null ? null : usdFromNano(limits.monthlyLimit),
+  };
 }
 
 async function openTier(balance: Balance, exchange: Exchange, now: EpochMs, deps: HttpDeps) {

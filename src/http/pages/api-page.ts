@@ -127,7 +127,8 @@ interface JsonSchema {
 
 const STYLE = `
 main > nav { display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: .5rem 2rem; margin-top: 1.5rem; }
-main > nav ul { list-style: none; margin: .2rem 0 0; padding: 0; font-size: .9rem; }
+main > nav ul { list-style: none; margin: .2rem 0 0; padding: 0; font-size: .9rem; line-height: 1.7; }
+main > nav a { display: inline-block; min-height: 24px; }
 h3 { margin: 0; font-size: 1rem; }
 .sections { display: grid; gap: 1rem; }
 .group { margin: 2rem 0 0; }

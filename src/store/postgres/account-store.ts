@@ -77,6 +77,14 @@ export class PostgresAccountStore implements AccountStore {
     return this.postgres.transaction((sql) => readHoldings(sql, about, null));
   }
 
+  async accounts(ids: readonly AccountId[]): Promise<readonly Account[]> {
+    const rows = await this.postgres.query<AccountRow<string>>(
+      (sql) => sql`SELECT * FROM accounts
+        WHERE id IN (SELECT value FROM json_array_elements_text(${JSON.stringify(ids)}::text::json))`,
+    );
+    return rows.map(accountFromRow);
+  }
+
   async message(hash: SecretHash): Promise<WalletMessage | null> {
     return this.postgres.transaction((sql) => readMessage(sql, hash));
   }

@@ -69,6 +69,10 @@ export class SqliteAccountStore implements AccountStore {
     return this.readHoldings(about, null);
   }
 
+  async accounts(ids: readonly AccountId[]): Promise<readonly Account[]> {
+    return this.statements.byIds.all(JSON.stringify(ids)).map(accountFromRow);
+  }
+
   async message(hash: SecretHash): Promise<WalletMessage | null> {
     return this.readMessage(hash);
   }
@@ -240,6 +244,9 @@ const ACCOUNT_COLUMNS = ["id", "email", "wallet", "suspended", "created_at", "pr
 function prepare(db: Database) {
   return {
     byId: db.query<AccountRow<number>, [string]>(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE id = ?`),
+    byIds: db.query<AccountRow<number>, [string]>(
+      `SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE id IN (SELECT value FROM json_each(?))`,
+    ),
     byEmail: db.query<AccountRow<number>, [string]>(
       `SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE email = ?`,
     ),
