@@ -58,7 +58,7 @@ import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
 import { atMost, type Clock, systemClock } from "./units/clock.ts";
 import { Deadlines } from "./units/deadlines.ts";
-import type { ReceiptId } from "./units/id.ts";
+import type { BalanceId, ReceiptId } from "./units/id.ts";
 import { inTurn } from "./units/in-turn.ts";
 import type { Log } from "./units/log.ts";
 import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
@@ -280,6 +280,8 @@ async function openRooms(parts: Parts) {
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
   const freeRoutes = new FreeRoutes(health, probe, clock, () => inForce.config.catalog);
+  const spendable = new SpendableCredit(books.ledger, books.balance, clock);
+  const unpaidRequests = new UnpaidRequests(clock);
   const pseudonym = pseudonyms(folder.adminToken);
 
   return {
@@ -301,7 +303,11 @@ async function openRooms(parts: Parts) {
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
     counting: new Counting(clock),
-    spendable: new SpendableCredit(books.ledger, books.balance, clock),
+    spendable,
+    unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], bytes: number): number | null {
+      if (spendable.known(balance) !== 0) return null;
+      return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, bytes);
+    },
     receipts,
     suggest: (id: string) => suggestion(id, inForce.config.catalog, inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
@@ -312,7 +318,6 @@ async function openRooms(parts: Parts) {
 /** What a generation request passes through. */
 function generationDeps(rooms: Rooms, { inForce, clock, random, log }: Parts): GenerationDeps {
   const hostCosts = new HostCosts(clock);
-  const unpaidRequests = new UnpaidRequests(clock);
   const { books, health, freeRoutes, reporting, counting, receipts } = rooms;
   return {
     clock,
@@ -353,10 +358,7 @@ function generationDeps(rooms: Rooms, { inForce, clock, random, log }: Parts): G
       const undercharged = hostCosts.note(`${at.host} ${at.model}`, saidUsd, cost);
       if (undercharged !== null) log("host charges more", { ...at, ...undercharged });
     },
-    unpaidWaitS(balance, call) {
-      if (rooms.spendable.known(balance) !== 0) return null;
-      return unpaidRequests.take({ balance, network: wideNetwork(call.blocks()) }, call.body.length);
-    },
+    unpaidWaitS: (balance, call) => rooms.unpaidWaitS(balance, () => call.blocks(), call.body.length),
     counting: {
       count: (what, { body }, turn) => counting.prompt(what, body, turn),
       readUnpaid: (asked, turn) => counting.request(asked, turn),
@@ -368,7 +370,7 @@ function generationDeps(rooms: Rooms, { inForce, clock, random, log }: Parts): G
     },
     openTrace: (headers) => reporting.openTrace(headers),
     finished: (done) => reporting.finished(done),
-    keepRefused: (receipt) => receipts.keepRefused(receipt),
+    keepRefused: (receipt) => receipts.keepRefused(receipt, rooms.spendable.known(receipt.balanceId) !== 0),
     onFault: rooms.onFault,
   };
 }
@@ -433,6 +435,8 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     },
     bodies: rooms.bodies,
     unpaidBytes: new UnpaidBytes(clock),
+    unpaidWaitS: rooms.unpaidWaitS,
+    mailsHeldBack: () => mailer.heldBack(),
     controlBodies: new ByteBudget(CONTROL_BODY_MEMORY_BYTES, clock),
     compactUnpaid: (body, turn) => counting.compaction(body, turn),
     countTokens: (body, asker) => countMessages(body, asker, countDesk),

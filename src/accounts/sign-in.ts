@@ -16,14 +16,22 @@ import { proveWallet, type SignedMessage, spentMessage } from "./wallet.ts";
 /**
  * Mails a link that signs in. Nothing here checks whether the address has an account, so neither the answer
  * nor its timing can reveal that. While five unused links are out for a mailbox, no more are sent: flooding a
- * mailbox leaves its owner with links that work.
+ * mailbox leaves its owner with links that work. When strangers have had too many mails sent, only who has signed
+ * in before gets one: then the caller must not wait, because that takes longer.
  */
-export async function requestLink(deps: AccountDeps, email: Email): Promise<void> {
+export async function requestLink(
+  deps: AccountDeps,
+  email: Email,
+  whom: "anybody" | "accounts" = "anybody",
+): Promise<void> {
   const token = newLinkToken(deps.random);
   const link = linkOf(deps, token, email, null);
   const change = await deps.store.change(
-    { mailbox: email },
-    ({ liveLinks }): AccountChange => (liveLinks.signIn < MOST_LINKS ? { link } : {}),
+    whom === "anybody" ? { mailbox: email } : { email, mailbox: email },
+    ({ liveLinks, holdings }): AccountChange => {
+      const isWanted = whom === "anybody" || (holdings?.account.provedAt ?? null) !== null;
+      return isWanted && liveLinks.signIn < MOST_LINKS ? { link } : {};
+    },
   );
   if (refused(change) || change.link === undefined) return;
   deps.post(signInMail({ to: email, dashboardUrl: deps.links().dashboardUrl, token, minutes: LINK_MINUTES }));

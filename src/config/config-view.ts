@@ -11,7 +11,7 @@ import { type Config, isDiskless, type Links, type NewKeyLimits } from "./config
  * decides that it may be shown.
  */
 export function configView(config: Config, links: Links): object {
-  const { catalog, generation, openTier, routing, setup } = config;
+  const { catalog, generation, openTier, routing, setup, signIn } = config;
   return {
     file: config.file,
     base_url: links.baseUrl,
@@ -30,6 +30,7 @@ export function configView(config: Config, links: Links): object {
       rpm: openTier.rpm,
     },
     setup: { accountless_keys_per_address_per_hour: setup.accountlessKeysPerAddressPerHour },
+    sign_in: { mails_per_hour: signIn.mailsPerHour },
     generation: {
       first_token_ms: generation.firstTokenMs,
       max_hosts: generation.maxHosts,

@@ -28,6 +28,7 @@ export interface Config {
   readonly lowCredit: NanoUsd | null;
   readonly openTier: OpenTierConfig;
   readonly setup: { readonly accountlessKeysPerAddressPerHour: number };
+  readonly signIn: { readonly mailsPerHour: number };
   readonly generation: GenerationConfig;
   readonly routing: RoutingConfig;
   /** Days; null means for ever. */

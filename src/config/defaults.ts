@@ -15,6 +15,7 @@ export const DEFAULTS = {
   account: limits(300, 1_000_000, 25, 250),
   openTier: { requestsPerDay: 50, accountlessRequestsPerDay: 20, rpm: 20 },
   setup: { accountlessKeysPerAddressPerHour: 60 },
+  signIn: { mailsPerHour: 1_000 },
   generation: {
     firstTokenMs: 30_000,
     maxHosts: 3,

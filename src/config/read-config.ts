@@ -45,6 +45,7 @@ export function readConfig(file: string | null, rows: ConfigFile, found: FoundHo
       accountlessKeysPerAddressPerHour:
         setup.accountless_keys_per_address_per_hour ?? DEFAULTS.setup.accountlessKeysPerAddressPerHour,
     },
+    signIn: { mailsPerHour: rows.sign_in?.mails_per_hour ?? DEFAULTS.signIn.mailsPerHour },
     generation: {
       firstTokenMs,
       totalMs,

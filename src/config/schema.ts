@@ -177,6 +177,12 @@ export const FileSchema = Type.Object(
         { ...strict, expected: "a map: { accountless_keys_per_address_per_hour }" },
       ),
     ),
+    sign_in: Type.Optional(
+      Type.Object(
+        { mails_per_hour: Type.Optional(count(0)) },
+        { ...strict, expected: "a map: { mails_per_hour }" },
+      ),
+    ),
     generation: Type.Optional(
       Type.Object(
         {

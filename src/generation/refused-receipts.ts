@@ -5,11 +5,12 @@ import type { BalanceId, ReceiptId } from "../units/id.ts";
 
 /**
  * The books' receipts, and in memory the latest of requests that were refused: those opened no hold and are
- * not written down. Of several workers, each remembers its own.
+ * not written down. Those of balances without credit are apart, because they could push out all others. Of several workers, each remembers its own.
  */
 export class Receipts implements ReceiptReader {
   readonly receipts: ReceiptReader["receipts"];
-  private readonly refused = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED });
+  private readonly paying = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_REFUSED });
+  private readonly unpaid = new LRUCache<ReceiptId, StoredReceipt>({ max: MAX_UNPAID });
 
   constructor(
     private readonly books: ReceiptReader,
@@ -24,13 +25,15 @@ export class Receipts implements ReceiptReader {
   }
 
   refusedHere(id: ReceiptId): StoredReceipt | null {
-    return this.refused.get(id) ?? null;
+    return this.paying.get(id) ?? this.unpaid.get(id) ?? null;
   }
 
-  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }): void {
+  keepRefused(receipt: Receipt & { readonly balanceId: BalanceId }, pays: boolean): void {
     const { id, createdAt, keyId, balanceId } = receipt;
-    this.refused.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
+    const kept = pays ? this.paying : this.unpaid;
+    kept.set(id, { id, at: createdAt, keyId, balanceId, body: formatReceipt(receipt) });
   }
 }
 
 const MAX_REFUSED = 10_000;
+const MAX_UNPAID = 5_000;

@@ -102,6 +102,9 @@ export async function takeOfAll(throttle: Throttle, blocks: Blocks, limit: numbe
   return null;
 }
 
+/** Of a throttle: what is limited for all networks together. */
+export const EVERYBODY = "everybody";
+
 /** A /48 is often one subscriber's, and sometimes an office's: it may do as much as this many of its /64s. */
 const WIDE_BLOCK_SHARES = 4;
 

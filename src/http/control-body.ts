@@ -3,12 +3,14 @@ import { hasMoreValues } from "../surfaces/json-scan.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
+import { inTime } from "./slow-body.ts";
 
 /**
  * Reads the body of a request without a prompt, as JSON; refused when it is none. An empty one counts as
  * `{}`. Many of these are read before it is known who sends them. So what is larger than anything that makes
  * sense here is read only into a room of its own, `deps.controlBodies`, which prompts do not share, and
- * nobody waits for it: prompts, and small bodies, go on however many large ones come.
+ * nobody waits for it: prompts, and small bodies, go on however many large ones come. Whoever sends one slowly
+ * loses the room.
  */
 export async function readControl(exchange: Exchange, deps: HttpDeps): Promise<unknown> {
   const bytes = await readBounded(exchange, deps);
@@ -30,15 +32,18 @@ async function readBounded(exchange: Exchange, deps: HttpDeps): Promise<Uint8Arr
   if (refused(declared)) return declared;
   if (declared !== null) {
     const mayBeRead = declared <= SMALL_BYTES || declared > bodyBytes || takeRoom(declared, exchange, deps);
-    return mayBeRead ? readBody(request, bodyBytes, null, declared) : noRoom();
+    if (!mayBeRead) return noRoom();
+    const reading = readBody(request, bodyBytes, null, declared);
+    return declared > SMALL_BYTES ? inTime(reading, declared, deps.keyDeps.clock) : reading;
   }
   let received = 0;
   let hasRoom = false;
-  const body = await readBody(request, bodyBytes, (bytes) => {
+  const reading = readBody(request, bodyBytes, (bytes) => {
     received += bytes;
     hasRoom ||= received > SMALL_BYTES && takeRoom(bodyBytes, exchange, deps);
     return hasRoom || received <= SMALL_BYTES;
   });
+  const body = await inTime(reading, bodyBytes, deps.keyDeps.clock);
   return refused(body) || hasRoom || received <= SMALL_BYTES ? body : noRoom();
 }
 

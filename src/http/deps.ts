@@ -18,7 +18,7 @@ import type { ReceiptReader } from "../store/receipts.ts";
 import type { Spending, SpendingScope } from "../store/spending.ts";
 import type { UsageScope } from "../store/usage.ts";
 import type { UsageSums } from "../store/usage-sums.ts";
-import type { ReceiptId } from "../units/id.ts";
+import type { BalanceId, ReceiptId } from "../units/id.ts";
 import type { Networks } from "../units/networks.ts";
 import type { Throttles } from "./address.ts";
 import type { RouteStatus } from "./pages/status-page.ts";
@@ -44,6 +44,10 @@ export interface HttpDeps {
   /** Memory for large bodies with prompts. */
   readonly bodies: ByteBudget;
   /** What is read of large bodies whose senders have no credit. */
+  /** Seconds to wait where too much was asked without credit; null where a request of so many bytes may be looked at. */
+  /** Mails were asked for beyond the limit of the hour, and those to addresses without an account were not sent. */
+  mailsHeldBack(): void;
+  unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], bytes: number): number | null;
   readonly unpaidBytes: Pick<UnpaidBytes, "take">;
   /** Memory for all other large bodies; see control-body. */
   readonly controlBodies: ByteBudget;
@@ -86,6 +90,8 @@ export interface HttpSettings {
   readonly dashboardUrl: string;
   readonly bodyBytes: number;
   readonly accountlessKeysPerAddressPerHour: number;
+  /** Mails that strangers may have sent, all together. */
+  readonly mailsPerHour: number;
   /** How many days receipts are kept; null for ever. */
   readonly receiptDays: number | null;
   /** Where customers reach the operator; null when the configuration does not say. */

@@ -1,13 +1,14 @@
 import type { Holdings } from "../accounts/account.ts";
 import { isSession } from "../accounts/secret.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
-import { invalidKey, invalidRecovery } from "../generation/refusals.ts";
+import { invalidKey, invalidRecovery, tooMuchUnpaid } from "../generation/refusals.ts";
 import type { Balance, Key } from "../keys/key.ts";
 import { isRecoverySecret } from "../keys/secret.ts";
 import { assert } from "../units/assert.ts";
 import type { BalanceId } from "../units/id.ts";
 import { hashSecret, type SecretHash } from "../units/secret-hash.ts";
 import { takeOfAll, tooOften } from "./address.ts";
+import { declaredLength } from "./body.ts";
 import { clientBlocks } from "./client-blocks.ts";
 import { cookieSession, fromOwnPage } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -64,10 +65,37 @@ export const bearerOrApiKeyOf = (request: Request): string | null =>
   bearerOf(request) ?? request.headers.get("x-api-key");
 
 /**
+ * Who sends a request, if it may be looked at: without credit, so many are within a minute. Ending a key or a
+ * session is never too much, because it is what whoever lost one has to do.
+ */
+export async function identify(
+  exchange: Exchange,
+  deps: HttpDeps,
+  secretOf?: (request: Request) => string | null,
+): Promise<Identity | Refusal> {
+  const who = await whoSends(exchange, deps, secretOf);
+  if (refused(who) || isEnding(exchange.request)) return who;
+  const waitS = deps.unpaidWaitS(
+    who.balance.id,
+    () => clientBlocks(exchange, deps),
+    lengthOf(exchange.request),
+  );
+  return waitS === null ? who : tooMuchUnpaid(waitS);
+}
+
+const isEnding = ({ method, url }: Request): boolean => method === "DELETE" || url.endsWith("/revoke");
+
+/** As it is declared; without that, as of a small one. */
+function lengthOf(request: Request): number {
+  const length = declaredLength(request);
+  return length === null || refused(length) ? 0 : length;
+}
+
+/**
  * Who sends a request: by its bearer token, or else by a session in a cookie, where that is safe. Unknown,
  * revoked and expired credentials have one answer.
  */
-export async function identify(
+export async function whoSends(
   exchange: Exchange,
   deps: HttpDeps,
   secretOf: (request: Request) => string | null = bearerOf,

@@ -3,8 +3,9 @@ import type { Release } from "../limits/byte-budget.ts";
 import { declaredLength, readBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./endpoint.ts";
-import { type Identity, identify } from "./identity.ts";
+import { type Identity, whoSends } from "./identity.ts";
 import { senderOf } from "./sender.ts";
+import { inTime, LEAST_BYTES_PER_MS, READ_GRACE_MS, tooSlow } from "./slow-body.ts";
 import { type Coding, codingOf, unpacked } from "./unpack.ts";
 
 /**
@@ -36,9 +37,6 @@ const SMALL_BYTES = 65_536;
 const MAX_WAIT_MS = 10_000;
 /** A larger one may take minutes, and others may want its room by then. */
 const READ_AT_ONCE_BYTES = 1_048_576;
-/** A body that arrives more slowly than this keeps others waiting for its room. */
-const LEAST_BYTES_PER_MS = 100;
-const READ_GRACE_MS = 20_000;
 /** Shorter than the time that others wait for room. */
 const CROWDED_GRACE_MS = 4_000;
 const LOOK_MS = 1_000;
@@ -96,7 +94,7 @@ async function wantedSender(
   sender: string | Identity,
   deps: HttpDeps,
 ): Promise<Identity | Refusal> {
-  const identity = typeof sender === "string" ? await identify(exchange, deps, () => sender) : sender;
+  const identity = typeof sender === "string" ? await whoSends(exchange, deps, () => sender) : sender;
   if (refused(identity)) return identity;
   const tooOften = identity.kind === "key" ? deps.overRate(identity.key) : null;
   return tooOften === null ? identity : unread(tooOften);
@@ -129,25 +127,9 @@ const readTimed = (
   deps: HttpDeps,
 ): Promise<Uint8Array | Refusal> =>
   pays && length <= READ_AT_ONCE_BYTES && !deps.bodies.scarce
-    ? readInTime(request, length, deps)
+    ? // All of it at once, which is cheapest, while nobody is waiting for room.
+      inTime(readBody(request, deps.settings().bodyBytes), length, deps.keyDeps.clock)
     : readAtPace(request, deps);
-
-/** Reads all of it at once, which is cheapest, while nobody is waiting for room. */
-async function readInTime(
-  request: Request,
-  length: number,
-  { keyDeps, settings }: HttpDeps,
-): Promise<Uint8Array | Refusal> {
-  const late = Promise.withResolvers<Refusal>();
-  const timer = keyDeps.clock.after(READ_GRACE_MS + length / LEAST_BYTES_PER_MS, () =>
-    late.resolve(tooSlow()),
-  );
-  try {
-    return await Promise.race([readBody(request, settings().bodyBytes), late.promise]);
-  } finally {
-    timer.cancel();
-  }
-}
 
 /**
  * Part by part, which costs 40 µs for a body of 100 kB: what hardly comes is given up while others wait for
@@ -201,11 +183,4 @@ const unpacksTooLarge = (limit: number): Refusal =>
   refuse(
     "payload_too_large",
     `The body is larger than ${limit} bytes once it is unpacked, which was not done to its end.`,
-  );
-
-const tooSlow = (): Refusal =>
-  refuse(
-    "invalid_request",
-    `The body arrived at less than ${LEAST_BYTES_PER_MS} kB per second and was not read to its end.`,
-    { bodyUnread: true },
   );

@@ -15,6 +15,7 @@ export class Mailer {
   private smtp: { readonly config: SmtpConfig; readonly transport: Transporter } | null = null;
   private readonly sending = new Set<Promise<unknown>>();
   private files = 0;
+  private hasTold = false;
 
   constructor(private readonly deps: MailerDeps) {}
 
@@ -33,6 +34,16 @@ export class Mailer {
     const sent = this.send(mail, config).finally(() => this.sending.delete(sent));
     this.sending.add(sent);
     return sent;
+  }
+
+  /** Strangers asked for more mails than the hour has: tells the operator, at most once a minute. */
+  heldBack(): void {
+    if (this.hasTold) return;
+    this.hasTold = true;
+    this.deps.clock.after(TOLD_EVERY_MS, () => {
+      this.hasTold = false;
+    });
+    this.deps.log("mail", { problem: "sign_in.mails_per_hour is reached; who has no account got none" });
   }
 
   /** Resolves once every mail that was posted is with the server, or given up. */
@@ -125,6 +136,7 @@ const ABOUT_THE_MAIL = new Set(["EENVELOPE", "EMESSAGE"]);
 const MOST_SENDING = 1_000;
 const ATTEMPTS = 3;
 const RETRY_MS = 2_000;
+const TOLD_EVERY_MS = 60_000;
 /** Older mails are worthless: links expire within minutes, and the log tells whose credit is low. */
 const MOST_FILES = 50;
 

@@ -80,6 +80,7 @@ function toldOf(config: Config, url: string): Told {
       bodyBytes: config.bodyBytes,
       catalogIsPublic: config.catalogIsPublic,
       accountlessKeysPerAddressPerHour: config.setup.accountlessKeysPerAddressPerHour,
+      mailsPerHour: config.signIn.mailsPerHour,
       receiptDays: config.receipts.keepDays,
       trustedProxies: config.trustedProxies,
     },

@@ -30,12 +30,21 @@ export class UsageReader {
   }
 
   private ask<T extends UsageSums | Spending>(wanted: Wanted): Promise<T | null> {
-    if (this.waiting.size >= this.maxWaiting) return Promise.resolve(null);
+    if (this.waiting.size >= this.maxWaiting || this.isBusyFor(wanted)) return Promise.resolve(null);
     const id = this.asked++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+      const { balanceId = null } = wanted.kind === "sums" ? wanted.of : {};
+      this.waiting.set(id, { balanceId, resolve: resolve as Waiting["resolve"], reject });
       this.running().postMessage({ id, path: this.path, ...wanted } satisfies UsageQuestion);
     });
+  }
+
+  /** One balance must not keep all others from their charts. */
+  private isBusyFor(wanted: Wanted): boolean {
+    if (wanted.kind !== "sums" || wanted.of.balanceId === null) return false;
+    let waiting = 0;
+    for (const { balanceId } of this.waiting.values()) if (balanceId === wanted.of.balanceId) waiting += 1;
+    return waiting >= MOST_CHARTS_OF_ONE;
   }
 
   stop(): void {
@@ -80,11 +89,14 @@ export type UsageAnswer =
   | { readonly id: number; readonly problem: string; readonly unreachable: boolean };
 
 interface Waiting {
+  /** Whose receipts; null for everybody's. */
+  readonly balanceId: BalanceId | null;
   resolve(sums: UsageSums | Spending | null): void;
   reject(error: Error): void;
 }
 
 /** Questions at once: charts come from any owner, and each takes half a second at most. */
 export const MOST_CHARTS = 16;
+const MOST_CHARTS_OF_ONE = 4;
 /** From the operator alone; each may take nine seconds, which charts should not wait for. */
 export const MOST_SPENDINGS = 2;

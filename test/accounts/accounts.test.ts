@@ -102,6 +102,19 @@ test("asking for a link reads and writes nothing about accounts", async () => {
   expect(rows("accounts")).toBe(1);
 });
 
+test("when strangers asked for too many, only who has signed in before gets a link", async () => {
+  await signIn();
+  const sent = mails.length;
+  const stranger = readEmail("nobody@example.com")!;
+  // A claim makes an account that nobody has signed in to.
+  await claimByEmail(deps, balance("a"), stranger);
+  expect(mails.length).toBe(sent + 1);
+  await requestLink(deps, stranger, "accounts");
+  expect(mails.length).toBe(sent + 1);
+  await requestLink(deps, KIM, "accounts");
+  expect(mails.at(-1)!.to).toBe(KIM);
+});
+
 describe("a claim", () => {
   test("makes the keyring read its balance anew once it is confirmed, not before", async () => {
     const id = balance("a");

@@ -21,6 +21,7 @@ test("an empty file means the defaults of the contract", () => {
     lowCredit: null,
     openTier: { requestsPerDay: 50, accountlessRequestsPerDay: 20, rpm: 20 },
     setup: { accountlessKeysPerAddressPerHour: 60 },
+    signIn: { mailsPerHour: 1_000 },
     generation: {
       firstTokenMs: 30_000,
       maxHosts: 3,

@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ManualClock } from "../fakes/clock.ts";
+import { until } from "../fakes/until.ts";
 import { TestHouse } from "./house.ts";
 import { RawClient, readResponse, whole } from "./raw-client.ts";
 
@@ -48,6 +50,34 @@ test.each(["declared", "chunked"] as const)(
     expect(house.controlBodies.taken).toBe(0);
   },
 );
+
+describe("a large body that hardly comes", () => {
+  let clock: ManualClock;
+  beforeEach(async () => {
+    await house.stop();
+    clock = new ManualClock();
+    house = new TestHouse({ clock });
+    house.settings.bodyBytes = 400_000;
+  });
+
+  test.each(["declared", "chunked"] as const)("loses its room: %s", async (framing) => {
+    const client = new RawClient(house.port);
+    const piece = wish(150_000);
+    await client.write(
+      framing === "declared"
+        ? head("Content-Length: 400000") + piece
+        : `${head("Transfer-Encoding: chunked")}${piece.length.toString(16)}\r\n${piece}\r\n`,
+    );
+    await until(() => house.controlBodies.taken > 0);
+    clock.advance(23_999);
+    expect(house.controlBodies.taken).toBe(400_000);
+    clock.advance(1);
+    await until(() => house.controlBodies.taken === 0);
+    expect(await client.until((text) => text.includes("\r\n\r\n"))).toStartWith("HTTP/1.1 400");
+    client.leave();
+    clock.advance(300);
+  });
+});
 
 test("what a large body says is judged like what a small one says", async () => {
   const { status, json } = await house.send("POST", "/v1/keys", { body: { name: "x".repeat(200_000) } });

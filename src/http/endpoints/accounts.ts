@@ -12,7 +12,7 @@ import { walletMessage } from "../../accounts/wallet.ts";
 import { ACCOUNTS, EmailFields, LinkFields, SignatureFields, WalletFields } from "../../api/accounts.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
-import { type Throttled, takeOfAll, tooOften } from "../address.ts";
+import { EVERYBODY, type Throttled, takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -44,7 +44,13 @@ async function mailLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Ref
   if (refused(address)) return address;
   const busy = await tooMany("sign-in mails", "mails", MOST_MAILS, exchange, deps);
   if (busy !== null) return busy;
-  await requestLink(deps.accounts, address);
+  const { mails } = deps.throttles;
+  if ((await mails.take(EVERYBODY, deps.settings().mailsPerHour)) === null)
+    await requestLink(deps.accounts, address);
+  else {
+    deps.mailsHeldBack();
+    requestLink(deps.accounts, address, "accounts").catch((error) => deps.onFault(error, exchange.receipt));
+  }
   return new Reply(202, { expires_in: LINK_MINUTES * 60 });
 }
 

@@ -3,13 +3,14 @@ import { claimEnds, isPending } from "../../accounts/belonging.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../accounts/claim.ts";
 import { takeBack } from "../../accounts/undo.ts";
 import { CLAIMS, ClaimFields } from "../../api/claims.ts";
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
 import { isRecoverySecret } from "../../keys/secret.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId } from "../../units/id.ts";
 import { hashSecret } from "../../units/secret-hash.ts";
 import { usdFromNano } from "../../units/usd.ts";
+import { EVERYBODY } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
 import { invalidField, readFields } from "../fields.ts";
@@ -65,9 +66,18 @@ async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusa
   if (refused(address)) return address;
   const busy = await tooMany("claims", "claims", MOST_MAILS, exchange, deps);
   if (busy !== null) return busy;
+  const crowded = await deps.throttles.claims.take(EVERYBODY, deps.settings().mailsPerHour);
+  if (crowded !== null) return tooManyForAll(crowded);
   const account = await claimByEmail(deps.accounts, id, address);
   return refused(account) ? account : claimed(account, id, false);
 }
+
+const tooManyForAll = (retryAfterS: number): Refusal =>
+  refuse(
+    "rate_limited",
+    `More claims were mailed within an hour than this gateway sends. Retry in ${retryAfterS} s, or claim with a wallet.`,
+    retryAfter(retryAfterS),
+  );
 
 const claimed = (account: Account, balance: BalanceId, confirmed: boolean): Reply =>
   ok({ account_id: account.id, balance_id: balance, ...identityView(account), confirmed });

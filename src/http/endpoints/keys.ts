@@ -6,7 +6,7 @@ import type { Key } from "../../keys/key.ts";
 import { type Actor, revise, revoke, rotate } from "../../keys/rotation.ts";
 import { isoTime } from "../../units/clock.ts";
 import type { BalanceId, KeyId } from "../../units/id.ts";
-import { takeOfAll, tooOften } from "../address.ts";
+import { EVERYBODY, takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
@@ -144,7 +144,6 @@ async function visibleKey(id: string, who: Identity, { keyDeps }: HttpDeps): Pro
  * many as this many addresses may.
  */
 const SET_UP_SHARES = 100;
-const EVERYBODY = "everybody";
 
 const tooManyForAll = (retryAfterS: number): Refusal =>
   refuse(
@@ -159,7 +158,9 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
  */
 async function unpaidKey(balance: BalanceId, exchange: Exchange, deps: HttpDeps): Promise<number | null> {
   if ((await deps.keyDeps.credit(balance)) > 0) return null;
-  return takeOfAll(deps.throttles.unpaid_keys, clientBlocks(exchange, deps), UNPAID_KEYS_AN_HOUR);
+  const { unpaid_keys: unpaidKeys } = deps.throttles;
+  const wait = await takeOfAll(unpaidKeys, clientBlocks(exchange, deps), UNPAID_KEYS_AN_HOUR);
+  return wait ?? (await unpaidKeys.take(EVERYBODY, UNPAID_KEYS_AN_HOUR * SET_UP_SHARES));
 }
 
 const UNPAID_KEYS_AN_HOUR = 120;

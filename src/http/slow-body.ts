@@ -1,0 +1,28 @@
+import { type Refusal, refuse } from "../errors/refusal.ts";
+import type { Clock } from "../units/clock.ts";
+
+/** A body that arrives more slowly than this keeps others waiting for its room. */
+export const LEAST_BYTES_PER_MS = 100;
+export const READ_GRACE_MS = 20_000;
+
+/** What is read of a body of so many bytes, or a refusal when it does not come in time. */
+export async function inTime(
+  reading: Promise<Uint8Array | Refusal> | Uint8Array | Refusal,
+  length: number,
+  clock: Pick<Clock, "after">,
+): Promise<Uint8Array | Refusal> {
+  const late = Promise.withResolvers<Refusal>();
+  const timer = clock.after(READ_GRACE_MS + length / LEAST_BYTES_PER_MS, () => late.resolve(tooSlow()));
+  try {
+    return await Promise.race([reading, late.promise]);
+  } finally {
+    timer.cancel();
+  }
+}
+
+export const tooSlow = (): Refusal =>
+  refuse(
+    "invalid_request",
+    `The body arrived at less than ${LEAST_BYTES_PER_MS} kB per second and was not read to its end.`,
+    { bodyUnread: true },
+  );
