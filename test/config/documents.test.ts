@@ -76,3 +76,12 @@ test("no document leads to a file that is not there", async () => {
   expect(broken).toEqual([]);
   expect(await read("SECURITY.md")).toContain("(docs/security.md)");
 });
+
+test("CONTRIBUTING.md names files that are there", async () => {
+  const root = new URL("../../", import.meta.url).pathname;
+  const named = [...(await read("CONTRIBUTING.md")).matchAll(/`((?:src|test)\/[\w./-]+)`/g)].map(
+    ([, path]) => path!,
+  );
+  expect(named.length).toBeGreaterThan(15);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});

@@ -1,26 +1,31 @@
 import { dirname } from "node:path";
 import { Glob } from "bun";
 
+const isLong = (file: string): boolean => file.endsWith(".long.test.ts");
+
 /** The test files whose path contains one of these; all, if none is named. */
-export function testFiles(long: boolean, paths: readonly string[]): string[] {
+export function testFiles(which: "short" | "long" | "all", paths: readonly string[]): string[] {
   const all = [...new Glob("test/**/*.test.ts").scanSync(".")].sort();
   return all.filter(
     (file) =>
-      file.endsWith(".long.test.ts") === long &&
+      (which === "all" || isLong(file) === (which === "long")) &&
       (paths.length === 0 || paths.some((path) => file.includes(path))),
   );
 }
 
 /**
  * Which files share a process, the longest first: those of a folder, so that they start it, read what they test
- * and make what they share once, but not so many that memory fills or that the last process runs alone.
+ * and make what they share once, but not so many that memory fills or that the last process runs alone. Those
+ * that take minutes come before all others, each by itself.
  */
 export function batchesOf(files: readonly string[], each: boolean): string[][] {
   const folders = new Map<string, string[]>();
-  for (const file of files) folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), file]);
-  return [...folders]
+  const short = files.filter((file) => !isLong(file));
+  for (const file of short) folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), file]);
+  const shared = [...folders]
     .sort(([a], [b]) => rank(a) - rank(b))
     .flatMap(([folder, all]) => inParts(all, each ? 1 : (MOST[folder] ?? MOST_ELSEWHERE)));
+  return [...files.filter(isLong).map((file) => [file]), ...shared];
 }
 
 /** Files of a process, where they start processes of their own or take long; the slowest folders first. */

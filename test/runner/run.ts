@@ -1,19 +1,23 @@
-/**
- * `npm test [-- [--long] [--each] [--jobs N] [path …]]`: runs the test files in processes beside each other, as
- * many as there are cores and memory for. `--long` runs those that take minutes, and no others; `--each` gives
- * every file a process of its own.
- */
 import { availableParallelism, totalmem } from "node:os";
+import { parseArgs } from "node:util";
 import { Batch, type Outcome } from "./batch.ts";
 import { batchesOf, testFiles } from "./batches.ts";
 
 /** A file with a gateway, a browser or a database of its own. */
 const BYTES_PER_JOB = 768 * 1024 * 1024;
 
-const args = process.argv.slice(2);
-const jobsAt = args.indexOf("--jobs");
-const paths = args.filter((arg, at) => !arg.startsWith("--") && (jobsAt === -1 || at !== jobsAt + 1));
-const files = testFiles(args.includes("--long"), paths);
+const USAGE = `npm test [-- [--long | --all] [--each] [--jobs N] [path …]]
+
+Runs the test files in processes beside each other, as many as there are cores and memory for.
+
+  --long    those that take minutes, and no others
+  --all     both
+  --each    every file in a process of its own
+  --jobs N  so many processes at once
+  path      only files with this in their path
+`;
+const { values: wish, positionals: paths } = understood();
+const files = testFiles(wish.all ? "all" : wish.long ? "long" : "short", paths);
 const running = new Set<Batch>();
 const outcomes: Outcome[] = [];
 const startedMs = performance.now();
@@ -28,11 +32,11 @@ for (const [signal, code] of [
     process.exit(code);
   });
 
-await runAll(batchesOf(files, args.includes("--each")).map((group) => new Batch(group)));
+await runAll(batchesOf(files, wish.each).map((group) => new Batch(group)));
 process.exit(concluded() ? 0 : 1);
 
 async function runAll(waiting: Batch[]): Promise<void> {
-  const jobs = Math.min(waiting.length, jobsAt === -1 ? defaultJobs() : Number(args[jobsAt + 1]));
+  const jobs = Math.min(waiting.length, wish.jobs === undefined ? defaultJobs() : Number(wish.jobs));
   console.log(`${files.length} test files in ${waiting.length} processes, ${jobs} at once`);
   const whole = waiting.length;
   await Promise.all(
@@ -46,6 +50,27 @@ async function runAll(waiting: Batch[]): Promise<void> {
       }
     }),
   );
+}
+
+function understood() {
+  try {
+    const told = parseArgs({
+      allowPositionals: true,
+      options: {
+        long: { type: "boolean", default: false },
+        all: { type: "boolean", default: false },
+        each: { type: "boolean", default: false },
+        jobs: { type: "string" },
+        help: { type: "boolean", default: false },
+      },
+    });
+    if (!told.values.help) return told;
+    console.log(USAGE);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${USAGE}`);
+    process.exit(2);
+  }
 }
 
 function defaultJobs(): number {
@@ -70,7 +95,7 @@ function report(
   for (const command of left) console.log(`    Left running, and ended: ${command}`);
 }
 
-/** Says what came of it; false if anything failed. The last lines are read by .ci/run. */
+/** Says what came of it; false if anything failed. */
 function concluded(): boolean {
   const sum = (of: (outcome: Outcome) => number) =>
     outcomes.reduce((total, outcome) => total + of(outcome), 0);

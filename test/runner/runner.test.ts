@@ -136,5 +136,18 @@ test("tests that take long run apart, by their file's name; tests that are skipp
   expect(short).toContain("skipped: moons (no telescope)\n");
   expect(short).toEndWith("\n 1 pass\n 1 skip\n 0 fail\n\n1 passed, 0 failed\n");
   expect((await run(folder, "--long")).out).toContain("1/1 test/b.long.test.ts: 1 pass");
+  const all = (await run(folder, "--all", "--jobs", "1")).out;
+  expect(all).toContain("1/3 test/b.long.test.ts: 1 pass");
+  expect(all).toEndWith("\n2 passed, 0 failed\n");
   expect((await run(folder, "c/d")).out).toStartWith("1 test files in 1 processes");
+});
+
+test("an option that it does not know runs nothing and is told with those that it knows; so is --help", async () => {
+  const folder = project({ "test/a.test.ts": PASSES });
+  const wrong = start(folder, "--lnog");
+  expect(await new Response(wrong.stderr).text()).toContain("'--lnog'");
+  expect(await wrong.exited).toBe(2);
+  const { out, code } = await run(folder, "--help");
+  expect(out).toStartWith("npm test [-- ");
+  expect(code).toBe(0);
 });

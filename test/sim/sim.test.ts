@@ -5,11 +5,11 @@ import { simulateNodes } from "./nodes.ts";
 import { simulateTaking } from "./taking.ts";
 import { simulate } from "./world.ts";
 
-const SEEDS = 400;
+const SEEDS = 200;
 const STEPS = 20;
 const NODE_SEEDS = 60;
 const NODE_STEPS = 1_500;
-const HOLD_SEEDS = 40;
+const HOLD_SEEDS = 20;
 const HOLD_STEPS = 4_000;
 const LEASE_SEEDS = 100;
 const LEASE_STEPS = 400;
