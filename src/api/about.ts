@@ -1,4 +1,4 @@
-import type { TSchema } from "@sinclair/typebox";
+import type { Static, TSchema } from "@sinclair/typebox";
 
 /**
  * Describes an endpoint for the API's document (http/pages/openapi). It is declared beside the handler, with
@@ -12,6 +12,8 @@ export interface About {
   readonly details?: string;
   /** Whose credential opens it; empty: no header is needed. */
   readonly who: readonly Credential[];
+  /** Completes "An API key cannot …", for those whose credential is of another kind. */
+  readonly act?: string;
   /** Query parameters, all of them optional. */
   readonly query?: Readonly<Record<string, TSchema>>;
   /** Schema of the JSON body that it reads. */
@@ -19,6 +21,11 @@ export interface About {
   /** What it answers with when it does not refuse, by status: JSON, or other media types. */
   readonly answers: Readonly<Record<number, Content>>;
 }
+
+/** The JSON that an endpoint answers with when it does not refuse; undefined where there is no body. */
+export type AnswerTo<A extends About> = {
+  [S in keyof A["answers"]]: A["answers"][S] extends TSchema ? Static<A["answers"][S]> : undefined;
+}[keyof A["answers"]];
 
 /** A schema: JSON of that form. Null: no body. Strings: media types. */
 export type Content = TSchema | null | readonly MediaType[];

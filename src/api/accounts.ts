@@ -16,12 +16,9 @@ export const signedMembers = {
   signature,
 };
 
-export const EmailFields = Type.Object({ email }, { additionalProperties: false });
-export const LinkFields = Type.Object(
-  { token: text(200, "the link's token") },
-  { additionalProperties: false },
-);
-export const WalletFields = Type.Object(
+const EmailFields = Type.Object({ email }, { additionalProperties: false });
+const LinkFields = Type.Object({ token: text(200, "the link's token") }, { additionalProperties: false });
+const WalletFields = Type.Object(
   {
     address: text(42, "the wallet's address"),
     chain_id: Type.Integer({
@@ -32,7 +29,7 @@ export const WalletFields = Type.Object(
   },
   { additionalProperties: false },
 );
-export const SignatureFields = Type.Object(signedMembers, { additionalProperties: false });
+const SignatureFields = Type.Object(signedMembers, { additionalProperties: false });
 /** By what an account is known. */
 export const identityMembers = {
   email: Type.Optional(Type.String()),

@@ -12,6 +12,7 @@ import {
   orNone,
   pageOf,
   pageQuery,
+  several,
   texts,
   time,
 } from "./answers.ts";
@@ -30,8 +31,9 @@ export const CreditFields = Type.Object(
   },
   { additionalProperties: false },
 );
+export type CreditFields = Static<typeof CreditFields>;
 
-export const DebitFields = Type.Object(
+const DebitFields = Type.Object(
   {
     ...CreditFields.properties,
     amount_usd: Type.Union([usd, Type.Literal("all")], {
@@ -46,7 +48,7 @@ const why = {
   note: Type.Optional(text(500, "a text")),
 };
 
-export const SuspendFields = Type.Object(
+const SuspendFields = Type.Object(
   {
     reason: Type.Union(
       SUSPENSION_REASONS.map((reason) => Type.Literal(reason)),
@@ -58,11 +60,9 @@ export const SuspendFields = Type.Object(
 );
 
 export const UnsuspendFields = Type.Object(why, { additionalProperties: false });
+export type UnsuspendFields = Static<typeof UnsuspendFields>;
 
-export const DetachFields = Type.Object(
-  { balance_id: text(64, "a balance's id") },
-  { additionalProperties: false },
-);
+const DetachFields = Type.Object({ balance_id: text(64, "a balance's id") }, { additionalProperties: false });
 
 const suspended = orNone(oneOf(SUSPENSION_REASONS));
 const SuspensionAnswer = answerOf({ id: Type.String(), suspended, balance_ids: texts });
@@ -141,7 +141,7 @@ const HostAnswer = answerOf(
     id: Type.String(),
     object: Type.Literal("host"),
     base_url: Type.String(),
-    speaks: Type.Array(oneOf(SURFACE_NAMES)),
+    speaks: several(oneOf(SURFACE_NAMES)),
     auth: oneOf(["bearer", "x-api-key"]),
     has_api_key: Type.Boolean(),
     // Unproven: it has rested after failures, and served nobody since.
@@ -157,15 +157,15 @@ const HostAnswer = answerOf(
     }),
     in_flight: Type.Integer({ description: "requests being served by it now" }),
     waiting: Type.Integer({ description: "requests waiting for it" }),
-    routes: Type.Array(RouteAnswer),
+    routes: several(RouteAnswer),
   },
   "Host",
 );
 export type HostAnswer = Static<typeof HostAnswer>;
 
 /** Each row asks the ledger for three sums. */
-export const DEFAULT_ROWS = 50;
-export const MAX_ROWS = 200;
+const DEFAULT_ROWS = 50;
+const MAX_ROWS = 200;
 
 const admin = { who: ["admin"] } as const;
 
@@ -190,16 +190,20 @@ const AuditAnswer = answerOf({
   available_nano: nanoText,
   write_offs_nano: nanoText,
   losses_nano: nanoText,
-  drifts: Type.Array(answerOf({ account: Type.String(), drift_nano: nanoText })),
+  drifts: several(answerOf({ account: Type.String(), drift_nano: nanoText })),
 });
 export type AuditAnswer = Static<typeof AuditAnswer>;
 
 const ReloadAnswer = answerOf({ reloaded: Type.Literal(true), needs_restart: texts });
 export type ReloadAnswer = Static<typeof ReloadAnswer>;
 
-const ConfigAnswer = Type.Object(
-  { models: Type.Array(Type.Object({ id: Type.String() })) },
-  { description: "the members of the configuration file" },
+const ConfigAnswer = Type.Unsafe<
+  Readonly<Record<string, unknown>> & { readonly models: readonly { readonly id: string }[] }
+>(
+  Type.Object(
+    { models: several(Type.Object({ id: Type.String() })) },
+    { description: "the members of the configuration file" },
+  ),
 );
 export type ConfigAnswer = Static<typeof ConfigAnswer>;
 

@@ -1,4 +1,11 @@
-import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import {
+  type ArrayOptions,
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  Type,
+} from "@sinclair/typebox";
 import { ERROR_CODES } from "../errors/codes.ts";
 
 /**
@@ -16,7 +23,11 @@ export const amountUsd = Type.Number({ description: "USD, at most 9 decimals" })
 export const nanoText = Type.String({ pattern: "^-?\\d+$", description: "nano-dollars, as text" });
 export const count = Type.Integer({ minimum: 0 });
 
-export const texts = Type.Unsafe<readonly string[]>({ type: "array", items: { type: "string" } });
+/** A list that nobody changes who reads it. */
+export const several = <T extends TSchema>(item: T, options: ArrayOptions = {}) =>
+  Type.Unsafe<readonly Static<T>[]>(Type.Array(item, options));
+
+export const texts = several(Type.String());
 
 export const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
   Type.Unsafe<T[number]>({
@@ -26,11 +37,11 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
   });
 
 export const listOf = <T extends TSchema>(item: T) =>
-  answerOf({ object: Type.Literal("list"), data: Type.Array(item) });
+  answerOf({ object: Type.Literal("list"), data: several(item) });
 
 /** A page of a list: the next one is asked for with `before`, the last id of this one. */
 export const pageOf = <T extends TSchema>(item: T) =>
-  answerOf({ object: Type.Literal("list"), data: Type.Array(item), has_more: Type.Boolean() });
+  answerOf({ object: Type.Literal("list"), data: several(item), has_more: Type.Boolean() });
 
 /** What is read of a list, or of a page of one. */
 export interface List<Row> {
@@ -38,9 +49,18 @@ export interface List<Row> {
   readonly has_more: boolean;
 }
 
+/** A query parameter that is `fallback` where it is not named; others are null then. */
+export const unlessNamed = <T extends TSchema>(
+  fallback: Static<T>,
+  schema: T,
+): T & { default: Static<T> } => ({
+  ...schema,
+  default: fallback,
+});
+
 /** The query of such a list. */
 export const pageQuery = (fallback: number, max: number) => ({
-  limit: Type.Integer({ minimum: 1, maximum: max, default: fallback, description: "rows per page" }),
+  limit: unlessNamed(fallback, Type.Integer({ minimum: 1, maximum: max, description: "rows per page" })),
   before: Type.String({ description: "the last id of the previous page" }),
 });
 

@@ -12,11 +12,12 @@ const window = Type.Union(
   [Type.Literal("day"), Type.Literal("week"), Type.Literal("month"), Type.Literal("total")],
   { description: "one of day, week, month, total" },
 );
-export const NewBudget = Type.Object({ name, cap_usd: usd, window }, { additionalProperties: false });
-export const ChangedBudget = Type.Object(
+const NewBudget = Type.Object({ name, cap_usd: usd, window }, { additionalProperties: false });
+const ChangedBudget = Type.Object(
   { cap_usd: Type.Optional(usd), window: Type.Optional(window) },
   { additionalProperties: false },
 );
+export type ChangedBudget = Static<typeof ChangedBudget>;
 
 const BudgetAnswer = answerOf(
   {
@@ -33,18 +34,20 @@ const BudgetAnswer = answerOf(
 export type BudgetAnswer = Static<typeof BudgetAnswer>;
 export type BudgetWindow = BudgetAnswer["window"];
 
+const owned = { who: ["owner"], act: "see or change budgets" } as const;
+
 export const BUDGETS = {
-  list: { summary: "Lists the budgets of a balance", who: ["owner"], answers: { 200: listOf(BudgetAnswer) } },
+  list: { summary: "Lists the budgets of a balance", ...owned, answers: { 200: listOf(BudgetAnswer) } },
   create: {
     summary: "Creates a named spending cap",
-    who: ["owner"],
+    ...owned,
     body: NewBudget,
     answers: { 201: BudgetAnswer },
   },
-  show: { summary: "Shows a budget", who: ["owner"], answers: { 200: BudgetAnswer } },
+  show: { summary: "Shows a budget", ...owned, answers: { 200: BudgetAnswer } },
   change: {
     summary: "Changes a budget's cap or window",
-    who: ["owner"],
+    ...owned,
     body: ChangedBudget,
     answers: { 200: BudgetAnswer },
   },
@@ -61,7 +64,7 @@ export const BUDGETS = {
   },
   drop: {
     summary: "Deletes a budget that no key draws from",
-    who: ["owner"],
+    ...owned,
     answers: { 200: answerOf({ name: Type.String(), deleted: Type.Literal(true) }) },
   },
 } as const satisfies Record<string, About>;

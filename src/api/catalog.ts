@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MODALITIES, SURFACE_NAMES } from "../catalog/catalog.ts";
 import type { About } from "./about.ts";
-import { answerOf, count, listOf, oneOf, orNone, texts } from "./answers.ts";
+import { answerOf, count, listOf, oneOf, orNone, several, texts } from "./answers.ts";
 
 export const PriceAnswer = answerOf(
   {
@@ -24,9 +24,9 @@ const EntryAnswer = answerOf(
     context_length: count,
     max_output_tokens: count,
     price: orNone(PriceAnswer),
-    input_modalities: Type.Array(oneOf(MODALITIES)),
+    input_modalities: several(oneOf(MODALITIES)),
     supported_parameters: texts,
-    surfaces: Type.Array(oneOf(SURFACE_NAMES)),
+    surfaces: several(oneOf(SURFACE_NAMES)),
     free: Type.Boolean({ description: "whether the Open Tier serves it right now" }),
     available: Type.Boolean({ description: "whether a request for it would be sent to a host right now" }),
   },
@@ -81,9 +81,10 @@ const ModelAnswer = answerOf(
   },
   "Model",
 );
+export type ModelAnswer = Static<typeof ModelAnswer>;
 
 /** Per page. Anthropic's own limit ("List Models"). */
-export const MAX_MODELS = 1_000;
+const MAX_MODELS = 1_000;
 
 export const CATALOG = {
   catalog: {
@@ -104,7 +105,7 @@ export const CATALOG = {
     answers: {
       200: answerOf({
         object: Type.Literal("list"),
-        data: Type.Array(ModelAnswer),
+        data: several(ModelAnswer),
         has_more: Type.Boolean(),
         first_id: orNone(Type.String()),
         last_id: orNone(Type.String()),

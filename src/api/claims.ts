@@ -4,7 +4,7 @@ import type { About } from "./about.ts";
 import { email, identityMembers, signedMembers } from "./accounts.ts";
 import { amountUsd, answerOf, listOf, time } from "./answers.ts";
 
-export const ClaimFields = Type.Object(
+const ClaimFields = Type.Object(
   {
     email: Type.Optional(email),
     wallet: Type.Optional(
@@ -46,6 +46,7 @@ export const CLAIMS = {
     summary: "Claims an accountless balance for an email address or a wallet",
     details: `Takes the key made at set-up, or one that it was rotated to. Send either \`email\` or \`wallet\`. The key works unchanged. A claim by wallet takes effect at once. A claim by email takes effect when the owner of the address uses the link mailed for it, or confirms it in a session. The recovery secret undoes a claim for ${UNDO_DAYS} days.`,
     who: ["key"],
+    act: "claim its balance",
     body: ClaimFields,
     answers: { 200: ClaimAnswer },
   },
@@ -59,12 +60,19 @@ export const CLAIMS = {
     summary: "Lists the balances that were claimed for the account and wait for its word",
     details: "Anybody can claim a balance of theirs for any address: confirm only what you set up yourself.",
     who: ["session"],
+    act: "review claims",
     answers: { 200: listOf(WaitingClaim) },
   },
   confirm: {
     summary: "Takes a claimed balance into the account",
     who: ["session"],
+    act: "confirm claims",
     answers: { 200: ClaimAnswer },
   },
-  decline: { summary: "Declines a claim", who: ["session"], answers: { 200: ClaimAnswer } },
+  decline: {
+    summary: "Declines a claim",
+    who: ["session"],
+    act: "decline claims",
+    answers: { 200: ClaimAnswer },
+  },
 } as const satisfies Record<string, About>;

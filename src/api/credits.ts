@@ -8,13 +8,14 @@ export const CreditAnswer = answerOf(members, "Credit");
 export type CreditAnswer = Static<typeof CreditAnswer>;
 export const OwnedCreditAnswer = answerOf({ ...members, idempotency_key: Type.String() });
 
-export const DEFAULT_CREDITS = 100;
-export const MAX_CREDITS = 1_000;
+const DEFAULT_CREDITS = 100;
+const MAX_CREDITS = 1_000;
 
 export const CREDITS = {
   summary: "Lists the balance's credits, newest first",
   details: "An amount below zero was taken back.",
   who: ["owner"],
+  act: "see credits",
   query: { limit: pageQuery(DEFAULT_CREDITS, MAX_CREDITS).limit },
   answers: { 200: pageOf(CreditAnswer) },
 } as const satisfies About;

@@ -1,4 +1,4 @@
-import { type ArrayOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 
 /**
  * Members of request bodies. Each `description` completes "`rpm_limit` must be …", which is what a caller who got
@@ -8,9 +8,6 @@ import { type ArrayOptions, type Static, type TSchema, Type } from "@sinclair/ty
 /** The schema with null allowed and its meaning said. */
 export const orNull = <T extends TSchema>(schema: T, meaning: string) =>
   Type.Union([schema, Type.Null()], { description: `${schema.description}, or null for ${meaning}` });
-
-export const several = <T extends TSchema>(item: T, options: ArrayOptions = {}) =>
-  Type.Unsafe<readonly Static<T>[]>(Type.Array(item, options));
 
 export const text = (maxLength: number, what: string) =>
   Type.String({ minLength: 1, maxLength, description: `${what} of 1 to ${maxLength} characters` });

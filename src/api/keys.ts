@@ -1,7 +1,18 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, pageOf, pageQuery, texts, time } from "./answers.ts";
-import { orNull, several, text, usd, wholeNumber } from "./fields.ts";
+import {
+  amountUsd,
+  answerOf,
+  count,
+  oneOf,
+  orNone,
+  pageOf,
+  pageQuery,
+  several,
+  texts,
+  time,
+} from "./answers.ts";
+import { orNull, text, usd, wholeNumber } from "./fields.ts";
 
 const MAX_NAME = 100;
 const MAX_MODELS = 500;
@@ -94,8 +105,8 @@ export type RotatedAnswer = Static<typeof RotatedAnswer>;
 export const RevokedAnswer = answerOf({ id: Type.String(), state: oneOf(["revoked"]) });
 export type RevokedAnswer = Static<typeof RevokedAnswer>;
 
-export const DEFAULT_KEYS = 100;
-export const MAX_KEYS = 1_000;
+const DEFAULT_KEYS = 100;
+const MAX_KEYS = 1_000;
 
 export const KEYS = {
   create: {

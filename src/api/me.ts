@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { SUSPENSION_REASONS } from "../errors/suspension.ts";
 import type { About } from "./about.ts";
 import { identityMembers } from "./accounts.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, texts, time } from "./answers.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, several, texts, time } from "./answers.ts";
 import { DefaultLimits, KeyAnswer } from "./keys.ts";
 
 const suspended = oneOf(SUSPENSION_REASONS);
@@ -23,7 +23,7 @@ const OwnAccount = answerOf({
   }),
   // The rest is shown to a session only.
   balances: Type.Optional(texts),
-  claims: Type.Optional(Type.Array(answerOf({ balance_id: Type.String(), claimed_at: time }))),
+  claims: Type.Optional(several(answerOf({ balance_id: Type.String(), claimed_at: time }))),
 });
 export type OwnAccount = Static<typeof OwnAccount>;
 

@@ -3,7 +3,7 @@ import { UNDO_DAYS } from "../accounts/belonging.ts";
 import type { About } from "./about.ts";
 import { answerOf, texts } from "./answers.ts";
 
-export const DeletionFields = Type.Object(
+const DeletionFields = Type.Object(
   {
     confirm: Type.String({
       minLength: 1,
@@ -34,12 +34,14 @@ export const OWNERSHIP = {
     summary: "Replaces the recovery secret of the balance",
     details: `The new one is shown this once, and the old one ends at once. Where an account replaces the secret of a balance that it claimed, the one from before still undoes the claim for ${UNDO_DAYS} days after it took effect, and nothing else.`,
     who: ["owner"],
+    act: "replace the recovery secret",
     answers: { 200: RecoveryAnswer },
   },
   deletion: {
     summary: "Deletes the account, or with the recovery secret the balance without one",
     details: `\`confirm\` is the account's id for a session, and the balance's for its recovery secret. Addresses and sessions are erased, recovery secrets and keys end, credit that is left cannot be used any more. The books keep amounts and ids. Balances whose claim took effect less than ${UNDO_DAYS} days ago leave the account as they are.`,
     who: ["owner"],
+    act: "delete an account",
     body: DeletionFields,
     answers: { 200: DeletionAnswer },
   },

@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "../errors/codes.ts";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, type List, oneOf, orNone, pageQuery, time } from "./answers.ts";
+import { amountUsd, answerOf, count, type List, oneOf, orNone, pageQuery, several, time } from "./answers.ts";
 import { PriceAnswer } from "./catalog.ts";
 
 const ms = Type.Number({ minimum: 0, description: "milliseconds" });
@@ -10,7 +10,7 @@ const ms = Type.Number({ minimum: 0, description: "milliseconds" });
  * Those that are written down; the receipt of a request that was refused is kept in memory, and listed
  * nowhere.
  */
-export const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
+const LISTED_STATES = ["settled", "written_off", "failed", "cancelled", "recovered"] as const;
 
 /** Contract §5; `ledger/receipt` writes it. */
 const receiptMembers = {
@@ -24,7 +24,7 @@ const receiptMembers = {
   ),
   model: orNone(Type.String()),
   host: orNone(Type.String()),
-  attempts: Type.Array(
+  attempts: several(
     answerOf({
       host: Type.String(),
       outcome: Type.String(),
@@ -80,7 +80,7 @@ export const receiptQuery = {
 export const receiptPage = <T extends TObject>(receipt: T) =>
   answerOf({
     object: Type.Literal("list"),
-    data: Type.Array(receipt),
+    data: several(receipt),
     has_more: Type.Boolean(),
     next_before: orNone(Type.String({ description: "the `before` of the next page; null on the last one" })),
   });
@@ -88,8 +88,8 @@ export const receiptPage = <T extends TObject>(receipt: T) =>
 /** A page may be empty and not the last. */
 export type ReceiptPage = List<ReceiptAnswer> & { readonly next_before: string | null };
 
-export const DEFAULT_RECEIPTS = 20;
-export const MAX_RECEIPTS = 100;
+const DEFAULT_RECEIPTS = 20;
+const MAX_RECEIPTS = 100;
 
 export const RECEIPTS = {
   list: {

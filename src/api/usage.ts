@@ -1,10 +1,10 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import type { About } from "./about.ts";
-import { amountUsd, answerOf, count, oneOf, orNone, time } from "./answers.ts";
+import { amountUsd, answerOf, count, oneOf, orNone, several, time, unlessNamed } from "./answers.ts";
 
-export const PERIODS = ["day", "week", "month"] as const;
+const PERIODS = ["day", "week", "month"] as const;
 export type Period = (typeof PERIODS)[number];
-const periodQuery = Type.Unsafe<Period>({ type: "string", enum: PERIODS, default: "week" });
+const periodQuery = unlessNamed("week", oneOf(PERIODS));
 
 const periodMembers = {
   object: Type.Literal("usage"),
@@ -29,8 +29,8 @@ const percentile = orNone(Type.Number({ minimum: 0, description: "milliseconds" 
 const UsageAnswer = answerOf(
   {
     ...periodMembers,
-    stretches: Type.Array(StretchAnswer),
-    routes: Type.Array(
+    stretches: several(StretchAnswer),
+    routes: several(
       answerOf({
         model: Type.String(),
         host: Type.String(),
@@ -61,8 +61,8 @@ export const USAGE = {
 export const SPENDING_ORDERS = ["cost", "growth", "requests", "tokens"] as const;
 export type SpendingOrder = (typeof SPENDING_ORDERS)[number];
 
-export const DEFAULT_RANKED = 20;
-export const MAX_RANKED = 1_000;
+const DEFAULT_RANKED = 20;
+const MAX_RANKED = 1_000;
 
 const comparedMembers = {
   ...sumMembers,
@@ -78,7 +78,7 @@ export type ComparedSum = Static<typeof ComparedSum>;
 
 const rankingOf = <T extends TProperties>(members: T) =>
   answerOf({
-    data: Type.Array(answerOf({ ...members, ...comparedMembers })),
+    data: several(answerOf({ ...members, ...comparedMembers })),
     rest: answerOf({
       rows: Type.Integer({ minimum: 0, description: "how many are not listed" }),
       ...comparedMembers,
@@ -89,7 +89,7 @@ const EverybodysUsage = answerOf(
   {
     ...periodMembers,
     total: ComparedSum,
-    stretches: Type.Array(StretchAnswer),
+    stretches: several(StretchAnswer),
     balances: rankingOf({
       balance_id: Type.String(),
       account_id: orNone(Type.String()),
@@ -122,18 +122,14 @@ export const EVERYBODYS_USAGE = {
     "Each list holds the first of its order and the sum of the others. Receipts are counted up to the newest 1,000,000.",
   query: {
     period: periodQuery,
-    order: Type.Unsafe<SpendingOrder>({
-      type: "string",
-      enum: SPENDING_ORDERS,
-      default: "cost",
-      description: "what lists are ordered by, the most first; growth is that of the cost",
-    }),
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: MAX_RANKED,
-      default: DEFAULT_RANKED,
-      description: "rows of each list",
-    }),
+    order: unlessNamed(
+      "cost",
+      oneOf(SPENDING_ORDERS, "what lists are ordered by, the most first; growth is that of the cost"),
+    ),
+    limit: unlessNamed(
+      DEFAULT_RANKED,
+      Type.Integer({ minimum: 1, maximum: MAX_RANKED, description: "rows of each list" }),
+    ),
   },
   answers: {
     200: EverybodysUsage,

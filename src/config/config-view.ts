@@ -1,3 +1,4 @@
+import type { ConfigAnswer } from "../api/admin.ts";
 import type { Host, Model, Price, Route } from "../catalog/catalog.ts";
 import { DEFAULT_CONCURRENT } from "../limits/host-slots.ts";
 import type { SmtpConfig } from "../mail/mailer.ts";
@@ -10,7 +11,7 @@ import { type Config, isDiskless, type Links, type NewKeyLimits } from "./config
  * no secret. Members are named one by one, so that one that is added later stays unseen until somebody
  * decides that it may be shown.
  */
-export function configView(config: Config, links: Links): object {
+export function configView(config: Config, links: Links): ConfigAnswer {
   const { catalog, generation, openTier, routing, setup, signIn } = config;
   return {
     file: config.file,

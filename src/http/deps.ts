@@ -1,4 +1,5 @@
 import type { AccountDeps } from "../accounts/deps.ts";
+import type { ConfigAnswer } from "../api/admin.ts";
 import type { Catalog, SurfaceName } from "../catalog/catalog.ts";
 import type { Counting } from "../counting/counting.ts";
 import type { ErrorCode } from "../errors/codes.ts";
@@ -76,7 +77,7 @@ export interface HttpDeps {
   /** Reads the configuration again; a problem is what a bad file is refused with. */
   reload(): Promise<{ readonly problem: string | null; readonly needsRestart: readonly string[] }>;
   /** The configuration in force as JSON, without any secret. */
-  configInForce(): object;
+  configInForce(): ConfigAnswer;
   /** Prometheus text, of all workers. */
   metrics(): Promise<string>;
   /** The store's own disk refused: what was asked may well be done later. */

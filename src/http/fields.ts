@@ -1,4 +1,4 @@
-import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import type { Static, TInteger, TObject, TSchema } from "@sinclair/typebox";
 import { Value, type ValueError } from "@sinclair/typebox/value";
 import { usd } from "../api/fields.ts";
 import { type Refusal, refuse, refused } from "../errors/refusal.ts";
@@ -42,44 +42,66 @@ function wrongField(error: ValueError, schema: TObject, body: unknown): Refusal 
     const known = Object.keys(schema.properties).join(", ");
     return invalidField(name, `\`${name}\` is not a field of this request, which takes: ${known}.`);
   }
-  if (!Object.hasOwn(body as object, field)) {
-    return invalidField(field, `\`${field}\` is missing; it must be ${expected.description}.`);
+  const given = Object.hasOwn(body as object, field) ? (body as Record<string, unknown>)[field] : undefined;
+  return unfit(field, String(expected.description), given);
+}
+
+/** Says what a field must be, and what it is; undefined where it is missing. */
+const unfit = (param: string, expected: string, given: unknown): Refusal =>
+  invalidField(
+    param,
+    given === undefined
+      ? `\`${param}\` is missing; it must be ${expected}.`
+      : `\`${param}\` must be ${expected}; it is ${shown(given)}.`,
+  );
+
+function shown(given: unknown): string {
+  if (Array.isArray(given)) return `a list of ${given.length}`;
+  if (typeof given === "object" && given !== null) return "an object";
+  if (typeof given !== "string" || given.length <= MAX_REPEATED) return JSON.stringify(given);
+  return `${JSON.stringify(repeated(given))}…, of ${given.length} characters`;
+}
+
+/** Reads a query as declared. What is not named is its schema's default, or null. */
+export function readQuery(
+  schemas: Readonly<Record<string, TSchema>>,
+  query: URLSearchParams,
+): Readonly<Record<string, unknown>> | Refusal {
+  const read: Record<string, unknown> = {};
+  for (const [name, schema] of Object.entries(schemas)) {
+    const given = query.get(name);
+    const value = given === null ? (schema.default ?? null) : readParameter(name, given, schema);
+    if (refused(value)) return value;
+    read[name] = value;
   }
-  return invalidField(field, `\`${field}\` must be ${expected.description}.`);
+  return read;
+}
+
+const MAX_COUNT = 999_999_999;
+
+function readParameter(name: string, given: string, schema: TSchema): string | number | Refusal {
+  if (schema.type === "integer") {
+    const { minimum = 0, maximum = MAX_COUNT } = schema as TInteger;
+    const value = /^\d{1,9}$/.test(given) ? Number(given) : -1;
+    const fits = value >= minimum && value <= maximum;
+    return fits ? value : unfit(name, `a whole number from ${minimum} to ${maximum}`, given);
+  }
+  const known = schema.enum as readonly string[] | undefined;
+  return known === undefined || known.includes(given)
+    ? given
+    : unfit(name, `one of ${known.join(", ")}`, given);
 }
 
 /** An amount that has the form of `usd`, as money. */
-export function readUsd(param: string, amount: number): NanoUsd | Refusal {
-  return (
-    nanoFromUsd(amount) ?? invalidField(param, `\`${param}\` must be ${usd.description}, at most 9,000,000.`)
-  );
-}
+export const readUsd = (param: string, amount: number): NanoUsd | Refusal =>
+  nanoFromUsd(amount) ?? unfit(param, `${usd.description}, at most 9,000,000`, amount);
 
 /** An instant written in ISO 8601 with its zone. */
 export function readTime(param: string, value: string): EpochMs | Refusal {
   const at = ISO_8601.test(value) ? Date.parse(value) : Number.NaN;
-  if (Number.isNaN(at)) {
-    return invalidField(
-      param,
-      `\`${param}\` must be a time in ISO 8601 with a time zone, like 2030-01-31T12:00:00Z.`,
-    );
-  }
-  return at as EpochMs;
+  return Number.isNaN(at)
+    ? unfit(param, "a time in ISO 8601 with a time zone, like 2030-01-31T12:00:00Z", value)
+    : (at as EpochMs);
 }
 
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/;
-
-/** A number from the query string; `fallback` where it is absent. */
-export function readCount(
-  query: URLSearchParams,
-  param: string,
-  fallback: number,
-  max: number,
-): number | Refusal {
-  const value = query.get(param);
-  if (value === null) return fallback;
-  const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
-  return count >= 1 && count <= max
-    ? count
-    : invalidField(param, `\`${param}\` must be a whole number from 1 to ${max}.`);
-}

@@ -2,17 +2,31 @@ import { errorObject, type Refusal, refusalHeaders } from "../errors/refusal.ts"
 import type { ReceiptId } from "../units/id.ts";
 
 /** What an endpoint answers with, before it becomes a response. */
-export class Reply {
+export class Reply<T = unknown> {
   constructor(
     readonly status: number,
     /** Undefined for no body. */
-    readonly json: unknown,
+    readonly json: T,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {}
 }
 
-export const ok = (json: unknown): Reply => new Reply(200, json);
-export const created = (json: unknown): Reply => new Reply(201, json);
+export const ok = <T>(json: T): Reply<T> => new Reply(200, json);
+export const created = <T>(json: T): Reply<T> => new Reply(201, json);
+
+export const list = <Row>(data: readonly Row[]) => ok({ object: "list" as const, data });
+
+/** Of rows of which one more was asked for than there may be on a page. */
+export const page = async <Row, View>(
+  rows: readonly Row[],
+  limit: number,
+  view: (row: Row) => View | Promise<View>,
+) =>
+  ok({
+    object: "list" as const,
+    data: await Promise.all(rows.slice(0, limit).map(view)),
+    has_more: rows.length > limit,
+  });
 
 export const replyResponse = ({ status, json, headers }: Reply, receipt: ReceiptId): Response =>
   new Response(json === undefined ? null : JSON.stringify(json), {

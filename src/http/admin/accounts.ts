@@ -3,38 +3,36 @@ import { isPending } from "../../accounts/belonging.ts";
 import { readEmail } from "../../accounts/email.ts";
 import { detach } from "../../accounts/undo.ts";
 import type { WalletName } from "../../accounts/wallet.ts";
-import { ADMIN, DetachFields } from "../../api/admin.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
+import { type AccountAnswer, ADMIN } from "../../api/admin.ts";
+import { refused } from "../../errors/refusal.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { AccountId, BalanceId } from "../../units/id.ts";
-import type { HttpDeps } from "../deps.ts";
-import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField, readFields, repeated } from "../fields.ts";
-import { ok, type Reply } from "../reply.ts";
-import { guarded } from "./token.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { invalidField, repeated } from "../fields.ts";
+import { operation } from "../operation.ts";
+import { list, ok } from "../reply.ts";
 
 /** Who an operator is written to by: accounts by the address or wallet that they are known by. */
 export const adminAccountEndpoints = (): Endpoint[] => [
-  { method: "GET", path: "/admin/accounts", about: ADMIN.findAccount, handle: guarded(find) },
-  { method: "GET", path: "/admin/accounts/:id", about: ADMIN.account, handle: guarded(show) },
-  {
-    method: "POST",
-    path: "/admin/accounts/:id/detach",
-    about: ADMIN.detach,
-    handle: guarded(takeOut),
-  },
+  operation("GET /admin/accounts", ADMIN.findAccount, async ({ query }, { accounts, keyDeps }) => {
+    const about = knownBy(query.email, query.wallet);
+    if (refused(about)) return about;
+    const found = await accounts.store.holdings(about);
+    return list(found === null ? [] : [accountView(found, keyDeps.clock.now())]);
+  }),
+  operation("GET /admin/accounts/:id", ADMIN.account, async ({ params: { id } }, { accounts, keyDeps }) => {
+    const found = await accounts.store.holdings({ account: id as AccountId });
+    return found === null
+      ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
+      : ok(accountView(found, keyDeps.clock.now()));
+  }),
+  operation("POST /admin/accounts/:id/detach", ADMIN.detach, async ({ params, fields }, { accounts }) => {
+    const balance = await detach(accounts, params.id as AccountId, fields.balance_id as BalanceId);
+    return refused(balance) ? balance : ok({ account_id: params.id, balance_id: balance, detached: true });
+  }),
 ];
 
-async function find({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const about = knownBy(queryOf(request));
-  if (refused(about)) return about;
-  const found = await deps.accounts.store.holdings(about);
-  const now = deps.keyDeps.clock.now();
-  return ok({ object: "list", data: found === null ? [] : [accountView(found, now)] });
-}
-
-function knownBy(query: URLSearchParams) {
-  const [email, wallet] = [query.get("email"), query.get("wallet")];
+function knownBy(email: string | null, wallet: string | null) {
   if (wallet !== null && email === null) return { wallet: wallet as WalletName };
   const address = email === null || wallet !== null ? null : readEmail(email);
   return address === null
@@ -42,25 +40,9 @@ function knownBy(query: URLSearchParams) {
     : { email: address };
 }
 
-async function show({ params }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const id = params.id ?? "";
-  const found = await deps.accounts.store.holdings({ account: id as AccountId });
-  return found === null
-    ? invalidField("id", `There is no account \`${repeated(id)}\`.`)
-    : ok(accountView(found, deps.keyDeps.clock.now()));
-}
-
-async function takeOut(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(DetachFields, exchange, deps);
-  if (refused(fields)) return fields;
-  const account = (exchange.params.id ?? "") as AccountId;
-  const balance = await detach(deps.accounts, account, fields.balance_id as BalanceId);
-  return refused(balance) ? balance : ok({ account_id: account, balance_id: balance, detached: true });
-}
-
-const accountView = ({ account, balances, claims }: Holdings, now: EpochMs) => ({
+const accountView = ({ account, balances, claims }: Holdings, now: EpochMs): AccountAnswer => ({
   id: account.id,
-  object: "account" as const,
+  object: "account",
   email: account.email,
   wallet: account.wallet,
   suspended: account.suspended,

@@ -1,30 +1,26 @@
-import { ADMIN } from "../../api/admin.ts";
+import { ADMIN, type HostAnswer, type RouteAnswer } from "../../api/admin.ts";
 import type { Catalog, Host, Route } from "../../catalog/catalog.ts";
 import { type HostsNow, type RouteReport, routeKey } from "../../routing/route-report.ts";
 import { isoTime } from "../../units/clock.ts";
-import type { HttpDeps } from "../deps.ts";
-import type { Endpoint, Exchange } from "../endpoint.ts";
-import { ok, type Reply } from "../reply.ts";
-import { guarded } from "./token.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { operation } from "../operation.ts";
+import { list, ok } from "../reply.ts";
 
 /**
  * What the operator's configuration came to: hosts with their health, and the whole of it without its
  * secrets.
  */
 export const adminHostEndpoints = (): Endpoint[] => [
-  { method: "GET", path: "/admin/hosts", about: ADMIN.hosts, handle: guarded(listHosts) },
-  { method: "GET", path: "/admin/config", about: ADMIN.config, handle: guarded(showConfig) },
+  operation("GET /admin/hosts", ADMIN.hosts, async (_, { catalog, hostsNow }) => {
+    const present = catalog();
+    const { routes, lines } = await hostsNow();
+    const known = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
+    return list(
+      [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, lines)),
+    );
+  }),
+  operation("GET /admin/config", ADMIN.config, (_, deps) => ok(deps.configInForce())),
 ];
-
-async function listHosts(_: Exchange, { catalog, hostsNow }: HttpDeps): Promise<Reply> {
-  const present = catalog();
-  const { routes, lines } = await hostsNow();
-  const known = new Map(routes.map((route) => [routeKey(route.host, route.model), route]));
-  return ok({
-    object: "list",
-    data: [...present.hosts.values()].map((host) => hostView(host, routesTo(host, present), known, lines)),
-  });
-}
 
 interface RouteTo {
   readonly modelId: string;
@@ -44,12 +40,12 @@ function hostView(
   routes: readonly RouteTo[],
   known: ReadonlyMap<string, RouteReport>,
   lines: HostsNow["lines"],
-) {
+): HostAnswer {
   const views = routes.map((to) => routeView(to, known.get(routeKey(host.id, to.route.model))));
   const line = lines.find((one) => one.host === host.id);
   return {
     id: host.id,
-    object: "host" as const,
+    object: "host",
     // A query may be the way that this host takes its key.
     base_url: host.baseUrl.split("?", 1)[0]!,
     speaks: host.speaks,
@@ -65,23 +61,21 @@ function hostView(
   };
 }
 
-type RouteView = ReturnType<typeof routeView>;
-
 /** A host that no model uses is not known to fail. */
-function stateOf(routes: readonly RouteView[]) {
+function stateOf(routes: readonly RouteAnswer[]): HostAnswer["state"] {
   if (routes.every(isWell)) return "available";
   if (routes.every(({ usable }) => !usable)) return "resting";
   return routes.some(isWell) ? "degraded" : "unproven";
 }
 
-const isWell = ({ resting_workers, unproven_workers }: RouteView): boolean =>
+const isWell = ({ resting_workers, unproven_workers }: RouteAnswer): boolean =>
   resting_workers === 0 && unproven_workers === 0;
 
 /**
  * Times and rates are moving averages; null before the first stream. A route that a reload has just added is
  * not known yet.
  */
-function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined) {
+function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined): RouteAnswer {
   return {
     model: modelId,
     host_model: route.model,
@@ -103,7 +97,3 @@ function routeView({ modelId, route }: RouteTo, known: RouteReport | undefined) 
 
 const rounded = (average: number | null | undefined): number | null =>
   average === null || average === undefined ? null : Math.round(average * 10) / 10;
-
-async function showConfig(_: Exchange, deps: HttpDeps): Promise<Reply> {
-  return ok(deps.configInForce());
-}

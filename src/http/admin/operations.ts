@@ -1,13 +1,4 @@
-import type { Static } from "@sinclair/typebox";
-import {
-  ADMIN,
-  CreditFields,
-  DEFAULT_ROWS,
-  DebitFields,
-  MAX_ROWS,
-  SuspendFields,
-  UnsuspendFields,
-} from "../../api/admin.ts";
+import { ADMIN, type CreditFields, type SuspensionAnswer, type UnsuspendFields } from "../../api/admin.ts";
 import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
 import type { SuspensionReason } from "../../errors/suspension.ts";
 import type { Credit } from "../../ledger/credit.ts";
@@ -17,73 +8,86 @@ import type { BalanceId, KeyId } from "../../units/id.ts";
 import { decimalUsd, MAX_NANO_USD, type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import { isLoopback, plain } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField, readCount, readFields, readUsd } from "../fields.ts";
-import { ok, type Reply } from "../reply.ts";
-import { guarded, notAdmin } from "./token.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { invalidField, readUsd } from "../fields.ts";
+import { operation } from "../operation.ts";
+import { ok, page, type Reply } from "../reply.ts";
+import { notAdmin } from "./token.ts";
 
 /** The operator's operations: the admin token and nothing else opens them. Contract §4. */
 export const adminEndpoints = (): Endpoint[] => [
-  { method: "POST", path: "/admin/credits", about: ADMIN.credit, handle: guarded(credit) },
-  { method: "POST", path: "/admin/debits", about: ADMIN.debit, handle: guarded(debit) },
-  { method: "POST", path: "/admin/accounts/:id/suspend", about: ADMIN.suspend, handle: guarded(suspend) },
-  {
-    method: "POST",
-    path: "/admin/accounts/:id/unsuspend",
-    about: ADMIN.unsuspend,
-    handle: guarded(unsuspend),
-  },
-  {
-    method: "GET",
-    path: "/admin/accounts/:id/suspensions",
-    about: ADMIN.suspensions,
-    handle: guarded(suspensions),
-  },
-  { method: "GET", path: "/admin/ledger/audit", about: ADMIN.audit, handle: guarded(audit) },
-  { method: "POST", path: "/admin/reload", about: ADMIN.reload, handle: guarded(reload) },
+  operation("POST /admin/credits", ADMIN.credit, async ({ fields }, deps) => {
+    const amount = readUsd("amount_usd", fields.amount_usd);
+    if (refused(amount)) return amount;
+    if (amount === 0) return invalidField("amount_usd", "`amount_usd` must be more than 0.");
+    const entry = await readEntry(fields, deps);
+    if (refused(entry)) return entry;
+    const { balanceId } = entry;
+    const done = await deps.ledger.credit({ ...entry, amount });
+    if (done === null) {
+      return invalidField(
+        "amount_usd",
+        `A balance can be credited with at most ${usdFromNano(MAX_NANO_USD).toLocaleString("en-US")} USD in all, and this would take ${balanceId} above it. Nothing was credited. Credit another balance of the account.`,
+      );
+    }
+    if (done.balanceId !== balanceId || done.amount !== amount) return usedKey(done, "credited");
+    return ok({ ...entryView(done), credited_at: isoTime(done.at) });
+  }),
+  // For what was credited by mistake, and for refunds.
+  operation("POST /admin/debits", ADMIN.debit, async ({ fields }, deps) => {
+    const amount = fields.amount_usd === "all" ? "all" : readUsd("amount_usd", fields.amount_usd);
+    if (refused(amount)) return amount;
+    if (amount === 0) return invalidField("amount_usd", '`amount_usd` must be more than 0, or "all".');
+    const entry = await readEntry(fields, deps);
+    if (refused(entry)) return entry;
+    const { balanceId } = entry;
+    const done = await deps.ledger.debit({ ...entry, amount });
+    if ("available" in done) return tooMuch(amount, balanceId, done.available);
+    const isSame = amount === "all" ? done.tookAll : !done.tookAll && done.amount === -amount;
+    if (done.balanceId !== balanceId || !isSame) return usedKey(done, "taken back");
+    return ok({ ...entryView(done), debited_at: isoTime(done.at) });
+  }),
+  operation("POST /admin/accounts/:id/suspend", ADMIN.suspend, ({ params, fields }, deps) =>
+    setSuspension(params.id, fields.reason, fields, deps),
+  ),
+  operation("POST /admin/accounts/:id/unsuspend", ADMIN.unsuspend, ({ params, fields }, deps) =>
+    setSuspension(params.id, null, fields, deps),
+  ),
+  // Everything that was ever decided about an account or a balance.
+  operation(
+    "GET /admin/accounts/:id/suspensions",
+    ADMIN.suspensions,
+    async ({ params, query }, { keyDeps }) => {
+      const records = await keyDeps.store.suspensions(params.id, query.limit + 1);
+      return page(records, query.limit, ({ at, reason, by, note }) => ({
+        at: isoTime(at),
+        reason,
+        by,
+        note,
+      }));
+    },
+  ),
+  operation("GET /admin/ledger/audit", ADMIN.audit, async (_, { ledger }) => {
+    const books = await ledger.audit();
+    const invariant = books.creditsNano - books.chargesNano - books.heldNano - books.availableNano;
+    const drift = books.drifts.reduce(
+      (sum, { driftNano }) => sum + magnitude(driftNano),
+      magnitude(invariant),
+    );
+    return ok({ ok: drift === 0n, drift_nano: String(drift), ...booksView(books) });
+  }),
+  operation("POST /admin/reload", ADMIN.reload, async (_, deps) => {
+    const { problem, needsRestart } = await deps.reload();
+    return problem === null
+      ? ok({ reloaded: true, needs_restart: needsRestart })
+      : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
+  }),
   { method: "GET", path: "/metrics", about: ADMIN.metrics, handle: metrics },
 ];
 
-async function credit(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(CreditFields, exchange, deps);
-  if (refused(fields)) return fields;
-  const amount = readUsd("amount_usd", fields.amount_usd);
-  if (refused(amount)) return amount;
-  if (amount === 0) return invalidField("amount_usd", "`amount_usd` must be more than 0.");
-  const entry = await readEntry(fields, deps);
-  if (refused(entry)) return entry;
-  const { balanceId } = entry;
-  const done = await deps.ledger.credit({ ...entry, amount });
-  if (done === null) {
-    return invalidField(
-      "amount_usd",
-      `A balance can be credited with at most ${usdFromNano(MAX_NANO_USD).toLocaleString("en-US")} USD in all, and this would take ${balanceId} above it. Nothing was credited. Credit another balance of the account.`,
-    );
-  }
-  if (done.balanceId !== balanceId || done.amount !== amount) return usedKey(done, "credited");
-  return ok({ ...entryView(done), credited_at: isoTime(done.at) });
-}
-
-/** For what was credited by mistake, and for refunds. */
-async function debit(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(DebitFields, exchange, deps);
-  if (refused(fields)) return fields;
-  const amount = fields.amount_usd === "all" ? "all" : readUsd("amount_usd", fields.amount_usd);
-  if (refused(amount)) return amount;
-  if (amount === 0) return invalidField("amount_usd", '`amount_usd` must be more than 0, or "all".');
-  const entry = await readEntry(fields, deps);
-  if (refused(entry)) return entry;
-  const { balanceId } = entry;
-  const done = await deps.ledger.debit({ ...entry, amount });
-  if ("available" in done) return tooMuch(amount, balanceId, done.available);
-  const isSame = amount === "all" ? done.tookAll : !done.tookAll && done.amount === -amount;
-  if (done.balanceId !== balanceId || !isSame) return usedKey(done, "taken back");
-  return ok({ ...entryView(done), debited_at: isoTime(done.at) });
-}
-
 /** What a credit and a debit have in common. */
 async function readEntry(
-  fields: Omit<Static<typeof CreditFields>, "amount_usd">,
+  fields: Omit<CreditFields, "amount_usd">,
   deps: HttpDeps,
 ): Promise<Pick<Credit, "balanceId" | "idempotencyKey" | "note" | "at"> | Refusal> {
   const { balance_id, key_id, idempotency_key: idempotencyKey, note = null } = fields;
@@ -126,48 +130,25 @@ async function namedBalance(
   return found?.balanceId ?? invalidField("key_id", `There is no key \`${key}\`.`);
 }
 
-async function suspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(SuspendFields, exchange, deps);
-  return refused(fields) ? fields : setSuspension(exchange, fields.reason, fields, deps);
-}
-
-async function unsuspend(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(UnsuspendFields, exchange, deps);
-  return refused(fields) ? fields : setSuspension(exchange, null, fields, deps);
-}
-
 async function setSuspension(
-  { params }: Exchange,
+  subject: string,
   reason: SuspensionReason | null,
-  { by = "admin", note = null }: { readonly by?: string; readonly note?: string | null },
+  { by = "admin", note }: UnsuspendFields,
   { keyDeps }: HttpDeps,
-): Promise<Reply | Refusal> {
-  const subject = params.id ?? "";
-  const balances = await keyDeps.store.suspend({ subject, reason, at: keyDeps.clock.now(), by, note });
+): Promise<Reply<SuspensionAnswer> | Refusal> {
+  const balances = await keyDeps.store.suspend({
+    subject,
+    reason,
+    at: keyDeps.clock.now(),
+    by,
+    note: note ?? null,
+  });
   if (balances === null) return noSubject();
   for (const balance of balances) keyDeps.keyring.forgetBalance(balance);
   return ok({ id: subject, suspended: reason, balance_ids: balances });
 }
 
-/** Everything that was ever decided about an account or a balance. */
-async function suspensions({ params, request }: Exchange, { keyDeps }: HttpDeps): Promise<Reply | Refusal> {
-  const limit = readCount(queryOf(request), "limit", DEFAULT_ROWS, MAX_ROWS);
-  if (refused(limit)) return limit;
-  const records = await keyDeps.store.suspensions(params.id ?? "", limit + 1);
-  const data = records
-    .slice(0, limit)
-    .map(({ at, reason, by, note }) => ({ at: isoTime(at), reason, by, note }));
-  return ok({ object: "list", data, has_more: records.length > limit });
-}
-
 const noSubject = (): Refusal => invalidField("id", "There is no account or balance with this id.");
-
-async function audit(_: Exchange, deps: HttpDeps): Promise<Reply> {
-  const books = await deps.ledger.audit();
-  const invariant = books.creditsNano - books.chargesNano - books.heldNano - books.availableNano;
-  const drift = books.drifts.reduce((sum, { driftNano }) => sum + magnitude(driftNano), magnitude(invariant));
-  return ok({ ok: drift === 0n, drift_nano: String(drift), ...booksView(books) });
-}
 
 /** Sums may exceed what a JSON number holds exactly, so nano-dollars are written as text. */
 const booksView = (books: LedgerAudit) => ({
@@ -181,13 +162,6 @@ const booksView = (books: LedgerAudit) => ({
 });
 
 const magnitude = (amount: bigint): bigint => (amount < 0n ? -amount : amount);
-
-async function reload(_: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const { problem, needsRestart } = await deps.reload();
-  return problem === null
-    ? ok({ reloaded: true, needs_restart: needsRestart })
-    : refuse("invalid_request", `The configuration was refused and the old one stays in force: ${problem}`);
-}
 
 /** Open to this machine, where the scraper usually is. */
 async function metrics(exchange: Exchange, deps: HttpDeps): Promise<Refusal | Response> {

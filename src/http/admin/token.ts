@@ -5,15 +5,6 @@ import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Exchange } from "../endpoint.ts";
 import { bearerOf } from "../identity.ts";
-import type { Reply } from "../reply.ts";
-
-type Handle = (exchange: Exchange, deps: HttpDeps) => Promise<Reply | Refusal>;
-
-/** The handler behind the admin token, which alone opens it. */
-export const guarded =
-  (handle: Handle): Handle =>
-  async (exchange, deps) =>
-    (await notAdmin(exchange, deps)) ?? handle(exchange, deps);
 
 /**
  * Null for the operator. The right token is always taken, so that nobody can lock the operator out by sending

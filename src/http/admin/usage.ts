@@ -1,50 +1,26 @@
-import {
-  DEFAULT_RANKED,
-  EVERYBODYS_USAGE,
-  MAX_RANKED,
-  SPENDING_ORDERS,
-  type SpendingOrder,
-} from "../../api/usage.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
+import { EVERYBODYS_USAGE } from "../../api/usage.ts";
 import type { Compared, Ranking, Spending } from "../../store/spending.ts";
 import { isoTime } from "../../units/clock.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
 import { stretchView, sumView, tooManyAtOnce } from "../endpoints/usage.ts";
-import { periodView, readPeriod, type UsagePeriod } from "../endpoints/usage-period.ts";
-import { invalidField, readCount } from "../fields.ts";
-import { ok, type Reply } from "../reply.ts";
-import { guarded } from "./token.ts";
+import { periodUpTo, periodView, type UsagePeriod } from "../endpoints/usage-period.ts";
+import { operation } from "../operation.ts";
+import { ok } from "../reply.ts";
 
 /** `GET /admin/usage`: who spends what, on which model and host, and whether it grows. */
 export const adminUsageEndpoints = (): Endpoint[] => [
-  { method: "GET", path: "/admin/usage", about: EVERYBODYS_USAGE, handle: guarded(usage) },
+  operation("GET /admin/usage", EVERYBODYS_USAGE, async ({ query }, deps) => {
+    const now = deps.keyDeps.clock.now();
+    const period = periodUpTo(now, query.period);
+    const { since, stretchMs, lengthMs } = period;
+    const beforeMs = isKept(period, now, deps) ? lengthMs : null;
+    const { order, limit: most } = query;
+    const spending = await deps.spending({ since, now, stretchMs, beforeMs, order, most });
+    return spending === null ? tooManyAtOnce() : ok({ ...periodView(period), ...view(spending) });
+  }),
 ];
-
-async function usage({ request }: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const query = queryOf(request);
-  const now = deps.keyDeps.clock.now();
-  const period = readPeriod(query, now);
-  if (refused(period)) return period;
-  const order = readOrder(query);
-  if (refused(order)) return order;
-  const most = readCount(query, "limit", DEFAULT_RANKED, MAX_RANKED);
-  if (refused(most)) return most;
-  const { since, stretchMs, lengthMs } = period;
-  const beforeMs = isKept(period, now, deps) ? lengthMs : null;
-  const spending = await deps.spending({ since, now, stretchMs, beforeMs, order, most });
-  if (spending === null) return tooManyAtOnce();
-  return ok({ ...periodView(period), ...view(spending) });
-}
-
-function readOrder(query: URLSearchParams): SpendingOrder | Refusal {
-  const asked = query.get("order") ?? "cost";
-  return (
-    SPENDING_ORDERS.find((known) => known === asked) ??
-    invalidField("order", `\`order\` must be one of ${SPENDING_ORDERS.join(", ")}.`)
-  );
-}
 
 /** Whether the receipts of the period before are still there. */
 function isKept({ since, lengthMs }: UsagePeriod, now: number, deps: HttpDeps): boolean {
@@ -60,7 +36,7 @@ function view(spending: Spending) {
     ...sumView(sum),
     cost_before_usd: compared ? usdFromNano(beforeNano as NanoUsd) : null,
   });
-  const list = ({ rows, rest }: Ranking, named: (name: string) => object) => ({
+  const list = <Named>({ rows, rest }: Ranking, named: (name: string) => Named) => ({
     data: rows.map(({ name, ...sum }) => ({ ...named(name), ...sums(sum) })),
     rest: { rows: rest.rows, ...sums(rest) },
   });

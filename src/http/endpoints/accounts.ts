@@ -9,7 +9,7 @@ import {
   signInByWallet,
 } from "../../accounts/sign-in.ts";
 import { walletMessage } from "../../accounts/wallet.ts";
-import { ACCOUNTS, EmailFields, LinkFields, SignatureFields, WalletFields } from "../../api/accounts.ts";
+import { ACCOUNTS, type SessionAnswer } from "../../api/accounts.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import { isoTime } from "../../units/clock.ts";
 import { EVERYBODY, type Throttled, takeOfAll, tooOften } from "../address.ts";
@@ -17,8 +17,9 @@ import { clientBlocks } from "../client-blocks.ts";
 import { fromOwnPage, sessionCookie } from "../cookie.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
-import { invalidField, readFields } from "../fields.ts";
+import { invalidField } from "../fields.ts";
 import { againstForging, againstGuessing } from "../identity.ts";
+import { operation } from "../operation.ts";
 import { ok, Reply } from "../reply.ts";
 
 /**
@@ -26,74 +27,58 @@ import { ok, Reply } from "../reply.ts";
  * address.
  */
 export const accountEndpoints = (): Endpoint[] => [
-  { method: "POST", path: "/v1/auth/email", about: ACCOUNTS.mail, handle: mailLink },
-  { method: "POST", path: "/v1/auth/email/preview", about: ACCOUNTS.preview, handle: previewLink },
-  { method: "POST", path: "/v1/auth/email/verify", about: ACCOUNTS.verifyLink, handle: useLink },
-  { method: "POST", path: "/v1/auth/wallet", about: ACCOUNTS.message, handle: writeMessage },
-  { method: "POST", path: "/v1/auth/wallet/verify", about: ACCOUNTS.verifySignature, handle: useSignature },
+  operation("POST /v1/auth/email", ACCOUNTS.mail, async ({ fields, exchange }, deps) => {
+    const address = emailOf(fields.email);
+    if (refused(address)) return address;
+    const busy = await tooMany("sign-in mails", "mails", MOST_MAILS, exchange, deps);
+    if (busy !== null) return busy;
+    const { mails } = deps.throttles;
+    if ((await mails.take(EVERYBODY, deps.settings().mailsPerHour)) === null)
+      await requestLink(deps.accounts, address);
+    else {
+      deps.mailsHeldBack();
+      requestLink(deps.accounts, address, "accounts").catch((error) => deps.onFault(error, exchange.receipt));
+    }
+    return new Reply(202, { expires_in: LINK_MINUTES * 60 });
+  }),
+  // Whom a link is for, before anybody is signed in by it: it may have come from somebody else.
+  operation("POST /v1/auth/email/preview", ACCOUNTS.preview, async ({ fields, exchange }, deps) => {
+    const link = await againstGuessing(exchange, deps, () => lookAtLink(deps.accounts, fields.token));
+    if (refused(link)) return link;
+    const { email, claimed, expiresAt } = link;
+    return ok({ email: masked(email), claimed_balance_id: claimed, expires_at: isoTime(expiresAt) });
+  }),
+  operation("POST /v1/auth/email/verify", ACCOUNTS.verifyLink, ({ fields, exchange }, deps) =>
+    againstGuessing(exchange, deps, async () =>
+      signedIn(await signInByLink(deps.accounts, fields.token), exchange, deps),
+    ),
+  ),
+  operation("POST /v1/auth/wallet", ACCOUNTS.message, async ({ fields, exchange }, deps) => {
+    const busy = await tooMany("messages to sign", "messages", MOST_MESSAGES, exchange, deps);
+    if (busy !== null) return busy;
+    const message = await walletMessage(deps.accounts, fields.address, fields.chain_id);
+    return refused(message) ? message : ok({ message });
+  }),
+  operation("POST /v1/auth/wallet/verify", ACCOUNTS.verifySignature, ({ fields, exchange }, deps) =>
+    againstForging(exchange, deps, async () =>
+      signedIn(await signInByWallet(deps.accounts, fields), exchange, deps),
+    ),
+  ),
 ];
 
 /** Per network address and hour. */
 export const MOST_MAILS = 60;
 const MOST_MESSAGES = 120;
 
-async function mailLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(EmailFields, exchange, deps);
-  if (refused(fields)) return fields;
-  const address = emailOf(fields.email);
-  if (refused(address)) return address;
-  const busy = await tooMany("sign-in mails", "mails", MOST_MAILS, exchange, deps);
-  if (busy !== null) return busy;
-  const { mails } = deps.throttles;
-  if ((await mails.take(EVERYBODY, deps.settings().mailsPerHour)) === null)
-    await requestLink(deps.accounts, address);
-  else {
-    deps.mailsHeldBack();
-    requestLink(deps.accounts, address, "accounts").catch((error) => deps.onFault(error, exchange.receipt));
-  }
-  return new Reply(202, { expires_in: LINK_MINUTES * 60 });
-}
-
-/** Whom a link is for, before anybody is signed in by it: it may have come from somebody else. */
-async function previewLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(LinkFields, exchange, deps);
-  if (refused(fields)) return fields;
-  const link = await againstGuessing(exchange, deps, () => lookAtLink(deps.accounts, fields.token));
-  if (refused(link)) return link;
-  const { email, claimed, expiresAt } = link;
-  return ok({ email: masked(email), claimed_balance_id: claimed, expires_at: isoTime(expiresAt) });
-}
-
-async function useLink(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(LinkFields, exchange, deps);
-  if (refused(fields)) return fields;
-  return againstGuessing(exchange, deps, async () =>
-    signedIn(await signInByLink(deps.accounts, fields.token), exchange, deps),
-  );
-}
-
-async function writeMessage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(WalletFields, exchange, deps);
-  if (refused(fields)) return fields;
-  const busy = await tooMany("messages to sign", "messages", MOST_MESSAGES, exchange, deps);
-  if (busy !== null) return busy;
-  const message = await walletMessage(deps.accounts, fields.address, fields.chain_id);
-  return refused(message) ? message : ok({ message });
-}
-
-async function useSignature(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const fields = await readFields(SignatureFields, exchange, deps);
-  if (refused(fields)) return fields;
-  return againstForging(exchange, deps, async () =>
-    signedIn(await signInByWallet(deps.accounts, fields), exchange, deps),
-  );
-}
-
 /**
  * The session, once. A page of the gateway's own gets it as a cookie too; another page must not be able to
  * put its own session into somebody's browser.
  */
-function signedIn(made: SignedIn | Refusal, { request }: Exchange, deps: HttpDeps): Reply | Refusal {
+function signedIn(
+  made: SignedIn | Refusal,
+  { request }: Exchange,
+  deps: HttpDeps,
+): Reply<SessionAnswer> | Refusal {
   if (refused(made)) return made;
   const { account, session, expiresAt } = made;
   const seconds = Math.floor((expiresAt - deps.keyDeps.clock.now()) / 1_000);

@@ -2,7 +2,7 @@ import type { Account, Claim } from "../../accounts/account.ts";
 import { claimEnds, isPending } from "../../accounts/belonging.ts";
 import { claimByEmail, claimByWallet, settleClaim, whyNoClaimant } from "../../accounts/claim.ts";
 import { takeBack } from "../../accounts/undo.ts";
-import { CLAIMS, ClaimFields } from "../../api/claims.ts";
+import { CLAIMS, type ClaimAnswer, type WaitingClaim } from "../../api/claims.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { invalidRecovery } from "../../generation/refusals.ts";
 import { isRecoverySecret } from "../../keys/secret.ts";
@@ -13,64 +13,55 @@ import { usdFromNano } from "../../units/usd.ts";
 import { EVERYBODY } from "../address.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
-import { invalidField, readFields } from "../fields.ts";
+import { invalidField } from "../fields.ts";
 import {
   againstForging,
   againstGuessing,
   bearerOf,
   identify,
-  keysOnly,
   ownersOnly,
-  sessionsOnly,
+  type SessionIdentity,
 } from "../identity.ts";
-import { ok, type Reply } from "../reply.ts";
+import { operation } from "../operation.ts";
+import { list, ok, type Reply } from "../reply.ts";
 import { emailOf, identityView, MOST_MAILS, tooMany } from "./accounts.ts";
 
 /** How balances come into accounts, and out of them again: decision 8. */
 export const claimEndpoints = (): Endpoint[] => [
-  { method: "POST", path: "/v1/me/claim", about: CLAIMS.claim, handle: claim },
+  operation("POST /v1/me/claim", CLAIMS.claim, async ({ who, fields, exchange }, deps) => {
+    const noClaimant = whyNoClaimant(who.key.rotationId, who.balance.setUpKey);
+    if (noClaimant !== null) return noClaimant;
+    const { email, wallet } = fields;
+    const { id } = who.balance;
+    if ((email === undefined) === (wallet === undefined)) {
+      return invalidField("email", "Send either `email` or `wallet`.");
+    }
+    if (wallet !== undefined) {
+      const account = await againstForging(exchange, deps, () => claimByWallet(deps.accounts, id, wallet));
+      return refused(account) ? account : claimed(account, id, true);
+    }
+    const address = emailOf(email!);
+    if (refused(address)) return address;
+    const busy = await tooMany("claims", "claims", MOST_MAILS, exchange, deps);
+    if (busy !== null) return busy;
+    const crowded = await deps.throttles.claims.take(EVERYBODY, deps.settings().mailsPerHour);
+    if (crowded !== null) return tooManyForAll(crowded);
+    const account = await claimByEmail(deps.accounts, id, address);
+    return refused(account) ? account : claimed(account, id, false);
+  }),
   { method: "DELETE", path: "/v1/me/claim", about: CLAIMS.undo, handle: undo },
-  { method: "GET", path: "/v1/me/claims", about: CLAIMS.list, handle: list },
-  {
-    method: "POST",
-    path: "/v1/me/claims/:id",
-    about: CLAIMS.confirm,
-    handle: (exchange, deps) => settle(exchange, deps, "confirm"),
-  },
-  {
-    method: "DELETE",
-    path: "/v1/me/claims/:id",
-    about: CLAIMS.decline,
-    handle: (exchange, deps) => settle(exchange, deps, "decline"),
-  },
+  operation("GET /v1/me/claims", CLAIMS.list, async ({ who }, deps) => {
+    const now = deps.keyDeps.clock.now();
+    const waiting = who.holdings.claims.filter((one) => isPending(one, now));
+    return list(await Promise.all(waiting.map((one) => claimView(one, deps))));
+  }),
+  operation("POST /v1/me/claims/:id", CLAIMS.confirm, ({ who, params: { id } }, deps) =>
+    settle(who, id, "confirm", deps),
+  ),
+  operation("DELETE /v1/me/claims/:id", CLAIMS.decline, ({ who, params: { id } }, deps) =>
+    settle(who, id, "decline", deps),
+  ),
 ];
-
-async function claim(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
-  if (who.kind !== "key") return keysOnly("claim its balance");
-  const noClaimant = whyNoClaimant(who.key.rotationId, who.balance.setUpKey);
-  if (noClaimant !== null) return noClaimant;
-  const fields = await readFields(ClaimFields, exchange, deps);
-  if (refused(fields)) return fields;
-  if ((fields.email === undefined) === (fields.wallet === undefined)) {
-    return invalidField("email", "Send either `email` or `wallet`.");
-  }
-  const { id } = who.balance;
-  if (fields.wallet !== undefined) {
-    const { wallet } = fields;
-    const account = await againstForging(exchange, deps, () => claimByWallet(deps.accounts, id, wallet));
-    return refused(account) ? account : claimed(account, id, true);
-  }
-  const address = emailOf(fields.email!);
-  if (refused(address)) return address;
-  const busy = await tooMany("claims", "claims", MOST_MAILS, exchange, deps);
-  if (busy !== null) return busy;
-  const crowded = await deps.throttles.claims.take(EVERYBODY, deps.settings().mailsPerHour);
-  if (crowded !== null) return tooManyForAll(crowded);
-  const account = await claimByEmail(deps.accounts, id, address);
-  return refused(account) ? account : claimed(account, id, false);
-}
 
 const tooManyForAll = (retryAfterS: number): Refusal =>
   refuse(
@@ -79,7 +70,7 @@ const tooManyForAll = (retryAfterS: number): Refusal =>
     retryAfter(retryAfterS),
   );
 
-const claimed = (account: Account, balance: BalanceId, confirmed: boolean): Reply =>
+const claimed = (account: Account, balance: BalanceId, confirmed: boolean): Reply<ClaimAnswer> =>
   ok({ account_id: account.id, balance_id: balance, ...identityView(account), confirmed });
 
 /** Takes the secret from before the claim too, which opens nothing else once the account has replaced it. */
@@ -102,17 +93,8 @@ async function undo(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal
       );
 }
 
-async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
-  if (who.kind === "key" || who.by !== "session") return sessionsOnly("review claims");
-  const now = deps.keyDeps.clock.now();
-  const waiting = who.holdings.claims.filter((one) => isPending(one, now));
-  return ok({ object: "list", data: await Promise.all(waiting.map((one) => claimView(one, deps))) });
-}
-
 /** With what tells one's own balance from a stranger's. */
-async function claimView({ balanceId, at }: Claim, deps: HttpDeps) {
+async function claimView({ balanceId, at }: Claim, deps: HttpDeps): Promise<WaitingClaim> {
   const [withBudgets, money] = await Promise.all([
     deps.keyDeps.store.balanceWithBudgets(balanceId),
     deps.ledger.balance(balanceId),
@@ -127,15 +109,12 @@ async function claimView({ balanceId, at }: Claim, deps: HttpDeps) {
 }
 
 async function settle(
-  exchange: Exchange,
-  deps: HttpDeps,
+  { holdings: { account } }: SessionIdentity,
+  id: string,
   word: "confirm" | "decline",
-): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
-  if (who.kind === "key" || who.by !== "session") return sessionsOnly(`${word} claims`);
-  const { account } = who.holdings;
-  const balance = await settleClaim(deps.accounts, account.id, (exchange.params.id ?? "") as BalanceId, word);
+  deps: HttpDeps,
+): Promise<Reply<ClaimAnswer> | Refusal> {
+  const balance = await settleClaim(deps.accounts, account.id, id as BalanceId, word);
   return refused(balance)
     ? balance
     : ok({ account_id: account.id, balance_id: balance, confirmed: word === "confirm" });

@@ -1,22 +1,18 @@
-import { KeyFields } from "../../api/keys.ts";
+import type { KeyFields } from "../../api/keys.ts";
 import { autoVariant, FREE_AUTO_MODEL, isModelId, isVariant } from "../../catalog/model-name.ts";
 import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { KeySpec } from "../../keys/key-spec.ts";
 import type { EpochMs } from "../../units/clock.ts";
 import type { NanoUsd } from "../../units/usd.ts";
-import type { HttpDeps } from "../deps.ts";
-import type { Exchange } from "../endpoint.ts";
-import { invalidField, readFields, readTime, readUsd } from "../fields.ts";
+import { invalidField, readTime, readUsd } from "../fields.ts";
 
-/** The body of `POST /v1/keys` and `PATCH /v1/keys/{id}`. */
-export async function readKeySpec(exchange: Exchange, deps: HttpDeps): Promise<KeySpec | Refusal> {
-  const fields = await readFields(KeyFields, exchange, deps);
-  if (refused(fields)) return fields;
+/** What the body of `POST /v1/keys` or `PATCH /v1/keys/{id}` asks for. */
+export function keySpec(fields: KeyFields, now: EpochMs): KeySpec | Refusal {
   const dailyLimit = limitOf("daily_limit_usd", fields);
   if (refused(dailyLimit)) return dailyLimit;
   const monthlyLimit = limitOf("monthly_limit_usd", fields);
   if (refused(monthlyLimit)) return monthlyLimit;
-  const expiresAt = expiryOf(fields.expires_at, deps.keyDeps.clock.now());
+  const expiresAt = expiryOf(fields.expires_at, now);
   if (refused(expiresAt)) return expiresAt;
   const allowedModels = allowedModelsOf(fields.allowed_models);
   if (refused(allowedModels)) return allowedModels;

@@ -1,4 +1,4 @@
-import { DEFAULT_KEYS, KEYS, MAX_KEYS } from "../../api/keys.ts";
+import { KEYS, KeyFields, type RevokedAnswer, type SetUpAnswer } from "../../api/keys.ts";
 import { type Refusal, refuse, refused, retryAfter } from "../../errors/refusal.ts";
 import { suspension } from "../../errors/suspension.ts";
 import { createKey, setUp } from "../../keys/creation.ts";
@@ -9,23 +9,61 @@ import type { BalanceId, KeyId } from "../../units/id.ts";
 import { EVERYBODY, takeOfAll, tooOften } from "../address.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { invalidField, readCount, repeated } from "../fields.ts";
+import type { Endpoint, Exchange } from "../endpoint.ts";
+import { invalidField, readFields, repeated } from "../fields.ts";
 import { type Identity, identify, isAnonymous, ownBalances, ownersOnly } from "../identity.ts";
-import { created, ok, type Reply } from "../reply.ts";
-import { readKeySpec } from "./key-fields.ts";
+import { operation } from "../operation.ts";
+import { created, ok, page, type Reply } from "../reply.ts";
+import { keySpec } from "./key-fields.ts";
 import { mintedView, usedKeyView } from "./key-view.ts";
 import { recoveryUrl } from "./ownership.ts";
 
 /** Keys: contract §4. */
 export const keyEndpoints = (): Endpoint[] => [
   { method: "POST", path: "/v1/keys", about: KEYS.create, handle: create },
-  { method: "GET", path: "/v1/keys", about: KEYS.list, handle: list },
-  { method: "GET", path: "/v1/keys/:id", about: KEYS.show, handle: show },
-  { method: "PATCH", path: "/v1/keys/:id", about: KEYS.change, handle: change },
-  { method: "POST", path: "/v1/keys/:id/rotate", about: KEYS.rotate, handle: replace },
-  { method: "DELETE", path: "/v1/keys/:id", about: KEYS.revoke, handle: end },
-  { method: "POST", path: "/v1/keys/:id/revoke", about: KEYS.revoke, handle: end },
+  operation("GET /v1/keys", KEYS.list, async ({ who, query: { limit, before } }, deps) => {
+    const now = deps.keyDeps.clock.now();
+    const view = (key: Key) => usedKeyView(key, now, deps.ledger);
+    if (who.kind === "key") return page([who.key], 1, view);
+    if (before !== null && (await visibleKey(before, who, deps)) === null) {
+      return invalidField("before", "`before` must be the id of one of your keys.");
+    }
+    const keys = await deps.keyDeps.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
+    return page(keys, limit, view);
+  }),
+  operation("GET /v1/keys/:id", KEYS.show, async ({ who, params: { id } }, deps) => {
+    const key = await addressed(id, who, deps);
+    return refused(key) ? key : ok(await usedKeyView(key, deps.keyDeps.clock.now(), deps.ledger));
+  }),
+  operation("PATCH /v1/keys/:id", KEYS.change, async ({ who, params: { id }, fields }, deps) => {
+    const found = await addressed(id, who, deps);
+    if (refused(found)) return found;
+    const now = deps.keyDeps.clock.now();
+    const spec = keySpec(fields, now);
+    if (refused(spec)) return spec;
+    const key = await revise(deps.keyDeps, found.id, spec, actorOf(who));
+    return refused(key) ? key : ok(await usedKeyView(key, now, deps.ledger));
+  }),
+  operation("POST /v1/keys/:id/rotate", KEYS.rotate, async ({ who, params: { id }, exchange }, deps) => {
+    const found = await addressed(id, who, deps);
+    if (refused(found)) return found;
+    const wait = await unpaidKey(found.balanceId, exchange, deps);
+    if (wait !== null) return tooManyUnpaid(wait);
+    const rotated = await rotate(deps.keyDeps, found, actorOf(who));
+    if (refused(rotated)) return rotated;
+    const { old } = rotated;
+    const now = deps.keyDeps.clock.now();
+    return ok({
+      ...mintedView(rotated, now),
+      old_key: { id: old.id, expires_at: isoTime(old.expiresAt ?? now) },
+    });
+  }),
+  ...(["DELETE /v1/keys/:id", "POST /v1/keys/:id/revoke"] as const).map((name) =>
+    operation(name, KEYS.revoke, async ({ who, params: { id } }, deps) => {
+      const found = await addressed(id, who, deps);
+      return refused(found) ? found : revoked(await revoke(deps.keyDeps, found.id));
+    }),
+  ),
 ];
 
 async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
@@ -39,7 +77,8 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
     if (wait !== null) return tooManySetUps(accountlessKeysPerAddressPerHour, wait);
     const crowded = await setUps.take(EVERYBODY, accountlessKeysPerAddressPerHour * SET_UP_SHARES);
     if (crowded !== null) return tooManyForAll(crowded);
-    return createBalance(exchange, deps);
+    const fields = await readFields(KeyFields, exchange, deps);
+    return refused(fields) ? fields : newBalance(fields, deps);
   }
   const who = await identify(exchange, deps);
   if (refused(who)) return who;
@@ -47,89 +86,44 @@ async function create(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refus
   if (who.balance.suspended !== null) return suspension(who.balance.suspended, deps.settings().contact);
   const wait = await unpaidKey(who.balance.id, exchange, deps);
   if (wait !== null) return tooManyUnpaid(wait);
-  const spec = await readKeySpec(exchange, deps);
+  const fields = await readFields(KeyFields, exchange, deps);
+  if (refused(fields)) return fields;
+  const spec = keySpec(fields, deps.keyDeps.clock.now());
   if (refused(spec)) return spec;
   const minted = await createKey(deps.keyDeps, who.balance, spec, who.by);
   return refused(minted) ? minted : created(mintedView(minted, deps.keyDeps.clock.now()));
 }
 
 /** For whoever asks, and for whom the operator makes one. */
-export async function createBalance(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const spec = await readKeySpec(exchange, deps);
+export async function newBalance(fields: KeyFields, deps: HttpDeps): Promise<Reply<SetUpAnswer> | Refusal> {
+  const now = deps.keyDeps.clock.now();
+  const spec = keySpec(fields, now);
   if (refused(spec)) return spec;
   const made = await setUp(deps.keyDeps, spec);
   if (refused(made)) return made;
   return created({
-    ...mintedView(made, deps.keyDeps.clock.now()),
+    ...mintedView(made, now),
     recovery_secret: made.recovery,
     recovery_url: recoveryUrl(made.recovery, deps),
   });
 }
 
-async function list(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
-  const now = deps.keyDeps.clock.now();
-  if (who.kind === "key") {
-    return ok({ object: "list", data: [await usedKeyView(who.key, now, deps.ledger)], has_more: false });
-  }
-  const query = queryOf(exchange.request);
-  const limit = readCount(query, "limit", DEFAULT_KEYS, MAX_KEYS);
-  if (refused(limit)) return limit;
-  const before = query.get("before");
-  if (before !== null && (await visibleKey(before, who, deps)) === null) {
-    return invalidField("before", "`before` must be the id of one of your keys.");
-  }
-  const keys = await deps.keyDeps.store.keysOf(ownBalances(who), limit + 1, before as KeyId | null);
-  const data = await Promise.all(keys.slice(0, limit).map((key) => usedKeyView(key, now, deps.ledger)));
-  return ok({ object: "list", data, has_more: keys.length > limit });
-}
+export const revoked = (key: Key | Refusal): Reply<RevokedAnswer> | Refusal =>
+  refused(key) ? key : ok({ id: key.id, state: "revoked" });
 
-async function show(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const found = await addressed(exchange, deps);
-  return refused(found) ? found : ok(await usedKeyView(found.key, deps.keyDeps.clock.now(), deps.ledger));
-}
-
-async function change(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const found = await addressed(exchange, deps);
-  if (refused(found)) return found;
-  const spec = await readKeySpec(exchange, deps);
-  if (refused(spec)) return spec;
-  const key = await revise(deps.keyDeps, found.key.id, spec, found.by);
-  return refused(key) ? key : ok(await usedKeyView(key, deps.keyDeps.clock.now(), deps.ledger));
-}
-
-async function replace(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const found = await addressed(exchange, deps);
-  if (refused(found)) return found;
-  const wait = await unpaidKey(found.key.balanceId, exchange, deps);
-  if (wait !== null) return tooManyUnpaid(wait);
-  const rotated = await rotate(deps.keyDeps, found.key, found.by);
-  if (refused(rotated)) return rotated;
-  const { old } = rotated;
-  const expires_at = isoTime(old.expiresAt ?? deps.keyDeps.clock.now());
-  return ok({ ...mintedView(rotated, deps.keyDeps.clock.now()), old_key: { id: old.id, expires_at } });
-}
-
-async function end(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const found = await addressed(exchange, deps);
-  if (refused(found)) return found;
-  const key = await revoke(deps.keyDeps, found.key.id);
-  return refused(key) ? key : ok({ id: key.id, state: key.state });
-}
+const actorOf = (who: Identity): Actor => (who.kind === "key" ? "key" : who.by);
 
 /** The key that the path names, if whoever asks may see it. */
-async function addressed(exchange: Exchange, deps: HttpDeps): Promise<{ key: Key; by: Actor } | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
-  const id = exchange.params.id ?? "";
+async function addressed(id: string, who: Identity, deps: HttpDeps): Promise<Key | Refusal> {
   const key = await visibleKey(id, who, deps);
-  if (key !== null) return { key, by: who.kind === "key" ? "key" : who.by };
-  return invalidField(
-    "id",
-    who.kind === "key"
-      ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys, send an owner's credential: the recovery secret, or a signed-in session.`
-      : `You have no key \`${repeated(id)}\`.`,
+  return (
+    key ??
+    invalidField(
+      "id",
+      who.kind === "key"
+        ? `An API key can see and change only itself: \`${who.key.id}\`. For other keys, send an owner's credential: the recovery secret, or a signed-in session.`
+        : `You have no key \`${repeated(id)}\`.`,
+    )
   );
 }
 

@@ -2,7 +2,6 @@ import type { Account } from "../../accounts/account.ts";
 import { belonging, isPending } from "../../accounts/belonging.ts";
 import type { DefaultLimits } from "../../api/keys.ts";
 import { ME } from "../../api/me.ts";
-import { type Refusal, refused } from "../../errors/refusal.ts";
 import type { Balance } from "../../keys/key.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import { usdFromNano } from "../../units/usd.ts";
@@ -10,19 +9,16 @@ import { windowAt } from "../../units/window.ts";
 import { clientBlocks } from "../client-blocks.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Endpoint, Exchange } from "../endpoint.ts";
-import { type Identity, identify } from "../identity.ts";
-import { ok, type Reply } from "../reply.ts";
+import type { Identity } from "../identity.ts";
+import { type Asked, operation } from "../operation.ts";
+import { ok } from "../reply.ts";
 import { identityView } from "./accounts.ts";
 import { usedKeyView } from "./key-view.ts";
 
-export const meEndpoints = (): Endpoint[] => [
-  { method: "GET", path: "/v1/me", anyOrigin: true, about: ME, handle: me },
-];
+export const meEndpoints = (): Endpoint[] => [operation("GET /v1/me", ME, me, { anyOrigin: true })];
 
 /** Readable while suspended too: people must be able to see why they are refused. */
-async function me(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
+async function me({ who, exchange }: Asked<string, typeof ME>, deps: HttpDeps) {
   const { balance } = who;
   const now = deps.keyDeps.clock.now();
   const money = await deps.ledger.balance(balance.id);

@@ -1,3 +1,4 @@
+import type { ModelAnswer } from "../../api/catalog.ts";
 import type { Modality, Model } from "../../catalog/catalog.ts";
 import { catalogEntry, type PriceEntry, type RouteAvailability } from "../../catalog/entry.ts";
 
@@ -53,14 +54,14 @@ export function together(id: string, all: readonly NamedModel[], costsNothing: b
  * the first two allow the epoch for that. Anthropic's clients allow null for what it can do in its words; nor
  * is it known of any host whether it moderates.
  */
-export function modelView(model: NamedModel, baseUrl: string) {
+export function modelView(model: NamedModel, baseUrl: string): ModelAnswer {
   const { id, name, contextLength, maxOutputTokens, prices, inputs, parameters } = model;
   return {
     id,
-    object: "model" as const,
+    object: "model",
     created: 0,
     owned_by: id.split("/", 1)[0]!,
-    type: "model" as const,
+    type: "model",
     display_name: name,
     created_at: "1970-01-01T00:00:00Z",
     context_length: contextLength,
@@ -69,7 +70,7 @@ export function modelView(model: NamedModel, baseUrl: string) {
     max_tokens: maxOutputTokens,
     capabilities: null,
     line: null,
-    lifecycle: "active" as const,
+    lifecycle: "active",
     deprecated_at: null,
     retires_at: null,
     name,
@@ -93,7 +94,7 @@ export function modelView(model: NamedModel, baseUrl: string) {
   };
 }
 
-const TEXT = ["text"] as const;
+const TEXT = ["text"];
 
 /** USD per token, as decimals; of several prices the highest. */
 function pricingOf(prices: readonly PriceEntry[]) {

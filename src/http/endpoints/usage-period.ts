@@ -1,7 +1,5 @@
-import { PERIODS, type Period } from "../../api/usage.ts";
-import type { Refusal } from "../../errors/refusal.ts";
+import type { Period } from "../../api/usage.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
-import { invalidField } from "../fields.ts";
 
 /** The time that a report on usage covers, up to now, in stretches of the UTC clock. */
 export interface UsagePeriod {
@@ -21,12 +19,7 @@ const LENGTHS: Record<Period, { readonly stretches: number; readonly stretchMs: 
   month: { stretches: 30, stretchMs: DAY_MS },
 };
 
-export function readPeriod(query: URLSearchParams, now: EpochMs): UsagePeriod | Refusal {
-  const asked = query.get("period") ?? "week";
-  const name = PERIODS.find((known) => known === asked);
-  if (name === undefined) {
-    return invalidField("period", `\`period\` must be one of ${PERIODS.join(", ")}.`);
-  }
+export function periodUpTo(now: EpochMs, name: Period): UsagePeriod {
   const { stretches, stretchMs } = LENGTHS[name];
   const since = (now - (now % stretchMs) - (stretches - 1) * stretchMs) as EpochMs;
   return { name, since, stretchMs, lengthMs: stretches * stretchMs };

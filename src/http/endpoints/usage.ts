@@ -1,35 +1,27 @@
 import { USAGE } from "../../api/usage.ts";
-import { type Refusal, refuse, refused } from "../../errors/refusal.ts";
+import { type Refusal, refuse } from "../../errors/refusal.ts";
 import type { Sum, UsageSums } from "../../store/usage-sums.ts";
 import { type EpochMs, isoTime } from "../../units/clock.ts";
 import type { KeyId } from "../../units/id.ts";
 import { type NanoUsd, usdFromNano } from "../../units/usd.ts";
-import type { HttpDeps } from "../deps.ts";
-import { type Endpoint, type Exchange, queryOf } from "../endpoint.ts";
-import { identify } from "../identity.ts";
-import { ok, type Reply } from "../reply.ts";
-import { periodView, readPeriod } from "./usage-period.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { operation } from "../operation.ts";
+import { ok } from "../reply.ts";
+import { periodUpTo, periodView } from "./usage-period.ts";
 
 /**
  * `GET /v1/usage?period=day|week|month&key_id=…`: what receipts add up to, over time and by model and host. A
  * key sees its own, an owner the whole balance or one of its keys.
  */
 export const usageEndpoints = (): Endpoint[] => [
-  { method: "GET", path: "/v1/usage", about: USAGE, handle: usage },
+  operation("GET /v1/usage", USAGE, async ({ who, query }, { keyDeps, usage }) => {
+    const period = periodUpTo(keyDeps.clock.now(), query.period);
+    const { since, stretchMs } = period;
+    const keyId = who.kind === "key" ? who.key.id : (query.key_id as KeyId | null);
+    const sums = await usage({ balanceId: who.balance.id, keyId, since, stretchMs });
+    return sums === null ? tooManyAtOnce() : ok({ ...periodView(period), ...view(sums) });
+  }),
 ];
-
-async function usage(exchange: Exchange, deps: HttpDeps): Promise<Reply | Refusal> {
-  const who = await identify(exchange, deps);
-  if (refused(who)) return who;
-  const query = queryOf(exchange.request);
-  const period = readPeriod(query, deps.keyDeps.clock.now());
-  if (refused(period)) return period;
-  const { since, stretchMs } = period;
-  const keyId = who.kind === "key" ? who.key.id : (query.get("key_id") as KeyId | null);
-  const sums = await deps.usage({ balanceId: who.balance.id, keyId, since, stretchMs });
-  if (sums === null) return tooManyAtOnce();
-  return ok({ ...periodView(period), ...view(sums) });
-}
 
 export const tooManyAtOnce = (): Refusal =>
   refuse("rate_limited", "Too many usage reports are being computed right now. Retry in 2 s.", {

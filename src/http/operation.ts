@@ -1,0 +1,105 @@
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import type { About, AnswerTo, Credential } from "../api/about.ts";
+import { type Refusal, refused } from "../errors/refusal.ts";
+import { notAdmin } from "./admin/token.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Endpoint, type Exchange, queryOf } from "./endpoint.ts";
+import { readFields, readQuery } from "./fields.ts";
+import {
+  bearerOf,
+  type Identity,
+  identify,
+  type KeyIdentity,
+  keysOnly,
+  type OwnerIdentity,
+  ownersOnly,
+  type SessionIdentity,
+  sessionsOnly,
+} from "./identity.ts";
+import type { Reply } from "./reply.ts";
+
+/**
+ * An endpoint that is what its declaration says: whose credential opens it, what it reads, what it answers.
+ * Credentials come first, because whoever has none is told nothing else; then the query, and the body.
+ */
+export function operation<P extends string, A extends About>(
+  name: `${Endpoint["method"]} ${P}`,
+  about: A,
+  handle: (asked: Asked<P, A>, deps: HttpDeps) => Answered<A> | Promise<Answered<A>>,
+  { secretOf = bearerOf, isOpen = () => false, ...more }: Options = {},
+): Endpoint {
+  const [method, path] = name.split(" ") as [Endpoint["method"], string];
+  return {
+    method,
+    path,
+    about,
+    ...more,
+    async handle(exchange, deps) {
+      const isFree = about.who.length === 0 || isOpen(exchange.request, deps);
+      const who = isFree ? null : await callerOf(about, exchange, deps, secretOf);
+      if (refused(who)) return who;
+      const query = readQuery(about.query ?? {}, queryOf(exchange.request));
+      if (refused(query)) return query;
+      const fields =
+        about.body === undefined ? null : await readFields(about.body as TObject, exchange, deps);
+      if (refused(fields)) return fields;
+      const { params } = exchange;
+      return handle({ who, query, fields, params, exchange } as unknown as Asked<P, A>, deps);
+    },
+  };
+}
+
+interface Options extends Pick<Endpoint, "anyOrigin"> {
+  /** Where the credential is read from; the bearer token, unless named. */
+  readonly secretOf?: (request: Request) => string | null;
+  /** Where the endpoint needs no credential after all; its handler then must not ask who is there. */
+  readonly isOpen?: (request: Request, deps: HttpDeps) => boolean;
+}
+
+/** A request to the endpoint, once all of it is known to be as declared. */
+export interface Asked<P extends string, A extends About> {
+  /** Null for the operator, and where no credential is needed. */
+  readonly who: Caller<A["who"][number]>;
+  readonly query: { readonly [Q in keyof A["query"]]: Value<A["query"][Q]> };
+  readonly fields: A["body"] extends TSchema ? Static<A["body"]> : null;
+  readonly params: Params<P>;
+  readonly exchange: Exchange;
+}
+
+export type Answered<A extends About> = Reply<AnswerTo<A>> | Refusal;
+
+type Caller<C extends Credential> = "owner" extends C
+  ? "key" extends C
+    ? Identity
+    : OwnerIdentity
+  : "session" extends C
+    ? SessionIdentity
+    : "key" extends C
+      ? KeyIdentity
+      : null;
+
+type Value<S> = S extends TSchema ? Static<S> | (S extends { default: unknown } ? never : null) : never;
+
+/** `:id` in a path. */
+type Params<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? { readonly [N in Name]: string } & Params<Rest>
+  : P extends `${string}:${infer Name}`
+    ? { readonly [N in Name]: string }
+    : object;
+
+async function callerOf(
+  { who, act = "do this" }: About,
+  exchange: Exchange,
+  deps: HttpDeps,
+  secretOf: (request: Request) => string | null,
+): Promise<Identity | Refusal | null> {
+  if (who.includes("admin")) return notAdmin(exchange, deps);
+  const caller = await identify(exchange, deps, secretOf);
+  if (refused(caller)) return caller;
+  if (caller.kind === "key") {
+    if (who.includes("key")) return caller;
+    return who.includes("owner") ? ownersOnly(act) : sessionsOnly(act);
+  }
+  if (who.includes("owner") || (caller.by === "session" && who.includes("session"))) return caller;
+  return who.includes("key") ? keysOnly(act) : sessionsOnly(act);
+}
