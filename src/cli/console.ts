@@ -1,3 +1,4 @@
+import type { Cell } from "../units/csv.ts";
 import { EXIT, type ExitCode, Failure } from "./failure.ts";
 
 /** Where a command runs: everything outside of it that it reads or writes. */
@@ -49,8 +50,6 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
       .trimEnd(),
   );
 }
-
-export type Cell = string | number | null;
 
 const cellText = (cell: Cell): string => (cell === null ? "-" : printable(String(cell)));
 

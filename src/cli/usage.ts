@@ -1,10 +1,11 @@
-import type { ListedBalance } from "../api/admin.ts";
+import type { BalanceAnswer, ListedBalance } from "../api/admin.ts";
+import type { KeyAnswer } from "../api/keys.ts";
 import type { OwnedReceiptAnswer } from "../api/receipts.ts";
+import { type Cell, csvLine } from "../units/csv.ts";
 import { decimalUsd, type NanoUsd, nanoFromUsd } from "../units/usd.ts";
 import { adminClient, type Client } from "./client.ts";
 import type { ConnectionOptions } from "./connection.ts";
-import { type Cell, type Place, pairs, show, table } from "./console.ts";
-import { csvLine } from "./csv.ts";
+import { type Place, pairs, show, table } from "./console.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { type Progress, withProgress } from "./progress.ts";
 
@@ -56,7 +57,10 @@ export async function showUsage(
   const client = adminClient(options, place);
   const lines = await withProgress(place, async (progress) => {
     const book = new UsageBook();
-    const balances = balance === undefined ? await everyBalance(client, progress) : [balance];
+    const balances =
+      balance === undefined
+        ? await everyBalance(client, progress)
+        : [await client.get<BalanceAnswer>(`/admin/balances/${encodeURIComponent(balance)}`)];
     for (const one of balances) await addBalance(one, { since, until }, book, client, progress);
     return book.lines();
   });
@@ -68,7 +72,10 @@ export async function showUsage(
 
 const COLUMNS = [
   "balance_id",
+  "email",
+  "wallet",
   "key_id",
+  "key_name",
   "model",
   "requests",
   "failed",
@@ -79,18 +86,50 @@ const COLUMNS = [
   "cost_usd",
 ];
 
-async function everyBalance(client: Client, progress: Progress): Promise<string[]> {
-  const ids: string[] = [];
+interface Range {
+  readonly since: Date;
+  readonly until: Date;
+}
+
+type Owned = Pick<BalanceAnswer, "id" | "email" | "wallet">;
+
+async function everyBalance(client: Client, progress: Progress): Promise<Owned[]> {
+  const balances: Owned[] = [];
   for await (const rows of client.pages<ListedBalance>("/admin/balances")) {
-    for (const { id } of rows) ids.push(id);
-    progress(ids.length, null, "balances");
+    for (const { id, email, wallet } of rows) balances.push({ id, email, wallet });
+    progress(balances.length, null, "balances");
   }
-  return ids;
+  return balances;
+}
+
+/** Of keys that still are: those that ended long ago may be removed, and their receipts are kept. */
+async function nameKeys(balance: string, book: UsageBook, client: Client): Promise<void> {
+  const path = `/admin/balances/${encodeURIComponent(balance)}/keys`;
+  const wanted = book.keysOf(balance);
+  if (wanted.size === 0) return;
+  for await (const keys of client.pages<KeyAnswer>(path)) {
+    for (const { id, name } of keys) {
+      if (wanted.delete(id)) book.keyNames.set(id, name);
+    }
+    if (wanted.size === 0) return;
+  }
 }
 
 async function addBalance(
+  balance: Owned,
+  range: Range,
+  book: UsageBook,
+  client: Client,
+  progress: Progress,
+): Promise<void> {
+  await addReceipts(balance.id, range, book, client, progress);
+  book.owners.set(balance.id, balance);
+  await nameKeys(balance.id, book, client);
+}
+
+async function addReceipts(
   id: string,
-  { since, until }: { readonly since: Date; readonly until: Date },
+  { since, until }: Range,
   book: UsageBook,
   client: Client,
   progress: Progress,
@@ -117,6 +156,9 @@ const LATE_MS = 86_400_000;
 
 class UsageBook {
   receipts = 0;
+  readonly owners = new Map<string, Owned>();
+  /** Null for a key without a name. */
+  readonly keyNames = new Map<string, string | null>();
   private readonly sums = new Map<string, Sum>();
 
   add({ balance_id, key_id, model, model_requested, state, tokens, cost_usd }: OwnedReceiptAnswer): void {
@@ -138,7 +180,20 @@ class UsageBook {
   lines() {
     return [...this.sums.values()]
       .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
-      .map(({ nano, ...line }) => ({ ...line, cost_usd: decimalUsd(nano as NanoUsd) }));
+      .map(({ balance_id, key_id, nano, ...line }) => ({
+        balance_id,
+        email: this.owners.get(balance_id)?.email ?? null,
+        wallet: this.owners.get(balance_id)?.wallet ?? null,
+        key_id,
+        key_name: this.keyNames.get(key_id) ?? null,
+        ...line,
+        cost_usd: decimalUsd(nano as NanoUsd),
+      }));
+  }
+
+  keysOf(balance: string): Set<string> {
+    const sums = [...this.sums.values()].filter(({ balance_id }) => balance_id === balance);
+    return new Set(sums.map(({ key_id }) => key_id));
   }
 }
 

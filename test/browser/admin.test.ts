@@ -149,6 +149,18 @@ models:
     await operator.button("Add credit").waitFor();
   });
 
+  test("tells a suspended owner since when, by whom, why, and what now", async () => {
+    await gateway.admin(`/admin/accounts/${customer.balance_id}/suspend`, { reason: "acceptable_use" });
+    const visitor = await Visitor.arrive(browser, gateway.url);
+    await visitor.recover(customer.recovery_secret);
+    const note = visitor.page.getByText(/^This balance is suspended since \w+ \d+, /);
+    await note.waitFor();
+    expect(await note.locator("..").textContent()).toMatch(
+      / by the operator of this gateway, after an acceptable-use breach\. Requests are refused and charged nothing; .* contact the operator of this gateway and name the balance bal_/,
+    );
+    await gateway.admin(`/admin/accounts/${customer.balance_id}/unsuspend`, {});
+  });
+
   test("suspends, with a reason that the customer is told, and lifts it", async () => {
     await operator.button("Suspend").click();
     await operator.field("Reason").selectOption("chargeback");
@@ -163,7 +175,7 @@ models:
     expect(refusal.json.error.message).toContain("chargeback");
     await operator.button("Lift suspension").click();
     await operator.button("Suspend").waitFor();
-    await operator.page.getByText("Lifted").waitFor();
+    await operator.page.getByText("Lifted").first().waitFor();
     expect((await ask("sim/echo")).status).toBe(200);
   });
 
@@ -197,6 +209,11 @@ models:
     expect(await cost.getAttribute("aria-sort")).toBe("descending");
     await list("Keys").getByRole("button", { name: "Requests" }).click();
     await list("Keys").locator("th[aria-sort]", { hasText: "Requests" }).waitFor();
+    const [head, row] = (
+      await operator.saved("Export CSV of usage by key", /^usage-by-key-week-.*\.csv$/)
+    ).split("\n");
+    expect(head).toStartWith("balance_id,email,wallet,key_id,key_name,requests,");
+    expect(row).toStartWith(`${customer.balance_id},,,${customer.id},,`);
     await operator.field("30 days").check();
     expect(operator.page.url()).toEndWith("#/usage?period=month&order=requests");
     await list("Keys").getByRole("link", { name: "Unnamed key" }).click();
@@ -270,6 +287,8 @@ models:
     const token = /#signin=(\S+)/.exec(mail)![1]!;
     const { session } = (await gateway.send("POST", "/v1/auth/email/verify", { json: { token } })).json;
     const own = (await gateway.send("GET", "/v1/me", { bearer: session })).json.balance_id;
+    await operator.link("Balances").click();
+    await operator.page.getByRole("row", { name: new RegExp(`${balance_id} thief@example.com`) }).waitFor();
     for (const [id, told] of [
       [balance_id, "none"],
       [own, "made by the account's first sign-in"],

@@ -62,7 +62,8 @@ export class Visitor {
       }
     });
     page.on("request", (request) => {
-      if (!request.url().startsWith(home) && !request.url().startsWith("data:")) {
+      const url = request.url().replace(/^blob:/, "");
+      if (!url.startsWith(home) && !url.startsWith("data:")) {
         this.complaints.push(`a request left the gateway: ${request.url()}`);
       }
     });
@@ -89,6 +90,13 @@ export class Visitor {
   async recover(secret: string): Promise<void> {
     await this.goto(`/dashboard#recover=${secret}`);
     await this.button("Open this balance").click();
+  }
+
+  /** The content of the file that a button saves, under a name like this. */
+  async saved(name: string, file: RegExp): Promise<string> {
+    const [download] = await Promise.all([this.page.waitForEvent("download"), this.button(name).click()]);
+    if (!file.test(download.suggestedFilename())) throw new Error(`saved as ${download.suggestedFilename()}`);
+    return Bun.file(await download.path()).text();
   }
 
   button(name: string | RegExp) {

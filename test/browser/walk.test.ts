@@ -104,9 +104,57 @@ describe.skipIf(browserMissing)("without an account", () => {
     expect(await snippet.textContent()).toContain(`base_url="${gateway.url}"`);
   });
 
-  test("a limit is raised", async () => {
+  test("receipts and usage are saved as files for a spreadsheet", async () => {
     await visitor.link("Keys").click();
     await visitor.link("Unnamed key").click();
+    await visitor.button("Change limits").click();
+    await visitor.field("Name").fill('=cmd("x")');
+    await visitor.button("Save").click();
+    await visitor.heading('=cmd("x")').waitFor();
+    await visitor.link("Receipts").click();
+    const [head, row, ...rest] = (
+      await visitor.saved("Export CSV of these receipts", /^receipts-.*\.csv$/)
+    ).split("\n");
+    expect(head).toStartWith("created_at,id,state,error_code,key_id,key_name,model_requested,");
+    const { data } = (await gateway.send("GET", "/v1/receipts", { bearer: key })).json;
+    expect(row).toStartWith(
+      `${data[0].created_at},${data[0].id},settled,,${data[0].key_id},"'=cmd(""x"")",${data[0].model_requested},sim/echo,sim,`,
+    );
+    expect(rest).toHaveLength(data.length);
+    await visitor.link("Overview").click();
+    const usage = await visitor.saved("Export CSV of usage", /^usage-week-.*\.csv$/);
+    expect(usage).toMatch(/^start,model,requests,.*\n\d{4}-.*Z,sim\/echo,2,0,\d+,\d+,0\n$/);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  test("a new key shows the limits that it gets by itself, and works to the end of its last day", async () => {
+    await visitor.link("Keys").click();
+    await visitor.button("New key").click();
+    const shown = (label: string) => visitor.field(label).getAttribute("placeholder");
+    expect([await shown("Dollars per day"), await shown("Tokens per minute")]).toEqual([
+      "default: 5",
+      "default: 400,000",
+    ]);
+    await visitor.field("Name").fill("for a while");
+    await visitor.field("Last day").fill("2999-12-31");
+    await visitor.button("Create key").click();
+    await visitor.field("I saved the API key").check();
+    await visitor.button("Done").click();
+    await visitor.page.getByText("active until Jan 1, 3000, 00:00").waitFor();
+    await visitor.link("for a while").click();
+    await visitor.button("Change limits").click();
+    expect(await visitor.field("Last day").inputValue()).toBe("2999-12-31");
+    await visitor.field("Last day").fill("");
+    await visitor.button("Save").click();
+    await visitor.page.getByText("active", { exact: true }).waitFor();
+    await visitor.button("Revoke").click();
+    await visitor.button("Revoke now").click();
+    await visitor.page.getByText("revoked", { exact: true }).waitFor();
+  });
+
+  test("a limit is raised", async () => {
+    await visitor.link("Keys").click();
+    await visitor.link('=cmd("x")').click();
     await visitor.button("Change limits").click();
     await visitor.field("Dollars per day").fill("12.50");
     await visitor.field("Name").fill("sailor");

@@ -229,9 +229,9 @@ describe("what was used", () => {
     expect(Number(used.data[0].cost_usd)).toBeCloseTo(spent, 9);
     const { out } = await operator("usage", "--csv");
     expect(out).toStartWith(
-      "balance_id,key_id,model,requests,failed,input,cache_read,cache_write,output,cost_usd\n",
+      "balance_id,email,wallet,key_id,key_name,model,requests,failed,input,cache_read,cache_write,output,cost_usd\n",
     );
-    expect(out).toContain(`\n${balance_id},${id},test/model,2,0,${input},0,0,`);
+    expect(out).toContain(`\n${balance_id},,,${id},,test/model,2,0,${input},0,0,`);
     expect((await json("usage", balance_id, "--since", "2020-01-01", "--until", "2020-02-01")).data).toEqual(
       [],
     );
@@ -249,7 +249,7 @@ describe("what was used", () => {
     cost_usd: 0.1,
   });
 
-  test("counts what began in the period, also where it stands behind what a later start recovered", async () => {
+  test("counts what began in the period, also where it stands behind what a later start recovered, with whose it is", async () => {
     const pages = [
       [receiptAt("2030-03-01T00:00:00Z"), receiptAt("2029-12-01T10:00:00Z", "recovered")],
       [],
@@ -264,7 +264,15 @@ describe("what was used", () => {
       hostname: "127.0.0.1",
       port: 0,
       fetch(request) {
-        const page = Number(new URL(request.url).searchParams.get("before") ?? 0);
+        const { pathname, searchParams } = new URL(request.url);
+        if (pathname === "/admin/balances/bal_1") {
+          return Response.json({ id: "bal_1", email: "kim@example.com", wallet: null });
+        }
+        if (pathname === "/admin/balances/bal_1/keys") {
+          const data = [{ id: "key_0" }, { id: "key_1", name: "=nightly, report" }];
+          return Response.json({ object: "list", data, has_more: false });
+        }
+        const page = Number(searchParams.get("before") ?? 0);
         const has_more = page + 1 < pages.length;
         return Response.json({
           object: "list",
@@ -274,14 +282,21 @@ describe("what was used", () => {
         });
       },
     });
-    const { out, err } = await gateway(
-      ["usage", "bal_1", "--since", "2030-02-01", "--until", "2030-03-01T00:00:00Z", "--json"],
-      { GATEWAY_URL: server.url.origin, GATEWAY_ADMIN_TOKEN: ADMIN },
-    );
+    const told = (as: string) =>
+      gateway(["usage", "bal_1", "--since", "2030-02-01", "--until", "2030-03-01T00:00:00Z", as], {
+        GATEWAY_URL: server.url.origin,
+        GATEWAY_ADMIN_TOKEN: ADMIN,
+      });
+    const { out, err } = await told("--json");
     expect(err).toBe("");
+    const people = { email: "kim@example.com", wallet: null, key_name: "=nightly, report" };
     expect(JSON.parse(out).data).toEqual([
-      expect.objectContaining({ model: "a/b", requests: 2, input: 2, output: 4, cost_usd: "0.2" }),
+      expect.objectContaining({ ...people, model: "a/b", requests: 2, input: 2, output: 4, cost_usd: "0.2" }),
     ]);
+    // A name that a spreadsheet would take for a formula, in the operator's bill.
+    expect((await told("--csv")).out).toEndWith(
+      `\nbal_1,kim@example.com,,key_1,"'=nightly, report",a/b,2,0,2,0,0,4,0.2\n`,
+    );
   });
 });
 

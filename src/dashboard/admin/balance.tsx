@@ -141,9 +141,11 @@ export function Balance({ id }: { id: string }) {
         <ReceiptPages
           key={filter.key_id}
           keyNames={keyNames(keys.data ?? [])}
-          ask={(before) => {
+          ask={(before, limit) => {
             const more = { ...(filter.key_id === "" ? {} : filter), ...(before === null ? {} : { before }) };
-            return api.get(`admin/balances/${id}/receipts?${new URLSearchParams({ limit: "20", ...more })}`);
+            return api.get(
+              `admin/balances/${id}/receipts?${new URLSearchParams({ limit: String(limit), ...more })}`,
+            );
           }}
         />
       </section>

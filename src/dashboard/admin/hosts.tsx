@@ -25,7 +25,14 @@ export function Hosts() {
       <Loaded of={hosts}>
         {({ data }) => (
           <>
-            {data.length === 0 && <Empty title="No hosts are configured" />}
+            {data.length === 0 && (
+              <Empty title="No hosts are configured">
+                <p class="soft">
+                  Name one under <code>hosts</code> in the configuration, or set a provider's key in the
+                  environment, such as OPENAI_API_KEY, and start again.
+                </p>
+              </Empty>
+            )}
             {data.map((host) => (
               <Host key={host.id} of={host} />
             ))}

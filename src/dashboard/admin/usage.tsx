@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ComparedSum, EverybodysUsage, Period, SpendingOrder } from "../../api/usage.ts";
+import type { Cell } from "../../units/csv.ts";
 import { count, moment, rough, roughUsd, usdColumn } from "../format.ts";
+import { ExportButton, usdCell } from "../parts/export-button.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { Head } from "../parts/frame.tsx";
 import { Empty, Loaded } from "../parts/notice.tsx";
@@ -47,10 +49,24 @@ function InPeriod({ period, order, onOrder }: InPeriodProps) {
     <Loaded of={usage}>
       {(data) =>
         data.total.requests === 0 && !data.total.cost_before_usd ? (
-          <Empty title="No requests in this period" />
+          <Empty title="No requests in this period">
+            <p class="soft">
+              Choose a longer one, or see under <a href="#/">Hosts</a> whether they answer.
+            </p>
+          </Empty>
         ) : (
           <>
             <Totals of={data.total} period={period} />
+            <div class="row">
+              <ExportButton
+                label="usage by key"
+                file={`usage-by-key-${period}-${data.since.slice(0, 10)}`}
+                columns={KEY_COLUMNS}
+                rows={async () =>
+                  keyRows(await api.get(`admin/usage?period=${period}&order=${order}&limit=${MANY_ROWS}`))
+                }
+              />
+            </div>
             <section class="card charts" aria-label="Over time">
               <UsageBars of={data} />
               {data.counted_since !== null && (
@@ -80,6 +96,41 @@ interface InPeriodProps {
   readonly period: Period;
   readonly order: SpendingOrder;
   readonly onOrder: (order: SpendingOrder) => void;
+}
+
+const KEY_COLUMNS = [
+  "balance_id",
+  "email",
+  "wallet",
+  "key_id",
+  "key_name",
+  "requests",
+  "failed",
+  "input_tokens",
+  "output_tokens",
+  "cost_usd",
+  "cost_before_usd",
+];
+
+/** The keys that are listed, with their owners as far as those are, and what the others come to. */
+function keyRows({ keys, balances }: EverybodysUsage): Cell[][] {
+  const owners = new Map(balances.data.map((balance) => [balance.balance_id, balance]));
+  const sums = (of: ComparedSum): Cell[] => [
+    of.requests,
+    of.failed,
+    of.input_tokens,
+    of.output_tokens,
+    usdCell(of.cost_usd),
+    of.cost_before_usd === null ? null : usdCell(of.cost_before_usd),
+  ];
+  const rows = keys.data.map((key) => {
+    const owner = owners.get(key.balance_id ?? "");
+    const whose = [key.balance_id, owner?.email ?? null, owner?.wallet ?? null];
+    return [...whose, key.key_id, key.name, ...sums(key)];
+  });
+  const { rest } = keys;
+  const others = [null, null, null, null, `${rest.rows} more keys`, ...sums(rest)];
+  return rest.rows === 0 ? rows : [...rows, others];
 }
 
 const FEW_ROWS = 10;

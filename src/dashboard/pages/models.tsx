@@ -35,7 +35,17 @@ export function Models() {
                   placeholder="Name or id"
                 />
               )}
-              {found.length === 0 ? <Empty title="No model matches" /> : <ModelTable rows={found} />}
+              {found.length === 0 ? (
+                <Empty title={data.length === 0 ? "No models are served" : "No model matches"}>
+                  <p class="soft">
+                    {data.length === 0
+                      ? "The operator of this gateway has configured none yet."
+                      : "Search for a part of its name or id."}
+                  </p>
+                </Empty>
+              ) : (
+                <ModelTable rows={found} />
+              )}
             </>
           );
         }}

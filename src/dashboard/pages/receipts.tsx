@@ -51,7 +51,7 @@ export function Receipts() {
       <ReceiptPages
         key={query.toString()}
         keyNames={keyNames(keys.data?.data ?? [])}
-        ask={(before) => api.get(`v1/receipts?${before === null ? query : withBefore(query, before)}`)}
+        ask={(before, limit) => api.get(`v1/receipts?${pageOf(query, before, limit)}`)}
         empty={
           <p class="soft">
             Send a request, for instance from the <a href="#/playground">playground</a>.
@@ -65,5 +65,9 @@ export function Receipts() {
 const FILTERS = ["key_id", "model", "state"] as const;
 const STATES: ReceiptState[] = ["settled", "written_off", "failed", "cancelled", "recovered"];
 
-const withBefore = (query: URLSearchParams, before: string): URLSearchParams =>
-  new URLSearchParams([...query, ["before", before]]);
+const pageOf = (query: URLSearchParams, before: string | null, limit: number): URLSearchParams =>
+  new URLSearchParams([
+    ...query,
+    ["limit", String(limit)],
+    ...(before === null ? [] : [["before", before] as [string, string]]),
+  ]);

@@ -1,8 +1,10 @@
 import { useState } from "preact/hooks";
 import type { Period, UsageAnswer } from "../../api/usage.ts";
+import type { Cell } from "../../units/csv.ts";
 import { milliseconds } from "../format.ts";
 import { useOwner } from "../owner.ts";
 import { useResource } from "../resource.ts";
+import { ExportButton, usdCell } from "./export-button.tsx";
 import { Loaded } from "./notice.tsx";
 import { Periods, UsageBars } from "./usage-bars.tsx";
 
@@ -24,11 +26,22 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
       <Loaded of={usage}>
         {(data) =>
           data.stretches.length === 0 ? (
-            <p class="soft">No requests in this period.</p>
+            <p class="soft">
+              No requests in this period. Choose a longer one, or send a request from the{" "}
+              <a href="#/playground">playground</a>.
+            </p>
           ) : (
             <>
               <UsageBars of={data} />
               <FirstTokens of={data} />
+              <div class="row">
+                <ExportButton
+                  label="usage"
+                  file={`usage-${period}-${data.since.slice(0, 10)}`}
+                  columns={COLUMNS}
+                  rows={async () => data.stretches.map(cellsOf)}
+                />
+              </div>
               {data.truncated && <p class="hint">Only the newest 50,000 requests are counted.</p>}
             </>
           )
@@ -37,6 +50,18 @@ export function UsageCharts({ keyId }: { keyId?: string }) {
     </section>
   );
 }
+
+const COLUMNS = ["start", "model", "requests", "failed", "input_tokens", "output_tokens", "cost_usd"];
+
+const cellsOf = (of: UsageAnswer["stretches"][number]): Cell[] => [
+  of.start,
+  of.model,
+  of.requests,
+  of.failed,
+  of.input_tokens,
+  of.output_tokens,
+  usdCell(of.cost_usd),
+];
 
 /**
  * By model and host, the slowest on top: the bar is the median, the thin rest up to what 19 of 20 stay

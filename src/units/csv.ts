@@ -1,4 +1,5 @@
-import type { Cell } from "./console.ts";
+/** Null is an empty cell. */
+export type Cell = string | number | null;
 
 /** Comma-separated values, for spreadsheets. */
 export const csvLine = (cells: readonly Cell[]): string => `${cells.map(csvCell).join(",")}\n`;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { csvLine } from "../../src/cli/csv.ts";
+import { csvLine } from "../../src/units/csv.ts";
 
 test.each([
   ["plain", "plain"],
