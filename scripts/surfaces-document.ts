@@ -18,7 +18,7 @@ most four fifths of it. When they differ it is translated, and each field is tre
 - **refused**: the answer would mean something else. The request is an \`invalid_request\` with the field in \`param\`, unless
   another host of the plan can take it. A value that asks for nothing (\`n: 1\`, a penalty of 0) is left out instead.
 
-A field that is not in a table is left out. This page is generated from \`src/surfaces/vocabulary/fields.ts\`, the tables that
+A field that this page does not name is left out. This page is generated from \`src/surfaces/vocabulary/fields.ts\`, the tables that
 requests are checked against.
 
 | in an answer | chat.completions | responses | messages |
@@ -68,14 +68,24 @@ languages always. It sends that back by itself. An earlier reasoning item of whi
 host would refuse the whole request.
 `;
 
+/** What is translated for every host in a sentence; a row for all fields of which the same becomes. */
 function section(client: SurfaceName): string {
   const hosts = SURFACE_NAMES.filter((name) => name !== client);
+  const fields = new Map<string, string[]>();
+  for (const [field, row] of Object.entries(FIELDS[client])) {
+    const fates = hosts.map((host) => fate(row[host]!));
+    const cells = new Set(fates).size === 1 ? [fates[0]!, "the same"] : fates;
+    fields.set(cells.join(" | "), [...(fields.get(cells.join(" | ")) ?? []), `\`${field}\``]);
+  }
+  const everywhere = fields.get("translated | the same") ?? [];
+  fields.delete("translated | the same");
   const head = ["field", ...hosts.map((host) => `to a host of \`${host}\``)];
-  const rows = Object.entries(FIELDS[client]).map(([field, row]) => [
-    `\`${field}\``,
-    ...hosts.map((host) => fate(row[host]!)),
-  ]);
-  return `## From a client of \`${client}\`\n\n${table(head, rows)}`;
+  const rows = [...fields].map(([cells, names]) => [names.join(", "), cells]);
+  return `## From a client of \`${client}\`
+
+Translated for both other languages: ${everywhere.join(", ")}.
+
+${table(head, rows)}`;
 }
 
 const parts = (): string =>
@@ -102,6 +112,7 @@ function fate(verdict: Verdict): string {
   }
 }
 
+/** A cell may hold several. */
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 

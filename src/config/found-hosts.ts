@@ -53,7 +53,11 @@ export function foundHosts({ env, simulatedUrl, knownModels, asked = [] }: Found
     simulatedUrl,
     hosts: [...served.map(({ host }) => host), ...asked.map(({ host }) => host), sim],
     models: [...currentFirst(merged, served), ...asked.flatMap(({ models }) => models), echo],
-    auto: autoVariants(served, echo),
+    auto: autoVariants(
+      served,
+      asked.flatMap(({ models }) => models),
+      echo,
+    ),
     sources: [
       ...served.map(({ host, preset }) => ({ host: host.id, env: preset.env, asked: false })),
       ...asked.map(({ host, env: name }) => ({ host: host.id, env: name, asked: true })),
@@ -108,9 +112,14 @@ const AUTO_CANDIDATES_MAX = 8;
 
 /**
  * `fast`: of each author's current models the cheapest, which is its small and quick one; cheapest first.
- * `best`: of each author's the dearest; dearest first. `free`: the simulated host.
+ * `best`: of each author's the dearest; dearest first. `free`: what the
+ * hosts that were asked have, which is free; the simulated host only where there is nothing else.
  */
-function autoVariants(served: readonly Served[], echo: Model): Map<string, readonly string[]> {
+function autoVariants(
+  served: readonly Served[],
+  free: readonly Model[],
+  echo: Model,
+): Map<string, readonly string[]> {
   const known = served.flatMap(({ models }) => models);
   const current = known.filter((model) => model.current);
   const byCost = [...(current.length > 0 ? current : known)].sort((a, b) => cost(a) - cost(b));
@@ -119,7 +128,10 @@ function autoVariants(served: readonly Served[], echo: Model): Map<string, reado
     auto.set("fast", onePerAuthor(byCost));
     auto.set("best", onePerAuthor(byCost.toReversed()));
   }
-  auto.set(FREE_VARIANT, [echo.id]);
+  auto.set(
+    FREE_VARIANT,
+    free.length > 0 ? free.slice(0, AUTO_CANDIDATES_MAX).map(({ id }) => id) : [echo.id],
+  );
   return auto;
 }
 
