@@ -27,12 +27,15 @@ import { Hold } from "./hold.ts";
 import type { PromptCount } from "./prompt-count.ts";
 import { shortfallRefusal } from "./shortfall.ts";
 
+/** Said where the key, or what it draws from, has changed while the request waited: it has to be looked at anew. */
+export const KEY_CHANGED = "key changed";
+
 /**
  * Sizes a request, and holds what it needs. Every limit must cover its worst case beside what is spent; what is
  * held at once may be less (generation/hold). The check and the take are one synchronous call of the ledger; only
  * loading what it looks at, and counting a prompt whose bound does not fit, may suspend, and both come before.
  */
-export function admit(ask: AdmissionRequest, deps: AdmissionDeps): Admitted | Promise<Admitted | Refusal> {
+export function admit(ask: AdmissionRequest, deps: AdmissionDeps): Admitted | Promise<Outcome> {
   const { promptBound, promptHasFiles } = ask.request;
   const sized = size(ask, promptHasFiles ? null : promptBound, deps);
   const taken = takeAtOnce(ask, sized, deps);
@@ -46,11 +49,11 @@ async function admitSlowly(
   ask: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
-): Promise<Admitted | Refusal> {
+): Promise<Outcome> {
   await loading;
   const first = await take(ask, sized, deps);
   if (first instanceof Reservation) return admitted(first, ask, sized, deps);
-  if (!isMoney(first)) return refusal(first, ask, sized, deps);
+  if (!isMoney(first)) return refused(first, ask, sized, deps);
   // Bytes bound tokens from above by a factor of three or four, and files are not read: count before refusing
   // for money.
   const { promptBound, promptHasFiles } = ask.request;
@@ -59,12 +62,12 @@ async function admitSlowly(
   const second = counted.worst < sized.worst ? await take(ask, counted, deps) : first;
   if (second instanceof Reservation) return admitted(second, ask, counted, deps);
   const modest = isMoney(second) ? withoutDearer(ask, tokens, deps) : null;
-  if (modest === null) return refusal(second, ask, counted, deps);
+  if (modest === null) return refused(second, ask, counted, deps);
   const least = size(modest, tokens, deps);
   const third = await take(modest, least, deps);
   return third instanceof Reservation
     ? admitted(third, modest, least, deps)
-    : refusal(third, modest, least, deps);
+    : refused(third, modest, least, deps);
 }
 
 function admitted(
@@ -131,6 +134,8 @@ export interface Admitted {
   /** As far as the hold covers it. */
   readonly plan: Plan;
 }
+
+type Outcome = Admitted | Refusal | typeof KEY_CHANGED;
 
 /** What a request may cost, and what of that is held at once. */
 export interface SizedRequest {
@@ -241,7 +246,8 @@ async function take(
     }
     const want = reservationRequest(ask, sized, at);
     const outcome = ledger.admit(loading, want);
-    if (outcome instanceof Reservation || outcome.what === "books" || isFinal) return outcome;
+    if (outcome instanceof Reservation || isFinal) return outcome;
+    if (outcome.what === "key") return outcome;
     // No other node can have room for what is more than the limit has left.
     if (isMoney(outcome) && !isOnlyHeld(outcome)) return outcome;
     const answer = ledger.replenish(loading, want);
@@ -282,12 +288,13 @@ function reservationRequest(ask: AdmissionRequest, sized: SizedRequest, at: Epoc
 const dearestOf = ({ candidates }: Plan) =>
   candidates.length === 1 ? candidates[0]!.price : dearest(candidates.map(({ price }) => price));
 
-const refusal = (
+const refused = (
   short: Shortfall,
   ask: AdmissionRequest,
   sized: SizedRequest,
   deps: AdmissionDeps,
-): Refusal => shortfallRefusal(short, ask, sized, deps.clock.now(), deps);
+): Refusal | typeof KEY_CHANGED =>
+  short.what === "key" ? KEY_CHANGED : shortfallRefusal(short, ask, sized, deps.clock.now(), deps);
 
 const isMoney = (short: Shortfall): short is BalanceShortfall | CapShortfall => "worst" in short;
 

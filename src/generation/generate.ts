@@ -22,7 +22,7 @@ import { assert } from "../units/assert.ts";
 import type { EpochMs } from "../units/clock.ts";
 import { newReceiptId, type ReceiptId } from "../units/id.ts";
 import type { Trace } from "../units/trace-context.ts";
-import { type Admitted, admit, checkContext, imposedCeiling } from "./admission.ts";
+import { type Admitted, admit, checkContext, imposedCeiling, KEY_CHANGED } from "./admission.ts";
 import type { GenerationAnswer, GenerationCall, StreamedAnswer, WholeAnswer } from "./answer.ts";
 import { Bill, billedBy, type EndedRequest } from "./bill.ts";
 import { type BilledTokens, billedTokens, isPromptReported } from "./billed-tokens.ts";
@@ -58,6 +58,9 @@ class Run {
   private request: GenerationRequest | null = null;
   /** Open Tier allowances that the request draws on; empty on the paid tier. */
   private allowances: readonly Allowance[] = [];
+  /** Counted once, however often the request is looked at. */
+  private prompt: PromptCount | null = null;
+  private looks = 0;
   private conversation: Conversation | null = null;
   private bill: Bill | null = null;
   private opened: Opened | null = null;
@@ -110,13 +113,14 @@ class Run {
       }
       const plan = this.plan(request, holder);
       if (refused(plan)) return this.refusal(plan);
-      const prompt = new PromptCount(
+      this.prompt ??= new PromptCount(
         request,
         holder.balance.id,
         deps.counting,
         call,
         settings.attempts.firstTokenMs,
       );
+      const { prompt } = this;
       const fits = checkContext(request, prompt, plan);
       const tooLong = fits instanceof Promise ? await fits : fits;
       if (tooLong !== null) return this.refusal(tooLong);
@@ -129,6 +133,11 @@ class Run {
       const ask = { receipt, key, budgets, request, prompt, plan, allowances, settings };
       const admitting = admit(ask, deps);
       const admitted = admitting instanceof Promise ? await admitting : admitting;
+      if (admitted === KEY_CHANGED) {
+        // As of this moment it may spend less, other models, or nothing.
+        if (++this.looks < MOST_LOOKS) return await this.answer();
+        return this.refusal(bookkeepingDown());
+      }
       if (refused(admitted)) return this.refusal(admitted);
       const whole = seen === null ? request : this.parsed(request);
       this.request = whole;
@@ -390,3 +399,5 @@ class Run {
 
 const NOTHING: readonly string[] = [];
 const NOTABLE_MS = 1_000;
+/** Nobody changes a key as often as that while a request waits. */
+const MOST_LOOKS = 8;

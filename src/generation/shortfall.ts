@@ -22,7 +22,7 @@ import type { GenerationDeps } from "./deps.ts";
 
 /** The refusal of a request for whose worst case, `sized`, a limit is short. */
 export function shortfallRefusal(
-  short: Shortfall,
+  short: Exclude<Shortfall, { what: "key" }>,
   ask: AdmissionRequest,
   sized: SizedRequest,
   now: EpochMs,

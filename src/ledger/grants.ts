@@ -22,6 +22,8 @@ export class Grants {
   private statements = 0;
   private recalls = 0;
   private numbers = 0;
+  /** When that was last looked at and so. */
+  private usableMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly ledger: string,
@@ -127,10 +129,13 @@ export class Grants {
       this.state(negotiation, used, Math.max(negotiation.wanted, used));
   }
 
-  /** The Authority could not be reached with a statement about this counter. */
-  failed(id: CounterId): void {
-    const negotiation = this.negotiations.get(id);
-    if (negotiation !== undefined) negotiation.failing = true;
+  /** Waits for a lease that ran out a moment ago, which a loaded store may renew late; false where it does not. */
+  async regain(): Promise<boolean> {
+    while (!this.usable()) {
+      if (this.clock.elapsedMs() - this.usableMs > REGAIN_MS) return false;
+      await pause(this.clock, SPARE_MS);
+    }
+    return true;
   }
 
   /** An answer of the Authority. */
@@ -140,7 +145,6 @@ export class Grants {
     // If less was asked for since, what this answer grants may have been given back already.
     if (negotiation === undefined || number <= negotiation.lastHeard || number < negotiation.lastLowered)
       return;
-    negotiation.failing = false;
     negotiation.lastHeard = number;
     negotiation.answer = grant;
     negotiation.counter.granted = granted;
@@ -158,6 +162,7 @@ export class Grants {
    */
   tend(): void {
     const nowMs = this.clock.elapsedMs();
+    if (this.usable()) this.usableMs = nowMs;
     for (const negotiation of this.watched) {
       const unanswered = negotiation.lastStated > negotiation.lastHeard;
       if (unanswered && nowMs - negotiation.statedMs > RESTATE_MS) {
@@ -260,14 +265,14 @@ export class Grants {
   }
 
   /**
-   * Whether the Authority answers. A loaded one takes its time, and whoever asks waits for it; one that fails, or
-   * does not say anything for as long as a lease lasts, does not answer.
+   * Whether the Authority answers. A loaded one takes its time, and one that restarts is back soon: it is asked
+   * again and waited for, for as long as a lease lasts.
    */
   private async heard(negotiation: GrantNegotiation): Promise<boolean> {
     const untilMs = this.clock.elapsedMs() + LOADED_MS;
     do {
       if (await this.answered(negotiation, this.clock.elapsedMs() + ANSWER_MS)) return true;
-    } while (!negotiation.failing && this.usable() && this.clock.elapsedMs() < untilMs);
+    } while ((await this.regain()) && this.clock.elapsedMs() < untilMs);
     return false;
   }
 
@@ -361,8 +366,6 @@ class GrantNegotiation {
   lastLowered = 0;
   /** The latest that was believed. */
   answer: Grant | null = null;
-  /** Since that, the Authority could not be reached. */
-  failing = false;
   needed = 0;
   wanted = 0;
   /** What the latest statement gave as used. */
@@ -405,6 +408,7 @@ const LOADED_MS = LEASE_MS;
  */
 const RECALL_MS = LEASE_MS + 2_000;
 const MAX_ROUNDS = 150;
+const REGAIN_MS = LEASE_MS / 2;
 /**
  * What they are given each time before the Authority is asked again, first and at most. It is also what
  * passes before an inquiry: those who run short meanwhile, wherever, share it, so a counter has no more than

@@ -31,9 +31,9 @@ export class MoneyCounters {
     this.counters = new Counters([balance.counter, day, month, ...caps.map(({ counter }) => counter)]);
   }
 
-  /** Whether these are its budgets, as they were then: a change of one makes another list. */
+  /** Whether these are its budgets, as they were then. */
   drawsFrom(budgets: readonly Budget[]): boolean {
-    return budgets === this.budgets || (budgets.length === 0 && this.budgets.length === 0);
+    return isSameList(budgets, this.budgets);
   }
 
   /** The same, with other budgets. */
@@ -41,6 +41,10 @@ export class MoneyCounters {
     return new MoneyCounters(this.balance, this.day, this.month, budgets, caps);
   }
 }
+
+/** Whether neither has changed since the other was read: a change of one makes another list. */
+export const isSameList = (one: readonly Budget[], other: readonly Budget[]): boolean =>
+  one === other || (one.length === 0 && other.length === 0);
 
 /** A budget's counter in a window, and what limits it there. */
 export interface BudgetCap {

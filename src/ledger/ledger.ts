@@ -24,6 +24,7 @@ import {
   type BalanceBook,
   type BudgetCap,
   Counters,
+  isSameList,
   KeyCounters,
   MoneyCounters,
   NO_COUNTERS,
@@ -44,6 +45,7 @@ import {
   allowanceShortfall,
   BOOKS_AWAY,
   type CapShortfall,
+  KEY_CHANGED,
   laterOf,
   type RateShortfall,
   rateShortfall,
@@ -114,7 +116,8 @@ export class Ledger {
 
   /**
    * Takes all that the request wants, or says what is short and takes nothing: the allowance, the request
-   * rate, the token rate, the balance, or of the day, the month and the budgets the one that makes room last.
+   * rate, the token rate, the balance, or of the day, the month and the budgets the one that makes room last. A
+   * want whose key is no longer as it says, because it changed while the request waited, takes nothing either.
    */
   admit(keyCounters: KeyCounters, want: ReservationRequest): Reservation | Shortfall {
     assert(keyCounters.covers(want.at), "admission with counters of another day");
@@ -146,6 +149,7 @@ export class Ledger {
   replenish(keyCounters: KeyCounters, want: ReservationRequest): Promise<GrantAnswer> | null {
     const { grants } = this;
     if (grants === null) return null;
+    if (!grants.usable()) return grants.regain().then((again) => (again ? "room" : "unanswered"));
     const asked = this.limits(keyCounters, this.moneyCounters(keyCounters, want.budgets, want.at)!, want).map(
       ([counter, limit, amount]) => grants.ask(counter, amount, limit),
     );
@@ -217,6 +221,11 @@ export class Ledger {
     }
     reservation.money = money.with(budgets, caps);
     return true;
+  }
+
+  private isCurrent({ key, budgets }: ReservationRequest): boolean {
+    const holder = this.holders.current(key, this.clock.now());
+    return holder?.key === key && isSameList(holder.budgets, budgets);
   }
 
   /** Has the keys of open requests that have changed read again, before their streams have to grow. */
@@ -417,6 +426,7 @@ export class Ledger {
 
   private shortfall(keyCounters: KeyCounters, want: ReservationRequest, nowMs: number): Shortfall | null {
     if (this.grants?.usable() === false) return BOOKS_AWAY;
+    if (!this.isCurrent(want)) return KEY_CHANGED;
     // Before the rates: whoever is told to wait a minute must not learn after it that the day's allowance is
     // spent.
     for (const allowance of want.allowances) {

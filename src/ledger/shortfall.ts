@@ -11,10 +11,14 @@ export type Shortfall =
   | AllowanceShortfall
   | BalanceShortfall
   | CapShortfall
-  | { readonly what: "books" };
+  | { readonly what: "books" }
+  | { readonly what: "key" };
 
 /** The Authority cannot be reached, so nobody knows whether there is room. */
 export const BOOKS_AWAY: Shortfall = { what: "books" };
+
+/** Since its request was read, the key has changed, or what it draws from: by what it may spend now is not known. */
+export const KEY_CHANGED: Shortfall = { what: "key" };
 
 /** A minute's rate of a key; `limit` and `wanted` count requests or, for `tpm_limit`, tokens. */
 export interface RateShortfall {

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
+import type { Key } from "../../src/keys/key.ts";
 import { PAID_MS_A_MINUTE } from "../../src/limits/count-allowance.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
 import { json } from "../fakes/behaviours.ts";
 import { ManualClock } from "../fakes/clock.ts";
 import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
@@ -78,6 +80,41 @@ test("prompts that are too long are counted so many times a minute, and then lef
   expect(host.requests).toHaveLength(0);
   expect(await codeOf(await send(THIRD))).toBe(200);
   expect(house.counted).toHaveLength(3);
+});
+
+describe("while a prompt is counted", () => {
+  const changes: [string, Partial<Key> | null, number | string][] = [
+    ["nothing happens to the key", {}, 200],
+    ["the key is revoked", null, "invalid_api_key"],
+    ["the key may no longer call the model", { allowedModels: ["test/other"] }, "invalid_request"],
+    ["the key's daily cap is lowered", { dailyLimit: 1 as NanoUsd }, "budget_exhausted"],
+    ["the key's monthly cap is lowered", { monthlyLimit: 1 as NanoUsd }, "budget_exhausted"],
+    ["the key's tokens a minute are lowered", { tpmLimit: 1 }, "rate_limited"],
+    ["the key's requests a minute are lowered to none", { rpmLimit: 0 }, "rate_limited"],
+  ];
+  test.each(changes)("%s: what counts is the key as it is then", async (_, change, answered) => {
+    let counts = 0;
+    // Neither its length nor its cost is certain by its bytes.
+    await open({
+      promptTokens: 10,
+      creditUsd: 0.05,
+      counting() {
+        if (counts++ === 0) house.change(change);
+      },
+    });
+    expect(await codeOf(await send("x".repeat(100_001)))).toBe(answered);
+    expect(counts).toBe(1);
+    expect(host.requests).toHaveLength(answered === 200 ? 1 : 0);
+  });
+
+  test("a cap is raised: the request that it was too low for is served", async () => {
+    await open({
+      promptTokens: 10,
+      key: { dailyLimit: 1 as NanoUsd },
+      counting: () => house.change({ dailyLimit: null }),
+    });
+    expect(await codeOf(await send("x".repeat(9_000)))).toBe(200);
+  });
 });
 
 describe("without credit", () => {

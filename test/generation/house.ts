@@ -70,7 +70,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     onFault: (error: unknown) => faults.push(error),
   };
   const books = await Books.open(opening, store.reached());
-  const holder = holderOf(options.key);
+  let holder: Holder | null = holderOf(options.key);
   const current = () => holder;
   const ledger = new Ledger(clock, books.journal, options.sums ?? store, { current });
   books.follow(ledger);
@@ -120,6 +120,7 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       count: async (what, { promptBound, body }, turn) => {
         counted.push(what);
         turns.push(turn);
+        await options.counting?.();
         const tokens = what === "text" ? (options.promptTokens ?? promptBound) : (options.fileTokens ?? null);
         return { tokens, ms: what === "text" ? body.length * COUNTED_MS_PER_BYTE : 1 };
       },
@@ -140,6 +141,9 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
   const generate = generator(deps);
   return {
     ledger,
+    change: (key) => {
+      holder = key === null ? null : holderOf({ ...options.key, ...key });
+    },
     disk,
     faults,
     refusals,
@@ -203,6 +207,8 @@ export interface HouseOptions {
    */
   readonly promptTokens?: number;
   readonly fileTokens?: number;
+  /** Happens before a prompt is counted. */
+  readonly counting?: () => void | Promise<void>;
   /** Of the minutes within which prompts may be counted for nothing. */
   readonly countClock?: Clock;
   /** In place of the surfaces' own. */
@@ -213,6 +219,8 @@ export interface HouseOptions {
 
 export interface TestHouse {
   readonly ledger: Ledger;
+  /** What the key is from now on; null: it is revoked. */
+  change(key: Partial<Key> | null): void;
   readonly disk: SimulatedDisk;
   readonly faults: unknown[];
   readonly refusals: Receipt[];

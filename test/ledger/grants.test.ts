@@ -10,14 +10,15 @@ const LIMIT = 1_000 as NanoUsd;
 const AMOUNT = 100 as NanoUsd;
 
 /** A node that has been granted nothing yet, of a limit that others hold all of. */
-function house(answers: (statement: Statement, grants: Grants) => void) {
+function house(answers: (statement: Statement, grants: Grants) => void, usable = () => true) {
   const clock = new ManualClock();
   const counter = new Counter("balance:bal_1" as CounterId);
   counter.granted = 0 as NanoUsd;
-  const grants: Grants = new Grants("n", 1, clock, (statement) => answers(statement, grants));
+  const grants: Grants = new Grants("n", 1, clock, (statement) => answers(statement, grants), usable);
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += 5) {
       clock.advance(5);
+      if (passed % 250 === 0) grants.tend();
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
@@ -69,13 +70,43 @@ test("an Authority that takes nine seconds is waited for", async () => {
   expect(await answer).toBe("room");
 });
 
-test("one that cannot be reached is not waited for beyond a second", async () => {
-  const { grants, counter, pass } = house((statement, to) =>
-    setImmediate(() => to.failed(statement.counter)),
-  );
+test("one that restarts is asked again, and waited for", async () => {
+  let isUp = false;
+  const { grants, counter, pass } = house((statement, to) => {
+    const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
+    if (isUp) setImmediate(() => to.receive(grant));
+  });
   const answer = grants.ask(counter, AMOUNT, LIMIT);
-  await pass(1_100);
-  expect(await answer).toBe("unanswered");
+  await pass(5_000);
+  isUp = true;
+  await pass(1_500);
+  expect(await answer).toBe("room");
+});
+
+test("a lease that ran out a moment ago is waited for, and no longer than half of one", async () => {
+  let isUsable = true;
+  const { grants, counter, pass } = house(
+    (statement, to) => {
+      const grant = { ...nothing(statement), granted: AMOUNT, elsewhere: 0 as NanoUsd, short: false };
+      if (isUsable) setImmediate(() => to.receive(grant));
+    },
+    () => isUsable,
+  );
+  await pass(250);
+  isUsable = false;
+  const first = grants.ask(counter, AMOUNT, LIMIT);
+  await pass(4_000);
+  expect(await Promise.race([first, "waits"])).toBe("waits");
+  isUsable = true;
+  await pass(1_500);
+  expect(await first).toBe("room");
+  isUsable = false;
+  const second = grants.ask(counter, (2 * AMOUNT) as NanoUsd, LIMIT);
+  await pass(6_500);
+  expect(await second).toBe("unanswered");
+  const third = grants.regain();
+  await pass(5);
+  expect(await third).toBe(false);
 });
 
 test("what is given back is known to have arrived, although more is stated all the while", async () => {

@@ -66,6 +66,7 @@ async function ask(
   amount: number,
   key = keyOf(),
   more: Partial<ReservationRequest> = {},
+  meanwhile: (holders: KnownHolders) => void = () => {},
 ): Promise<Reservation | Shortfall> {
   const want: ReservationRequest = {
     receipt: `rcpt_${receipts++}` as ReceiptId,
@@ -85,9 +86,10 @@ async function ask(
     about: { surface: "messages", model: "a/b", stream: false },
     ...more,
   };
-  holders.put(key, want.budgets);
   const keyCounters = await ledger.countersOf(key, want.budgets, want.allowances, want.at);
   await ledger.replenish(keyCounters, want);
+  holders.put(key, want.budgets);
+  meanwhile(holders);
   return ledger.admit(keyCounters, want);
 }
 
@@ -151,6 +153,23 @@ test("what is refused takes nothing from anything", async () => {
   admitted(await ask(books, 50, key));
   expect(shortOf(await ask(books, 0, key))).toBe("rpm_limit");
 });
+
+test.each<[string, (holders: KnownHolders) => void]>([
+  ["got another limit", (holders) => holders.put(keyOf({ dailyLimit: 5 as NanoUsd }))],
+  ["draws from another budget", (holders) => holders.put(keyOf(), [budgetOf("other", 5)])],
+  ["was revoked", (holders) => holders.put(keyOf({ state: "revoked" }))],
+  ["was suspended", (holders) => holders.put(keyOf(), [], "chargeback")],
+  ["is being read", (holders) => holders.forget(keyOf())],
+])(
+  "a request whose key %s while it waited takes nothing, and is not refused by what was before",
+  async (_, meanwhile) => {
+    const books = open(1_000);
+    const key = keyOf();
+    expect(shortOf(await ask(books, 10, key, {}, meanwhile))).toBe("key");
+    expect(await books.ledger.balance(key.balanceId)).toMatchObject({ held: ZERO_USD });
+    expect(shortOf(await ask(books, 2_000, key, {}, meanwhile))).toBe("key");
+  },
+);
 
 test("refusals come in the documented order: allowance, rates, balance, and of the caps the one that holds longest", async () => {
   const books = open(0);

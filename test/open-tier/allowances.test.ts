@@ -15,11 +15,12 @@ class World {
   readonly clock = new ManualClock();
   private readonly pseudonym = pseudonyms("a secret of the operator");
   private sequence = 0;
+  private readonly holders = new KnownHolders();
   private readonly ledger = new Ledger(
     this.clock,
     { append: () => ++this.sequence, withdraw: () => false },
     { spent: () => ZERO_USD, credited: () => ZERO_USD },
-    new KnownHolders(),
+    this.holders,
   );
 
   /** One free request of a key of its own; whether it was admitted. */
@@ -33,6 +34,7 @@ class World {
       id: `key_${balance}${this.sequence}`,
       rotationId: `key_${balance}${this.sequence}`,
     });
+    this.holders.put(key);
     const at = this.clock.now();
     const keyCounters = await this.ledger.countersOf(key, [], allowances, at);
     const outcome = this.ledger.admit(keyCounters, {

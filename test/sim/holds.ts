@@ -178,7 +178,7 @@ class HoldWorld {
     const usage = { ...NO_TOKENS, input: input - cacheRead, cacheRead };
     const request = requestOf(promptBound, ceiling);
     const admitted = await this.admit(key, request, input);
-    if (!("hold" in admitted)) {
+    if (typeof admitted === "string" || !("hold" in admitted)) {
       this.counts.refused += 1;
       return;
     }

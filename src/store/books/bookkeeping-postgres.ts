@@ -220,14 +220,7 @@ function statementsTo(
   };
   return onceDurable(
     journal,
-    (statement) =>
-      void authority.settle(statement).then(
-        (grant) => grants().receive(grant),
-        (error) => {
-          failed(error);
-          grants().failed(statement.counter);
-        },
-      ),
+    (statement) => void authority.settle(statement).then((grant) => grants().receive(grant), failed),
   );
 }
 

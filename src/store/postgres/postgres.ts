@@ -145,7 +145,8 @@ export class Postgres {
   private replace(client: SQL): void {
     if (this.client !== client) return;
     this.client = this.connect(this.options.connections);
-    void client.close({ timeout: 0 }).catch(() => {});
+    // What else is under way there has a deadline of its own: where the database is only loaded, it answers.
+    void client.close({ timeout: this.options.deadlineMs / 1_000 }).catch(() => {});
     // What swallowed the answer may have swallowed that connection too.
     if (this.channels !== null) this.listen(this.channels);
   }
