@@ -1,13 +1,9 @@
-import { dirname } from "node:path";
-import type { Route } from "./catalog/catalog.ts";
+import type { Route, SurfaceName } from "./catalog/catalog.ts";
 import { suggestion } from "./catalog/closest-id.ts";
-import { type Config, isDiskless, listeningUrl } from "./config/config.ts";
 import { configView } from "./config/config-view.ts";
-import { type ConfigPlace, type FoundConfig, findConfig } from "./config/find-config.ts";
-import type { FoundHosts } from "./config/found-hosts.ts";
-import { ConfigError, formatProblems } from "./config/problem.ts";
-import { Counting } from "./counting/counting.ts";
+import type { Counting } from "./counting/counting.ts";
 import { AppBundle } from "./dashboard/bundle.ts";
+import type { GenerationAnswer, GenerationCall } from "./generation/answer.ts";
 import { type CountTokensDeps, countMessages } from "./generation/count-tokens.ts";
 import type { GenerationDeps } from "./generation/deps.ts";
 import { ExpectedOutput } from "./generation/expected-output.ts";
@@ -17,12 +13,10 @@ import { Receipts } from "./generation/refused-receipts.ts";
 import { rateRefusal } from "./generation/shortfall.ts";
 import { Destinations } from "./hosts/destination.ts";
 import { HostCosts } from "./hosts/host-costs.ts";
-import { http1Transport } from "./hosts/http1/transport.ts";
 import { probeFree } from "./hosts/probe.ts";
-import { startSimulatedHost } from "./hosts/simulated/host.ts";
+import type { Transport } from "./hosts/transport.ts";
 import { AddressThrottle, throttlesOf } from "./http/address.ts";
 import { WrongTokens } from "./http/admin/wrong-tokens.ts";
-import { httpApp } from "./http/app.ts";
 import { UntrustedProxies } from "./http/client-blocks.ts";
 import { CONTROL_BODY_MEMORY_BYTES } from "./http/control-body.ts";
 import type { HttpDeps } from "./http/deps.ts";
@@ -34,7 +28,7 @@ import { HostSlots } from "./limits/host-slots.ts";
 import { UnpaidBytes, UnpaidRequests } from "./limits/unpaid-allowance.ts";
 import { wideNetwork } from "./limits/wide-network.ts";
 import { LowCreditWatch } from "./mail/low-credit.ts";
-import { Mailer } from "./mail/mailer.ts";
+import type { Mailer } from "./mail/mailer.ts";
 import { allowancesOf, FreeRoutes, pseudonyms } from "./open-tier/open-tier.ts";
 import { Affinity } from "./routing/affinity.ts";
 import { Health } from "./routing/health.ts";
@@ -42,108 +36,114 @@ import { nameRefusal } from "./routing/naming.ts";
 import { routeReports } from "./routing/route-report.ts";
 import { Departure } from "./server/departure.ts";
 import { drain } from "./server/draining.ts";
-import { InForce } from "./server/in-force.ts";
-import { hostOf, opened, portOf } from "./server/listening.ts";
+import type { InForce } from "./server/in-force.ts";
 import { Reporting } from "./server/reporting.ts";
 import type { Bookkeeping } from "./store/books/bookkeeping.ts";
-import { openPostgresBooks } from "./store/books/bookkeeping-postgres.ts";
-import { openSqliteBooks } from "./store/books/bookkeeping-sqlite.ts";
 import { ledgerOperations } from "./store/books/ledger-operations.ts";
-import { type DataFolder, dataFolderPath, openDataFolder, unkeptFolder } from "./store/data-folder.ts";
 import { Retention } from "./store/retention.ts";
 import { UnusedRemoval } from "./store/unused.ts";
 import { OpenStreams } from "./stream/open-streams.ts";
 import { pairing, SURFACES } from "./surfaces/surfaces.ts";
 import { prometheusText } from "./telemetry/metric.ts";
 import type { LogWriter } from "./telemetry/request-log.ts";
-import { atMost, type Clock, systemClock } from "./units/clock.ts";
+import { atMost, type Clock } from "./units/clock.ts";
 import { Deadlines } from "./units/deadlines.ts";
-import type { BalanceId, ReceiptId } from "./units/id.ts";
-import { inTurn } from "./units/in-turn.ts";
+import type { BalanceId } from "./units/id.ts";
 import type { Log } from "./units/log.ts";
-import { chanceOf, type RandomBytes, systemRandom } from "./units/random.ts";
+import { faultsTo } from "./units/log.ts";
+import { chanceOf, type RandomBytes } from "./units/random.ts";
 import { contractSignatures } from "./wallets/contract-signatures.ts";
 import { Colleagues } from "./workers/colleagues.ts";
 import type { Line } from "./workers/messages.ts";
 
 /**
- * Builds the whole gateway and opens its port. Everything that any floor needs from another is handed over
- * here and nowhere else.
+ * Joins the rooms: whatever any floor needs from another is handed over here and nowhere else, to production
+ * (`server/open-gateway`), the simulator, test houses and benches alike. They differ in what they hand in.
  */
-export async function openGateway(options: GatewayOptions): Promise<Gateway> {
-  const { env, cwd, log, clock = systemClock, random = systemRandom } = options;
-  const simulated = startSimulatedHost({ clock, random });
-  const find = async (): Promise<FoundConfig> => {
-    const found = await findConfig({ env, cwd, now: clock.now(), simulatedUrl: simulated.url });
-    if (Array.isArray(found)) throw new ConfigError(formatProblems(found));
-    return found;
+export function buildGateway(parts: GatewayParts): BuiltGateway {
+  const { config: inForce, clock, listen, log } = parts;
+  const rooms = roomsOf(parts);
+  const generation = generationDeps(rooms, parts);
+  const generate = generator(generation);
+  const upkeep = listen === null ? [] : upkeepOf(parts, listen);
+  let started = false;
+  const departure = new Departure({
+    clock,
+    delayMs: () => inForce.config.shutdownDelayMs,
+    async leave() {
+      log("draining");
+      rooms.freeRoutes.stop();
+      const { drainMs } = inForce.config;
+      if (server !== null)
+        await drain(server, { ledger: parts.books.ledger, openStreams: rooms.openStreams, clock, drainMs });
+      await closed(rooms, upkeep, parts);
+    },
+  });
+  const serving = { generate, hasStarted: () => started, isStopping: () => departure.begun };
+  rooms.slots.prepare(inForce.config.catalog.hosts.values());
+  const server = listen === null ? null : listen.open(depsOf(rooms, parts, listen, serving));
+  return {
+    generation,
+    generate,
+    port: server?.port ?? null,
+    async start() {
+      await atMost(clock, FIRST_PROBES_MS, rooms.freeRoutes.verify());
+      started = true;
+      parts.counting.loadAhead();
+    },
+    configChanged() {
+      const { catalog, bodyMemoryBytes } = inForce.config;
+      rooms.bodies.resize(bodyMemoryBytes);
+      rooms.health.keep(catalog);
+      rooms.slots.prepare(catalog.hosts.values());
+      void rooms.freeRoutes.verify();
+    },
+    stop: () => departure.depart(),
   };
-  let folder: DataFolder | null = null;
-  try {
-    const read = await find();
-    const { config } = read;
-    if (config.store.kind === "postgres" && !env.GATEWAY_ADMIN_TOKEN) {
-      throw new ConfigError(
-        "store: postgres://… needs GATEWAY_ADMIN_TOKEN in the environment, the same for every gateway of the store.",
-      );
-    }
-    const path = dataFolderPath(env.GATEWAY_DATA, cwd);
-    folder = isDiskless(config)
-      ? unkeptFolder(path, env.GATEWAY_ADMIN_TOKEN!, random)
-      : openDataFolder(path, env.GATEWAY_ADMIN_TOKEN, random);
-    return await assemble({
-      inForce: new InForce(read),
-      find,
-      folder,
-      clock,
-      random,
-      env,
-      log,
-      stopSimulated: () => simulated.stop(),
-      onLost: options.onLost ?? (() => {}),
-      writeLog: options.writeLog ?? null,
-      onReloaded: options.onReloaded ?? (() => {}),
-      line: options.line ?? null,
-    });
-  } catch (error) {
-    folder?.release();
-    await simulated.stop();
-    throw error;
-  }
 }
 
-/** How many processes the configuration asks for; a file with problems is left to `openGateway` to refuse. */
-export async function wantedWorkers(place: Omit<ConfigPlace, "simulatedUrl" | "fetch">): Promise<number> {
-  const noHost = () => Promise.reject(new Error("only the file is read"));
-  const read = await findConfig({ ...place, simulatedUrl: "http://127.0.0.1", fetch: noHost as never });
-  if (Array.isArray(read)) return 1;
-  const { workers, store } = read.config;
-  return store.kind === "sqlite" ? 1 : workers;
-}
-
-export interface GatewayOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
+export interface GatewayParts {
+  readonly config: ConfigInForce;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly transport: Transport;
+  readonly books: Bookkeeping;
+  readonly counting: TokenCounting;
+  /** Null: only who has built it sends requests. */
+  readonly listen: Listening | null;
   readonly log: Log;
-  readonly clock?: Clock;
-  readonly random?: RandomBytes;
-  /** Takes the lines of the request log, if the configuration wants one. */
-  readonly writeLog?: LogWriter;
-  /** The store no longer counts with this process, which must end: nothing is admitted any more. */
-  readonly onLost?: (error: Error) => void;
-  /** The configuration was read again because the operator asked this process over HTTP. */
-  readonly onReloaded?: () => void;
+  /** Also what the networks of free requests are told apart by. */
+  readonly adminToken: string;
   /** To the supervisor, where this is one of several workers. */
-  readonly line?: Line | null;
+  readonly line: Line | null;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Takes the lines of the request log. */
+  readonly writeLog: LogWriter | null;
 }
 
-export interface Gateway {
-  readonly url: string;
-  readonly folder: DataFolder;
-  readonly config: Config;
-  readonly found: FoundHosts;
-  /** Null when the new configuration is in force; otherwise why it was refused, and the old one stays. */
+/** The configuration as it is now: a reload changes what it answers. */
+export type ConfigInForce = Pick<InForce, "config" | "links" | "generation" | "http" | "needsRestart">;
+
+/** As its thread does it. */
+export type TokenCounting = Pick<Counting, keyof Counting>;
+
+/** What a gateway with a port needs besides. */
+export interface Listening {
+  open(deps: HttpDeps): Bun.Server<unknown>;
+  readonly mailer: Mailer;
+  /** The operator asks for it over HTTP; null once the new configuration is in force, otherwise why it is not. */
   reload(): Promise<string | null>;
+}
+
+export interface BuiltGateway {
+  readonly generation: GenerationDeps;
+  generate(surface: SurfaceName, call: GenerationCall): Promise<GenerationAnswer>;
+  /** Null where none is open. */
+  readonly port: number | null;
+  /** Resolves once the free routes were probed, or this took too long; `/readyz` is 503 until then. */
+  start(): Promise<void>;
+  /** After a reload. */
+  configChanged(): void;
   /**
    * Serves for `shutdown_delay_ms` more while `/readyz` is 503, then refuses new requests, lets streams
    * finish within `drain_ms`, closes the books. Called again, it skips what is left of the delay.
@@ -151,120 +151,18 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-interface Parts {
-  readonly inForce: InForce;
-  readonly find: () => Promise<FoundConfig>;
-  readonly folder: DataFolder;
-  readonly clock: Clock;
-  readonly random: RandomBytes;
-  readonly env: GatewayOptions["env"];
-  readonly log: Log;
-  readonly stopSimulated: () => Promise<void>;
-  onLost(error: Error): void;
-  onReloaded(): void;
-  readonly line: Line | null;
-  readonly writeLog: LogWriter | null;
-}
-
-/** Rooms, the conductor, HTTP over them, the port. */
-async function assemble(parts: Parts): Promise<Gateway> {
-  const { inForce, folder, clock, env } = parts;
-  const rooms = await openRooms(parts);
-  const generate = generator(generationDeps(rooms, parts));
-  const reload = inTurn(() => reloaded(rooms, parts));
-  let started = false;
-  const departure = new Departure({
-    clock,
-    delayMs: () => inForce.config.shutdownDelayMs,
-    async leave() {
-      parts.log("draining");
-      rooms.freeRoutes.stop();
-      const { openStreams } = rooms;
-      const { drainMs } = inForce.config;
-      await drain(server, { ledger: rooms.books.ledger, openStreams, clock, drainMs });
-      await closed(rooms, parts);
-    },
-  });
-  const app = httpApp(
-    depsOf(rooms, parts, {
-      generate,
-      reload,
-      hasStarted: () => started,
-      isStopping: () => departure.begun,
-    }),
-  );
-  const hostname = hostOf(env.HOST);
-  rooms.slots.prepare(inForce.config.catalog.hosts.values());
-  const server = opened(app, { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined });
-  const url = listeningUrl(hostname, server.port!);
-  inForce.listensAt(url);
-  await atMost(clock, FIRST_PROBES_MS, rooms.freeRoutes.verify());
-  started = true;
-  rooms.counting.loadAhead();
-  return {
-    url,
-    folder,
-    get config() {
-      return inForce.config;
-    },
-    get found() {
-      return inForce.found;
-    },
-    reload,
-    stop: () => departure.depart(),
-  };
-}
-
 /** The start waits this long for the free routes to be probed, and goes on without those that take longer. */
 const FIRST_PROBES_MS = 5_000;
 
-type Rooms = Awaited<ReturnType<typeof openRooms>>;
+type Rooms = ReturnType<typeof roomsOf>;
 
-/** Everything that lives as long as the gateway, from the books upward. */
-async function openRooms(parts: Parts) {
-  const { inForce, folder, clock, random, env, log } = parts;
-  const onFault = (error: unknown, receipt?: ReceiptId) =>
-    log("fault", { ...(receipt === undefined ? {} : { receipt }), error: stackOf(error) });
-  const books = await openBooks(parts);
-  const retention = new Retention({
-    clock,
-    keepDays: () => inForce.config.receipts.keepDays,
-    fold: books.fold,
-    onDeleted: (receipts) => log("receipts deleted", { receipts }),
-    onFault: (error) => log("books", { error: String(error) }),
-  });
-  const unused = new UnusedRemoval({
-    clock,
-    days: () => inForce.config.unusedDays,
-    store: books.keys,
-    keyring: books.keyring,
-    inUse: (balance) => books.ledger.isLoaded(balance),
-    onRemoved: (removed) => log("unused removed", removed),
-    onFault: (error) => log("books", { error: String(error) }),
-  });
-  const mailer = new Mailer({
-    // A worker's folder is inside the operator's, who looks for one outbox.
-    folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
-    clock,
-    random,
-    smtp: () => inForce.config.smtp,
-    log,
-  });
-  const lowCredit = new LowCreditWatch({
-    store: books.lowCredit,
-    clock,
-    log,
-    below: () => inForce.config.lowCredit,
-    deliver: (mail) => mailer.deliver(mail),
-    links: () => inForce.links,
-  });
-
-  const transport = http1Transport({ clock, onFault });
+/** What requests, pages and reports share. */
+function roomsOf(parts: GatewayParts) {
+  const { config: inForce, clock, transport, books, log } = parts;
+  const onFault = faultsTo(log);
+  const catalog = () => inForce.config.catalog;
   const destinations = new Destinations(SURFACES);
-  const hostsHere = () => ({
-    routes: routeReports(health, inForce.config.catalog),
-    lines: [...slots.lines()],
-  });
+  const hostsHere = () => ({ routes: routeReports(health, catalog()), lines: [...slots.lines()] });
   const ownParts = {
     state: () => ({ metrics: reporting.metrics.read(), hosts: hostsHere() }),
     slots: () => slots,
@@ -279,19 +177,12 @@ async function openRooms(parts: Parts) {
   const reporting = new Reporting(inForce, parts, { health, slots, bodies, books });
   const probe = (route: Route) =>
     probeFree(route, { transport, destinations, clock, surfaces: SURFACES, pairing });
-  const freeRoutes = new FreeRoutes(health, probe, clock, () => inForce.config.catalog);
+  const freeRoutes = new FreeRoutes(health, probe, clock, catalog);
   const spendable = new SpendableCredit(books.ledger, books.balance, clock);
   const unpaidRequests = new UnpaidRequests(clock);
-  const pseudonym = pseudonyms(folder.adminToken);
-
+  const pseudonym = pseudonyms(parts.adminToken);
   return {
     onFault,
-    books,
-    retention,
-    unused,
-    mailer,
-    lowCredit,
-    transport,
     destinations,
     health,
     hostsHere,
@@ -302,29 +193,29 @@ async function openRooms(parts: Parts) {
     freeRoutes,
     openStreams: new OpenStreams(),
     deadlines: new Deadlines(clock, onFault),
-    counting: new Counting(clock),
     spendable,
     unpaidWaitS(balance: BalanceId, blocks: () => readonly string[], bytes: number): number | null {
       if (spendable.known(balance) !== 0) return null;
       return unpaidRequests.take({ balance, network: wideNetwork(blocks()) }, bytes);
     },
     receipts,
-    suggest: (id: string) => suggestion(id, inForce.config.catalog, inForce.links.baseUrl),
+    suggest: (id: string) => suggestion(id, catalog(), inForce.links.baseUrl),
     allowances: (balance: Balance, blocks: readonly string[]) =>
       allowancesOf(balance, blocks, inForce.config.openTier, pseudonym),
   };
 }
 
 /** What a generation request passes through. */
-function generationDeps(rooms: Rooms, { inForce, clock, random, log }: Parts): GenerationDeps {
+function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
+  const { config: inForce, clock, random, books, counting, transport, log } = parts;
   const hostCosts = new HostCosts(clock);
-  const { books, health, freeRoutes, reporting, counting, receipts } = rooms;
+  const { health, freeRoutes, reporting, receipts } = rooms;
   return {
     clock,
     random,
     ledger: books.ledger,
     journal: books.journal,
-    transport: rooms.transport,
+    transport,
     destinations: rooms.destinations,
     surfaces: SURFACES,
     pairing,
@@ -375,18 +266,20 @@ function generationDeps(rooms: Rooms, { inForce, clock, random, log }: Parts): G
   };
 }
 
-interface Serving {
-  readonly generate: HttpDeps["generate"];
-  reload(): Promise<string | null>;
+interface Serving extends Pick<BuiltGateway, "generate"> {
   hasStarted(): boolean;
   isStopping(): boolean;
 }
 
 /** What HTTP serves. */
-function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
-  const { generate, reload, hasStarted, isStopping } = serving;
-  const { inForce, clock, random, folder, log } = parts;
-  const { books, health, colleagues, hostsHere, reporting, counting, mailer } = rooms;
+function depsOf(
+  rooms: Rooms,
+  parts: GatewayParts,
+  { mailer, reload }: Listening,
+  serving: Serving,
+): HttpDeps {
+  const { config: inForce, clock, random, books, counting, log } = parts;
+  const { health, colleagues, hostsHere, reporting } = rooms;
   const { ledger, keyring } = books;
   const countDesk: CountTokensDeps = {
     count: (what, { body }, turn) => counting.prompt(what, body, turn),
@@ -423,11 +316,11 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
       forgetBalance: (id) => keyring.forgetBalance(id),
     },
     throttles: colleagues?.throttles ?? throttlesOf(() => new AddressThrottle(clock)),
-    adminToken: folder.adminToken,
+    adminToken: parts.adminToken,
     wrongAdminToken: (network) => wrongTokens.note(network),
     untrustedProxy: (address) => untrustedProxies.note(address),
     settings: () => inForce.http,
-    generate,
+    generate: serving.generate,
     turnedAway: (surface, code) => reporting.metrics.turnedAway(surface, code),
     overRate(key) {
       const short = ledger.overRate(key);
@@ -451,16 +344,12 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
     spending: books.spending,
     apps: new AppBundle(),
     unready() {
-      if (isStopping()) return "it has been told to stop";
-      if (!hasStarted()) return "it is starting";
+      if (serving.isStopping()) return "it has been told to stop";
+      if (!serving.hasStarted()) return "it is starting";
       return books.healthy() ? null : "it cannot record requests";
     },
-    stopping: isStopping,
-    async reload() {
-      const problem = await reload();
-      if (problem === null) parts.onReloaded();
-      return { problem, needsRestart: inForce.needsRestart };
-    },
+    stopping: serving.isStopping,
+    reload: async () => ({ problem: await reload(), needsRestart: inForce.needsRestart }),
     configInForce: () => configView(inForce.config, inForce.links),
     metrics: async () => prometheusText((await colleagues?.metrics()) ?? reporting.metrics.read()),
     diskRefused: books.diskRefused,
@@ -471,53 +360,51 @@ function depsOf(rooms: Rooms, parts: Parts, serving: Serving): HttpDeps {
 const UNTRUSTED =
   "It sends X-Forwarded-For. If it is your proxy, add it to trusted_proxies: until then all its clients count as one.";
 
-/** Null once the new configuration is in force; otherwise why it is not. */
-async function reloaded(rooms: Rooms, { inForce, find, log }: Parts): Promise<string | null> {
-  try {
-    inForce.replace(await find());
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    log("reload refused", { problem: error.message });
-    return error.message;
-  }
-  const { catalog, bodyMemoryBytes } = inForce.config;
-  rooms.bodies.resize(bodyMemoryBytes);
-  rooms.health.keep(catalog);
-  rooms.slots.prepare(catalog.hosts.values());
-  void rooms.freeRoutes.verify();
-  const { needsRestart } = inForce;
-  log("reloaded", {
-    models: catalog.models.size,
-    hosts: catalog.hosts.size,
-    ...(needsRestart.length > 0 ? { needs_restart: needsRestart.join(", ") } : {}),
-  });
-  return null;
+/** What is done now and then, whoever asks for what. */
+function upkeepOf({ config: inForce, clock, books, log }: GatewayParts, { mailer }: Listening) {
+  const onFault = (error: unknown) => log("books", { error: String(error) });
+  return [
+    new Retention({
+      clock,
+      keepDays: () => inForce.config.receipts.keepDays,
+      fold: books.fold,
+      onDeleted: (receipts) => log("receipts deleted", { receipts }),
+      onFault,
+    }),
+    new UnusedRemoval({
+      clock,
+      days: () => inForce.config.unusedDays,
+      store: books.keys,
+      keyring: books.keyring,
+      inUse: (balance) => books.ledger.isLoaded(balance),
+      onRemoved: (removed) => log("unused removed", removed),
+      onFault,
+    }),
+    new LowCreditWatch({
+      store: books.lowCredit,
+      clock,
+      log,
+      below: () => inForce.config.lowCredit,
+      deliver: (mail) => mailer.deliver(mail),
+      links: () => inForce.links,
+    }),
+  ];
 }
 
 /** Closes every part; the books once nothing writes to them any more. */
-async function closed(rooms: Rooms, { clock, folder, stopSimulated }: Parts): Promise<void> {
-  const { reporting, retention, unused, lowCredit, books, counting, transport, mailer } = rooms;
+async function closed({ reporting }: Rooms, upkeep: readonly Upkept[], parts: GatewayParts): Promise<void> {
+  const { clock, books, counting, transport, listen } = parts;
   // Nobody may be reading the log any more.
   await atMost(clock, CLOSE_MS, reporting.flushLog());
   await reporting.stopTracing(CLOSE_MS);
-  await atMost(clock, CLOSE_MS, Promise.all([retention.stop(), unused.stop(), lowCredit.stop()]));
+  await atMost(clock, CLOSE_MS, Promise.all(upkeep.map((one) => one.stop())));
   await books.close();
   counting.stop();
   transport.close();
-  await atMost(clock, CLOSE_MS, mailer.close());
-  await stopSimulated();
-  folder.release();
+  if (listen !== null) await atMost(clock, CLOSE_MS, listen.mailer.close());
 }
+
+type Upkept = ReturnType<typeof upkeepOf>[number];
 
 /** The longest that closing waits for any one part. */
 const CLOSE_MS = 2_000;
-
-const openBooks = (parts: Parts): Promise<Bookkeeping> => {
-  const { inForce, folder, clock, log, onLost } = parts;
-  const { config } = inForce;
-  const { store } = config;
-  const tools = { config, folder, clock, log, onLost };
-  return store.kind === "sqlite" ? openSqliteBooks(tools) : openPostgresBooks(tools, store);
-};
-
-const stackOf = (error: unknown) => (error instanceof Error ? error.stack : String(error));

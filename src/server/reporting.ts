@@ -23,7 +23,7 @@ export class Reporting {
   private readonly tracing: TraceExporter | null;
 
   constructor(
-    private readonly inForce: InForce,
+    private readonly inForce: Pick<InForce, "config">,
     deps: ReportingDeps,
     { health, slots, bodies, books }: Reported,
   ) {

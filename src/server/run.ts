@@ -3,7 +3,6 @@ import { join, resolve } from "node:path";
 import { banner } from "../config/banner.ts";
 import { ConfigError } from "../config/problem.ts";
 import { StoreUnreachable, StoreUnusable } from "../errors/bookkeeping.ts";
-import { openGateway, wantedWorkers } from "../gateway.ts";
 import { DataFolderError, dataFolderPath, remedyFor } from "../store/data-folder.ts";
 import { isDamagedFile } from "../store/journal/journal.ts";
 import { diskRefused, isDamaged } from "../store/sqlite/database.ts";
@@ -12,6 +11,7 @@ import type { Log } from "../units/log.ts";
 import { lineToSupervisor } from "../workers/line.ts";
 import { Supervisor, WorkersEnded } from "../workers/supervisor.ts";
 import { hostOf, portOf } from "./listening.ts";
+import { openGateway, wantedWorkers } from "./open-gateway.ts";
 import { ownCommand } from "./runtime.ts";
 
 /** Serves, alone or with workers, until it is told to stop. */

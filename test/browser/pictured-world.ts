@@ -1,4 +1,4 @@
-import { openGateway } from "../../src/gateway.ts";
+import { openGateway } from "../../src/server/open-gateway.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
 import { type Made, OpenGateway } from "../gateway/open.ts";
 import { Folder } from "../process/gateway.ts";

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { openGateway } from "../../src/gateway.ts";
+import { openGateway } from "../../src/server/open-gateway.ts";
 import { MailServer } from "../fakes/mail-server.ts";
 import { Folder } from "../process/gateway.ts";
 import { HurriedClock } from "./hurried-clock.ts";

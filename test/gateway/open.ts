@@ -1,4 +1,4 @@
-import { type Gateway, openGateway } from "../../src/gateway.ts";
+import { type Gateway, openGateway } from "../../src/server/open-gateway.ts";
 import { type Clock, systemClock } from "../../src/units/clock.ts";
 import { answeredOf, Conformity } from "../http/conformity.ts";
 import type { Reply } from "../process/gateway.ts";

@@ -7,36 +7,32 @@ import {
   type Price,
   type SurfaceName,
 } from "../../src/catalog/catalog.ts";
+import { buildGateway, type GatewayParts } from "../../src/gateway.ts";
 import type { GenerationAnswer } from "../../src/generation/answer.ts";
 import type { GenerationDeps, GenerationSettings } from "../../src/generation/deps.ts";
-import { ExpectedOutput } from "../../src/generation/expected-output.ts";
 import { generator } from "../../src/generation/generate.ts";
-import { DeferredCounts, type PromptTurn } from "../../src/generation/prompt-count.ts";
-import { Destinations } from "../../src/hosts/destination.ts";
+import type { PromptTurn } from "../../src/generation/prompt-count.ts";
 import { http1Transport } from "../../src/hosts/http1/transport.ts";
 import type { Key } from "../../src/keys/key.ts";
-import type { Holder } from "../../src/keys/keyring.ts";
-import { Ledger, type RunningSums } from "../../src/ledger/ledger.ts";
+import type { Holder, Keyring } from "../../src/keys/keyring.ts";
+import type { Ledger, RunningSums } from "../../src/ledger/ledger.ts";
 import { type Receipt, recoveredReceipt } from "../../src/ledger/receipt.ts";
 import { CountAllowance } from "../../src/limits/count-allowance.ts";
-import { HostSlots } from "../../src/limits/host-slots.ts";
-import { Affinity } from "../../src/routing/affinity.ts";
-import { Health } from "../../src/routing/health.ts";
+import type { HostSlots } from "../../src/limits/host-slots.ts";
 import type { Drift } from "../../src/store/audit.ts";
 import { withMemory } from "../../src/store/books/bookkeeping.ts";
-import { Books, onTheLoop } from "../../src/store/sqlite/books.ts";
+import { openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
+import { onTheLoop } from "../../src/store/sqlite/books.ts";
 import { LedgerStore } from "../../src/store/sqlite/ledger-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { OpenStreams } from "../../src/stream/open-streams.ts";
-import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
 import { countPromptTokens } from "../../src/tokens/count.ts";
 import { Families } from "../../src/tokens/families.ts";
 import { type Clock, type EpochMs, systemClock } from "../../src/units/clock.ts";
-import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId } from "../../src/units/id.ts";
-import { chanceOf, systemRandom } from "../../src/units/random.ts";
+import { systemRandom } from "../../src/units/random.ts";
 import { type NanoUsd, nanoFromUsd, pricePerMillion } from "../../src/units/usd.ts";
 import { BlindHealth } from "../fakes/blind-health.ts";
+import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
 import { keyOf } from "../fakes/key.ts";
 import { SimulatedDisk } from "../sim/disk.ts";
 
@@ -69,17 +65,16 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
     recoveredBody: recoveredReceipt,
     onFault: (error: unknown) => faults.push(error),
   };
-  const books = await Books.open(opening, store.reached());
   let holder: Holder | null = holderOf(options.key);
-  const current = () => holder;
-  const ledger = new Ledger(clock, books.journal, options.sums ?? store, { current });
-  books.follow(ledger);
-  const health = options.blind === true ? new BlindHealth(clock) : new Health(clock);
-  const slots = new HostSlots(clock);
-  const transport = http1Transport({ clock, onFault: (error) => faults.push(error) });
+  const identify = (secret: string) => (secret === SECRET ? holder : null);
+  const sums = options.sums ?? store;
+  const { books, ledger } = await openLedger(opening, {
+    reached: store.reached(),
+    sums,
+    debits: store,
+    holders: { current: () => holder },
+  });
   const catalog = catalogOf(hosts, options);
-  for (const { routes } of catalog.models.values())
-    for (const route of routes) if (route.free) health.verify(route, true);
   const credit = nanoFromUsd(options.creditUsd ?? 10)!;
   if (credit > 0) {
     store.credit({
@@ -90,33 +85,39 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
       at: clock.now(),
     });
   }
-  const deps: GenerationDeps = {
-    clock,
-    random: systemRandom,
-    ledger,
-    journal: books.journal,
-    transport,
-    destinations: new Destinations(SURFACES),
-    surfaces: SURFACES,
-    pairing: options.pairing ?? pairing,
+  const gateway = buildGateway(
+    partsOf({
+      config: configOf(catalog, { ...SETTINGS, ...options.settings }),
+      clock,
+      random: systemRandom,
+      transport: http1Transport({ clock, onFault: (error) => faults.push(error) }),
+      books: booksOf({
+        ledger,
+        journal: books.journal,
+        keyring: { identify } as Partial<Keyring> as Keyring,
+      }),
+      counting: COUNTING,
+      log: (event, fields) => void (event === "fault" && faults.push(fields)),
+    }),
+  );
+  const { generation } = gateway;
+  const { slots, transport } = generation;
+  const health = options.blind === true ? new BlindHealth(clock) : generation.health;
+  for (const { routes } of catalog.models.values())
+    for (const route of routes) if (route.free) health.verify(route, true);
+  const generate = generator({
+    ...generation,
+    pairing: options.pairing ?? generation.pairing,
     health,
-    chance: chanceOf(systemRandom),
-    affinity: new Affinity(clock),
-    expected: new ExpectedOutput(),
-    slots,
-    openStreams: new OpenStreams(),
-    deadlines: new Deadlines(clock, (error) => void faults.push(error)),
-    tried() {},
-    catalog: () => catalog,
-    settings: () => ({ ...SETTINGS, ...options.settings }),
     suggest: (id) => `The closest is not ${id}.`,
-    identify: (secret) => (secret === SECRET ? holder : null),
     unpaidWaitS: () => null,
     allowances: () => [{ owner: BALANCE, limit: 3 }],
-    hostCharged() {},
-    openTrace: () => null,
-    finished: ({ state, errorCode }) => void told.push(errorCode === null ? state : `${state} ${errorCode}`),
+    finished(done) {
+      generation.finished(done);
+      told.push(done.errorCode === null ? done.state : `${done.state} ${done.errorCode}`);
+    },
     counting: {
+      ...generation.counting,
       count: async (what, { promptBound, body }, turn) => {
         counted.push(what);
         turns.push(turn);
@@ -124,21 +125,12 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         const tokens = what === "text" ? (options.promptTokens ?? promptBound) : (options.fileTokens ?? null);
         return { tokens, ms: what === "text" ? body.length * COUNTED_MS_PER_BYTE : 1 };
       },
-      readUnpaid: async () => null,
       credit: () => credit,
-      countAnswer: async (texts, family) => {
-        const counter = await FAMILIES.get(family);
-        return texts.reduce((sum, text) => sum + counter.count(text), 0);
-      },
-      countPrompt: async (body, family) =>
-        countPromptTokens(JSON.parse(Buffer.from(body).toString()), await FAMILIES.get(family)),
       allowance: new CountAllowance(options.countClock ?? clock),
-      later: new DeferredCounts(),
     },
     keepRefused: (receipt) => void refusals.push(receipt),
     onFault: (error) => void faults.push(error),
-  };
-  const generate = generator(deps);
+  });
   return {
     ledger,
     change: (key) => {
@@ -189,6 +181,16 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
 
 /** Loaded once for all houses. */
 const FAMILIES = new Families();
+/** As the thread counts, without one. */
+const COUNTING: GatewayParts["counting"] = {
+  ...COUNTS_NOTHING,
+  count: async (texts, family) => {
+    const counter = await FAMILIES.get(family);
+    return texts.reduce((sum, text) => sum + counter.count(text), 0);
+  },
+  billedPrompt: async (body, family) =>
+    countPromptTokens(JSON.parse(Buffer.from(body).toString()), await FAMILIES.get(family)),
+};
 
 export interface HouseOptions {
   readonly creditUsd?: number;

@@ -1,7 +1,6 @@
 import { type Catalog, catalogOf, type Host, type Model, type Price } from "../../src/catalog/catalog.ts";
 import type { GenerationSettings } from "../../src/generation/deps.ts";
 import { ExpectedOutput, type HoldGrowth } from "../../src/generation/expected-output.ts";
-import { pseudonyms } from "../../src/open-tier/open-tier.ts";
 import type { NanoPerMillion } from "../../src/units/usd.ts";
 import { THOUGHTS_PER_SECOND } from "./hosts.ts";
 import { DEFAULT_CEILING, MODELS_CEILING, type Tier } from "./limits.ts";
@@ -112,7 +111,6 @@ export const NETWORKS = [
   ["2001:db8:1:1::/64", "2001:db8:1::/48"],
   ["2001:db8:1:2::/64", "2001:db8:1::/48"],
 ];
-export const PSEUDONYM = pseudonyms("a secret of the operator");
 
 /** Small enough to be reached. */
 export const makeTier = (random: Random): Tier => ({

@@ -1,28 +1,22 @@
-import type { GenerationDeps } from "../../src/generation/deps.ts";
+import type { GatewayParts } from "../../src/gateway.ts";
+import { buildGateway } from "../../src/gateway.ts";
 import { generator } from "../../src/generation/generate.ts";
 import { DeferredCounts } from "../../src/generation/prompt-count.ts";
-import { Destinations } from "../../src/hosts/destination.ts";
 import type { Key } from "../../src/keys/key.ts";
+import type { Keyring } from "../../src/keys/keyring.ts";
 import type { CounterId } from "../../src/ledger/counter.ts";
-import { type DebitStore, Debits } from "../../src/ledger/debits.ts";
-import { Ledger } from "../../src/ledger/ledger.ts";
+import type { Debits } from "../../src/ledger/debits.ts";
+import type { Ledger } from "../../src/ledger/ledger.ts";
 import { recoveredReceipt } from "../../src/ledger/receipt.ts";
 import type { LedgerRecord } from "../../src/ledger/record.ts";
-import { CountAllowance } from "../../src/limits/count-allowance.ts";
-import { HostSlots } from "../../src/limits/host-slots.ts";
-import { allowancesOf } from "../../src/open-tier/open-tier.ts";
-import { Affinity } from "../../src/routing/affinity.ts";
-import { Health } from "../../src/routing/health.ts";
+import type { Health } from "../../src/routing/health.ts";
+import { type LedgerOnDisk, openLedger } from "../../src/store/books/bookkeeping-sqlite.ts";
 import type { ReceiptPage, StoredReceipt } from "../../src/store/receipts.ts";
-import { Books } from "../../src/store/sqlite/books.ts";
-import { OpenStreams } from "../../src/stream/open-streams.ts";
-import { pairing, SURFACES } from "../../src/surfaces/surfaces.ts";
+import type { Books } from "../../src/store/sqlite/books.ts";
 import { type Clock, type EpochMs, epochMs } from "../../src/units/clock.ts";
-import { Deadlines } from "../../src/units/deadlines.ts";
 import type { BalanceId, ReceiptId } from "../../src/units/id.ts";
-import { chanceOf } from "../../src/units/random.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../src/units/usd.ts";
-import { rethrow } from "../fakes/rethrow.ts";
+import { booksOf, COUNTS_NOTHING, configOf, partsOf } from "../fakes/gateway-parts.ts";
 import { type Asked, Auditor, type BookedReceipt, check, PROMPT_BYTES } from "./auditor.ts";
 import {
   atOnceOf,
@@ -32,7 +26,6 @@ import {
   makeTier,
   NETWORKS,
   PAID_MODELS,
-  PSEUDONYM,
   SETTINGS,
   SlowlyThinking,
 } from "./catalogue.ts";
@@ -123,9 +116,6 @@ class World {
   /** Asks that may still be open. */
   private readonly asking = new Set<Asked>();
   private readonly holders: Holders;
-  /** Kept over crashes: to make these caches takes longer than the rest of a start. */
-  private readonly affinity: Affinity;
-  private readonly countAllowance: CountAllowance;
   private readonly trouble: number;
   /** Whether answers wait for what is written only, and not for its sync. */
   private readonly relaxed: boolean;
@@ -146,9 +136,6 @@ class World {
     this.taking = new Random(seed + 6_000_000_041);
     this.operator = new Operator(this.taking, this.auditor);
     this.time = new VirtualClock(new Random(seed + 5_000_000_029).pick(STARTS));
-    const { clock } = this.time.life();
-    this.affinity = new Affinity(clock);
-    this.countAllowance = new CountAllowance(clock);
     this.relaxed = new Random(seed + 3_000_000_019).chance(0.25);
     this.trouble = this.random.pick([0, 0.1, 0.4, 0.8]);
     this.crashing = this.random.pick([0.005, 0.04]);
@@ -247,7 +234,7 @@ class World {
   private async start(): Promise<void> {
     const { clock, end } = this.time.life();
     const hosts = new SimulatedHosts(this.served, clock, this.random, () => this.trouble);
-    let books: Books | null = null;
+    let open = null as LedgerOnDisk | null;
     let failed: unknown = null;
     const { disk, database } = this;
     disk.syncsLater = this.booking.chance(0.5)
@@ -266,33 +253,24 @@ class World {
         if (disk.mood === "fine" && !String(error).includes("SQLITE_FULL")) throw error;
       },
     };
-    void Books.open(opening, database.store.reached()).then(
+    const debits = database.debits(this.taking, () => disk.mood !== "fine");
+    const holders = { current: (key: Key) => this.holders.current(key, clock) };
+    const { store: sums } = database;
+    void openLedger(opening, { reached: sums.reached(), sums, debits, holders }).then(
       (opened) => {
-        books = opened;
+        open = opened;
       },
       (error) => {
         failed = error;
       },
     );
-    while (books === null && failed === null) {
+    while (open === null && failed === null) {
       await this.quiet();
       this.time.step(this.time.elapsedMs() + 1);
     }
     if (failed !== null) throw failed;
-    this.life = openHouse({
-      clock,
-      end,
-      hosts,
-      books: books!,
-      store: this.database.store,
-      debits: database.debits(this.taking, () => disk.mood !== "fine"),
-      random: this.random,
-      holders: this.holders,
-      tier: this.tier,
-      unverified: this.unverified,
-      affinity: this.affinity,
-      countAllowance: this.countAllowance,
-    });
+    const { random, tier, unverified } = this;
+    this.life = openLife({ clock, end, hosts, open: open!, random, holders: this.holders, tier, unverified });
   }
 
   private judgeLost(): void {
@@ -560,70 +538,57 @@ interface Life {
   end(): void;
 }
 
-function openHouse(parts: {
+/** Production's own wiring, on what is simulated. */
+function openLife(parts: {
   clock: Clock;
   end: () => void;
   hosts: SimulatedHosts;
-  books: Books;
-  store: SimulatedDatabase["store"];
-  debits: DebitStore;
+  open: LedgerOnDisk;
   random: Random;
   holders: Holders;
   tier: Tier;
   unverified: ReadonlySet<string>;
-  affinity: Affinity;
-  countAllowance: CountAllowance;
 }): Life {
-  const { clock, books, store, random, holders, tier, unverified, affinity, countAllowance } = parts;
-  const ledger = new Ledger(clock, books.journal, store, { current: (key) => holders.current(key, clock) });
-  books.follow(ledger);
-  const health = new Health(clock);
-  verifyFree(health, unverified);
+  const { clock, open, random, holders, tier, unverified, end } = parts;
   const { perDay: requestsPerDay, accountlessPerDay: accountlessRequestsPerDay, rpm } = tier;
-  const openTier = { requestsPerDay, accountlessRequestsPerDay, rpm };
-  const settings = { ...SETTINGS, openTierRpm: rpm };
-  const deps: GenerationDeps = {
-    clock,
-    random: random.bytes,
-    ledger,
-    journal: books.journal,
-    transport: parts.hosts,
-    destinations: new Destinations(SURFACES),
-    surfaces: SURFACES,
-    pairing,
-    health,
-    chance: chanceOf(random.bytes),
-    affinity,
+  const keyring = { identify: (secret: string, at: EpochMs) => holders.identify(secret, at) };
+  const { ledger, books, debits } = open;
+  const { generation } = buildGateway(
+    partsOf({
+      config: configOf(
+        CATALOG,
+        { ...SETTINGS, openTierRpm: rpm },
+        { openTier: { requestsPerDay, accountlessRequestsPerDay, rpm } },
+      ),
+      clock,
+      random: random.bytes,
+      transport: parts.hosts,
+      books: booksOf({ ledger, journal: books.journal, keyring: keyring as Keyring }),
+      counting: COUNTING,
+      log: faultsThrown,
+    }),
+  );
+  const { health, counting } = generation;
+  verifyFree(health, unverified);
+  const generate = generator({
+    ...generation,
     expected: new SlowlyThinking(),
-    slots: new HostSlots(clock),
-    openStreams: new OpenStreams(),
-    deadlines: new Deadlines(clock, rethrow),
-    tried() {},
-    catalog: () => CATALOG,
-    settings: () => settings,
-    suggest: () => "",
-    identify: (secret, at) => holders.identify(secret, at),
-    unpaidWaitS: () => null,
-    allowances: ({ balance }, call) => allowancesOf(balance, call.blocks(), openTier, PSEUDONYM),
-    hostCharged() {},
-    openTrace: () => null,
-    finished() {},
-    counting: {
-      // More than any host reports.
-      count: async (what, { promptBound }) => ({ tokens: what === "text" ? promptBound / 2 : null, ms: 1 }),
-      readUnpaid: async () => null,
-      credit: async (balance) => (await ledger.balance(balance)).available,
-      countAnswer: async (texts) => Math.ceil(texts.join("").length / 4),
-      countPrompt: async (body) => Math.ceil(body.length / 4),
-      allowance: countAllowance,
-      later: new DeferredCounts(0),
-    },
-    keepRefused() {},
-    onFault: rethrow,
-  };
-  const debits = new Debits(ledger, books.journal, parts.debits);
-  return { clock, ledger, books, debits, health, generate: generator(deps), end: parts.end };
+    counting: { ...counting, later: new DeferredCounts(0) },
+  });
+  return { clock, ledger, books, debits, health, generate, end };
 }
+
+/** Counts at once, and of a prompt more than any host reports. */
+const COUNTING: GatewayParts["counting"] = {
+  ...COUNTS_NOTHING,
+  prompt: async (what, { length }) => ({ tokens: what === "text" ? length / 2 : null, ms: 1 }),
+  count: async (texts) => Math.ceil(texts.join("").length / 4),
+  billedPrompt: async ({ length }) => Math.ceil(length / 4),
+};
+
+const faultsThrown: GatewayParts["log"] = (event, fields) => {
+  if (event === "fault") throw new Error(String(fields?.error));
+};
 
 function verifyFree(health: Health, unverified: ReadonlySet<string>): void {
   for (const { routes } of CATALOG.models.values())

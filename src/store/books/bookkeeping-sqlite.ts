@@ -1,10 +1,10 @@
 import { Keyring } from "../../keys/keyring.ts";
-import { Debits } from "../../ledger/debits.ts";
-import { Ledger } from "../../ledger/ledger.ts";
+import { type DebitStore, Debits } from "../../ledger/debits.ts";
+import { type KeyHolders, Ledger, type RunningSums } from "../../ledger/ledger.ts";
 import { assert } from "../../units/assert.ts";
 import { storedReceipt } from "../receipts.ts";
 import { SqliteAccountStore } from "../sqlite/account-store.ts";
-import { Books, onTheLoop } from "../sqlite/books.ts";
+import { Books, type BooksOptions, onTheLoop } from "../sqlite/books.ts";
 import { diskRefused, mendsWalReset, openDatabase, sqliteVersion } from "../sqlite/database.ts";
 import { SqliteKeyStore } from "../sqlite/key-store.ts";
 import { LedgerStore } from "../sqlite/ledger-store.ts";
@@ -25,16 +25,18 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
   const upkeep = mendsWalReset(sqliteVersion(db)) ? new Upkeep(folder.databasePath, clock, onFault) : null;
   const checkpoint = async () => (upkeep ?? ends).checkpoint();
   const opening = { ...journalOptions(parts, folder.path), store: { ...onTheLoop(ends), checkpoint } };
-  const books = await Books.open(opening, store.reached());
   // What strangers change as well: keys, accounts, sessions. The event loop does not wait for their syncs.
   const controlDb = openDatabase(folder.databasePath, "NORMAL");
   const log = new LogSync(folder.databasePath);
   const durable = () => log.durable();
   const keys = new SqliteKeyStore(controlDb, clock, durable);
   const keyring = new Keyring(keys, undefined, undefined, (concerns) => ledger.lookAgain(concerns));
-  const ledger: Ledger = new Ledger(clock, books.journal, store, keyring);
-  books.follow(ledger);
-  const debits = new Debits(ledger, books.journal, store);
+  const { books, ledger, debits }: LedgerOnDisk = await openLedger(opening, {
+    reached: store.reached(),
+    sums: store,
+    debits: store,
+    holders: keyring,
+  });
   const usage = new UsageReader(folder.databasePath, MOST_CHARTS);
   const spending = new UsageReader(folder.databasePath, MOST_SPENDINGS);
   /**
@@ -101,6 +103,30 @@ export async function openSqliteBooks(parts: BookkeepingParts): Promise<Bookkeep
       db.close();
     },
   };
+}
+
+/** The ledger, once all of its journal is booked: on a disk and a database, whoever they are from. */
+export async function openLedger(
+  opening: BooksOptions,
+  { reached, sums, debits, holders }: LedgerParts,
+): Promise<LedgerOnDisk> {
+  const books = await Books.open(opening, reached);
+  const ledger = new Ledger(opening.clock, books.journal, sums, holders);
+  books.follow(ledger);
+  return { books, ledger, debits: new Debits(ledger, books.journal, debits) };
+}
+
+interface LedgerParts {
+  readonly reached: Parameters<typeof Books.open>[1];
+  readonly sums: RunningSums;
+  readonly debits: DebitStore;
+  readonly holders: KeyHolders;
+}
+
+export interface LedgerOnDisk {
+  readonly books: Books;
+  readonly ledger: Ledger;
+  readonly debits: Debits;
 }
 
 /**

@@ -1,0 +1,191 @@
+import { dirname } from "node:path";
+import { type Config, isDiskless, listeningUrl } from "../config/config.ts";
+import { type ConfigPlace, type FoundConfig, findConfig } from "../config/find-config.ts";
+import type { FoundHosts } from "../config/found-hosts.ts";
+import { ConfigError, formatProblems } from "../config/problem.ts";
+import { Counting } from "../counting/counting.ts";
+import { type BuiltGateway, buildGateway } from "../gateway.ts";
+import { http1Transport } from "../hosts/http1/transport.ts";
+import { startSimulatedHost } from "../hosts/simulated/host.ts";
+import { httpApp } from "../http/app.ts";
+import { Mailer } from "../mail/mailer.ts";
+import type { Bookkeeping } from "../store/books/bookkeeping.ts";
+import { openPostgresBooks } from "../store/books/bookkeeping-postgres.ts";
+import { openSqliteBooks } from "../store/books/bookkeeping-sqlite.ts";
+import { type DataFolder, dataFolderPath, openDataFolder, unkeptFolder } from "../store/data-folder.ts";
+import type { LogWriter } from "../telemetry/request-log.ts";
+import { type Clock, systemClock } from "../units/clock.ts";
+import { inTurn } from "../units/in-turn.ts";
+import type { Log } from "../units/log.ts";
+import { faultsTo } from "../units/log.ts";
+import { type RandomBytes, systemRandom } from "../units/random.ts";
+import type { Line } from "../workers/messages.ts";
+import { InForce } from "./in-force.ts";
+import { hostOf, opened, portOf } from "./listening.ts";
+/** Finds the configuration, opens disk, database and sockets, builds the gateway on them, and opens its port. */
+export async function openGateway(options: GatewayOptions): Promise<Gateway> {
+  const { env, cwd, clock = systemClock, random = systemRandom } = options;
+  const simulated = startSimulatedHost({ clock, random });
+  let folder: DataFolder | null = null;
+  const release = async () => {
+    await simulated.stop();
+    folder?.release();
+  };
+  const find = async (): Promise<FoundConfig> => {
+    const found = await findConfig({ env, cwd, now: clock.now(), simulatedUrl: simulated.url });
+    if (Array.isArray(found)) throw new ConfigError(formatProblems(found));
+    return found;
+  };
+  try {
+    const read = await find();
+    folder = openFolder(read.config, options);
+    return await openIn(folder, { ...options, clock, random, inForce: new InForce(read), find, release });
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+function openFolder(config: Config, { env, cwd, random = systemRandom }: GatewayOptions): DataFolder {
+  const { GATEWAY_ADMIN_TOKEN: adminToken } = env;
+  if (config.store.kind === "postgres" && !adminToken) {
+    throw new ConfigError(
+      "store: postgres://… needs GATEWAY_ADMIN_TOKEN in the environment, the same for every gateway of the store.",
+    );
+  }
+  const path = dataFolderPath(env.GATEWAY_DATA, cwd);
+  return isDiskless(config)
+    ? unkeptFolder(path, adminToken!, random)
+    : openDataFolder(path, adminToken, random);
+}
+
+interface Start extends GatewayOptions {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly inForce: InForce;
+  find(): Promise<FoundConfig>;
+  release(): Promise<void>;
+}
+
+async function openIn(folder: DataFolder, start: Start): Promise<Gateway> {
+  const { inForce, clock, random, env, log, onReloaded = () => {} } = start;
+  const hostname = hostOf(env.HOST);
+  const reload = inTurn(async () => {
+    const problem = await reread(start);
+    if (problem === null) gateway.configChanged();
+    return problem;
+  });
+  const mailer = new Mailer({
+    // A worker's folder is inside the operator's, who looks for one outbox.
+    folder: env.GATEWAY_WORKER === undefined ? folder.path : dirname(folder.path),
+    clock,
+    random,
+    smtp: () => inForce.config.smtp,
+    log,
+  });
+  const books = await openBooks(folder, start);
+  const gateway: BuiltGateway = buildGateway({
+    config: inForce,
+    clock,
+    random,
+    transport: http1Transport({ clock, onFault: faultsTo(log) }),
+    books,
+    counting: new Counting(clock),
+    listen: {
+      open: (deps) =>
+        opened(httpApp(deps), { hostname, port: portOf(env.PORT), shared: env.GATEWAY_WORKER !== undefined }),
+      mailer,
+      async reload() {
+        const problem = await reload();
+        if (problem === null) onReloaded();
+        return problem;
+      },
+    },
+    log,
+    adminToken: folder.adminToken,
+    line: start.line ?? null,
+    env,
+    writeLog: start.writeLog ?? null,
+  });
+  const url = listeningUrl(hostname, gateway.port!);
+  inForce.listensAt(url);
+  await gateway.start();
+  return {
+    url,
+    folder,
+    get config() {
+      return inForce.config;
+    },
+    get found() {
+      return inForce.found;
+    },
+    reload,
+    async stop() {
+      await gateway.stop();
+      await start.release();
+    },
+  };
+}
+
+/** Null once the new configuration is in force; otherwise why it is not. */
+async function reread({ inForce, find, log }: Start): Promise<string | null> {
+  try {
+    inForce.replace(await find());
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    log("reload refused", { problem: error.message });
+    return error.message;
+  }
+  const { needsRestart, config } = inForce;
+  log("reloaded", {
+    models: config.catalog.models.size,
+    hosts: config.catalog.hosts.size,
+    ...(needsRestart.length > 0 ? { needs_restart: needsRestart.join(", ") } : {}),
+  });
+  return null;
+}
+
+function openBooks(
+  folder: DataFolder,
+  { inForce, clock, log, onLost = () => {} }: Start,
+): Promise<Bookkeeping> {
+  const { config } = inForce;
+  const tools = { config, folder, clock, log, onLost };
+  return config.store.kind === "sqlite" ? openSqliteBooks(tools) : openPostgresBooks(tools, config.store);
+}
+
+/** How many processes the configuration asks for; a file with problems is left to `openGateway` to refuse. */
+export async function wantedWorkers(place: Omit<ConfigPlace, "simulatedUrl" | "fetch">): Promise<number> {
+  const noHost = () => Promise.reject(new Error("only the file is read"));
+  const read = await findConfig({ ...place, simulatedUrl: "http://127.0.0.1", fetch: noHost as never });
+  if (Array.isArray(read)) return 1;
+  const { workers, store } = read.config;
+  return store.kind === "sqlite" ? 1 : workers;
+}
+
+export interface GatewayOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly random?: RandomBytes;
+  /** Takes the lines of the request log, if the configuration wants one. */
+  readonly writeLog?: LogWriter;
+  /** The store no longer counts with this process, which must end: nothing is admitted any more. */
+  readonly onLost?: (error: Error) => void;
+  /** The configuration was read again because the operator asked this process over HTTP. */
+  readonly onReloaded?: () => void;
+  /** To the supervisor, where this is one of several workers. */
+  readonly line?: Line | null;
+}
+
+export interface Gateway {
+  readonly url: string;
+  readonly folder: DataFolder;
+  readonly config: Config;
+  readonly found: FoundHosts;
+  /** Null when the new configuration is in force; otherwise why it was refused, and the old one stays. */
+  reload(): Promise<string | null>;
+  /** As `BuiltGateway`'s. */
+  stop(): Promise<void>;
+}

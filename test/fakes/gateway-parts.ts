@@ -1,0 +1,63 @@
+import type { Catalog } from "../../src/catalog/catalog.ts";
+import type { Config } from "../../src/config/config.ts";
+import { DEFAULTS } from "../../src/config/defaults.ts";
+import type { ConfigInForce, GatewayParts } from "../../src/gateway.ts";
+import type { GenerationSettings } from "../../src/generation/deps.ts";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Bookkeeping } from "../../src/store/books/bookkeeping.ts";
+
+/** What is handed to `buildGateway` by whoever sends it requests without a port. */
+export function partsOf(own: OwnParts): GatewayParts {
+  return {
+    counting: COUNTS_NOTHING,
+    listen: null,
+    log: () => {},
+    adminToken: "a secret of the operator",
+    line: null,
+    env: {},
+    writeLog: null,
+    ...own,
+  };
+}
+
+type OwnParts = Pick<GatewayParts, "config" | "clock" | "random" | "transport" | "books"> &
+  Partial<GatewayParts>;
+
+/** As an operator would have configured it. */
+export function configOf(
+  catalog: Catalog,
+  generation: GenerationSettings,
+  more: Partial<Config> = {},
+): ConfigInForce {
+  const { baseUrl, dashboardUrl, contact } = generation;
+  return {
+    config: { ...DEFAULTS, catalog, ...more } as Partial<Config> as Config,
+    generation,
+    links: { baseUrl, dashboardUrl, statusUrl: `${baseUrl}/status`, contact },
+    http: {} as ConfigInForce["http"],
+    needsRestart: [],
+  };
+}
+
+/** As far as requests need them. */
+export const booksOf = ({
+  ledger,
+  ...own
+}: { readonly ledger: Ledger } & Pick<Bookkeeping, "journal" | "keyring"> &
+  Partial<Bookkeeping>): Bookkeeping =>
+  ({
+    ledger,
+    balance: (id) => ledger.balance(id),
+    figures: () => [],
+    ...own,
+  }) satisfies Partial<Bookkeeping> as Partial<Bookkeeping> as Bookkeeping;
+
+export const COUNTS_NOTHING: GatewayParts["counting"] = {
+  prompt: async () => null,
+  count: async () => null,
+  billedPrompt: async () => null,
+  request: async () => null,
+  compaction: async () => null,
+  loadAhead() {},
+  stop() {},
+};
