@@ -261,7 +261,8 @@ function generationDeps(rooms: Rooms, parts: GatewayParts): GenerationDeps {
     },
     openTrace: (headers) => reporting.openTrace(headers),
     finished: (done) => reporting.finished(done),
-    keepRefused: (receipt) => receipts.keepRefused(receipt, rooms.spendable.known(receipt.balanceId) !== 0),
+    keepRefused: (receipt) =>
+      receipts.keepRefused(receipt, (rooms.spendable.known(receipt.balanceId) ?? 0) > 0),
     onFault: rooms.onFault,
   };
 }

@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { until } from "../fakes/until.ts";
 import { RawClient } from "../http/raw-client.ts";
 import type { Reply } from "../process/gateway.ts";
 import { type Made, type OpenGateway, open } from "./open.ts";
@@ -8,16 +11,24 @@ import { type Made, type OpenGateway, open } from "./open.ts";
  * without an error: docs/unpaid-work.md.
  */
 let gateway: OpenGateway;
+let chain: ReturnType<typeof hangingNode>;
 let owner: Made;
 beforeAll(async () => {
-  gateway = await open("trusted_proxies: [127.0.0.0/8]\nlog: off\n");
+  chain = hangingNode();
+  gateway = await open(
+    `trusted_proxies: [127.0.0.0/8]\nlog: off\nsign_in: { mails_per_hour: 300 }\nwallet: { rpc: { 8453: "${chain.url}" } }\n`,
+  );
   owner = await gateway.key(1_000);
   await gateway.send("PATCH", `/v1/keys/${owner.id}`, {
     bearer: owner.recovery_secret,
     json: { rpm_limit: null, tpm_limit: null, daily_limit_usd: null, monthly_limit_usd: null },
   });
 });
-afterAll(() => gateway.close());
+afterAll(async () => {
+  chain.release();
+  await gateway.close();
+  await chain.stop();
+});
 
 /** Who pays: a request, a large one, a count and a revoked key, again and again until the test is over. */
 let paying: { stop(): Promise<number> };
@@ -51,6 +62,34 @@ async function payOnce(): Promise<void> {
   expect(statuses).toEqual([200, 200, 200, 200, 401]);
 }
 
+/** A chain's node that leaves everybody waiting. */
+function hangingNode() {
+  const released = Promise.withResolvers<void>();
+  let [now, most] = [0, 0];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch() {
+      most = Math.max(most, ++now);
+      await Promise.race([released.promise, Bun.sleep(HANGS_MS)]);
+      now -= 1;
+      return new Response("busy", { status: 503 });
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    get most() {
+      return most;
+    },
+    release: () => released.resolve(),
+    stop: () => server.stop(true),
+  };
+}
+
+/** Long enough for all to be asked meanwhile. */
+const HANGS_MS = 500;
+const MEGABYTES = "lorem ipsum ".repeat(780_000);
 const PROSE = "The quick brown fox jumps over the lazy dog. ".repeat(2_000);
 const count = (bearer: string, content: string, address?: string): Promise<Reply> =>
   gateway.send("POST", "/v1/messages/count_tokens", {
@@ -89,6 +128,40 @@ async function untilRefused(
   }
   throw new Error(`nothing was refused ${most} times`);
 }
+
+test("the bytes of large bodies: a balance has one of the largest read a minute", async () => {
+  const { id, key, recovery_secret } = await freeKey();
+  const raised = { bearer: recovery_secret, json: { tpm_limit: null } };
+  expect((await gateway.send("PATCH", `/v1/keys/${id}`, raised)).status).toBe(200);
+  const json = { model: "sim/echo", max_tokens: 10, messages: [{ role: "user", content: MEGABYTES }] };
+  const ask = () =>
+    gateway.send("POST", "/v1/chat/completions", { bearer: key, json, ...from("198.51.200.1") });
+  const first = await ask();
+  expect([first.status, first.json.error.code]).toEqual([402, "insufficient_credit"]);
+  const second = await ask();
+  expect(refusal(second)).toEqual(RATE_LIMITED);
+  expect(second.json.error.message).toContain("large bodies");
+});
+
+test("requests to any endpoint, and changes: what ends a key is never too much", async () => {
+  const { id, key, recovery_secret } = await freeKey();
+  const me = () => gateway.send("GET", "/v1/me", { bearer: key });
+  const { allowed, refused } = await untilRefused(1_000, me);
+  expect(allowed).toBeWithin(580, 640);
+  expect(refusal(refused)).toEqual(RATE_LIMITED);
+  const change = { bearer: recovery_secret, json: { name: "mine" } };
+  expect(refusal(await gateway.send("PATCH", `/v1/keys/${id}`, change))).toEqual(RATE_LIMITED);
+  expect((await gateway.send("DELETE", `/v1/keys/${id}`, { bearer: recovery_secret })).status).toBe(200);
+});
+
+test("requests with a body of nothing but values count by its size", async () => {
+  const { key } = await freeKey();
+  const zeros = Array(30_000).fill(0);
+  const ask = () => gateway.chat(key, { model: "sim/echo", zeros });
+  const { allowed, refused } = await untilRefused(400, ask);
+  expect(allowed).toBeWithin(70, 105);
+  expect(refusal(refused)).toEqual(RATE_LIMITED);
+});
 
 test("requests of one balance, whatever limits its owner gives its keys", async () => {
   const { id, key, recovery_secret } = await freeKey();
@@ -136,6 +209,119 @@ test("the room for large bodies: ten megabytes that hardly come, from sixty netw
   for (const client of clients) client.leave();
 });
 
+test("the line before a host: others than whoever fills it are served", async () => {
+  let isHanging = false;
+  const host = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    fetch: () =>
+      isHanging
+        ? new Promise<Response>(() => {})
+        : Response.json({
+            id: "c",
+            object: "chat.completion",
+            created: 1,
+            model: "m",
+            choices: [
+              {
+                index: 0,
+                finish_reason: "stop",
+                message: { role: "assistant", content: "ping", refusal: null },
+              },
+            ],
+            usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+          }),
+  });
+  const crowded = await open(`
+hosts:
+  - { id: slow, base_url: "http://127.0.0.1:${host.port}/v1", speaks: [chat.completions], max_concurrent: 1 }
+  - { id: sim, base_url: simulated, speaks: [chat.completions, responses, messages] }
+models:
+  - id: test/free
+    context_length: 10000
+    max_output_tokens: 100
+    routes: [{ host: slow, model: m, free: true }]
+  - id: sim/echo
+    context_length: 100000
+    max_output_tokens: 4000
+    price: { input: 1, output: 1 }
+    routes: [{ host: sim, model: echo }]
+trusted_proxies: [127.0.0.0/8]
+open_tier: { accountless_requests_per_day: 200, rpm: null }
+log: off
+`);
+  try {
+    const pays = await crowded.key(10);
+    isHanging = true;
+    const keys = await Promise.all(
+      Array.from({ length: 24 }, async (_, n) => {
+        const address = from(`198.18.${n}.1`);
+        const { json } = await crowded.send("POST", "/v1/keys", address);
+        return { key: json.key as string, ...address };
+      }),
+    );
+    const leaving = new AbortController();
+    const statuses: number[] = [];
+    const asked = keys.flatMap(({ key, headers }) =>
+      Array.from({ length: 48 }, async () => {
+        const request = {
+          method: "POST",
+          headers: { ...headers, authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "test/free:free", messages: [{ role: "user", content: "hi" }] }),
+          signal: leaving.signal,
+        };
+        try {
+          statuses.push((await fetch(`${crowded.url}/v1/chat/completions`, request)).status);
+        } catch {
+          // It left.
+        }
+      }),
+    );
+    await until(() => statuses.length >= 100);
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    expect((await crowded.chat(pays.key, { model: "sim/echo" })).status).toBe(200);
+    leaving.abort();
+    await Promise.all(asked);
+  } finally {
+    await host.stop(true);
+    await crowded.close();
+  }
+});
+
+test("the journal: what is refused writes nothing to it", async () => {
+  const { key, balance_id } = await freeKey();
+  await Promise.all(Array.from({ length: 50 }, () => gateway.chat(key, { model: "sim/echo" })));
+  const json = { model: "gateway/auto:free", max_tokens: 10, messages: [{ role: "user", content: "hi" }] };
+  const free = await gateway.send("POST", "/v1/chat/completions", {
+    bearer: key,
+    json,
+    ...from("198.51.201.1"),
+  });
+  expect(free.status).toBe(200);
+  const folder = join(gateway.folder.path, "data");
+  const journal = readdirSync(folder)
+    .filter((name) => name.startsWith("journal-"))
+    .map((name) => readFileSync(join(folder, name), "latin1"))
+    .join("");
+  const lines = journal.split("\n").filter((line) => line.includes(balance_id));
+  // The hold and the end of the one that was served.
+  expect(lines.length).toBeWithin(1, 4);
+});
+
+test("receipts of refused requests: the latest are kept, and those of who pays apart", async () => {
+  const receipt = async ({ headers }: Reply, bearer: string) =>
+    (await gateway.send("GET", `/v1/receipts/${headers.get("x-gateway-receipt")}`, { bearer })).status;
+  const paid = await gateway.chat(owner.key, { model: "no/model" });
+  const { key, recovery_secret } = await freeKey();
+  const first = await gateway.chat(key, { model: "no/model" });
+  const other = (await freeKey()).key;
+  for (let n = 0; n < 5_100; n += 100)
+    await Promise.all(Array.from({ length: 100 }, () => gateway.chat(other, { model: "no/model" })));
+  expect(await receipt(first, recovery_secret)).toBe(400);
+  expect(await receipt(paid, owner.key)).toBe(200);
+});
+
 describe("set-ups", () => {
   const create = (address: string) => gateway.send("POST", "/v1/keys", from(address));
   test("from one address", async () => {
@@ -153,6 +339,14 @@ test("wrong recovery secrets, from the owner's own address", async () => {
   const { refused } = await untilRefused(100, () => gateway.send("GET", "/v1/keys", { bearer: wrong }));
   expect(refusal(refused)).toEqual(RATE_LIMITED);
   expect((await gateway.send("GET", "/v1/keys", { bearer: owner.recovery_secret })).status).toBe(200);
+});
+
+test("wrong admin tokens", async () => {
+  const wrong = (n: number) =>
+    gateway.send("GET", "/admin/balances", { bearer: `wrong-token-${n}-of-many`, ...from("192.0.2.77") });
+  const { refused } = await untilRefused(100, wrong);
+  expect(refusal(refused)).toEqual(RATE_LIMITED);
+  expect((await gateway.admin("/admin/balances")).status).toBe(200);
 });
 
 test("keys of balances without credit", async () => {
@@ -175,6 +369,76 @@ test("mails, and messages for wallets to sign", async () => {
   const message = () =>
     gateway.send("POST", "/v1/auth/wallet", { json: { address, chain_id: 1 }, ...from("192.0.2.20") });
   expect(refusal((await untilRefused(300, message)).refused)).toEqual(RATE_LIMITED);
+});
+
+test("mails for all together: who has signed in before still gets one", async () => {
+  const outbox = join(gateway.folder.path, "data/outbox");
+  const mailsTo = (email: string) =>
+    readdirSync(outbox).filter((name) => readFileSync(join(outbox, name), "utf8").includes(`To: ${email}\n`));
+  const ask = (email: string, address: string) =>
+    gateway.send("POST", "/v1/auth/email", { json: { email }, ...from(address) });
+  await ask("owner@example.com", "192.0.2.30");
+  const mail = readFileSync(join(outbox, mailsTo("owner@example.com")[0]!), "utf8");
+  const token = /#signin=(\S+)/.exec(mail)![1];
+  expect((await gateway.send("POST", "/v1/auth/email/verify", { json: { token } })).status).toBe(200);
+  for (let network = 0; network < 6; network++) {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => ask(`b${n}@${network}.example.com`, `192.0.${network + 10}.1`)),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
+  }
+  expect(gateway.logged.filter((line) => line.includes("mails_per_hour"))).toHaveLength(1);
+  expect((await ask("stranger@example.com", "192.0.99.1")).status).toBe(202);
+  expect((await ask("owner@example.com", "192.0.99.1")).status).toBe(202);
+  // Only the latest fifty are kept.
+  await until(() => mailsTo("owner@example.com").length === 1);
+  expect(mailsTo("stranger@example.com")).toEqual([]);
+});
+
+test("nodes that are asked about wallets: so many questions at once", async () => {
+  const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+  const signIn = async (n: number) => {
+    const network = from(`192.2.${n}.1`);
+    const send = (path: string, json: object) => gateway.send("POST", path, { json, ...network });
+    const { message } = (await send("/v1/auth/wallet", { address, chain_id: 8453 })).json;
+    return send("/v1/auth/wallet/verify", { message, signature: `0x${"cd".repeat(90)}` });
+  };
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => signIn(n)));
+  expect(chain.most).toBeWithin(1, 17);
+  for (const { status, json } of answers) {
+    expect(status).toBeOneOf([400, 503]);
+    expect(json.error.message).toContain("did not answer");
+  }
+});
+
+test("sums of usage: a balance has four computed at a time", async () => {
+  const { key } = await freeKey();
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, () => gateway.send("GET", "/v1/usage?period=day", { bearer: key })),
+  );
+  const statuses = answers.map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  expect((await gateway.send("GET", "/v1/usage?period=day", { bearer: owner.key })).status).toBe(200);
+});
+
+test("pages and unknown keys are answered from memory", async () => {
+  const paths = ["/docs/errors", "/status", "/openapi.json", "/v1/models", "/nowhere"];
+  const answers = await Promise.all(
+    Array.from({ length: 500 }, (_, n) =>
+      fetch(gateway.url + paths[n % paths.length], {
+        headers: { authorization: `Bearer or-live-${"z".repeat(32)}` },
+      }),
+    ),
+  );
+  expect(Math.max(...answers.map(({ status }) => status))).toBeLessThan(500);
+});
+
+test("connections that say nothing, or only the beginning of a head", async () => {
+  const port = Number(new URL(gateway.url).port);
+  const clients = Array.from({ length: 400 }, () => new RawClient(port));
+  await Promise.all(clients.slice(200).map((client) => client.write("GET / HTTP/1.1\r\nho")));
+  await payOnce();
+  for (const client of clients) client.leave();
 });
 
 test("free requests", async () => {
