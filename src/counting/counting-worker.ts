@@ -61,7 +61,12 @@ export class CountingWorker {
       resolve(done);
       this.vacate();
     };
-    (this.thread ??= this.open()).postMessage(work, handedOver);
+    try {
+      (this.thread ??= this.open()).postMessage(work, handedOver);
+    } catch {
+      // A bill waits for this: what cannot be handed over is not counted.
+      this.replace();
+    }
     return promise;
   }
 

@@ -62,16 +62,21 @@ export class PromptCount {
     if (textTokens !== null || request.promptUnseen || !deps.later.mayTake(length)) return;
     if (!hold.isPromptLarge) return;
     deps.later.take(length);
+    // What cannot be counted stays held by its bound.
+    this.shrink(hold)
+      .catch(() => {})
+      .finally(() => deps.later.giveBack(length));
+  }
+
+  private async shrink(hold: Pick<Hold, "promptHas">): Promise<void> {
+    const { request, deps } = this;
     const turn = this.turn("paid");
-    const counting = [
+    const [text, files] = await Promise.all([
       deps.count("text", request, turn),
       request.promptHasFiles ? deps.count("files", request, turn) : { tokens: 0 },
-    ];
-    void Promise.all(counting).then(([text, files]) => {
-      deps.later.giveBack(length);
-      const [textHas, filesHave] = [text?.tokens ?? null, files?.tokens ?? null];
-      if (textHas !== null && filesHave !== null) hold.promptHas(this.mostOf(textHas, filesHave));
-    });
+    ]);
+    const [textHas, filesHave] = [text?.tokens ?? null, files?.tokens ?? null];
+    if (textHas !== null && filesHave !== null) hold.promptHas(this.mostOf(textHas, filesHave));
   }
 
   private mostOf(text: number, files: number): number {

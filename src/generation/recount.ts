@@ -17,10 +17,14 @@ export class Recount implements Counts {
   }
 
   answer(texts: readonly string[]): Promise<number | null> {
-    return this.deps.countAnswer(texts, this.family);
+    return orNull(this.deps.countAnswer(texts, this.family));
   }
 
-  async prompt(): Promise<number | null> {
+  prompt(): Promise<number | null> {
+    return orNull(this.countedPrompt());
+  }
+
+  private async countedPrompt(): Promise<number | null> {
     const body = this.body === null ? null : await this.body.read();
     return body === null ? null : this.deps.countPrompt(body, this.family);
   }
@@ -29,6 +33,9 @@ export class Recount implements Counts {
     this.body?.drop();
   }
 }
+
+/** What was delivered is billed whatever happens to its count: then by the estimate. */
+const orNull = (counting: Promise<number | null>): Promise<number | null> => counting.catch(() => null);
 
 /** Both may take a while, and answer null when there is too much to do. */
 export interface RecountDeps {

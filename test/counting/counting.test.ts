@@ -35,6 +35,14 @@ test("text is counted in its family's vocabulary, and a prompt in o200k with its
   expect(await prompt(JSON.stringify({ messages: [{ content: text }] }))).toBe(15 + 3 + 3);
 });
 
+test("what cannot be handed to the thread is not counted, and what comes next is", async () => {
+  const { prompt } = open();
+  const body = new TextEncoder().encode("{}");
+  structuredClone(body.buffer, { transfer: [body.buffer as ArrayBuffer] });
+  expect(await counting.billedPrompt(body, "o200k")).toBe(null);
+  expect(await prompt("{}")).toBe(3);
+});
+
 test("the vocabulary is loaded once a start is over, unless that ends first", async () => {
   const { clock, prompt } = open();
   counting.loadAhead();

@@ -125,6 +125,10 @@ export async function openHouse(hosts: readonly Host[], options: HouseOptions = 
         const tokens = what === "text" ? (options.promptTokens ?? promptBound) : (options.fileTokens ?? null);
         return { tokens, ms: what === "text" ? body.length * COUNTED_MS_PER_BYTE : 1 };
       },
+      countAnswer: async (texts, family) => {
+        await options.countingAnswer?.();
+        return generation.counting.countAnswer(texts, family);
+      },
       credit: () => credit,
       allowance: new CountAllowance(options.countClock ?? clock),
     },
@@ -209,6 +213,8 @@ export interface HouseOptions {
    */
   readonly promptTokens?: number;
   readonly fileTokens?: number;
+  /** Happens before an answer is counted. */
+  readonly countingAnswer?: () => void | Promise<void>;
   /** Happens before a prompt is counted. */
   readonly counting?: () => void | Promise<void>;
   /** Of the minutes within which prompts may be counted for nothing. */

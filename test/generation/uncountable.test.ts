@@ -1,0 +1,68 @@
+import { afterEach, expect, test } from "bun:test";
+import { PromptCount, type PromptCountDeps } from "../../src/generation/prompt-count.ts";
+import { CountAllowance } from "../../src/limits/count-allowance.ts";
+import type { GenerationRequest } from "../../src/surfaces/surface.ts";
+import type { BalanceId } from "../../src/units/id.ts";
+import type { NanoUsd } from "../../src/units/usd.ts";
+import { sse } from "../fakes/behaviours.ts";
+import { ManualClock } from "../fakes/clock.ts";
+import { type FakeHost, hostRow, startFakeHost } from "../fakes/host.ts";
+import { chatText } from "../fakes/transcripts.ts";
+import { ask, openHouse, read, type TestHouse } from "./house.ts";
+
+let host: FakeHost | null = null;
+let house: TestHouse | null = null;
+afterEach(async () => {
+  await house?.close();
+  await host?.close();
+  house = host = null;
+});
+
+const fails = () => Promise.reject(new Error("the thread cannot be opened"));
+
+test("what was delivered is billed by its estimate where counting it fails", async () => {
+  // No usage, and so many words that a broken answer is charged.
+  const events = chatText(Array(100).fill("word ")).events.slice(0, -3);
+  host = await startFakeHost(() => sse(events));
+  house = await openHouse([hostRow(host)], { countingAnswer: fails });
+  const answer = await house.send("chat.completions", ask("chat.completions", { stream: true }));
+  expect(await read(answer)).toContain("upstream_error");
+  const receipt = house.receipt(answer);
+  expect(receipt).toMatchObject({ state: "settled", error_code: "upstream_error" });
+  expect(receipt.tokens.output).toBeGreaterThan(90);
+  expect(receipt.cost_usd).toBeGreaterThan(0);
+});
+
+test("a prompt that cannot be counted later stays held by its bound, and makes room for others to be counted", async () => {
+  let taken = 0;
+  let room = 0;
+  const done = Promise.withResolvers<void>();
+  const deps: Partial<PromptCountDeps> = {
+    count: fails,
+    allowance: new CountAllowance(new ManualClock()),
+    later: {
+      mayTake: () => true,
+      take: (bytes: number) => void (taken += bytes),
+      giveBack(bytes: number) {
+        room += bytes;
+        done.resolve();
+      },
+    } as unknown as PromptCountDeps["later"],
+    credit: () => 1 as NanoUsd,
+  };
+  const request = {
+    body: new Uint8Array(10),
+    promptUnseen: false,
+    promptHasFiles: true,
+  } as GenerationRequest;
+  const call = { blocks: () => [], signal: new AbortController().signal };
+  const prompt = new PromptCount(request, "bal_1" as BalanceId, deps as PromptCountDeps, call, 1_000);
+  prompt.countLater({
+    isPromptLarge: true,
+    promptHas() {
+      throw new Error("nothing was counted");
+    },
+  });
+  await done.promise;
+  expect([taken, room]).toEqual([10, 10]);
+});
